@@ -1,0 +1,75 @@
+//! The contract between a discipline and its host.
+
+use crate::{Backlog, DropCause, Env, LeakyFifo, Packet, Slot, Stats, Time};
+
+/// A queue discipline over packets with handles of type `H`.
+pub trait Discipline<H> {
+    /// Offers a packet. It is queued, or given back through [`Env::dropped`]; queued packets may be dropped with it.
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E);
+
+    /// The packet to transmit next, or `None` when nothing waits. The host calls it when its transmitter is free:
+    /// a call that finds the queue empty is how a discipline learns that the link has gone idle.
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>>;
+
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+
+    /// Counters by cause.
+    fn stats(&self) -> &Stats;
+
+    /// The average queue in packets that the discipline decides by, where it keeps one.
+    fn average_packets(&self) -> Option<f64> {
+        None
+    }
+
+    /// When `tick` wants to be called; `None` for disciplines without timers.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// The deadline has come.
+    fn tick<E: Env<H>>(&mut self, env: &mut E) {
+        let _ = env;
+    }
+}
+
+/// Counts a drop and hands the packet back to the host: the one way out other than through the link.
+#[inline]
+pub(crate) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
+    stats.dropped[cause as usize].add(packet.meta.len);
+    env.dropped(packet, cause);
+}
+
+/// Appends `packet`, or drops it when `limit` packets wait. Returns whether it was queued.
+#[inline]
+pub(crate) fn append_or_overflow<H, S, E>(
+    fifo: &mut LeakyFifo<H, S>,
+    limit: u32,
+    stats: &mut Stats,
+    packet: Packet<H>,
+    env: &mut E,
+) -> bool
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    E: Env<H>,
+{
+    let rejected = if fifo.len() < limit { fifo.push(packet) } else { Some(packet) };
+    match rejected {
+        None => true,
+        Some(packet) => {
+            drop_packet(stats, env, packet, DropCause::Overflow);
+            false
+        }
+    }
+}
+
+/// Takes the head for transmission and counts it.
+#[inline]
+pub(crate) fn depart<H, S>(fifo: &mut LeakyFifo<H, S>, stats: &mut Stats) -> Option<Packet<H>>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+{
+    let packet = fifo.pop()?;
+    stats.departed.add(packet.meta.len);
+    Some(packet)
+}

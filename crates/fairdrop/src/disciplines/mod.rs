@@ -1,0 +1,5 @@
+//! One discipline, one file.
+
+pub mod choke;
+pub mod droptail;
+pub mod red;

@@ -1,0 +1,360 @@
+//! RED, random early detection.
+//!
+//! An exponentially weighted average of the queue decides: below `min_th` every packet is queued, from `max_th` on
+//! every packet is dropped, between them a coin whose bias grows with the average and with the packets since the
+//! last early drop, which spaces drops evenly.
+//!
+//! Source: S. Floyd, V. Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM Transactions
+//! on Networking 1(4), 1993. Gentle region: S. Floyd, "Recommendation on using the gentle variant of RED", 2000.
+//! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
+
+use super::droptail::{LIMIT, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, Slot, Stats, Stream,
+    Time, unit_interval,
+};
+
+/// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Average in packets from which packets may be dropped early.
+    pub min_th: f64,
+    /// Average in packets from which every arrival is dropped; infinity switches that off.
+    pub max_th: f64,
+    /// Early-drop probability as the average reaches `max_th`, before spacing.
+    pub max_p: f64,
+    /// Weight of the newest queue length in the average.
+    pub w_q: f64,
+    /// Time the link takes for a packet of mean size: an idle link counts as that many arrivals to an empty queue.
+    pub mean_packet_time: Time,
+    /// Mean packet size in bytes, the unit of `byte_mode`.
+    pub mean_packet_size: u32,
+    /// The probability rises to 1 between `max_th` and twice that, instead of jumping.
+    pub gentle: bool,
+    /// Space early drops over 1/p to 2/p packets (ns-2) instead of 1 to 1/p.
+    pub wait: bool,
+    /// Use the coin's bias as it is, with no spacing: the loss rate that analytic models assume.
+    pub independent: bool,
+    /// Never drop the first packet of an excursion over `min_th`, nor when at most one packet waits (ns-2).
+    pub ns2_compat: bool,
+    /// Scale the early-drop probability with the packet's size.
+    pub byte_mode: bool,
+}
+
+impl Default for RedParams {
+    fn default() -> Self {
+        Self {
+            limit: 300,
+            min_th: 100.0,
+            max_th: 200.0,
+            max_p: 0.1,
+            w_q: 0.002,
+            mean_packet_time: Time::from_ms(8),
+            mean_packet_size: 1000,
+            gentle: false,
+            wait: false,
+            independent: false,
+            ns2_compat: false,
+            byte_mode: false,
+        }
+    }
+}
+
+const FLOYD_1993: &str = "Floyd, Jacobson 1993";
+
+/// Parameters as a scenario writes them (`mean_packet_time` follows from the link's rate).
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "min_th",
+        unit: "packets",
+        kind: Kind::Packets(0.0, f64::INFINITY),
+        default: "100p",
+        doc: "Average queue from which packets may be dropped early (and, under CHOKe, are compared).",
+        source: "Pan, Prabhakar, Psounis 2000, III.A",
+    },
+    ParamSpec {
+        name: "max_th",
+        unit: "packets",
+        kind: Kind::Packets(0.0, f64::INFINITY),
+        default: "200p",
+        doc: "Average queue from which every unmatched arrival is dropped; above min_th.",
+        source: "Pan, Prabhakar, Psounis 2000, III.A",
+    },
+    ParamSpec {
+        name: "max_p",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.1",
+        doc: "Early-drop probability as the average reaches max_th, before drops are spaced.",
+        source: "ns-2 default since 1997 (linterm_ 10); Floyd, Jacobson 1993 use 0.02",
+    },
+    ParamSpec {
+        name: "w_q",
+        unit: "",
+        kind: Kind::NumberAbove(0.0, 1.0),
+        default: "0.002",
+        doc: "Weight of the newest queue length in the average.",
+        source: FLOYD_1993,
+    },
+    ParamSpec {
+        name: "mean_packet_size",
+        unit: "bytes",
+        kind: Kind::Bytes(1, 65_535),
+        default: "1000B",
+        doc: "Packet size that turns idle time into missed arrivals, and the unit of byte_mode.",
+        source: FLOYD_1993,
+    },
+    ParamSpec {
+        name: "gentle",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Raise the probability to 1 between max_th and twice max_th instead of jumping to 1.",
+        source: "Floyd 2000",
+    },
+    ParamSpec {
+        name: "wait",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Space early drops over 1/p to 2/p packets instead of 1 to 1/p.",
+        source: "ns-2 red.cc, wait_",
+    },
+    ParamSpec {
+        name: "independent",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Do not space early drops: each arrival is dropped with the probability itself.",
+        source: "the loss rate of Tang, Wang, Low 2004",
+    },
+    ParamSpec {
+        name: "ns2_compat",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Never drop the first packet of an excursion over min_th, nor when at most one packet waits.",
+        source: "ns-2 red.cc",
+    },
+    ParamSpec {
+        name: "byte_mode",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Scale the early-drop probability with packet size / mean_packet_size.",
+        source: FLOYD_1993,
+    },
+];
+
+impl RedParams {
+    /// Checks ranges and the order of the thresholds.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        require(
+            (1..=1_073_741_816).contains(&self.limit),
+            LIMIT.name,
+            f64::from(self.limit),
+            "1 to 1073741816",
+        )?;
+        let min_fits = self.min_th >= 0.0 && self.min_th.is_finite();
+        require(min_fits, "min_th", self.min_th, "0 or more, and finite")?;
+        require(self.max_th > self.min_th, "max_th", self.max_th, "above min_th")?;
+        require((0.0..=1.0).contains(&self.max_p), "max_p", self.max_p, "0 to 1")?;
+        require(self.w_q > 0.0 && self.w_q <= 1.0, "w_q", self.w_q, "above 0, at most 1")?;
+        let size = f64::from(self.mean_packet_size);
+        require(self.mean_packet_size > 0, "mean_packet_size", size, "1 or more")?;
+        require(self.mean_packet_time > Time::ZERO, "mean_packet_time", 0.0, "1 ns or more")
+    }
+}
+
+/// Average queue and the memory of the coin: RED without its FIFO.
+#[derive(Clone, Debug)]
+pub(crate) struct RedState {
+    pub(crate) avg: f64,
+    /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
+    count: i64,
+    /// When the link went idle; `None` while it is busy or packets wait.
+    idle_since: Option<Time>,
+}
+
+impl RedState {
+    pub(crate) fn new() -> Self {
+        Self { avg: 0.0, count: -1, idle_since: Some(Time::ZERO) }
+    }
+
+    /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
+    #[inline]
+    pub(crate) fn update(&mut self, params: &RedParams, waiting: u32, now: Time) {
+        if waiting == 0
+            && let Some(since) = self.idle_since.take()
+        {
+            let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
+            self.avg *= power(1.0 - params.w_q, missed);
+        }
+        self.avg = (1.0 - params.w_q) * self.avg + params.w_q * f64::from(waiting);
+    }
+
+    /// Below `min_th`: nothing is dropped early, and the coin forgets.
+    #[inline]
+    pub(crate) fn below_min_th(&mut self, params: &RedParams) -> bool {
+        let below = self.avg < params.min_th;
+        if below {
+            self.count = -1;
+        }
+        below
+    }
+
+    /// What RED does with an arrival of `len` bytes that finds `waiting` packets; `None` keeps it.
+    #[inline]
+    pub(crate) fn verdict<H, E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        waiting: u32,
+        len: u32,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        if self.below_min_th(params) {
+            return None;
+        }
+        if params.ns2_compat && waiting <= 1 {
+            self.count = -1;
+            return None;
+        }
+        let p_b = if self.avg < params.max_th {
+            params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th)
+        } else if params.gentle && self.avg < 2.0 * params.max_th {
+            params.max_p + (1.0 - params.max_p) * (self.avg - params.max_th) / params.max_th
+        } else {
+            self.count = 0;
+            return Some(DropCause::RedForced);
+        };
+        if params.ns2_compat && self.count < 0 {
+            self.count = 1;
+            return None;
+        }
+        self.count += 1;
+        let scale = if params.byte_mode { f64::from(len) / f64::from(params.mean_packet_size) } else { 1.0 };
+        let p_a = spaced(params, p_b * scale, self.count as f64);
+        if unit_interval(env.random(Stream::EarlyDrop)) < p_a {
+            self.count = 0;
+            return Some(DropCause::RedEarly);
+        }
+        None
+    }
+
+    /// An arrival that RED kept did not fit into the buffer.
+    #[inline]
+    pub(crate) fn overflowed(&mut self) {
+        self.count = 0;
+    }
+
+    /// The host asked for a packet and none waits: queue and transmitter are idle from `now` on.
+    #[inline]
+    pub(crate) fn idle(&mut self, now: Time) {
+        self.idle_since.get_or_insert(now);
+    }
+}
+
+/// The coin's bias `p` after `count` packets since the last early drop.
+#[inline]
+fn spaced(params: &RedParams, p: f64, count: f64) -> f64 {
+    let progress = count * p;
+    if params.independent {
+        p.min(1.0)
+    } else if params.wait {
+        if progress < 1.0 {
+            0.0
+        } else if progress < 2.0 {
+            (p / (2.0 - progress)).min(1.0)
+        } else {
+            1.0
+        }
+    } else if progress < 1.0 {
+        (p / (1.0 - progress)).min(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// `base` to a whole power, by squaring: the same bits on every platform.
+fn power(mut base: f64, mut exponent: u64) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+/// Random early detection over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Red<H, S> {
+    params: RedParams,
+    state: RedState,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: RedParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self { params, state: RedState::new(), fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let waiting = self.fifo.len();
+        self.state.update(&self.params, waiting, env.now());
+        match self.state.verdict(&self.params, waiting, packet.meta.len, env) {
+            Some(cause) => drop_packet(&mut self.stats, env, packet, cause),
+            None => {
+                if !append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
+                    self.state.overflowed();
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = depart(&mut self.fifo, &mut self.stats);
+        if packet.is_none() {
+            self.state.idle(env.now());
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.state.avg)
+    }
+}

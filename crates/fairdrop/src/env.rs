@@ -1,0 +1,58 @@
+//! The world outside a discipline: clock, randomness, and the place that dropped packets go to.
+
+use crate::{DropCause, Packet, Time};
+
+/// The purpose a random number is drawn for. Each has a stream of its own, so that switching one feature off does
+/// not shift what the others see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Stream {
+    /// Drawing candidates from the queue (CHOKe).
+    Candidate = 0,
+    /// The early-drop coin (RED).
+    EarlyDrop = 1,
+}
+
+impl Stream {
+    /// Number of streams a host must provide.
+    pub const COUNT: usize = 2;
+}
+
+/// What a discipline borrows from its host during one call.
+pub trait Env<H> {
+    /// The time of this call; never runs backwards between calls.
+    fn now(&self) -> Time;
+
+    /// The next 64 random bits of `stream`.
+    fn random(&mut self, stream: Stream) -> u64;
+
+    /// Takes back a packet that the discipline drops.
+    fn dropped(&mut self, packet: Packet<H>, cause: DropCause);
+
+    /// A candidate was drawn and is about to be compared. For traces and tests; does nothing by default.
+    #[inline]
+    fn drawn(&mut self, candidate: &Packet<H>) {
+        let _ = candidate;
+    }
+}
+
+/// Uniform on `[0, 1)` from 64 random bits: the 53 highest bits, as every `f64` in steps of 2^-53.
+#[inline]
+pub fn unit_interval(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+/// Exactly uniform on `0..bound` (`bound > 0`) from as many 64-bit numbers of `next` as it takes, almost always one.
+///
+/// Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019, algorithm 5.
+#[inline]
+pub fn uniform_below(bound: u64, mut next: impl FnMut() -> u64) -> u64 {
+    let mut wide = u128::from(next()) * u128::from(bound);
+    if (wide as u64) < bound {
+        let threshold = bound.wrapping_neg() % bound.max(1);
+        while (wide as u64) < threshold {
+            wide = u128::from(next()) * u128::from(bound);
+        }
+    }
+    (wide >> 64) as u64
+}

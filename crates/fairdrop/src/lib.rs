@@ -1,0 +1,57 @@
+//! Queue disciplines: the CHOKe family, which is fair without per-flow state, and what it is judged against.
+//!
+//! A discipline decides what happens to a packet that arrives at a queue. It borrows everything else: storage is
+//! a slice of [`Slot`]s that the host owns, time and randomness come through [`Env`], and dropped packets go back
+//! to the host through the same trait, each with its [`DropCause`]. A discipline never reads a clock, never owns
+//! a random generator, never allocates and never prints, so that one implementation serves a simulator, a replay
+//! of captures, a live forwarder and an embedded switch alike.
+//!
+//! ```
+//! use fairdrop::{Choke, ChokeParams, Discipline, DropCause, Env, Meta, Packet, Philox, Slot, Stream, Time, slots_for};
+//!
+//! /// A host that counts what it gets back.
+//! struct Host { now: Time, random: Philox, dropped: u32 }
+//! impl Env<u32> for Host {
+//!     fn now(&self) -> Time { self.now }
+//!     fn random(&mut self, _stream: Stream) -> u64 { self.random.next_u64() }
+//!     fn dropped(&mut self, _packet: Packet<u32>, _cause: DropCause) { self.dropped += 1; }
+//! }
+//!
+//! let mut params = ChokeParams::default();
+//! (params.red.limit, params.red.min_th, params.red.max_th) = (100, 0.0, 50.0);
+//! let mut slots: [Slot<u32>; slots_for(100)] = [const { None }; slots_for(100)];
+//! let mut queue = Choke::new(params, &mut slots)?;
+//! let mut host = Host { now: Time::ZERO, random: Philox::new(1, 0, 0), dropped: 0 };
+//! // One flow alone, above `min_th`: the second packet meets the first, and both are dropped.
+//! for handle in 0..2 {
+//!     queue.admit(Packet::new(Meta::of_flow(7, 1000), host.now, handle), &mut host);
+//! }
+//! assert_eq!((host.dropped, queue.backlog().packets), (2, 0));
+//! # Ok::<(), fairdrop::ParamError>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod any;
+mod discipline;
+pub mod disciplines;
+mod env;
+mod leaky_fifo;
+mod packet;
+mod params;
+mod philox;
+mod stats;
+mod time;
+
+pub use any::{AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, LIMIT, info};
+pub use discipline::Discipline;
+pub use disciplines::choke::{Candidates, Choke, ChokeParams, DrawFrom, Schedule};
+pub use disciplines::droptail::{DropTail, DropTailParams};
+pub use disciplines::red::{Red, RedParams};
+pub use env::{Env, Stream, uniform_below, unit_interval};
+pub use leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
+pub use packet::{Ecn, Meta, Packet};
+pub use params::{Kind, ParamError, ParamSpec};
+pub use philox::Philox;
+pub use stats::{Backlog, Count, DropCause, Stats};
+pub use time::Time;

@@ -1,0 +1,100 @@
+//! Parameters: what each is called, its unit, range, default and source. The tables here are what scenario files
+//! are read by, what `fairdrop list` and the schema print, and what parameters are validated against.
+
+use core::fmt;
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number between the two, inclusive.
+    Integer(i64, i64),
+    /// A number between the two, inclusive.
+    Number(f64, f64),
+    /// A number above the first, up to and including the second.
+    NumberAbove(f64, f64),
+    /// A number of packets between the two, inclusive; written `300` or `"300p"`.
+    Packets(f64, f64),
+    /// A size in bytes between the two, inclusive; written `1000`, `"1000B"` or `"1kB"`.
+    Bytes(u64, u64),
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// One of these words, or a list of whole numbers between the two that never falls.
+    Schedule(&'static [&'static str], i64, i64),
+}
+
+/// One parameter of a discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParamSpec {
+    /// Name in scenarios, tables and documents.
+    pub name: &'static str,
+    /// Unit, empty when it has none.
+    pub unit: &'static str,
+    /// Values it takes.
+    pub kind: Kind,
+    /// Default, as it would be written in a scenario.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = |f: &mut fmt::Formatter<'_>, high: f64| {
+            if high.is_finite() { write!(f, " to {high}") } else { Ok(()) }
+        };
+        match *self {
+            Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::Number(low, high) => write!(f, "a number from {low}").and_then(|()| below(f, high)),
+            Self::NumberAbove(low, high) => write!(f, "a number above {low}").and_then(|()| below(f, high)),
+            Self::Packets(low, high) => write!(f, "packets from {low}").and_then(|()| below(f, high)),
+            Self::Bytes(low, high) => write!(f, "bytes from {low} to {high}"),
+            Self::Switch => f.write_str("true or false"),
+            Self::Choice(words) => write_words(f, words),
+            Self::Schedule(words, low, high) => {
+                write_words(f, words)?;
+                write!(f, ", or a list of whole numbers from {low} to {high} that never falls")
+            }
+        }
+    }
+}
+
+fn write_words(f: &mut fmt::Formatter<'_>, words: &[&str]) -> fmt::Result {
+    f.write_str("one of")?;
+    words.iter().enumerate().try_for_each(|(i, word)| {
+        let comma = if i > 0 { "," } else { "" };
+        write!(f, "{comma} \"{word}\"")
+    })
+}
+
+/// A parameter that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParamError {
+    /// Name of the parameter.
+    pub name: &'static str,
+    /// Value it had.
+    pub value: f64,
+    /// What would be valid.
+    pub valid: &'static str,
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is not valid: {}", self.name, self.value, self.valid)
+    }
+}
+
+impl core::error::Error for ParamError {}
+
+/// `Ok` when `holds`; otherwise the error that names the parameter. NaN never holds.
+pub(crate) fn require(
+    holds: bool,
+    name: &'static str,
+    value: f64,
+    valid: &'static str,
+) -> Result<(), ParamError> {
+    if holds { Ok(()) } else { Err(ParamError { name, value, valid }) }
+}

@@ -1,0 +1,92 @@
+//! Counters: what happened to the packets, drops by cause.
+
+/// Why a packet was dropped. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
+/// later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropCause {
+    /// The buffer was full; the arriving packet is dropped.
+    Overflow = 0,
+    /// RED's coin fell on the arriving packet.
+    RedEarly = 1,
+    /// RED's average was at or above `max_th` (or above the gentle region).
+    RedForced = 2,
+    /// A candidate had the flow of the arriving packet: the arriving one.
+    MatchArriving = 3,
+    /// A candidate had the flow of the arriving packet: the candidate.
+    MatchQueued = 4,
+}
+
+impl DropCause {
+    /// Every cause, in the order of their numbers.
+    pub const ALL: [Self; 5] =
+        [Self::Overflow, Self::RedEarly, Self::RedForced, Self::MatchArriving, Self::MatchQueued];
+    /// Number of causes.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The name used in tables, plots and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Overflow => "overflow",
+            Self::RedEarly => "red_early",
+            Self::RedForced => "red_forced",
+            Self::MatchArriving => "match_arriving",
+            Self::MatchQueued => "match_queued",
+        }
+    }
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet of `len` bytes.
+    #[inline]
+    pub fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+}
+
+/// What waits in a queue now; the packet in transmission is not part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+/// Counters of one discipline since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets offered to `admit`.
+    pub arrived: Count,
+    /// Packets handed out by `next`.
+    pub departed: Count,
+    /// Packets dropped, by [`DropCause`] number.
+    pub dropped: [Count; DropCause::COUNT],
+    /// Candidates drawn and compared.
+    pub drawn: u64,
+}
+
+impl Stats {
+    /// Packets dropped for `cause`.
+    pub fn dropped_for(&self, cause: DropCause) -> Count {
+        self.dropped[cause as usize]
+    }
+
+    /// Packets dropped for any cause.
+    pub fn dropped_total(&self) -> Count {
+        self.dropped.iter().fold(Count::default(), |sum, count| Count {
+            packets: sum.packets + count.packets,
+            bytes: sum.bytes + count.bytes,
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! Time as integer nanoseconds.
+
+/// A point in time, or a span of it, in nanoseconds since the host's own origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than everything that happens.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// From whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// From whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// In nanoseconds.
+    pub const fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// In seconds, rounded to the nearest `f64`.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span from `earlier` to `self`; zero when `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+
+    /// `self` moved by `span`, stopping at [`Time::NEVER`].
+    #[must_use]
+    pub const fn after(self, span: Self) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
