@@ -1,0 +1,38 @@
+//! How the outside world watches and stops long work.
+
+use fairdrop::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Parts per run in which progress is counted.
+pub const PARTS: u64 = 1000;
+
+/// Shared by all runs of one piece of work.
+#[derive(Debug, Default)]
+pub struct Control {
+    stop: AtomicBool,
+    parts: AtomicU64,
+}
+
+impl Control {
+    /// Asks every run to stop soon.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Parts done by all runs together, [`PARTS`] for each whole run.
+    pub fn parts_done(&self) -> u64 {
+        self.parts.load(Ordering::Relaxed)
+    }
+
+    /// Called by a run that has come from part `from` to `now` of `end`: returns the part it is in.
+    pub(crate) fn progress(&self, from: u64, now: Time, end: Time) -> u64 {
+        let part = (u128::from(now.ns()) * u128::from(PARTS) / u128::from(end.ns().max(1))) as u64;
+        self.parts.fetch_add(part.saturating_sub(from), Ordering::Relaxed);
+        part.max(from)
+    }
+}

@@ -1,0 +1,118 @@
+//! Links: ports under study, and plain FIFOs whose departures are arithmetic.
+
+use super::flows::Flows;
+use crate::meter::QueueMeter;
+use crate::port::Port;
+use crate::scenario::{PLAIN_LIMIT, Scenario};
+use crate::wire::{Rate, Wire};
+use fairdrop::{ParamError, Time};
+
+/// A FIFO that holds [`PLAIN_LIMIT`] packets: nothing happens between arrival and departure, so the departure is
+/// computed at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainLink {
+    wire: Wire,
+}
+
+/// A plain link with its rate and delay.
+pub struct Carrier<'a> {
+    pub link: &'a mut PlainLink,
+    /// `None`: takes no time.
+    pub rate: Option<&'a Rate>,
+    pub delay: Time,
+}
+
+impl Carrier<'_> {
+    /// When a packet that arrives at `at` reaches the other end; `None` when the buffer is full.
+    #[inline]
+    pub fn carry(self, at: Time, bytes: u32) -> Option<Time> {
+        let Some(rate) = self.rate else { return Some(at.after(self.delay)) };
+        // Full: as much is ahead as PLAIN_LIMIT packets of this size, and one in transmission.
+        let ahead = self.link.wire.free_at().since(at).ns();
+        if ahead > 0 {
+            let packet = rate.time_of(bytes).ns().max(1);
+            if ahead > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1) {
+                return None;
+            }
+        }
+        Some(self.link.wire.send(at, bytes, rate).after(self.delay))
+    }
+}
+
+/// A plain link that several flows share.
+#[derive(Debug)]
+pub struct SharedPlain {
+    link: PlainLink,
+    rate: Rate,
+    delay: Time,
+}
+
+impl SharedPlain {
+    #[inline]
+    pub fn carry(&mut self, at: Time, bytes: u32) -> Option<Time> {
+        Carrier { link: &mut self.link, rate: Some(&self.rate), delay: self.delay }.carry(at, bytes)
+    }
+}
+
+/// One link.
+#[derive(Debug)]
+pub enum LinkState {
+    Port { port: Box<Port>, delay: Time },
+    Plain(SharedPlain),
+}
+
+/// All links, by their number in the scenario.
+#[derive(Debug)]
+pub struct Links(Vec<LinkState>);
+
+impl Links {
+    pub fn new(scenario: &Scenario, flows: &Flows<'_>, seed: u64) -> Result<Self, ParamError> {
+        let sizes = common_sizes(scenario);
+        let links = scenario.links.iter().enumerate().map(|(index, link)| {
+            let (rate, delay) = (Rate::new(link.rate_bps, sizes), link.delay);
+            let Some(queue) = scenario.queue_of(link) else {
+                return Ok(LinkState::Plain(SharedPlain { link: PlainLink::default(), rate, delay }));
+            };
+            let groups = flows.group_numbers();
+            let meter = QueueMeter::new(groups, scenario.groups.len(), queue.limit);
+            let port = Port::new(queue.params(link.rate_bps), rate, meter, seed, index as u32)?;
+            Ok(LinkState::Port { port: Box::new(port), delay })
+        });
+        links.collect::<Result<_, _>>().map(Self)
+    }
+
+    #[inline]
+    pub fn get(&mut self, link: u32) -> &mut LinkState {
+        &mut self.0[link as usize]
+    }
+
+    /// The port of `link`, which has one, and the link's delay.
+    #[inline]
+    pub fn port(&mut self, link: u32) -> (&mut Port, Time) {
+        match &mut self.0[link as usize] {
+            LinkState::Port { port, delay } => (port, *delay),
+            LinkState::Plain(_) => unreachable!("only ports schedule the end of a transmission"),
+        }
+    }
+
+    pub fn port_ref(&self, link: usize) -> Option<&Port> {
+        match self.0.get(link) {
+            Some(LinkState::Port { port, .. }) => Some(port),
+            _ => None,
+        }
+    }
+
+    pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port> {
+        self.0.iter_mut().filter_map(|link| match link {
+            LinkState::Port { port, .. } => Some(&mut **port),
+            LinkState::Plain(_) => None,
+        })
+    }
+}
+
+/// The sizes of data packets and ACKs of the first groups: what most packets are.
+fn common_sizes(scenario: &Scenario) -> [u32; 2] {
+    let data = scenario.groups.first().map_or(0, |group| group.packet_size);
+    let ack = scenario.groups.iter().find_map(|group| group.transport.tcp()).map_or(0, |tcp| tcp.ack_size);
+    [data, ack]
+}

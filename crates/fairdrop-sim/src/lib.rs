@@ -1,0 +1,22 @@
+//! Packet-level simulation of congested links, and replay of captures, over the disciplines of the `fairdrop` crate.
+//!
+//! [`Scenario`](scenario::Scenario) in, [`RunResult`] out: [`simulate`] does one run, [`campaign`] many on all
+//! cores, [`replay`] feeds a capture through one queue, [`queue_host`] drives a discipline with no network at all.
+
+mod control;
+mod engine;
+mod meter;
+mod port;
+mod random;
+mod result;
+mod run;
+pub mod scenario;
+mod transport;
+mod units;
+mod wire;
+
+pub use control::{Control, PARTS};
+pub use meter::jain_index;
+pub use result::{Drops, FlowResult, GroupResult, Measured, QueueResult, RunResult, SeriesResult, Sojourn};
+pub use run::simulate;
+pub use transport::TransportCount;

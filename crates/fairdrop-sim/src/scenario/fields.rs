@@ -1,0 +1,275 @@
+//! Every field of a scenario: name, unit, range, default, source. What is read, listed, and described by the schema
+//! all comes from these tables and from those of the disciplines.
+
+use fairdrop::{Kind, ParamSpec};
+
+/// What values a field takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FieldKind {
+    /// As a parameter of a discipline.
+    Param(Kind),
+    /// Any text.
+    Text,
+    /// Bit/s between the two, inclusive; written `"1mbit"` or as a number.
+    Rate(f64, f64),
+    /// Seconds between the two, inclusive; written `"20ms"` or as a number.
+    Seconds(f64, f64),
+    /// A list of names.
+    Names,
+    /// A switch, or a table of its own.
+    SwitchOrTable,
+}
+
+/// One field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FieldSpec {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub kind: FieldKind,
+    /// As it would be written; `None` for fields that must be given, `Some("")` for those that may be left out.
+    pub default: Option<&'static str>,
+    pub doc: &'static str,
+    pub source: &'static str,
+}
+
+impl From<&ParamSpec> for FieldSpec {
+    fn from(spec: &ParamSpec) -> Self {
+        Self {
+            name: spec.name,
+            unit: spec.unit,
+            kind: FieldKind::Param(spec.kind),
+            default: Some(spec.default),
+            doc: spec.doc,
+            source: spec.source,
+        }
+    }
+}
+
+const fn field(
+    name: &'static str,
+    unit: &'static str,
+    kind: FieldKind,
+    default: Option<&'static str>,
+    doc: &'static str,
+) -> FieldSpec {
+    FieldSpec { name, unit, kind, default, doc, source: "" }
+}
+
+impl FieldSpec {
+    const fn from_source(mut self, source: &'static str) -> Self {
+        self.source = source;
+        self
+    }
+}
+
+const HOUR: f64 = 3600.0;
+/// Rates from one bit per second to ten terabits.
+const ANY_RATE: FieldKind = FieldKind::Rate(1.0, 1e13);
+const ANY_DELAY: FieldKind = FieldKind::Seconds(0.0, HOUR);
+const SWITCH: FieldKind = FieldKind::Param(Kind::Switch);
+const PACKET_BYTES: FieldKind = FieldKind::Param(Kind::Bytes(1, 65_535));
+
+/// Top level.
+pub const SCENARIO: &[FieldSpec] = &[
+    field(
+        "schema",
+        "",
+        FieldKind::Param(Kind::Choice(&["fairdrop/scenario/1"])),
+        Some("\"fairdrop/scenario/1\""),
+        "Version of this format.",
+    ),
+    field("name", "", FieldKind::Text, Some("\"scenario\""), "Short name, used for files."),
+    field("title", "", FieldKind::Text, Some("\"\""), "Title of the report."),
+    field(
+        "duration",
+        "s",
+        FieldKind::Seconds(1e-6, 1e7),
+        Some("\"300s\""),
+        "Simulated time, warm-up included.",
+    ),
+    field(
+        "warm_up",
+        "s",
+        FieldKind::Seconds(0.0, 1e7),
+        Some("\"60s\""),
+        "Time at the start that is not measured; below duration.",
+    ),
+    field(
+        "seed",
+        "",
+        FieldKind::Param(Kind::Integer(0, i64::MAX)),
+        Some("1"),
+        "First seed; replications use the ones after it.",
+    ),
+    field(
+        "sample",
+        "s",
+        FieldKind::Seconds(0.0, 1e7),
+        Some("\"500ms\""),
+        "Grid of the queue's time series; 0 records none.",
+    ),
+];
+
+/// `[dumbbell]`: the short form of one congested link.
+pub const DUMBBELL: &[FieldSpec] = &[
+    field("rate", "bit/s", ANY_RATE, Some("\"1mbit\""), "Rate of the bottleneck, both ways."),
+    field("delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of the bottleneck, each way."),
+    field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
+    field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
+];
+
+/// `[[links]]`: any graph.
+pub const LINK: &[FieldSpec] = &[
+    field("name", "", FieldKind::Text, Some(""), "Name in tables; from-to when left out."),
+    field("from", "", FieldKind::Text, None, "Node that sends."),
+    field("to", "", FieldKind::Text, None, "Node that receives."),
+    field("rate", "bit/s", ANY_RATE, None, "Rate."),
+    field("delay", "s", ANY_DELAY, Some("\"0s\""), "Propagation delay."),
+    field(
+        "one_way",
+        "",
+        SWITCH,
+        Some("false"),
+        "No link back; otherwise one with the same rate and delay and a FIFO of 1000 packets is added.",
+    ),
+    field(
+        "queue",
+        "",
+        FieldKind::SwitchOrTable,
+        Some("false"),
+        "true: the discipline of [queue], which compare exchanges; a table like [queue]: its own; false: a FIFO of 1000 packets.",
+    ),
+];
+
+/// `[queue]`.
+pub const QUEUE: &[FieldSpec] =
+    &[field("discipline", "", FieldKind::Text, Some("\"choke\""), "Queue discipline; see `fairdrop list`.")];
+
+/// `[[groups]]`: what every transport has.
+pub const GROUP: &[FieldSpec] = &[
+    field("name", "", FieldKind::Text, None, "Name of the group; its flows are name[0], name[1], ..."),
+    field("transport", "", FieldKind::Text, None, "Transport; see `fairdrop list`."),
+    field("count", "flows", FieldKind::Param(Kind::Integer(1, 16_000_000)), Some("1"), "Number of flows."),
+    field(
+        "packet_size",
+        "bytes",
+        PACKET_BYTES,
+        Some("\"1000B\""),
+        "Data packet on the wire, headers included.",
+    )
+    .from_source("Tang, Wang, Low 2004: 125 packets/s are 1 Mb/s"),
+    field("start", "s", FieldKind::Seconds(0.0, 1e7), Some("\"0s\""), "Earliest start."),
+    field(
+        "start_spread",
+        "s",
+        FieldKind::Seconds(0.0, 1e7),
+        Some("\"1s\""),
+        "Each flow starts this much later at most, uniformly.",
+    ),
+    field(
+        "stop",
+        "s",
+        FieldKind::Seconds(0.0, 1e7),
+        Some(""),
+        "No new packet after this; the end when left out.",
+    ),
+    field(
+        "class",
+        "",
+        FieldKind::Param(Kind::Integer(0, 255)),
+        Some("0"),
+        "Priority class that its packets carry.",
+    ),
+    field("from", "", FieldKind::Text, Some(""), "Node that its sources are at; needed with [[links]]."),
+    field("to", "", FieldKind::Text, Some(""), "Node that its sinks are at; needed with [[links]]."),
+    field(
+        "route",
+        "",
+        FieldKind::Names,
+        Some(""),
+        "Nodes on the way, first and last included; the shortest way (fewest links) when left out.",
+    ),
+    field(
+        "access_rate",
+        "bit/s",
+        ANY_RATE,
+        Some(""),
+        "Rate of each host's own link; as in [dumbbell], or unlimited with [[links]].",
+    ),
+    field(
+        "access_delay",
+        "s",
+        ANY_DELAY,
+        Some(""),
+        "Delay of each host's own link; as in [dumbbell], or 0 with [[links]].",
+    ),
+];
+
+const RFC_6298: &str = "RFC 6298";
+
+/// Fields of TCP transports.
+pub const TCP: &[FieldSpec] = &[
+    field("era", "", FieldKind::Param(Kind::Choice(&["rfc", "ns2-1998", "ns2-2005"])), Some("\"rfc\""), "Where the defaults of the fields below come from."),
+    field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").from_source("Pan, Prabhakar, Psounis 2000, III.A"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: rfc 10, ns2-1998 1, ns2-2005 2.").from_source("RFC 6928"),
+    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").from_source("RFC 9293"),
+    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").from_source("RFC 3042"),
+    field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").from_source("RFC 1122, 4.2.3.2"),
+    field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
+    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").from_source(RFC_6298),
+    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").from_source(RFC_6298),
+    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: rfc 1 s, ns2-1998 6 s, ns2-2005 3 s.").from_source(RFC_6298),
+    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").from_source(RFC_6298),
+];
+
+/// Fields of constant-bit-rate sources.
+pub const CBR: &[FieldSpec] = &[
+    field("rate", "bit/s", ANY_RATE, None, "Rate of each flow, on the wire."),
+    field(
+        "jitter",
+        "",
+        FieldKind::Param(Kind::Number(0.0, 1.0)),
+        Some("0"),
+        "Each gap is multiplied by a uniform number from 1 - jitter to 1 + jitter.",
+    ),
+];
+
+/// What a list of transports says of one.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportInfo {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub doc: &'static str,
+    pub params: &'static [FieldSpec],
+    pub source: &'static str,
+}
+
+/// Every transport.
+pub const TRANSPORTS: &[TransportInfo] = &[
+    TransportInfo {
+        name: "reno",
+        title: "TCP Reno",
+        doc: "Slow start, congestion avoidance, fast retransmit and fast recovery; a greedy source.",
+        params: TCP,
+        source: "RFC 5681",
+    },
+    TransportInfo {
+        name: "newreno",
+        title: "TCP NewReno",
+        doc: "Reno that stays in fast recovery over partial ACKs; a greedy source.",
+        params: TCP,
+        source: "RFC 6582",
+    },
+    TransportInfo {
+        name: "cbr",
+        title: "UDP, constant bit rate",
+        doc: "Sends at one rate whatever is lost.",
+        params: CBR,
+        source: "Pan, Prabhakar, Psounis 2000, III.A",
+    },
+];
+
+/// The entry of [`TRANSPORTS`] called `name`.
+pub fn transport(name: &str) -> Option<&'static TransportInfo> {
+    TRANSPORTS.iter().find(|info| info.name == name)
+}

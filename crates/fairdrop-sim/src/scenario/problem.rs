@@ -1,0 +1,56 @@
+//! What is wrong with a scenario, said so that it can be mended.
+
+use std::fmt;
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A line of the file, from 1.
+    Line(u32),
+    /// A `--set path=value` on the command line.
+    Setting(String),
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    file: String,
+    origin: Origin,
+    field: String,
+    value: String,
+    valid: String,
+}
+
+impl Problem {
+    /// `field` (dotted path, may be empty) has `value`, where `valid` is expected.
+    pub fn new(file: &str, origin: Origin, field: &str, value: &str, valid: &str) -> Self {
+        Self { file: file.into(), origin, field: field.into(), value: value.into(), valid: valid.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::Line(line) => write!(f, "{}:{line}: ", self.file)?,
+            Origin::Setting(setting) => write!(f, "--set {setting}: ")?,
+        }
+        if self.field.is_empty() {
+            write!(f, "{}; valid: {}", self.value, self.valid)
+        } else {
+            write!(f, "{} = {} is not valid; valid: {}", self.field, self.value, self.valid)
+        }
+    }
+}
+
+/// Everything that is wrong with a scenario, in the order of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.0.iter().map(Problem::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}

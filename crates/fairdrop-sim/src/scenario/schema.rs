@@ -1,0 +1,194 @@
+//! What the field tables say, as documents: the JSON Schema of a scenario, the lists of disciplines and transports,
+//! and a scenario itself after defaults.
+
+use super::fields::{CBR, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, QUEUE, SCENARIO, TCP, TRANSPORTS};
+use super::read::valid;
+use super::{Group, Link, LinkQueue, Scenario, Transport, queue};
+use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
+use serde_json::{Map, Value as Json, json};
+
+/// JSON Schema (draft 2020-12) of a scenario file.
+pub fn json_schema() -> Json {
+    let mut group_fields: Vec<FieldSpec> = GROUP.to_vec();
+    for field in TCP.iter().chain(CBR) {
+        group_fields.push(FieldSpec { default: Some(""), ..*field });
+    }
+    let mut properties = properties(SCENARIO);
+    properties.insert("dumbbell".into(), object("One congested link, short form.", DUMBBELL, Map::new()));
+    properties.insert("queue".into(), queue_schema());
+    properties.insert("links".into(), list("Any graph.", &object("A link.", LINK, Map::new())));
+    properties
+        .insert("groups".into(), list("Groups of flows.", &object("A group.", &group_fields, Map::new())));
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "fairdrop scenario",
+        "type": "object",
+        "properties": properties,
+        "required": ["groups"],
+        "additionalProperties": false,
+    })
+}
+
+fn queue_schema() -> Json {
+    let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
+    let tables = CATALOGUE
+        .iter()
+        .filter(|info| !info.params.is_empty())
+        .map(|info| (info.name.to_owned(), object(info.doc, &queue::fields_of(info.name), Map::new())));
+    object("The discipline under study.", &fields, tables.collect())
+}
+
+fn list(doc: &str, items: &Json) -> Json {
+    json!({ "type": "array", "description": doc, "items": items, "minItems": 1 })
+}
+
+fn object(doc: &str, fields: &[FieldSpec], tables: Map<String, Json>) -> Json {
+    let required: Vec<_> =
+        fields.iter().filter(|field| field.default.is_none()).map(|field| field.name).collect();
+    let mut properties = properties(fields);
+    properties.extend(tables);
+    json!({
+        "type": "object", "description": doc, "properties": properties, "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn properties(fields: &[FieldSpec]) -> Map<String, Json> {
+    fields.iter().map(|field| (field.name.to_owned(), property(field))).collect()
+}
+
+fn property(field: &FieldSpec) -> Json {
+    let mut schema = match field.kind {
+        FieldKind::Text => json!({ "type": "string" }),
+        FieldKind::Names => json!({ "type": "array", "items": { "type": "string" } }),
+        FieldKind::SwitchOrTable => json!({ "anyOf": [{ "type": "boolean" }, queue_schema()] }),
+        FieldKind::Rate(low, high) | FieldKind::Seconds(low, high) => quantity(low, high),
+        FieldKind::Param(kind) => match kind {
+            Kind::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+            Kind::Number(low, high) => json!({ "type": "number", "minimum": low, "maximum": finite(high) }),
+            Kind::NumberAbove(low, high) => {
+                json!({ "type": "number", "exclusiveMinimum": low, "maximum": finite(high) })
+            }
+            Kind::Packets(low, high) => quantity(low, high),
+            Kind::Bytes(low, high) => quantity(low as f64, high as f64),
+            Kind::Switch => json!({ "type": "boolean" }),
+            Kind::Choice(words) => json!({ "enum": words }),
+            Kind::Schedule(words, low, high) => json!({ "anyOf": [
+                { "enum": words },
+                { "type": "array", "items": { "type": "integer", "minimum": low, "maximum": high } },
+            ] }),
+        },
+    };
+    if let Some(object) = schema.as_object_mut() {
+        object.retain(|_, value| !value.is_null());
+        object.insert("description".into(), json!(format!("{} Valid: {}.", field.doc, valid(field.kind))));
+        if let Some(default) = field.default.filter(|default| !default.is_empty()) {
+            object.insert("default".into(), default_value(default));
+        }
+    }
+    schema
+}
+
+/// A number in the base unit, or a text with a unit.
+fn quantity(low: f64, high: f64) -> Json {
+    json!({ "anyOf": [{ "type": "number", "minimum": low, "maximum": finite(high) }, { "type": "string" }] })
+}
+
+fn finite(number: f64) -> Json {
+    if number.is_finite() { json!(number) } else { json!(f64::MAX) }
+}
+
+fn default_value(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+}
+
+/// Every discipline and transport with its parameters, as `fairdrop list --json` prints it.
+pub fn catalogue() -> Json {
+    let disciplines: Vec<_> = CATALOGUE
+        .iter()
+        .map(|info| {
+            let limit = [FieldSpec::from(&LIMIT)];
+            let params = limit.into_iter().chain(queue::fields_of(info.name));
+            json!({
+                "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
+                "also_uses": info.also_uses,
+                "parameters": params.map(|field| described(&field)).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let transports: Vec<_> = TRANSPORTS
+        .iter()
+        .map(|info| {
+            json!({
+                "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
+                "parameters": info.params.iter().map(described).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({ "schema": "fairdrop/list/1", "disciplines": disciplines, "transports": transports })
+}
+
+fn described(field: &FieldSpec) -> Json {
+    let default = match field.default {
+        None => json!("required"),
+        Some("") => Json::Null,
+        Some(text) => default_value(text),
+    };
+    json!({
+        "name": field.name, "unit": field.unit, "default": default, "valid": valid(field.kind),
+        "doc": field.doc, "source": field.source,
+    })
+}
+
+impl Scenario {
+    /// The scenario after defaults and settings, SI units.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "duration_s": self.duration.seconds(),
+            "warm_up_s": self.warm_up.seconds(),
+            "seed": self.seed,
+            "sample_s": self.sample.map(Time::seconds),
+            "queue": self.queue.to_json(),
+            "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
+            "groups": self.groups.iter().map(|group| self.group_json(group)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn group_json(&self, group: &Group) -> Json {
+        let names =
+            |route: &[usize]| route.iter().map(|&link| self.links[link].name.clone()).collect::<Vec<_>>();
+        let settings = match &group.transport {
+            Transport::Reno(tcp) | Transport::NewReno(tcp) => json!(tcp),
+            Transport::Cbr(cbr) => json!(cbr),
+        };
+        json!({
+            "name": group.name,
+            "transport": group.transport.name(),
+            "settings": settings,
+            "count": group.count,
+            "packet_size_bytes": group.packet_size,
+            "start_s": group.start.seconds(),
+            "start_spread_s": group.start_spread.seconds(),
+            "stop_s": (group.stop != Time::NEVER).then(|| group.stop.seconds()),
+            "class": group.class,
+            "access_rate_bps": group.access_rate_bps,
+            "access_delay_s": group.access_delay.seconds(),
+            "forward": names(&group.forward),
+            "backward": names(&group.backward),
+        })
+    }
+}
+
+fn link_json(link: &Link) -> Json {
+    let queue = match &link.queue {
+        LinkQueue::Plain => json!("plain"),
+        LinkQueue::Study => json!("study"),
+        LinkQueue::Own(own) => own.to_json(),
+    };
+    json!({
+        "name": link.name, "from": link.from, "to": link.to, "rate_bps": link.rate_bps,
+        "delay_s": link.delay.seconds(), "queue": queue,
+    })
+}

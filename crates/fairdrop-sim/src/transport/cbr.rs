@@ -1,0 +1,39 @@
+//! UDP at a constant bit rate.
+
+use crate::random;
+use crate::scenario::CbrConfig;
+use crate::wire::{Rate, Wire};
+use fairdrop::{Philox, Time};
+
+/// When the packets of one flow are sent: as if back to back on a wire of the flow's own rate, so exact on average
+/// over any length of time.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    next: Time,
+    rate: Rate,
+    wire: Wire,
+    gaps: Philox,
+}
+
+impl Pacer {
+    /// The first packet leaves at `start` plus a phase (0 to 1) of one gap.
+    pub fn new(start: Time, phase: f64, gaps: Philox, packet_size: u32, config: &CbrConfig) -> Self {
+        let rate = Rate::new(config.rate_bps, [packet_size, 0]);
+        let offset = Time::from_ns((rate.time_of(packet_size).ns() as f64 * phase) as u64);
+        Self { next: start.after(offset), rate, wire: Wire::default(), gaps }
+    }
+
+    /// When the next packet leaves; moves on to the one after it.
+    #[inline]
+    pub fn take(&mut self, packet_size: u32, jitter: f64) -> Time {
+        let now = self.next;
+        let end = self.wire.send(now, packet_size, &self.rate);
+        self.next = if jitter > 0.0 {
+            let factor = 1.0 + jitter * (2.0 * random::uniform(&mut self.gaps) - 1.0);
+            now.after(Time::from_ns((end.since(now).ns() as f64 * factor) as u64))
+        } else {
+            end
+        };
+        now
+    }
+}
