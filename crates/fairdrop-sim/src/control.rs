@@ -1,7 +1,9 @@
 //! How the outside world watches and stops long work.
 
 use fairdrop::Time;
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Parts per run in which progress is counted.
 pub const PARTS: u64 = 1000;
@@ -11,6 +13,7 @@ pub const PARTS: u64 = 1000;
 pub struct Control {
     stop: AtomicBool,
     parts: AtomicU64,
+    loop_cpu_ns: AtomicU64,
 }
 
 impl Control {
@@ -29,10 +32,30 @@ impl Control {
         self.parts.load(Ordering::Relaxed)
     }
 
+    /// Processor time that event loops have taken, summed over runs.
+    pub fn loop_cpu(&self) -> Duration {
+        Duration::from_nanos(self.loop_cpu_ns.load(Ordering::Relaxed))
+    }
+
+    /// Runs an event loop and adds the processor time of this thread that it takes.
+    pub(crate) fn timed<R>(&self, work: impl FnOnce() -> R) -> R {
+        let before = thread_cpu();
+        let result = work();
+        let spent = thread_cpu().saturating_sub(before);
+        self.loop_cpu_ns.fetch_add(spent.as_nanos() as u64, Ordering::Relaxed);
+        result
+    }
+
     /// Called by a run that has come from part `from` to `now` of `end`: returns the part it is in.
     pub(crate) fn progress(&self, from: u64, now: Time, end: Time) -> u64 {
         let part = (u128::from(now.ns()) * u128::from(PARTS) / u128::from(end.ns().max(1))) as u64;
         self.parts.fetch_add(part.saturating_sub(from), Ordering::Relaxed);
         part.max(from)
     }
+}
+
+/// Processor time of this thread.
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

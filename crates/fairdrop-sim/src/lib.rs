@@ -3,11 +3,14 @@
 //! [`Scenario`](scenario::Scenario) in, [`RunResult`] out: [`simulate`] does one run, [`campaign`] many on all
 //! cores, [`replay`] feeds a capture through one queue, [`queue_host`] drives a discipline with no network at all.
 
+pub mod campaign;
 mod control;
 mod engine;
 mod meter;
 mod port;
+mod queue_host;
 mod random;
+mod replay;
 mod result;
 mod run;
 pub mod scenario;
@@ -17,6 +20,8 @@ mod wire;
 
 pub use control::{Control, PARTS};
 pub use meter::jain_index;
+pub use queue_host::{HostConfig, HostResult, queue_host};
+pub use replay::{ReplayConfig, replay};
 pub use result::{Drops, FlowResult, GroupResult, Measured, QueueResult, RunResult, SeriesResult, Sojourn};
 pub use run::simulate;
 pub use transport::TransportCount;

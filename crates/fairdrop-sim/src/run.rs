@@ -16,7 +16,8 @@ use fairdrop::ParamError;
 /// A discipline refuses its parameters.
 pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, ParamError> {
     let mut engine = Engine::new(scenario, seed)?;
-    Ok(engine.run(control).then(|| collect(scenario, seed, &engine)))
+    let finished = control.timed(|| engine.run(control));
+    Ok(finished.then(|| collect(scenario, seed, &engine)))
 }
 
 fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_>) -> RunResult {

@@ -1,0 +1,189 @@
+//! Feeds a capture through one queue and link.
+//!
+//! Packets arrive when the capture says (divided by `speed`), with their length on the wire; nothing reacts to what
+//! happens to them, so TCP flows do not slow down as they would. The window opens at the first arrival and closes
+//! when the queue has drained, so every packet has left or was dropped.
+
+use crate::control::Control;
+use crate::meter::{QueueMeter, jain_index};
+use crate::port::{Frame, Port};
+use crate::result::{
+    Drops, FlowResult, Measured, QueueFacts, RunResult, fraction, group_results, queue_result, rate_bps,
+};
+use crate::scenario::QueueConfig;
+use crate::transport::TransportCount;
+use crate::wire::Rate;
+use fairdrop::{ParamError, Time};
+use fairdrop_capture::{Capture, Protocol};
+
+/// Points of the queue's time series.
+const SAMPLES: u64 = 600;
+/// Packets between looks at the clock of the outside world.
+const CHECK_EVERY: usize = 1 << 14;
+
+/// How a capture is replayed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplayConfig {
+    /// Rate of the link, bit/s.
+    pub rate_bps: u64,
+    /// Time runs this many times faster than in the capture.
+    pub speed: f64,
+    /// The queue.
+    pub queue: QueueConfig,
+}
+
+/// Replays `capture` under `seed`. `None` when `control` stopped it.
+///
+/// # Errors
+/// A discipline refuses its parameters.
+pub fn replay(
+    capture: &Capture,
+    config: &ReplayConfig,
+    seed: u64,
+    control: &Control,
+) -> Result<Option<RunResult>, ParamError> {
+    let groups = Groups::of(capture);
+    let meter = QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
+    let rate = Rate::new(config.rate_bps, [1514, 66]);
+    let mut link = Link {
+        port: Port::new(config.queue.params(config.rate_bps), rate, meter, seed, 0)?,
+        done: None,
+        lost: Vec::new(),
+    };
+    let scale = |time_ns: u64| Time::from_ns((time_ns as f64 / config.speed) as u64);
+    let end = scale(capture.duration_ns());
+    let grid = Time::from_ns((end.ns() / SAMPLES).max(1));
+    let (mut next_sample, mut part) = (Time::ZERO, 0);
+    for (index, arrival) in capture.arrivals.iter().enumerate() {
+        let now = scale(arrival.time_ns);
+        while next_sample <= now {
+            link.send_until(next_sample);
+            link.port.sample(next_sample);
+            next_sample = next_sample.after(grid);
+        }
+        link.send_until(now);
+        let frame = Frame { flow: arrival.flow, len: arrival.wire_len, class: 0, handle: index as u32 };
+        link.arrive(now, frame);
+        if index % CHECK_EVERY == 0 {
+            part = control.progress(part, now, end);
+            if control.is_stopped() {
+                return Ok(None);
+            }
+        }
+    }
+    let drained = link.send_until(Time::NEVER).max(end);
+    link.port.close(drained);
+    control.progress(part, end, end);
+    Ok(Some(collect(capture, config, seed, &groups, link.port.meter(), grid)))
+}
+
+/// A port and the end of its current transmission.
+struct Link {
+    port: Port,
+    done: Option<Time>,
+    lost: Vec<u32>,
+}
+
+impl Link {
+    fn arrive(&mut self, now: Time, frame: Frame) {
+        if let Some(done) = self.port.arrive(now, frame, &mut self.lost) {
+            self.done = Some(done);
+        }
+        self.lost.clear();
+    }
+
+    /// Transmits up to `now`; returns when the last packet left.
+    fn send_until(&mut self, now: Time) -> Time {
+        let mut last = Time::ZERO;
+        while let Some(done) = self.done.filter(|&done| done <= now) {
+            last = done;
+            self.done = self.port.sent(done, &mut self.lost).1;
+            self.lost.clear();
+        }
+        last
+    }
+}
+
+/// Flows grouped by protocol: the protocols that occur.
+struct Groups {
+    names: Vec<String>,
+    of_flow: Vec<usize>,
+}
+
+impl Groups {
+    fn of(capture: &Capture) -> Self {
+        let present: Vec<_> = Protocol::ALL
+            .into_iter()
+            .filter(|protocol| capture.flows.iter().any(|flow| flow.protocol == *protocol))
+            .collect();
+        let number = |protocol| present.iter().position(|other| *other == protocol).unwrap_or(0);
+        Self {
+            names: present.iter().map(|protocol| protocol.name().to_owned()).collect(),
+            of_flow: capture.flows.iter().map(|flow| number(flow.protocol)).collect(),
+        }
+    }
+}
+
+fn collect(
+    capture: &Capture,
+    config: &ReplayConfig,
+    seed: u64,
+    groups: &Groups,
+    meter: &QueueMeter,
+    grid: Time,
+) -> RunResult {
+    let discipline = config.queue.discipline;
+    let facts = QueueFacts {
+        name: "link",
+        discipline,
+        rate_bps: config.rate_bps,
+        limit: config.queue.limit,
+        sample: Some(grid),
+        group_names: &groups.names,
+    };
+    let queue = queue_result(&facts, meter, |flow| capture.flows[flow].name.clone());
+    let flows: Vec<_> = (0..capture.flows.len()).map(|flow| flow_result(capture, config, meter, flow)).collect();
+    let throughputs = || flows.iter().map(|flow| flow.measured.throughput_bps);
+    let fair_share_bps = config.rate_bps as f64 / flows.len().max(1) as f64;
+    let names: Vec<_> = groups.names.iter().map(|name| (name.clone(), name.clone())).collect();
+    RunResult {
+        discipline,
+        seed,
+        measured_from_s: 0.0,
+        measured_to_s: meter.window().seconds(),
+        link: "link".into(),
+        link_rate_bps: config.rate_bps,
+        fair_share_bps,
+        jain_index: jain_index(throughputs()),
+        largest_over_fair_share: throughputs().fold(0.0, f64::max) / fair_share_bps,
+        utilisation: queue.utilisation,
+        events: queue.arrivals + queue.departures,
+        valid: true,
+        problems: Vec::new(),
+        groups: group_results(&names, &flows, |flow| groups.of_flow[flow]),
+        flows,
+        queues: vec![queue],
+    }
+}
+
+fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flow: usize) -> FlowResult {
+    let count = &meter.flows()[flow];
+    let info = &capture.flows[flow];
+    let drops = Drops(count.dropped);
+    let throughput_bps = rate_bps(count.sent, meter.window());
+    FlowResult {
+        name: info.name.clone(),
+        group: info.protocol.name().into(),
+        transport: info.protocol.name().into(),
+        measured: Measured {
+            offered_bps: rate_bps(count.arrived, meter.window()),
+            throughput_bps,
+            goodput_bps: None,
+            share: throughput_bps / config.rate_bps as f64,
+            drop_fraction: fraction(drops.total(), count.arrived.packets),
+            arrivals: count.arrived.packets,
+            drops,
+            transport: TransportCount::default(),
+        },
+    }
+}
