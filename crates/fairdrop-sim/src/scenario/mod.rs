@@ -14,6 +14,7 @@ pub use queue::QueueConfig;
 pub use read::valid;
 pub use schema::{catalogue, json_schema};
 
+use crate::units;
 use fairdrop::Time;
 use serde::Serialize;
 
@@ -188,20 +189,9 @@ impl Scenario {
     /// The same scenario with another discipline on the links under study.
     ///
     /// # Errors
-    /// No discipline has that name, or its parameters do not fit the scenario.
+    /// No discipline has that name.
     pub fn with_discipline(&self, name: &str) -> Result<Self, Problems> {
-        let origin = Origin::Setting(format!("queue.discipline={name}"));
-        let unknown =
-            |valid: &str| Problems(vec![Problem::new("", origin.clone(), "queue.discipline", name, valid)]);
-        let info = fairdrop::info(name).ok_or_else(|| unknown(&queue::known_disciplines()))?;
-        let mut scenario = self.clone();
-        scenario.queue.discipline = info.name;
-        Ok(scenario)
-    }
-
-    /// Whether any link runs the discipline under study.
-    pub fn studies_a_queue(&self) -> bool {
-        self.links.iter().any(|link| link.queue == LinkQueue::Study)
+        Ok(Self { queue: self.queue.with_discipline(name)?, ..self.clone() })
     }
 
     /// The configuration of a link's queue; `None` for a plain FIFO.
@@ -212,4 +202,24 @@ impl Scenario {
             LinkQueue::Own(queue) => Some(queue),
         }
     }
+}
+
+/// A rate in bit/s, as people write it.
+///
+/// # Errors
+/// What would be valid.
+pub fn rate_bps(text: &str) -> Result<u64, String> {
+    let rate = units::rate_bps(text).filter(|rate| (1.0..=1e13).contains(rate));
+    rate.map(|rate| rate as u64)
+        .ok_or_else(|| format!("{text:?} is not a rate; valid: 1 bit/s to 10 Tbit/s, for example \"1mbit\""))
+}
+
+/// A time in seconds, as people write it.
+///
+/// # Errors
+/// What would be valid.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    units::seconds(text)
+        .filter(|&seconds| seconds >= 0.0)
+        .ok_or_else(|| format!("{text:?} is not a time; valid: 0 s or more, for example \"20ms\""))
 }

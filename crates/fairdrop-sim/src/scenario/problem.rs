@@ -9,6 +9,8 @@ pub enum Origin {
     Line(u32),
     /// A `--set path=value` on the command line.
     Setting(String),
+    /// Another argument of the command.
+    Command,
 }
 
 /// One thing that is wrong.
@@ -33,6 +35,7 @@ impl fmt::Display for Problem {
         match &self.origin {
             Origin::Line(line) => write!(f, "{}:{line}: ", self.file)?,
             Origin::Setting(setting) => write!(f, "--set {setting}: ")?,
+            Origin::Command => {}
         }
         if self.field.is_empty() {
             write!(f, "{}; valid: {}", self.value, self.valid)

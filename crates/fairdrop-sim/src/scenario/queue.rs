@@ -1,8 +1,9 @@
 //! `[queue]`: a discipline by name, with the parameters of all, so that one scenario compares many.
 
 use super::fields::{FieldSpec, QUEUE};
+use super::problem::{Origin, Problem, Problems};
 use super::read::{Report, Section};
-use super::tree::Node;
+use super::tree::{self, Node};
 use crate::units;
 use fairdrop::{
     AnyParams, CATALOGUE, Candidates, ChokeParams, DrawFrom, DropTailParams, LIMIT, RedParams, Schedule, Time,
@@ -65,6 +66,30 @@ impl QueueConfig {
         let red = red(&table("red", report), limit, report);
         let choke = choke(&table("choke", report), &red, report);
         Self { discipline: info.map_or("choke", |info| info.name), limit, red, choke }
+    }
+
+    /// Reads the `[queue]` of a scenario text and nothing else of it, for hosts that have no network. Returns the
+    /// text as well, settings applied.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with its line, field, value and what would be valid.
+    pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
+        let (root, source) = tree::read(text, file, settings).map_err(Problems)?;
+        let mut report = Report::new(file);
+        let queue = Self::read(root.get("queue"), "queue", &mut report);
+        if report.problems.is_empty() { Ok((queue, source)) } else { Err(Problems(report.problems)) }
+    }
+
+    /// The same with another discipline.
+    ///
+    /// # Errors
+    /// No discipline has that name.
+    pub fn with_discipline(&self, name: &str) -> Result<Self, Problems> {
+        let info = fairdrop::info(name).ok_or_else(|| {
+            let what = format!("there is no discipline {name:?}");
+            Problems(vec![Problem::new("", Origin::Command, "", &what, &known_disciplines())])
+        })?;
+        Ok(Self { discipline: info.name, ..self.clone() })
     }
 
     /// The parameters of the chosen discipline on a link of `rate_bps`.

@@ -3,19 +3,24 @@
 use crate::scenario::TcpConfig;
 use fairdrop::Time;
 
+/// The least timeout before the first measurement, once a SYN was lost (section 5.7).
+const AFTER_LOST_SYN: Time = Time::from_ms(3000);
+
 /// Smoothed round-trip time and the timeout that follows from it.
 #[derive(Clone, Copy, Debug)]
 pub struct RetransmissionTimeout {
     srtt_ns: f64,
     rttvar_ns: f64,
     measured: bool,
+    /// The connection opened only after a SYN was lost.
+    syn_lost: bool,
     /// Timeouts since the last valid measurement: each doubles the timeout.
     backoff: u32,
 }
 
 impl RetransmissionTimeout {
     pub const fn new() -> Self {
-        Self { srtt_ns: 0.0, rttvar_ns: 0.0, measured: false, backoff: 0 }
+        Self { srtt_ns: 0.0, rttvar_ns: 0.0, measured: false, syn_lost: false, backoff: 0 }
     }
 
     /// A round trip was measured on a segment that was sent once (Karn's algorithm, section 3).
@@ -37,6 +42,14 @@ impl RetransmissionTimeout {
         self.backoff = 0;
     }
 
+    /// The connection has opened, and its SYN had to be sent again (section 5.7).
+    pub fn after_lost_syn(&mut self, config: &TcpConfig) {
+        if config.initial_rto < AFTER_LOST_SYN {
+            self.syn_lost = true;
+            self.backoff = 0;
+        }
+    }
+
     /// The timer ran out (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
@@ -48,6 +61,8 @@ impl RetransmissionTimeout {
             let tick = config.tick.ns() as f64;
             let sum = self.srtt_ns + (4.0 * self.rttvar_ns).max(tick);
             (((sum / tick).ceil() * tick) as u64).max(config.min_rto.ns())
+        } else if self.syn_lost {
+            AFTER_LOST_SYN.ns()
         } else {
             config.initial_rto.ns()
         };

@@ -64,6 +64,10 @@ pub struct Sender {
     pub deadline: Time,
     /// The segment being timed, and when it was sent.
     timed: Option<(u32, Time)>,
+    /// New segments that limited transmit has sent beyond the window since `una` last moved.
+    limited: u32,
+    /// The first unacknowledged segment when the timer last ran out.
+    timed_out: Option<u32>,
     pub count: TransportCount,
 }
 
@@ -83,6 +87,8 @@ impl Sender {
             rto: RetransmissionTimeout::new(),
             deadline: Time::NEVER,
             timed: None,
+            limited: 0,
+            timed_out: None,
             count: TransportCount::default(),
         }
     }
@@ -105,8 +111,9 @@ impl Sender {
         if self.phase != Phase::SynSent {
             return;
         }
-        if let Some((_, sent)) = self.timed.take() {
-            self.rto.measure(now.since(sent), config);
+        match self.timed.take() {
+            Some((_, sent)) => self.rto.measure(now.since(sent), config),
+            None => self.rto.after_lost_syn(config),
         }
         self.phase = Phase::Open;
         self.deadline = Time::NEVER;
@@ -133,6 +140,7 @@ impl Sender {
         let newly_acked = ack - self.una;
         self.una = ack;
         self.next = self.next.max(ack);
+        self.limited = 0;
         let mut keep_timer = false;
         if self.phase == Phase::Recovery {
             keep_timer = match self.flavour {
@@ -163,7 +171,10 @@ impl Sender {
             return;
         }
         self.duplicate_acks += 1;
-        if self.duplicate_acks == DUPLICATE_ACKS && self.una > self.recover {
+        let first_loss = self.recover == 0;
+        if self.duplicate_acks == DUPLICATE_ACKS && (first_loss || self.una > self.recover) {
+            // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
+            self.halve_ssthresh(self.in_flight() - f64::from(self.limited));
             self.note_loss();
             self.phase = Phase::Recovery;
             self.partial_seen = false;
@@ -174,9 +185,13 @@ impl Sender {
         }
     }
 
-    /// Halves `ssthresh` by what is in flight (RFC 5681, equation 4) and remembers how far sending had got.
+    /// RFC 5681, equation 4.
+    fn halve_ssthresh(&mut self, flight: f64) {
+        self.ssthresh = (flight / 2.0).max(2.0);
+    }
+
+    /// Remembers how far sending had got.
     fn note_loss(&mut self) {
-        self.ssthresh = (self.in_flight() / 2.0).max(2.0);
         self.recover = self.high;
         self.timed = None;
     }
@@ -200,11 +215,18 @@ impl Sender {
         self.count.timeouts += 1;
         self.rto.back_off();
         if self.phase == Phase::SynSent {
-            self.timed = None;
+            if self.timed.take().is_none() {
+                // RFC 6928, section 2: one segment after more than one lost SYN.
+                self.cwnd = 1.0;
+            }
             self.count.retransmissions += 1;
             out.push(Send::Syn);
             self.restart_timer(now, config);
             return;
+        }
+        // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
+        if self.timed_out.replace(self.una) != Some(self.una) {
+            self.halve_ssthresh(self.in_flight());
         }
         self.note_loss();
         self.phase = Phase::Open;
@@ -221,6 +243,7 @@ impl Sender {
         }
         let limited_transmit = config.limited_transmit && self.phase == Phase::Open && self.next == self.high;
         let extra = if limited_transmit { self.duplicate_acks.min(DUPLICATE_ACKS - 1) } else { 0 };
+        let own_end = self.una.saturating_add(self.cwnd as u32);
         let window = (self.cwnd + f64::from(extra)).min(config.max_window) as u32;
         let end = self.una.saturating_add(window.max(1));
         if self.next >= end {
@@ -232,6 +255,7 @@ impl Sender {
                 self.count.retransmissions += 1;
             } else {
                 self.high = segment + 1;
+                self.limited += u32::from(segment >= own_end);
                 if self.timed.is_none() {
                     self.timed = Some((segment, now));
                 }

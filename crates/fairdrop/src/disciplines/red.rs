@@ -251,7 +251,8 @@ impl RedState {
     /// An arrival that RED kept did not fit into the buffer.
     #[inline]
     pub(crate) fn overflowed(&mut self) {
-        self.count = 0;
+        // Below `min_th` the count stays -1: the next packet over it is still the first of its excursion.
+        self.count = self.count.min(0);
     }
 
     /// The host asked for a packet and none waits: queue and transmitter are idle from `now` on.

@@ -1,0 +1,128 @@
+//! The compiled half of the Python package: scenarios and captures in, tables and documents out.
+//!
+//! Thin on purpose. Python gets JSON texts and Arrow tables; what they mean is decided in `fairdrop-sim`.
+
+mod columns;
+mod document;
+mod tables;
+mod work;
+
+use pyo3::prelude::*;
+
+/// Functions and classes that `python/fairdrop` is built on.
+#[pymodule]
+mod _core {
+    use crate::document::Document;
+    use crate::work;
+    use fairdrop_capture::{KeyKind, Options};
+    use fairdrop_sim::scenario;
+    use pyo3::exceptions::{PyOSError, PyValueError};
+    use pyo3::prelude::*;
+    use std::num::NonZero;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    #[pymodule_export]
+    use crate::columns::Table;
+    #[pymodule_export]
+    use crate::document::Document as DocumentClass;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// A scenario, read and checked.
+    #[pyclass(frozen)]
+    struct Scenario(Arc<scenario::Scenario>);
+
+    #[pymethods]
+    impl Scenario {
+        /// Reads TOML text; `file` is what messages call it.
+        #[new]
+        fn new(text: &str, file: &str, settings: Vec<String>) -> PyResult<Self> {
+            let parsed = scenario::Scenario::parse(text, file, &settings);
+            parsed.map(|inner| Self(Arc::new(inner))).map_err(|problems| PyValueError::new_err(problems.to_string()))
+        }
+
+        /// After defaults and settings, as JSON text.
+        fn to_json(&self) -> String {
+            self.0.to_json().to_string()
+        }
+
+        /// The TOML text, settings applied.
+        #[getter]
+        fn source(&self) -> &str {
+            &self.0.source
+        }
+
+        /// Simulates under each discipline (`None`: the scenario's own) and seed.
+        #[pyo3(signature = (disciplines, seeds, threads, progress))]
+        fn simulate(
+            &self,
+            py: Python<'_>,
+            disciplines: Option<Vec<String>>,
+            seeds: u32,
+            threads: Option<NonZero<usize>>,
+            progress: bool,
+        ) -> PyResult<Document> {
+            work::simulate(py, &self.0, disciplines, seeds, threads, progress)
+        }
+    }
+
+    /// Replays a capture through each discipline under each seed. `queue` is the text of a scenario whose `[queue]`
+    /// is used.
+    #[pyfunction]
+    #[pyo3(signature = (path, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seeds, threads, progress))]
+    #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/replay.py")]
+    fn replay(
+        py: Python<'_>,
+        path: PathBuf,
+        key: &str,
+        max_gap_s: Option<f64>,
+        rate: &str,
+        speed: f64,
+        queue: &str,
+        file: &str,
+        settings: Vec<String>,
+        disciplines: Option<Vec<String>>,
+        seeds: u32,
+        threads: Option<NonZero<usize>>,
+        progress: bool,
+    ) -> PyResult<Document> {
+        let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("--key: {error}")))?;
+        let max_gap_ns = max_gap_s.map(|seconds| (seconds * 1e9) as u64);
+        let capture = py
+            .detach(|| fairdrop_capture::read(&path, &Options { key, max_gap_ns }))
+            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let (queue, source) = scenario::QueueConfig::parse(queue, file, &settings)
+            .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+        let rate_bps = scenario::rate_bps(rate).map_err(PyValueError::new_err)?;
+        let replay = work::Replay { path, capture, key, rate_bps, speed, queue, source };
+        work::replay(py, &replay, disciplines, seeds, threads, progress)
+    }
+
+    /// Disciplines and transports with their parameters, as JSON text.
+    #[pyfunction]
+    fn catalogue() -> String {
+        scenario::catalogue().to_string()
+    }
+
+    /// The JSON Schema of a scenario, as JSON text.
+    #[pyfunction]
+    fn schema() -> String {
+        scenario::json_schema().to_string()
+    }
+
+    /// A rate such as "1mbit" in bit/s.
+    #[pyfunction]
+    fn rate_bps(text: &str) -> PyResult<u64> {
+        scenario::rate_bps(text).map_err(PyValueError::new_err)
+    }
+
+    /// A time such as "20ms" in seconds.
+    #[pyfunction]
+    fn seconds(text: &str) -> PyResult<f64> {
+        scenario::seconds(text).map_err(PyValueError::new_err)
+    }
+}

@@ -1,0 +1,179 @@
+//! The tidy tables of a set of runs.
+
+use crate::columns::Columns;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use fairdrop::DropCause;
+use fairdrop_sim::{Measured, RunResult};
+
+/// Name and maker of each table, in the order they are written.
+pub const TABLES: [(&str, fn(&[RunResult]) -> Result<RecordBatch, ArrowError>); 8] = [
+    ("runs", runs),
+    ("groups", groups),
+    ("flows", flows),
+    ("queues", queues),
+    ("drops", drops),
+    ("series", series),
+    ("queue_lengths", queue_lengths),
+    ("sojourns", sojourns),
+];
+
+fn runs(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let number = |value: fn(&RunResult) -> f64| runs.iter().map(value);
+    Columns::default()
+        .text("discipline", runs.iter().map(|run| run.discipline))
+        .count("seed", runs.iter().map(|run| run.seed))
+        .number("measured_from_s", number(|run| run.measured_from_s))
+        .number("measured_to_s", number(|run| run.measured_to_s))
+        .text("link", runs.iter().map(|run| run.link.as_str()))
+        .number("link_rate_bps", number(|run| run.link_rate_bps as f64))
+        .number("fair_share_bps", number(|run| run.fair_share_bps))
+        .maybe("jain_index", runs.iter().map(|run| run.jain_index))
+        .number("largest_over_fair_share", number(|run| run.largest_over_fair_share))
+        .number("utilisation", number(|run| run.utilisation))
+        .count("events", runs.iter().map(|run| run.events))
+        .switch("valid", runs.iter().map(|run| run.valid))
+        .finish()
+}
+
+/// Rows of a table, each with the run that it belongs to.
+struct Rows<'a, T>(Vec<(&'a RunResult, T)>);
+
+impl<'a, T> Rows<'a, T> {
+    fn of<I: IntoIterator<Item = T>>(runs: &'a [RunResult], rows: impl Fn(&'a RunResult) -> I) -> Self {
+        Self(runs.iter().flat_map(|run| rows(run).into_iter().map(move |row| (run, row))).collect())
+    }
+
+    /// The columns that every table but `runs` begins with.
+    fn keyed(&self) -> Columns {
+        Columns::default()
+            .text("discipline", self.0.iter().map(|(run, _)| run.discipline))
+            .count("seed", self.0.iter().map(|(run, _)| run.seed))
+    }
+
+    fn each<'s, V>(&'s self, value: impl Fn(&'s T) -> V) -> impl Iterator<Item = V> {
+        self.0.iter().map(move |(_, row)| value(row))
+    }
+}
+
+/// The columns that flows and groups share.
+fn measured<'a>(columns: Columns, rows: impl Iterator<Item = &'a Measured> + Clone) -> Columns {
+    columns
+        .number("offered_bps", rows.clone().map(|row| row.offered_bps))
+        .number("throughput_bps", rows.clone().map(|row| row.throughput_bps))
+        .maybe("goodput_bps", rows.clone().map(|row| row.goodput_bps))
+        .number("share", rows.clone().map(|row| row.share))
+        .count("arrivals", rows.clone().map(|row| row.arrivals))
+        .count("dropped", rows.clone().map(|row| row.drops.total()))
+        .number("drop_fraction", rows.clone().map(|row| row.drop_fraction))
+        .count("retransmissions", rows.clone().map(|row| row.transport.retransmissions))
+        .count("timeouts", rows.clone().map(|row| row.transport.timeouts))
+        .count("fast_retransmits", rows.map(|row| row.transport.fast_retransmits))
+}
+
+fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| &run.groups);
+    let columns = rows
+        .keyed()
+        .text("group", rows.each(|group| group.name.as_str()))
+        .text("transport", rows.each(|group| group.transport.as_str()))
+        .count("flows", rows.each(|group| u64::from(group.flows)))
+        .maybe("jain_index", rows.each(|group| group.jain_index));
+    measured(columns, rows.0.iter().map(|(_, group)| &group.sums)).finish()
+}
+
+fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| &run.flows);
+    let columns = rows
+        .keyed()
+        .text("flow", rows.each(|flow| flow.name.as_str()))
+        .text("group", rows.each(|flow| flow.group.as_str()))
+        .text("transport", rows.each(|flow| flow.transport.as_str()));
+    measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured)).finish()
+}
+
+fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| &run.queues);
+    rows.keyed()
+        .text("queue", rows.each(|queue| queue.name.as_str()))
+        .text("queue_discipline", rows.each(|queue| queue.discipline))
+        .number("rate_bps", rows.each(|queue| queue.rate_bps as f64))
+        .count("limit_packets", rows.each(|queue| u64::from(queue.limit_packets)))
+        .count("arrivals", rows.each(|queue| queue.arrivals))
+        .count("departures", rows.each(|queue| queue.departures))
+        .count("dropped", rows.each(|queue| queue.drops.total()))
+        .number("drop_fraction", rows.each(|queue| queue.drop_fraction))
+        .number("utilisation", rows.each(|queue| queue.utilisation))
+        .number("mean_packets", rows.each(|queue| queue.mean_packets))
+        .count("max_packets", rows.each(|queue| u64::from(queue.max_packets)))
+        .number("mean_bytes", rows.each(|queue| queue.mean_bytes))
+        .number("sojourn_mean_s", rows.each(|queue| queue.sojourn_s.mean))
+        .number("sojourn_p50_s", rows.each(|queue| queue.sojourn_s.p50))
+        .number("sojourn_p90_s", rows.each(|queue| queue.sojourn_s.p90))
+        .number("sojourn_p99_s", rows.each(|queue| queue.sojourn_s.p99))
+        .number("sojourn_p999_s", rows.each(|queue| queue.sojourn_s.p999))
+        .number("sojourn_max_s", rows.each(|queue| queue.sojourn_s.max))
+        .finish()
+}
+
+/// One row per flow and cause that occurred.
+fn drops(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.flows.iter().flat_map(|flow| {
+            let causes = DropCause::ALL.into_iter().zip(flow.measured.drops.0);
+            causes.filter(|&(_, packets)| packets > 0).map(move |(cause, packets)| (flow, cause, packets))
+        })
+    });
+    rows.keyed()
+        .text("flow", rows.each(|(flow, ..)| flow.name.as_str()))
+        .text("group", rows.each(|(flow, ..)| flow.group.as_str()))
+        .text("cause", rows.each(|(_, cause, _)| cause.name()))
+        .count("packets", rows.each(|&(.., packets)| packets))
+        .finish()
+}
+
+/// One row per queue, time and series: `total`, `red_avg`, and one for each group, as `group:name`.
+fn series(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.queues.iter().flat_map(|queue| {
+            let series = &queue.series;
+            let as_numbers = |values: &[u32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
+            let mut lines = vec![("total".to_owned(), as_numbers(&series.packets))];
+            lines.extend(series.red_avg.iter().map(|average| ("red_avg".to_owned(), average.clone())));
+            let groups = series.packets_by_group.iter();
+            lines.extend(groups.map(|(name, values)| (format!("group:{name}"), as_numbers(values))));
+            lines.into_iter().flat_map(move |(name, values)| {
+                let points = series.t_s.iter().copied().zip(values);
+                points.map(|(at, value)| (queue.name.as_str(), name.clone(), at, value)).collect::<Vec<_>>()
+            })
+        })
+    });
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("series", rows.each(|row| row.1.as_str()))
+        .number("t_s", rows.each(|row| row.2))
+        .number("packets", rows.each(|row| row.3))
+        .finish()
+}
+
+fn queue_lengths(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.queues.iter().flat_map(|queue| queue.length_histogram.iter().map(move |bin| (&queue.name, bin)))
+    });
+    rows.keyed()
+        .text("queue", rows.each(|(queue, _)| queue.as_str()))
+        .count("packets", rows.each(|(_, bin)| u64::from(bin.0)))
+        .number("fraction_of_time", rows.each(|(_, bin)| bin.1))
+        .finish()
+}
+
+fn sojourns(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.queues.iter().flat_map(|queue| queue.sojourn_histogram.iter().map(move |bin| (&queue.name, bin)))
+    });
+    rows.keyed()
+        .text("queue", rows.each(|(queue, _)| queue.as_str()))
+        .number("upper_s", rows.each(|(_, bin)| bin.0))
+        .count("packets", rows.each(|(_, bin)| bin.1))
+        .finish()
+}

@@ -1,0 +1,179 @@
+//! Long work: on all cores, with a progress bar, and stopped by Ctrl-C with what it has.
+
+use crate::document::{Document, SCHEMA};
+use fairdrop::ParamError;
+use fairdrop_capture::{Capture, KeyKind};
+use fairdrop_sim::scenario::{QueueConfig, Scenario};
+use fairdrop_sim::{Control, PARTS, ReplayConfig, RunResult, campaign};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Map, Value as Json, json};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Wait between looks for Ctrl-C, and updates of the bar.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A capture and how to replay it.
+pub struct Replay {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it.
+    pub capture: Capture,
+    /// What makes a flow.
+    pub key: KeyKind,
+    /// Rate of the link.
+    pub rate_bps: u64,
+    /// Time runs this much faster.
+    pub speed: f64,
+    /// The queue.
+    pub queue: QueueConfig,
+    /// Its text.
+    pub source: String,
+}
+
+/// Runs `scenario` under each discipline and seed.
+pub fn simulate(
+    py: Python<'_>,
+    scenario: &Scenario,
+    disciplines: Option<Vec<String>>,
+    seeds: u32,
+    threads: Option<NonZero<usize>>,
+    progress: bool,
+) -> PyResult<Document> {
+    let names = disciplines.unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
+    let scenarios: Vec<Scenario> = names
+        .iter()
+        .map(|name| scenario.with_discipline(name))
+        .collect::<Result<_, _>>()
+        .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+    let jobs: Vec<(&Scenario, u64)> = scenarios
+        .iter()
+        .flat_map(|scenario| (0..u64::from(seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i))))
+        .collect();
+    let (runs, control) = run_jobs(py, &jobs, threads, progress, |&(scenario, seed), control| {
+        fairdrop_sim::simulate(scenario, seed, control)
+    })?;
+    let mut head = head("simulation", &scenario.name, &scenario.title, runs.len() == jobs.len());
+    head.insert("scenario".into(), scenario.to_json());
+    head.insert("scenario_source".into(), json!(scenario.source));
+    head.insert("warnings".into(), json!([]));
+    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64() })
+}
+
+/// Replays a capture under each discipline and seed.
+pub fn replay(
+    py: Python<'_>,
+    replay: &Replay,
+    disciplines: Option<Vec<String>>,
+    seeds: u32,
+    threads: Option<NonZero<usize>>,
+    progress: bool,
+) -> PyResult<Document> {
+    let names = disciplines.unwrap_or_else(|| vec![replay.queue.discipline.to_owned()]);
+    let configs: Vec<ReplayConfig> = names
+        .iter()
+        .map(|name| {
+            let queue = replay.queue.with_discipline(name)?;
+            Ok(ReplayConfig { rate_bps: replay.rate_bps, speed: replay.speed, queue })
+        })
+        .collect::<Result<_, fairdrop_sim::scenario::Problems>>()
+        .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+    let jobs: Vec<(&ReplayConfig, u64)> =
+        configs.iter().flat_map(|config| (1..=u64::from(seeds)).map(move |seed| (config, seed))).collect();
+    let (runs, control) = run_jobs(py, &jobs, threads, progress, |&(config, seed), control| {
+        fairdrop_sim::replay(&replay.capture, config, seed, control)
+    })?;
+    let name = replay.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let title = format!("Replay of {name}");
+    let mut head = head("replay", &name, &title, runs.len() == jobs.len());
+    head.insert("scenario".into(), replay_json(replay));
+    head.insert("scenario_source".into(), json!(replay.source));
+    head.insert("warnings".into(), json!(replay.capture.notes.warnings()));
+    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64() })
+}
+
+fn head(kind: &str, name: &str, title: &str, complete: bool) -> Map<String, Json> {
+    let pairs = [
+        ("schema", json!(SCHEMA)),
+        ("version", json!(env!("CARGO_PKG_VERSION"))),
+        ("kind", json!(kind)),
+        ("name", json!(name)),
+        ("title", json!(title)),
+        ("complete", json!(complete)),
+    ];
+    pairs.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
+}
+
+fn replay_json(replay: &Replay) -> Json {
+    let capture = &replay.capture;
+    let link_types: Vec<_> = capture.link_types.iter().map(ToString::to_string).collect();
+    json!({
+        "capture": {
+            "file": replay.path.display().to_string(),
+            "format": capture.format.to_string(),
+            "link_types": link_types,
+            "packets": capture.arrivals.len(),
+            "bytes": capture.wire_bytes(),
+            "flows": capture.flows.len(),
+            "duration_s": capture.duration_ns() as f64 / 1e9,
+            "longest_gap_s": capture.longest_gap_ns() as f64 / 1e9,
+        },
+        "key": replay.key.to_string(),
+        "rate_bps": replay.rate_bps,
+        "speed": replay.speed,
+        "queue": replay.queue.to_json(),
+    })
+}
+
+/// Does the jobs on other threads, while this one draws the bar and listens for Ctrl-C. What was finished is
+/// returned either way.
+fn run_jobs<J: Sync>(
+    py: Python<'_>,
+    jobs: &[J],
+    threads: Option<NonZero<usize>>,
+    progress: bool,
+    work: impl Fn(&J, &Control) -> Result<Option<RunResult>, ParamError> + Sync,
+) -> PyResult<(Vec<RunResult>, Control)> {
+    let control = Control::default();
+    let results = py.detach(|| {
+        thread::scope(|scope| {
+            let (sender, finished) = mpsc::channel();
+            let (control, work) = (&control, &work);
+            let worker = scope.spawn(move || {
+                let results = campaign::run_all(jobs, threads, control, |job| work(job, control).transpose());
+                // The receiver waits until this thread is done.
+                let _ = sender.send(());
+                results
+            });
+            let bar = progress_bar(jobs.len(), progress);
+            while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
+                bar.set_position(control.parts_done());
+                if Python::attach(|py| py.check_signals()).is_err() {
+                    bar.println("Stopping; finished runs are kept.");
+                    control.stop();
+                }
+            }
+            bar.finish_and_clear();
+            worker.join()
+        })
+    });
+    let results = results.map_err(|_| PyValueError::new_err("a run failed; this is a bug in fairdrop"))?;
+    let runs: Result<Vec<_>, ParamError> = results.into_iter().flatten().collect();
+    Ok((runs.map_err(|error| PyValueError::new_err(error.to_string()))?, control))
+}
+
+fn progress_bar(runs: usize, shown: bool) -> ProgressBar {
+    let bar = ProgressBar::new(runs as u64 * PARTS);
+    bar.set_draw_target(if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() });
+    let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {elapsed} elapsed, {eta} left  {msg}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.set_message(format!("{runs} run{}", if runs == 1 { "" } else { "s" }));
+    bar
+}

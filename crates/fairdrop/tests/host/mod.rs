@@ -1,0 +1,180 @@
+//! A host for tests: clock, random streams, one transmitter, and a record of what a discipline did.
+
+use std::collections::VecDeque;
+
+use fairdrop::{
+    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, Philox, Slot, Stream, Time, slots_for,
+};
+use proptest::prelude::*;
+
+/// 10,000 cases, or what `PROPTEST_CASES` says.
+pub fn cases() -> ProptestConfig {
+    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
+    ProptestConfig { cases: wanted.unwrap_or(10_000), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+pub type Queue = AnyDiscipline<u32, Vec<Slot<u32>>>;
+
+/// What can happen to a queue in front of a link.
+#[derive(Clone, Debug)]
+pub enum Event {
+    Arrive {
+        flow: u64,
+        len: u32,
+    },
+    /// The transmitter finishes its packet; nothing when it has none.
+    Finish,
+    /// Nanoseconds pass.
+    Wait(u64),
+}
+
+/// Where random bits come from.
+#[derive(Clone, Debug)]
+pub enum Bits {
+    Stream(Philox),
+    Always(u64),
+    Script(VecDeque<u64>),
+}
+
+impl Bits {
+    pub fn next(&mut self) -> u64 {
+        match self {
+            Self::Stream(philox) => philox.next_u64(),
+            Self::Always(bits) => *bits,
+            Self::Script(bits) => bits.pop_front().expect("the script foresees every random number"),
+        }
+    }
+}
+
+/// A coin that never falls on the packet unless the drop is certain.
+pub const KEEP: Bits = Bits::Always(u64::MAX);
+/// A coin that falls on the packet unless that is impossible.
+pub const DROP: Bits = Bits::Always(0);
+
+/// Everything a discipline borrows, with a record.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub now: Time,
+    pub bits: [Bits; Stream::COUNT],
+    /// Random numbers handed out, by stream.
+    pub used: [u64; Stream::COUNT],
+    pub dropped: Vec<(Packet<u32>, DropCause)>,
+    /// Handles of the candidates compared.
+    pub drawn: Vec<u32>,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let bits = [Stream::Candidate, Stream::EarlyDrop];
+        let bits = bits.map(|stream| Bits::Stream(Philox::new(seed, 0, stream as u32)));
+        Self { now: Time::ZERO, bits, used: [0; Stream::COUNT], dropped: Vec::new(), drawn: Vec::new() }
+    }
+}
+
+impl Env<u32> for World {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn random(&mut self, stream: Stream) -> u64 {
+        self.used[stream as usize] += 1;
+        self.bits[stream as usize].next()
+    }
+
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.dropped.push((packet, cause));
+    }
+
+    fn drawn(&mut self, candidate: &Packet<u32>) {
+        self.drawn.push(candidate.handle);
+    }
+}
+
+/// What one event did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    pub arrived: Option<Packet<u32>>,
+    pub dropped: Vec<(Packet<u32>, DropCause)>,
+    pub drawn: Vec<u32>,
+    /// The transmitter was free and asked for a packet.
+    pub asked: bool,
+    pub departed: Option<Packet<u32>>,
+}
+
+impl Step {
+    pub fn causes(&self) -> Vec<DropCause> {
+        self.dropped.iter().map(|(_, cause)| *cause).collect()
+    }
+
+    pub fn count(&self, cause: DropCause) -> usize {
+        self.dropped.iter().filter(|(_, c)| *c == cause).count()
+    }
+}
+
+/// A queue before a transmitter. Handles number the arrivals.
+#[derive(Clone, Debug)]
+pub struct Bottleneck {
+    pub queue: Queue,
+    pub world: World,
+    pub busy: bool,
+    pub arrivals: u32,
+}
+
+impl Bottleneck {
+    pub fn new(params: AnyParams, seed: u64) -> Self {
+        let slots = vec![None; slots_for(params.limit())];
+        let queue = Queue::new(params, slots).expect("parameters are valid");
+        Self { queue, world: World::new(seed), busy: false, arrivals: 0 }
+    }
+
+    /// A transmitter that is busy for ever, so that packets leave by [`Self::step`] with `Finish` only.
+    pub fn blocked(params: AnyParams) -> Self {
+        Self { busy: true, ..Self::new(params, 1) }
+    }
+
+    pub fn step(&mut self, event: &Event) -> Step {
+        let mut step = Step::default();
+        match *event {
+            Event::Arrive { flow, len } => {
+                let packet = Packet::new(Meta::of_flow(flow, len), self.world.now, self.arrivals);
+                self.arrivals += 1;
+                step.arrived = Some(packet.clone());
+                self.queue.admit(packet, &mut self.world);
+            }
+            Event::Finish => self.busy = false,
+            Event::Wait(ns) => {
+                self.world.now = self.world.now.after(Time::from_ns(ns));
+                return step;
+            }
+        }
+        if !self.busy {
+            step.asked = true;
+            step.departed = self.queue.next(&mut self.world);
+            self.busy = step.departed.is_some();
+        }
+        step.dropped = std::mem::take(&mut self.world.dropped);
+        step.drawn = std::mem::take(&mut self.world.drawn);
+        step
+    }
+
+    pub fn arrive(&mut self, flow: u64) -> Step {
+        self.step(&Event::Arrive { flow, len: 1000 })
+    }
+
+    pub fn finish(&mut self) -> Step {
+        self.step(&Event::Finish)
+    }
+
+    pub fn wait(&mut self, ns: u64) {
+        self.step(&Event::Wait(ns));
+    }
+
+    pub fn average(&self) -> f64 {
+        self.queue.average_packets().expect("the discipline keeps an average")
+    }
+
+    /// Handles of the waiting packets, head first.
+    pub fn waiting(&self) -> Vec<u32> {
+        self.queue.fifo().iter().map(|packet| packet.handle).collect()
+    }
+}

@@ -1,0 +1,242 @@
+//! `DropTail`, RED and `CHOKe` as slowly and obviously as they can be written: a plain list, packets removed at
+//! once, products in loops.
+//!
+//! Two things come from the implementation under test. Which packets it drew: a draw by place in the ring and a draw
+//! by rank take different ways from the same random bits, so its candidates are checked against the rules and then
+//! used. And, after an idle period only, its average once that is within rounding of the one computed here, so that
+//! rounding does not add up.
+
+use std::collections::HashSet;
+
+use fairdrop::{DropCause, Packet, RedParams, Time};
+
+/// Candidates by region of the average.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    Fixed(u8),
+    Two,
+    Odd(u8),
+    Even(u8),
+    Custom(Vec<u8>),
+}
+
+impl Plan {
+    fn by_region(&self) -> Vec<u8> {
+        match self {
+            Self::Fixed(m) => vec![*m],
+            Self::Two => vec![1, 2],
+            Self::Odd(k) => (1..=*k).map(|i| 2 * i - 1).collect(),
+            Self::Even(k) => (1..=*k).map(|i| 2 * i).collect(),
+            Self::Custom(list) => list.clone(),
+        }
+    }
+
+    /// Region i = 1 + floor(k (avg - `min_th`) / (`max_th` - `min_th`)), the last one from `max_th` on.
+    fn candidates(&self, avg: f64, min_th: f64, max_th: f64) -> usize {
+        let regions = self.by_region();
+        let k = regions.len();
+        let mut i = k;
+        if avg < max_th {
+            i = 1 + (k as f64 * (avg - min_th) / (max_th - min_th)).floor() as usize;
+        }
+        usize::from(regions[i.min(k) - 1])
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct ChokeScheme {
+    pub plan: Plan,
+    pub head: bool,
+    pub replacement: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Scheme {
+    DropTail { limit: u32 },
+    Red(RedParams),
+    Choke(RedParams, ChokeScheme),
+}
+
+pub type Drops = Vec<(Packet<u32>, DropCause)>;
+
+/// What the implementation under test hands over for one arrival.
+pub struct Handed<'a> {
+    pub drawn: &'a [u32],
+    pub average: Option<f64>,
+}
+
+pub struct Reference {
+    scheme: Scheme,
+    pub queue: Vec<Packet<u32>>,
+    pub average: f64,
+    count: i64,
+    idle_since: Option<Time>,
+}
+
+impl Reference {
+    pub fn new(scheme: Scheme) -> Self {
+        Self { scheme, queue: Vec::new(), average: 0.0, count: -1, idle_since: Some(Time::ZERO) }
+    }
+
+    /// The transmitter is free and asks for a packet.
+    pub fn dequeue(&mut self, now: Time) -> Option<Packet<u32>> {
+        if self.queue.is_empty() {
+            if self.idle_since.is_none() {
+                self.idle_since = Some(now);
+            }
+            return None;
+        }
+        Some(self.queue.remove(0))
+    }
+
+    /// A packet arrives; `coin` yields the next 64 bits of RED's stream.
+    pub fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: Time,
+        handed: &Handed,
+        coin: &mut dyn FnMut() -> u64,
+    ) -> Result<Drops, String> {
+        match self.scheme.clone() {
+            Scheme::DropTail { limit } => {
+                none_drawn(handed.drawn)?;
+                Ok(self.append(packet, limit))
+            }
+            Scheme::Red(red) => {
+                none_drawn(handed.drawn)?;
+                self.update_average(&red, now, handed.average)?;
+                Ok(self.red(&red, packet, coin))
+            }
+            Scheme::Choke(red, choke) => {
+                self.update_average(&red, now, handed.average)?;
+                let mut candidates = 0;
+                if self.average >= red.min_th {
+                    candidates = choke.plan.candidates(self.average, red.min_th, red.max_th);
+                }
+                self.check_draw(&choke, candidates, handed.drawn)?;
+                let mut drops = Vec::new();
+                for handle in handed.drawn {
+                    let at = self.queue.iter().position(|p| p.handle == *handle).expect("checked above");
+                    if self.queue[at].meta.flow == packet.meta.flow {
+                        drops.push((self.queue.remove(at), DropCause::MatchQueued));
+                    }
+                }
+                if drops.is_empty() {
+                    return Ok(self.red(&red, packet, coin));
+                }
+                drops.push((packet, DropCause::MatchArriving));
+                Ok(drops)
+            }
+        }
+    }
+
+    fn update_average(&mut self, red: &RedParams, now: Time, theirs: Option<f64>) -> Result<(), String> {
+        let mut rounding = 0.0;
+        if self.queue.is_empty()
+            && let Some(since) = self.idle_since.take()
+        {
+            let missed = (now.ns() - since.ns()) / red.mean_packet_time.ns();
+            self.average *= repeated_product(1.0 - red.w_q, missed);
+            // Each product rounds by half an epsilon, in another order than the implementation's squaring.
+            rounding = self.average * missed as f64 * f64::EPSILON + f64::MIN_POSITIVE;
+            if missed == 0 {
+                rounding = 0.0;
+            }
+        }
+        let n = self.queue.len() as f64;
+        self.average = (1.0 - red.w_q) * self.average + red.w_q * n;
+        let theirs = theirs.ok_or("no average")?;
+        if (theirs - self.average).abs() > rounding {
+            return Err(format!("average {theirs:e}, should be {:e} to {rounding:e}", self.average));
+        }
+        self.average = theirs;
+        Ok(())
+    }
+
+    fn check_draw(&self, choke: &ChokeScheme, candidates: usize, drawn: &[u32]) -> Result<(), String> {
+        let waiting: Vec<u32> = self.queue.iter().map(|p| p.handle).collect();
+        let most = candidates.min(waiting.len());
+        let rule = || format!("drew {drawn:?} of {waiting:?} for {candidates} candidates under {choke:?}");
+        let distinct: HashSet<_> = drawn.iter().collect();
+        let from_queue = drawn.iter().all(|handle| waiting.contains(handle));
+        let number = if choke.replacement && !choke.head {
+            (most.min(1)..=most).contains(&drawn.len())
+        } else {
+            drawn.len() == most
+        };
+        let place = !choke.head || drawn == &waiting[..most];
+        if distinct.len() == drawn.len() && from_queue && number && place { Ok(()) } else { Err(rule()) }
+    }
+
+    /// RED for a packet that nothing else has dropped.
+    fn red(&mut self, red: &RedParams, packet: Packet<u32>, coin: &mut dyn FnMut() -> u64) -> Drops {
+        if let Some(cause) = self.red_verdict(red, &packet, coin) {
+            self.count = 0;
+            return vec![(packet, cause)];
+        }
+        let drops = self.append(packet, red.limit);
+        if !drops.is_empty() && self.average >= red.min_th {
+            self.count = 0;
+        }
+        drops
+    }
+
+    fn red_verdict(
+        &mut self,
+        red: &RedParams,
+        packet: &Packet<u32>,
+        coin: &mut dyn FnMut() -> u64,
+    ) -> Option<DropCause> {
+        let avg = self.average;
+        if avg < red.min_th || (red.ns2_compat && self.queue.len() <= 1) {
+            self.count = -1;
+            return None;
+        }
+        let mut p_b;
+        if avg < red.max_th {
+            p_b = red.max_p * (avg - red.min_th) / (red.max_th - red.min_th);
+        } else if red.gentle && avg < 2.0 * red.max_th {
+            p_b = red.max_p + (1.0 - red.max_p) * (avg - red.max_th) / red.max_th;
+        } else {
+            return Some(DropCause::RedForced);
+        }
+        if red.ns2_compat && self.count == -1 {
+            self.count = 1;
+            return None;
+        }
+        self.count += 1;
+        if red.byte_mode {
+            p_b *= f64::from(packet.meta.len) / f64::from(red.mean_packet_size);
+        }
+        let c = self.count as f64;
+        let p_a = match (red.independent, red.wait) {
+            (true, _) => p_b,
+            (false, false) if c * p_b < 1.0 => p_b / (1.0 - c * p_b),
+            (false, true) if c * p_b < 1.0 => 0.0,
+            (false, true) if c * p_b < 2.0 => p_b / (2.0 - c * p_b),
+            (false, _) => 1.0,
+        };
+        let u = (coin() >> 11) as f64 / 2_f64.powi(53);
+        (u < p_a).then_some(DropCause::RedEarly)
+    }
+
+    fn append(&mut self, packet: Packet<u32>, limit: u32) -> Drops {
+        if self.queue.len() >= limit as usize {
+            return vec![(packet, DropCause::Overflow)];
+        }
+        self.queue.push(packet);
+        Vec::new()
+    }
+}
+
+fn none_drawn(drawn: &[u32]) -> Result<(), String> {
+    if drawn.is_empty() { Ok(()) } else { Err(format!("drew {drawn:?} without being CHOKe")) }
+}
+
+/// `base` times itself; through the logarithm where a loop would take too long.
+fn repeated_product(base: f64, times: u64) -> f64 {
+    if times > 10_000 {
+        return (base.ln() * times as f64).exp();
+    }
+    (0..times).fold(1.0, |product, _| product * base)
+}
