@@ -57,7 +57,7 @@ mod _core {
         }
 
         /// Simulates under each discipline (`None`: the scenario's own) and seed.
-        #[pyo3(signature = (disciplines, seeds, threads, progress))]
+        #[pyo3(signature = (disciplines, seeds, threads, progress, command))]
         fn simulate(
             &self,
             py: Python<'_>,
@@ -65,22 +65,24 @@ mod _core {
             seeds: u32,
             threads: Option<NonZero<usize>>,
             progress: bool,
+            command: Option<Vec<String>>,
         ) -> PyResult<Document> {
-            work::simulate(py, &self.0, disciplines, seeds, threads, progress)
+            work::simulate(py, &self.0, &work::Plan { disciplines, seeds, threads, progress, command })
         }
     }
 
     /// Replays a capture through each discipline under each seed. `queue` is the text of a scenario whose `[queue]`
-    /// is used.
+    /// is used; without a `rate` the link gets four fifths of what the capture offers on average.
     #[pyfunction]
-    #[pyo3(signature = (path, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seeds, threads, progress))]
-    #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/replay.py")]
+    #[pyo3(signature = (path, *, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seeds, threads,
+        progress, command))]
+    #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/capture.py")]
     fn replay(
         py: Python<'_>,
         path: PathBuf,
         key: &str,
         max_gap_s: Option<f64>,
-        rate: &str,
+        rate: Option<u64>,
         speed: f64,
         queue: &str,
         file: &str,
@@ -89,17 +91,18 @@ mod _core {
         seeds: u32,
         threads: Option<NonZero<usize>>,
         progress: bool,
+        command: Option<Vec<String>>,
     ) -> PyResult<Document> {
-        let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("--key: {error}")))?;
+        let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("key: {error}")))?;
+        let (queue, source) = scenario::QueueConfig::parse(queue, file, &settings)
+            .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
         let max_gap_ns = max_gap_s.map(|seconds| (seconds * 1e9) as u64);
         let capture = py
             .detach(|| fairdrop_capture::read(&path, &Options { key, max_gap_ns }))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let (queue, source) = scenario::QueueConfig::parse(queue, file, &settings)
-            .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
-        let rate_bps = scenario::rate_bps(rate).map_err(PyValueError::new_err)?;
-        let replay = work::Replay { path, capture, key, rate_bps, speed, queue, source };
-        work::replay(py, &replay, disciplines, seeds, threads, progress)
+        let plan = work::Plan { disciplines, seeds, threads, progress, command };
+        let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
+        work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
     }
 
     /// Disciplines and transports with their parameters, as JSON text.

@@ -18,6 +18,20 @@ use std::time::Duration;
 /// Wait between looks for Ctrl-C, and updates of the bar.
 const POLL: Duration = Duration::from_millis(100);
 
+/// What to run, and how.
+pub struct Plan {
+    /// Disciplines to compare; `None`: the one that is configured.
+    pub disciplines: Option<Vec<String>>,
+    /// Number of seeds.
+    pub seeds: u32,
+    /// Threads; `None`: all cores.
+    pub threads: Option<NonZero<usize>>,
+    /// Draw a progress bar on stderr.
+    pub progress: bool,
+    /// The command line, for the document.
+    pub command: Option<Vec<String>>,
+}
+
 /// A capture and how to replay it.
 pub struct Replay {
     /// The file.
@@ -40,12 +54,9 @@ pub struct Replay {
 pub fn simulate(
     py: Python<'_>,
     scenario: &Scenario,
-    disciplines: Option<Vec<String>>,
-    seeds: u32,
-    threads: Option<NonZero<usize>>,
-    progress: bool,
+    plan: &Plan,
 ) -> PyResult<Document> {
-    let names = disciplines.unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
+    let names = plan.disciplines.clone().unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
     let scenarios: Vec<Scenario> = names
         .iter()
         .map(|name| scenario.with_discipline(name))
@@ -53,12 +64,12 @@ pub fn simulate(
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
     let jobs: Vec<(&Scenario, u64)> = scenarios
         .iter()
-        .flat_map(|scenario| (0..u64::from(seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i))))
+        .flat_map(|scenario| (0..u64::from(plan.seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i))))
         .collect();
-    let (runs, control) = run_jobs(py, &jobs, threads, progress, |&(scenario, seed), control| {
+    let (runs, control) = run_jobs(py, &jobs, plan, |&(scenario, seed), control| {
         fairdrop_sim::simulate(scenario, seed, control)
     })?;
-    let mut head = head("simulation", &scenario.name, &scenario.title, runs.len() == jobs.len());
+    let mut head = head("simulation", &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     head.insert("scenario_source".into(), json!(scenario.source));
     head.insert("warnings".into(), json!([]));
@@ -69,12 +80,9 @@ pub fn simulate(
 pub fn replay(
     py: Python<'_>,
     replay: &Replay,
-    disciplines: Option<Vec<String>>,
-    seeds: u32,
-    threads: Option<NonZero<usize>>,
-    progress: bool,
+    plan: &Plan,
 ) -> PyResult<Document> {
-    let names = disciplines.unwrap_or_else(|| vec![replay.queue.discipline.to_owned()]);
+    let names = plan.disciplines.clone().unwrap_or_else(|| vec![replay.queue.discipline.to_owned()]);
     let configs: Vec<ReplayConfig> = names
         .iter()
         .map(|name| {
@@ -84,20 +92,27 @@ pub fn replay(
         .collect::<Result<_, fairdrop_sim::scenario::Problems>>()
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
     let jobs: Vec<(&ReplayConfig, u64)> =
-        configs.iter().flat_map(|config| (1..=u64::from(seeds)).map(move |seed| (config, seed))).collect();
-    let (runs, control) = run_jobs(py, &jobs, threads, progress, |&(config, seed), control| {
+        configs.iter().flat_map(|config| (1..=u64::from(plan.seeds)).map(move |seed| (config, seed))).collect();
+    let (runs, control) = run_jobs(py, &jobs, plan, |&(config, seed), control| {
         fairdrop_sim::replay(&replay.capture, config, seed, control)
     })?;
     let name = replay.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let title = format!("Replay of {name}");
-    let mut head = head("replay", &name, &title, runs.len() == jobs.len());
+    let mut head = head("replay", &name, &title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), replay_json(replay));
     head.insert("scenario_source".into(), json!(replay.source));
     head.insert("warnings".into(), json!(replay.capture.notes.warnings()));
     Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64() })
 }
 
-fn head(kind: &str, name: &str, title: &str, complete: bool) -> Map<String, Json> {
+/// Four fifths of what the capture offers on average, at least a bit per second: a link that it congests.
+pub fn congesting_rate(capture: &Capture, speed: f64) -> u64 {
+    let seconds = capture.duration_ns() as f64 / 1e9 / speed;
+    let offered = if seconds > 0.0 { capture.wire_bytes() as f64 * 8.0 / seconds } else { 1e6 };
+    (offered * 0.8).clamp(1.0, 1e13) as u64
+}
+
+fn head(kind: &str, name: &str, title: &str, plan: &Plan, complete: bool) -> Map<String, Json> {
     let pairs = [
         ("schema", json!(SCHEMA)),
         ("version", json!(env!("CARGO_PKG_VERSION"))),
@@ -105,6 +120,7 @@ fn head(kind: &str, name: &str, title: &str, complete: bool) -> Map<String, Json
         ("name", json!(name)),
         ("title", json!(title)),
         ("complete", json!(complete)),
+        ("command", json!(plan.command)),
     ];
     pairs.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
 }
@@ -135,8 +151,7 @@ fn replay_json(replay: &Replay) -> Json {
 fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
-    threads: Option<NonZero<usize>>,
-    progress: bool,
+    plan: &Plan,
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, ParamError> + Sync,
 ) -> PyResult<(Vec<RunResult>, Control)> {
     let control = Control::default();
@@ -145,12 +160,12 @@ fn run_jobs<J: Sync>(
             let (sender, finished) = mpsc::channel();
             let (control, work) = (&control, &work);
             let worker = scope.spawn(move || {
-                let results = campaign::run_all(jobs, threads, control, |job| work(job, control).transpose());
+                let results = campaign::run_all(jobs, plan.threads, control, |job| work(job, control).transpose());
                 // The receiver waits until this thread is done.
                 let _ = sender.send(());
                 results
             });
-            let bar = progress_bar(jobs.len(), progress);
+            let bar = progress_bar(jobs.len(), plan.progress);
             while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(control.parts_done());
                 if Python::attach(|py| py.check_signals()).is_err() {

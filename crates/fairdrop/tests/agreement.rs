@@ -21,7 +21,7 @@ fn compare(params: AnyParams, scheme: Scheme, trace: &[Event], seed: u64) -> Res
     let mut slow = Reference::new(scheme);
     let mut coin = Bits::Stream(Philox::new(seed, 0, Stream::EarlyDrop as u32));
     let mut coins = 0;
-    let mut seen = Vec::new();
+    let mut causes = Vec::new();
     for (at, event) in trace.iter().enumerate() {
         let step = fast.step(event);
         let mut drops = Vec::new();
@@ -54,9 +54,9 @@ fn compare(params: AnyParams, scheme: Scheme, trace: &[Event], seed: u64) -> Res
         if fast.world.used[Stream::EarlyDrop as usize] != coins {
             return differs("coins");
         }
-        seen.extend(step.causes());
+        causes.extend(step.causes());
     }
-    Ok(seen)
+    Ok(causes)
 }
 
 proptest! {
@@ -91,9 +91,9 @@ fn random_traces_reach_every_cause() {
     for _ in 0..1000 {
         let (red, choke, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let params = AnyParams::Choke(choke_with(&red, &choke));
-        let seen = compare(params, Scheme::Choke(red, choke), &trace, seed).unwrap();
+        let causes = compare(params, Scheme::Choke(red, choke), &trace, seed).unwrap();
         for cause in DropCause::ALL {
-            cases_with[cause as usize] += u32::from(seen.contains(&cause));
+            cases_with[cause as usize] += u32::from(causes.contains(&cause));
         }
     }
     assert!(cases_with.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {cases_with:?}");

@@ -145,7 +145,7 @@ fn first_packet_of_an_excursion_has_the_unspaced_probability() {
     assert_eq!((link.average(), bias(&link)), (9.0, 0.125));
 }
 
-/// A queue held at 11 packets, p_b = 1/8, whose next packet has count `count`.
+/// A queue held at 11 packets, `p_b` = 1/8, whose next packet has count `count`.
 fn at_eleven(params: &RedParams, count: u32) -> Bottleneck {
     let mut link = filled(red(params.clone()), 11);
     // The arrival that found 10 packets had count 0.
@@ -220,7 +220,7 @@ fn full_buffer_below_min_th_overflows_and_starts_no_excursion() {
     }
 }
 
-/// Gaps between early drops with the queue, and so the average, held at 11 packets (p_b = 1/8).
+/// Gaps between early drops with the queue, and so the average, held at 11 packets (`p_b` = 1/8).
 fn gaps(params: RedParams, drops: usize) -> Vec<u64> {
     let mut link = filled(red(params), 11);
     *early_bits(&mut link) = Bits::Stream(Philox::new(11, 0, 1));
@@ -314,8 +314,8 @@ fn ns2_form_drops_nothing_while_at_most_one_packet_waits() {
 // The average.
 
 /// Fills to 16 packets with average weight 1/2, then leaves `left` of them.
-fn lagging(params: RedParams, left: usize) -> Bottleneck {
-    let mut link = filled(basic(RedParams { w_q: 0.5, max_p: 0.01, max_th: 100.0, ..params }), 16);
+fn lagging(params: &RedParams, left: usize) -> Bottleneck {
+    let mut link = filled(basic(RedParams { w_q: 0.5, max_p: 0.01, max_th: 100.0, ..params.clone() }), 16);
     while link.waiting().len() > left {
         link.finish();
     }
@@ -336,7 +336,7 @@ fn average_sees_the_queue_before_insertion_and_every_arrival() {
 
 #[test]
 fn matched_arrival_moves_the_average_by_the_queue_before_removal() {
-    let mut link = lagging(eighths(), 11);
+    let mut link = lagging(&eighths(), 11);
     let before = link.average();
     link.arrive(1);
     let after = 0.5 * before + 0.5 * 11.0;
@@ -360,7 +360,7 @@ fn weight_one_follows_the_queue() {
 }
 
 /// An empty queue whose transmitter has just gone idle, and its average.
-fn just_idle(params: RedParams) -> (Bottleneck, f64) {
+fn just_idle(params: &RedParams) -> (Bottleneck, f64) {
     let mut link = lagging(params, 0);
     assert!(link.busy);
     let average = link.average();
@@ -375,7 +375,7 @@ fn idle_time_counts_as_packets_of_mean_size() {
     // m whole packet times and the arrival itself: m + 1 steps towards 0.
     for (ns, steps) in [(0, 1), (999, 1), (1000, 2), (2999, 3), (7000, 8), (1_000_000_000_000, 1_000_000_001)]
     {
-        let (mut link, average) = just_idle(eighths());
+        let (mut link, average) = just_idle(&eighths());
         link.wait(ns);
         link.arrive(1);
         assert_eq!(link.average(), average * 0.5_f64.powi(steps), "{ns} ns");
@@ -384,7 +384,7 @@ fn idle_time_counts_as_packets_of_mean_size() {
 
 #[test]
 fn empty_queue_before_a_busy_transmitter_is_not_idle() {
-    let mut link = lagging(eighths(), 0);
+    let mut link = lagging(&eighths(), 0);
     let average = link.average();
     link.wait(1_000_000);
     link.arrive(1);
@@ -393,7 +393,7 @@ fn empty_queue_before_a_busy_transmitter_is_not_idle() {
 
 #[test]
 fn idle_period_goes_on_when_its_arrival_is_dropped() {
-    let (mut link, average) = just_idle(RedParams { min_th: 1.0, ..eighths() });
+    let (mut link, average) = just_idle(&RedParams { min_th: 1.0, ..eighths() });
     *early_bits(&mut link) = DROP;
     link.wait(1000);
     let step = link.arrive(1);
@@ -406,7 +406,7 @@ fn idle_period_goes_on_when_its_arrival_is_dropped() {
 
 #[test]
 fn an_idle_period_is_counted_once() {
-    let (mut link, average) = just_idle(RedParams { min_th: 50.0, ..eighths() });
+    let (mut link, average) = just_idle(&RedParams { min_th: 50.0, ..eighths() });
     link.wait(3000);
     assert!(link.arrive(1).departed.is_some());
     link.wait(3000);
@@ -416,7 +416,7 @@ fn an_idle_period_is_counted_once() {
 
 #[test]
 fn repeated_requests_do_not_restart_the_idle_period() {
-    let (mut link, average) = just_idle(eighths());
+    let (mut link, average) = just_idle(&eighths());
     for _ in 0..5 {
         link.wait(600);
         assert!(link.queue.next(&mut link.world).is_none());
@@ -453,7 +453,7 @@ fn comparison_goes_on_above_max_th() {
 #[test]
 fn empty_queue_with_a_high_average_goes_on_to_red() {
     //
-    let mut link = lagging(RedParams { min_th: 1.0, ..eighths() }, 0);
+    let mut link = lagging(&RedParams { min_th: 1.0, ..eighths() }, 0);
     *early_bits(&mut link) = DROP;
     let step = link.arrive(1015);
     assert_eq!((step.causes(), step.drawn.len()), (vec![RedEarly], 0));
@@ -462,7 +462,7 @@ fn empty_queue_with_a_high_average_goes_on_to_red() {
 #[test]
 fn a_lone_packet_is_the_candidate() {
     for _ in 0..20 {
-        let mut link = lagging(RedParams { min_th: 1.0, ..eighths() }, 1);
+        let mut link = lagging(&RedParams { min_th: 1.0, ..eighths() }, 1);
         let step = link.arrive(1015);
         assert_eq!(step.causes(), [MatchQueued, MatchArriving]);
         assert_eq!(link.waiting(), []);
@@ -471,7 +471,7 @@ fn a_lone_packet_is_the_candidate() {
 
 #[test]
 fn the_packet_in_transmission_and_the_arrival_are_no_candidates() {
-    let mut link = lagging(RedParams { min_th: 1.0, ..eighths() }, 1);
+    let mut link = lagging(&RedParams { min_th: 1.0, ..eighths() }, 1);
     let in_transmission = link.finish().departed.unwrap();
     let step = link.arrive(in_transmission.meta.flow);
     assert_eq!((step.causes(), step.drawn), (vec![], vec![]));

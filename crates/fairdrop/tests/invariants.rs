@@ -10,8 +10,8 @@ use std::collections::HashMap;
 
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, RedEarly, RedForced};
 use fairdrop::{
-    AnyParams, Candidates, ChokeParams, Count, Discipline, DropCause, DropTailParams, Packet, RedParams,
-    Schedule, Stats, Time,
+    AnyParams, Candidates, ChokeParams, Count, Discipline, DropCause, DropTailParams, Packet, Philox,
+    RedParams, Schedule, Stats, Time,
 };
 use host::{Bottleneck, Event, Step, cases};
 use params::{choke_scheme, choke_with, events, red_params};
@@ -38,8 +38,10 @@ fn run(params: AnyParams, trace: &[Event], seed: u64) -> Vec<Step> {
     trace.iter().map(|event| link.step(event)).collect()
 }
 
-/// Arrivals that were queued have no part in `dropped`; what else a discipline decided for each arrival.
-fn decisions(steps: &[Step]) -> Vec<(Vec<(u32, DropCause)>, Option<u32>)> {
+/// Drops and departure of one event, without candidates and labels.
+type Decision = (Vec<(u32, DropCause)>, Option<u32>);
+
+fn decisions(steps: &[Step]) -> Vec<Decision> {
     let decision = |step: &Step| {
         let drops = step.dropped.iter().map(|(packet, cause)| (packet.handle, *cause)).collect();
         (drops, step.departed.as_ref().map(|packet| packet.handle))
@@ -83,11 +85,11 @@ proptest! {
             }
             for (packet, _) in &step.dropped {
                 flows.get_mut(&packet.meta.flow).unwrap().dropped.add(packet.meta.len);
-                prop_assert_eq!(offered.remove(&packet.handle).as_ref(), Some(packet));
+                prop_assert_eq!(offered.remove(&packet.handle), Some(packet.clone()));
             }
             if let Some(packet) = &step.departed {
                 flows.get_mut(&packet.meta.flow).unwrap().departed.add(packet.meta.len);
-                prop_assert_eq!(offered.remove(&packet.handle).as_ref(), Some(packet));
+                prop_assert_eq!(offered.remove(&packet.handle), Some(packet.clone()));
             }
             for (flow, ledger) in &flows {
                 prop_assert_eq!(ledger.waiting(), waiting_of(&link, |packet| packet.meta.flow == *flow));
@@ -174,16 +176,16 @@ proptest! {
             }
             longest = longest.max(before.len());
             let avg = link.average();
+            let certain = if red.gentle { 2.0 * red.max_th } else { red.max_th };
             prop_assert!(avg >= 0.0 && avg <= longest as f64 * (1.0 + 1e-12));
             for cause in step.causes() {
                 match cause {
                     Overflow => prop_assert_eq!(before.len(), red.limit as usize),
                     RedEarly => {
-                        let end = if red.gentle { 2.0 * red.max_th } else { red.max_th };
-                        prop_assert!(red.min_th <= avg && avg < end && link.world.used[1] > 0);
+                        prop_assert!(red.min_th <= avg && avg < certain);
                         prop_assert!(red.max_p > 0.0 || avg >= red.max_th);
                     }
-                    RedForced => prop_assert!(avg >= red.max_th * if red.gentle { 2.0 } else { 1.0 }),
+                    RedForced => prop_assert!(avg >= certain),
                     MatchArriving | MatchQueued => prop_assert!(avg >= red.min_th && !before.is_empty()),
                 }
             }
@@ -313,12 +315,13 @@ proptest! {
     }
 }
 
-/// An overloaded queue of four flows with unequal rates. For every comparison: whether it matched, and `expected` of
-/// the flow's packets, all packets and m. The sum of the differences, in standard deviations.
+/// An overloaded queue of six flows with unequal rates. Sums, over all comparisons, whether there was a match less its
+/// probability; returns the sum in standard deviations, and by comparison. `no_match` takes the flow's packets, all
+/// packets and m.
 fn match_deviation(m: u8, replacement: bool, no_match: fn(f64, f64, u32) -> f64) -> (f64, f64) {
     let red = RedParams {
         limit: 60,
-        min_th: 5.0,
+        min_th: 30.0,
         max_th: 200.0,
         max_p: 0.05,
         w_q: 0.05,
@@ -328,8 +331,9 @@ fn match_deviation(m: u8, replacement: bool, no_match: fn(f64, f64, u32) -> f64)
     let params = ChokeParams { red, candidates: Candidates::Fixed(m), replacement, ..ChokeParams::default() };
     let mut link = Bottleneck::new(AnyParams::Choke(params), 2000);
     let (mut difference, mut variance, mut comparisons) = (0.0, 0.0, 0.0);
-    for arrival in 0_u64..300_000 {
-        let flow = [0, 1, 0, 2, 1, 0, 3, 0, 4, 5][(arrival % 10) as usize];
+    let mut traffic = Philox::new(2000, 1, 0);
+    for _ in 0..300_000 {
+        let flow = [0, 0, 0, 0, 1, 1, 2, 3, 4, 5][(traffic.next_u64() % 10) as usize];
         let n = link.waiting().len() as f64;
         let n_i = waiting_of(&link, |packet| packet.meta.flow == flow).0 as f64;
         let step = link.arrive(flow);
@@ -339,20 +343,20 @@ fn match_deviation(m: u8, replacement: bool, no_match: fn(f64, f64, u32) -> f64)
             variance += p * (1.0 - p);
             comparisons += 1.0;
         }
-        if arrival % 5 < 2 {
+        if traffic.next_u64().is_multiple_of(4) {
             link.finish();
         }
     }
-    assert!(comparisons > 100_000.0 && variance > 10_000.0, "{comparisons} comparisons, variance {variance}");
+    assert!(comparisons > 50_000.0 && variance > 5_000.0, "{comparisons} comparisons, variance {variance}");
     (difference / variance.sqrt(), difference / comparisons)
 }
 
-/// (1 - n_i / n)^m.
+/// `(1 - n_i / n)^m`
 fn with_replacement(n_i: f64, n: f64, m: u32) -> f64 {
     (1.0 - n_i / n).powi(m as i32)
 }
 
-/// C(n - n_i, m) / C(n, m), with m limited to n.
+/// `C(n - n_i, m) / C(n, m)`, with m limited to n.
 fn without_replacement(n_i: f64, n: f64, m: u32) -> f64 {
     let drawn = (0..m).map(f64::from).filter(|&k| k < n);
     drawn.map(|k| ((n - n_i - k) / (n - k)).max(0.0)).product()

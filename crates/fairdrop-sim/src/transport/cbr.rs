@@ -27,13 +27,15 @@ impl Pacer {
     #[inline]
     pub fn take(&mut self, packet_size: u32, jitter: f64) -> Time {
         let now = self.next;
-        let end = self.wire.send(now, packet_size, &self.rate);
-        self.next = if jitter > 0.0 {
+        // The wire is never idle: only its fractions of nanoseconds matter, and jitter leaves the mean gap alone.
+        let free_at = self.wire.free_at();
+        let gap = self.wire.send(free_at, packet_size, &self.rate).since(free_at);
+        self.next = now.after(if jitter > 0.0 {
             let factor = 1.0 + jitter * (2.0 * random::uniform(&mut self.gaps) - 1.0);
-            now.after(Time::from_ns((end.since(now).ns() as f64 * factor) as u64))
+            Time::from_ns((gap.ns() as f64 * factor).round() as u64)
         } else {
-            end
-        };
+            gap
+        });
         now
     }
 }

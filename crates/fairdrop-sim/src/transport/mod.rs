@@ -6,6 +6,8 @@ pub mod receiver;
 mod reno;
 mod rto;
 pub mod tcp;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 

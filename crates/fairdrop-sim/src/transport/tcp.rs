@@ -226,7 +226,10 @@ impl Sender {
         }
         // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
         if self.timed_out.replace(self.una) != Some(self.una) {
-            self.halve_ssthresh(self.in_flight());
+            // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
+            let flight = self.in_flight();
+            let in_recovery = self.phase == Phase::Recovery;
+            self.halve_ssthresh(if in_recovery { flight.min(self.ssthresh) } else { flight });
         }
         self.note_loss();
         self.phase = Phase::Open;

@@ -1,0 +1,211 @@
+//! One flow, or a few, over a dumbbell: numbers that follow by hand.
+
+use crate::scenario::Scenario;
+use crate::{Control, RunResult, simulate};
+
+/// Runs the scenario `text`.
+pub fn run(text: &str, seed: u64) -> RunResult {
+    let scenario = Scenario::parse(text, "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    simulate(&scenario, seed, &Control::default()).unwrap().unwrap()
+}
+
+/// A droptail dumbbell of 1 Mb/s with 20 ms, hosts at 10 Mb/s with 1 ms; `top` before, `groups` after.
+fn dumbbell(top: &str, groups: &str) -> RunResult {
+    let text = format!(
+        "{top}\nsample = 0\n[dumbbell]\nrate = \"1mbit\"\ndelay = \"20ms\"\naccess_rate = \"10mbit\"\n\
+         access_delay = \"1ms\"\n[queue]\ndiscipline = \"droptail\"\nlimit = \"300p\"\n{groups}"
+    );
+    run(&text, 1)
+}
+
+fn tcp(settings: &str) -> String {
+    format!("[[groups]]\nname = \"tcp\"\ntransport = \"reno\"\n{settings}\n")
+}
+
+fn cbr(name: &str, settings: &str) -> String {
+    format!("[[groups]]\nname = \"{name}\"\ntransport = \"cbr\"\n{settings}\n")
+}
+
+/// Round trip of a 1000 B segment and its 40 B ACK, in ms. Out: 0.8 + 1 on the host's link, 8 + 20 on the
+/// bottleneck, 0.8 + 1 to the sink. Back: 0.032 + 1, 0.32 + 20, 0.032 + 1.
+const RTT_MS: f64 = 31.6 + 22.384;
+const PACKET_BITS: f64 = 8000.0;
+
+/// Nothing was lost or sent again, and all that crossed was new.
+fn assert_undisturbed(result: &RunResult) {
+    assert!(result.valid, "{:?}", result.problems);
+    for flow in &result.flows {
+        let measured = &flow.measured;
+        assert_eq!(measured.drops.total(), 0, "{}", flow.name);
+        assert_eq!(measured.transport, crate::TransportCount::default(), "{}", flow.name);
+        let goodput = measured.goodput_bps.unwrap();
+        // A packet that leaves the queue in the window arrives 21.8 ms later, perhaps after it.
+        let window = result.measured_to_s - result.measured_from_s;
+        let packets = (goodput - measured.throughput_bps).abs() * window / PACKET_BITS;
+        assert!(packets < 7.5, "{}: {goodput} and {}", flow.name, measured.throughput_bps);
+    }
+}
+
+#[test]
+fn one_tcp_sends_a_window_per_round_trip() {
+    for window in [1.0, 2.0, 3.0, 6.0] {
+        for settings in ["", "era = \"ns2-1998\"", "era = \"ns2-2005\"", "transport = \"newreno\""] {
+            let reno = if settings.starts_with("transport") { "" } else { "transport = \"reno\"" };
+            let group =
+                format!("[[groups]]\nname = \"tcp\"\n{reno}\nmax_window = \"{window}p\"\n{settings}\n");
+            let result = dumbbell("duration = 1060\nwarm_up = 60", &group);
+            assert_undisturbed(&result);
+            let measured = result.flows[0].measured;
+            let expected = window * 1e6 / RTT_MS;
+            let crossed = measured.throughput_bps * 1000.0 / PACKET_BITS;
+            assert!((crossed - expected).abs() <= window, "{crossed} packets, not {expected}; {settings}");
+        }
+    }
+}
+
+/// 53.984 ms are 6.7 packets of 8 ms: from seven on, the link is the limit, and the rest of the window waits.
+#[test]
+fn one_tcp_fills_the_link_with_a_large_window() {
+    for window in [7.0, 8.0, 20.0] {
+        let result = dumbbell("duration = 1060\nwarm_up = 60", &tcp(&format!("max_window = \"{window}p\"")));
+        assert_undisturbed(&result);
+        let queue = &result.queues[0];
+        assert_eq!(queue.departures, 125_000);
+        assert_eq!(result.utilisation, 1.0);
+        // Little's law: all but 45.984 ms of the cycle of window * 8 ms are spent waiting.
+        let waiting = window - RTT_MS / 8.0;
+        assert!((queue.mean_packets - waiting).abs() < 0.01, "{} waiting, not {waiting}", queue.mean_packets);
+        let sojourn = window * 8e-3 - RTT_MS * 1e-3;
+        assert!((queue.sojourn_s.mean - sojourn).abs() < 1e-5, "{} s", queue.sojourn_s.mean);
+    }
+}
+
+/// A window of one waits 100 ms for each ACK; of two, only for its second segment, 8 ms behind the first.
+#[test]
+fn delayed_acks_in_the_engine() {
+    for (window, cycle_ms) in [(1.0, RTT_MS + 100.0), (2.0, RTT_MS + 8.0), (4.0, f64::NAN)] {
+        let group = tcp(&format!("max_window = \"{window}p\"\ndelayed_ack = true"));
+        let result = dumbbell("duration = 1060\nwarm_up = 60", &group);
+        assert_undisturbed(&result);
+        let crossed = result.flows[0].measured.throughput_bps * 1000.0 / PACKET_BITS;
+        if cycle_ms.is_nan() {
+            // Two pairs follow each other: 2 packets per half cycle, at most as fast as undelayed.
+            assert!(
+                crossed <= 4.0 * 1e6 / RTT_MS + 4.0 && crossed > 4.0 * 1e6 / (RTT_MS + 16.0),
+                "{crossed}"
+            );
+        } else {
+            let expected = window * 1e6 / cycle_ms;
+            assert!((crossed - expected).abs() <= window, "window {window}: {crossed}, not {expected}");
+        }
+    }
+}
+
+/// SYN and SYN-ACK of 40 B each take 22.384 ms; then segment k arrives 31.6 + 53.984 k ms later.
+#[test]
+fn the_handshake_takes_one_small_round_trip() {
+    for (handshake, first_ms) in [(false, 31.6), (true, 2.0 * 22.384 + 31.6)] {
+        // One before and one after the arrival of the 17th.
+        let arrival = first_ms + 16.0 * RTT_MS;
+        for (duration_ms, expected) in [(arrival - 0.001, 16.0), (arrival + 0.001, 17.0)] {
+            let group = tcp(&format!("max_window = \"1p\"\nstart_spread = 0\nhandshake = {handshake}"));
+            let result = dumbbell(&format!("duration = \"{duration_ms:.6}ms\"\nwarm_up = 0"), &group);
+            let goodput = result.flows[0].measured.goodput_bps.unwrap();
+            let packets = goodput * duration_ms / 1e3 / PACKET_BITS;
+            assert!((packets - expected).abs() < 1e-6, "handshake = {handshake}: {packets}");
+        }
+    }
+}
+
+/// 333333 bit/s are 41666.625 packets in 1000 s, at 8 ms each without a queue.
+#[test]
+fn a_constant_rate_below_the_link_passes_unharmed() {
+    for start in ["0s", "1.5s", "10.01s"] {
+        let group = cbr("udp", &format!("rate = 333333\nstart = \"{start}\""));
+        let result = dumbbell("duration = 1060\nwarm_up = 60", &group);
+        assert_undisturbed(&result);
+        let (flow, queue) = (&result.flows[0].measured, &result.queues[0]);
+        assert!([41_666, 41_667].contains(&flow.arrivals), "{}", flow.arrivals);
+        assert!([41_666, 41_667].contains(&queue.departures), "{}", queue.departures);
+        assert_eq!(queue.throughput_bps_by_flow, [("udp[0]".to_owned(), flow.throughput_bps)]);
+        assert!((queue.utilisation - 0.333_333).abs() < 1e-5, "{}", queue.utilisation);
+        assert_eq!((queue.mean_packets, queue.sojourn_s.max), (0.0, 0.0));
+    }
+}
+
+/// 700 Mb/s: gaps of 11428.571... ns. Dropping the fraction would gain 50 packets in a million.
+#[test]
+fn a_constant_rate_is_exact_where_nanoseconds_are_coarse() {
+    let text = "duration = 3\nwarm_up = 1\nsample = 0\n[dumbbell]\nrate = \"1gbit\"\naccess_rate = \"10gbit\"\n\
+        [queue]\ndiscipline = \"droptail\"\n[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"700mbit\"\n\
+        start_spread = \"0s\"\n";
+    let result = run(text, 1);
+    assert_undisturbed(&result);
+    let arrivals = result.flows[0].measured.arrivals;
+    assert!((174_999..=175_001).contains(&arrivals), "{arrivals}");
+}
+
+/// Jitter of the gaps leaves the mean rate: over 20000 gaps of relative deviation 0.5 / sqrt(3).
+#[test]
+fn jitter_keeps_the_mean_rate() {
+    let result = dumbbell("duration = 260\nwarm_up = 60", &cbr("udp", "rate = \"800kbit\"\njitter = 0.5"));
+    assert!(result.valid);
+    let arrivals = result.flows[0].measured.arrivals as f64;
+    let deviation = 0.5 / 3_f64.sqrt() * 20_000_f64.sqrt();
+    assert!((arrivals - 20_000.0).abs() < 5.0 * deviation, "{arrivals}");
+    assert!(result.queues[0].mean_packets > 0.0, "some gaps are shorter than a transmission");
+}
+
+/// Both flows lose alike, and what arrived has left, was dropped, or is there.
+#[test]
+fn two_equal_constant_rates_share_an_overloaded_link() {
+    let group = cbr("udp", "count = 2\nrate = \"600kbit\"\njitter = 0.2");
+    let result = dumbbell("duration = 1060\nwarm_up = 60", &group);
+    let queue = &result.queues[0];
+    assert_eq!((queue.departures, result.utilisation), (125_000, 1.0));
+    // The queue is as good as full at both ends of the window.
+    let gone = queue.departures + queue.drops.total();
+    assert!(queue.arrivals.abs_diff(gone) <= 2, "{} arrived, {gone} gone", queue.arrivals);
+    assert_eq!(queue.max_packets, 300);
+    assert!((queue.drop_fraction - 1.0 / 6.0).abs() < 1e-3, "{}", queue.drop_fraction);
+    let shares: Vec<_> = result.flows.iter().map(|flow| flow.measured.share).collect();
+    assert!((shares[0] + shares[1] - 1.0).abs() < 1e-9, "{shares:?}");
+    assert!((shares[0] - 0.5).abs() < 0.01, "{shares:?}");
+    assert!(result.jain_index.unwrap() > 0.999);
+    for flow in &result.flows {
+        assert!((flow.measured.offered_bps - 6e5).abs() < 2e3, "{}", flow.measured.offered_bps);
+        let kept = flow.measured.offered_bps * (1.0 - flow.measured.drop_fraction);
+        assert!((kept - flow.measured.throughput_bps).abs() < 1e4, "{kept}");
+    }
+}
+
+/// The host's own link would drop, where nobody looks: the run says so.
+#[test]
+fn a_source_above_its_own_link_makes_the_run_invalid() {
+    for (access_rate, valid) in [("500kbit", true), ("400kbit", false)] {
+        let group = cbr("udp", &format!("rate = \"500kbit\"\naccess_rate = \"{access_rate}\""));
+        let result = dumbbell("duration = 160\nwarm_up = 60", &group);
+        assert_eq!((result.valid, result.problems.is_empty()), (valid, valid), "{access_rate}");
+        let lost = result.problems.first().and_then(|problem| problem.split(' ').next()?.parse::<f64>().ok());
+        if let Some(lost) = lost {
+            // The full buffer of 1000 packets loses 100 kb/s: 12.5 packets/s for up to 100 s.
+            assert!(lost > 0.0 && lost <= 1250.0, "{lost}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result_and_another_seed_another() {
+    for discipline in ["droptail", "red", "choke"] {
+        let text = format!(
+            "duration = 30\nwarm_up = 5\n[queue]\ndiscipline = \"{discipline}\"\nlimit = \"60p\"\n\
+             [queue.red]\nmin_th = \"10p\"\nmax_th = \"30p\"\n{}{}",
+            tcp("count = 5"),
+            cbr("udp", "rate = \"1.2mbit\"")
+        );
+        let (first, again, other) = (run(&text, 7), run(&text, 7), run(&text, 8));
+        assert_eq!(first, again, "{discipline}");
+        assert_ne!(first.flows, other.flows, "{discipline}");
+        assert!(first.queues[0].drops.total() > 0, "{discipline}");
+    }
+}

@@ -1,0 +1,158 @@
+//! A sender and a receiver over a pipe that loses what a test says.
+
+use super::super::receiver::{Reaction, Receiver};
+use super::super::tcp::{Flavour, Send, Sender};
+use super::{check_invariants, config};
+use crate::scenario::TcpConfig;
+use fairdrop::Time;
+use std::collections::BTreeMap;
+
+/// One way.
+const DELAY: Time = Time::from_ms(50);
+/// Between the segments of a burst.
+const GAP: Time = Time::from_ms(1);
+/// As the engine's.
+const DELAYED_ACK: Time = Time::from_ms(100);
+
+/// What travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Packet {
+    Syn,
+    SynAck,
+    Segment(u32),
+    Ack(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Arrives(Packet),
+    AckDue,
+}
+
+pub struct Pipe<L> {
+    pub config: TcpConfig,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub now: Time,
+    /// Everything that was put into the pipe, and when.
+    pub log: Vec<(Time, Packet)>,
+    /// Segments delivered to the application.
+    pub delivered: u32,
+    /// Whether to lose the `n`th copy (from 1) of a packet.
+    lose: L,
+    copies: BTreeMap<Packet, u32>,
+    events: BTreeMap<(Time, u64), Event>,
+    order: u64,
+    free_at: Time,
+    ack_due: Time,
+    out: Vec<Send>,
+}
+
+impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
+    /// Opens a connection at time 0.
+    pub fn new(flavour: Flavour, settings: &str, lose: L) -> Self {
+        let config = config(settings);
+        let mut pipe = Self {
+            sender: Sender::new(flavour, &config),
+            config,
+            receiver: Receiver::default(),
+            now: Time::ZERO,
+            log: Vec::new(),
+            delivered: 0,
+            lose,
+            copies: BTreeMap::new(),
+            events: BTreeMap::new(),
+            order: 0,
+            free_at: Time::ZERO,
+            ack_due: Time::NEVER,
+            out: Vec::new(),
+        };
+        pipe.sender.start(Time::ZERO, &pipe.config, &mut pipe.out);
+        pipe.send_wanted();
+        pipe
+    }
+
+    fn schedule(&mut self, at: Time, event: Event) {
+        self.order += 1;
+        self.events.insert((at, self.order), event);
+    }
+
+    fn put(&mut self, at: Time, packet: Packet) {
+        self.log.push((at, packet));
+        let copy = self.copies.entry(packet).or_default();
+        *copy += 1;
+        if !(self.lose)(packet, *copy) {
+            self.schedule(at.after(DELAY), Event::Arrives(packet));
+        }
+    }
+
+    fn send_wanted(&mut self) {
+        for send in std::mem::take(&mut self.out) {
+            let at = self.now.max(self.free_at);
+            self.free_at = at.after(GAP);
+            self.put(
+                at,
+                if let Send::Segment(segment) = send { Packet::Segment(segment) } else { Packet::Syn },
+            );
+        }
+    }
+
+    /// Handles the next event, of the pipe or the sender's timer; checks what must always hold.
+    pub fn step(&mut self) {
+        let una = self.sender.una;
+        let next = self.events.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        if self.sender.deadline < next {
+            self.now = self.sender.deadline;
+            self.sender.on_timeout(self.now, &self.config, &mut self.out);
+        } else {
+            let ((at, _), event) = self.events.pop_first().expect("a timer or a packet is always under way");
+            self.now = at;
+            match event {
+                Event::Arrives(packet) => self.arrive(packet),
+                Event::AckDue => {
+                    if self.ack_due == at && std::mem::take(&mut self.receiver.ack_pending) {
+                        self.put(at, Packet::Ack(self.receiver.next));
+                    }
+                }
+            }
+        }
+        self.send_wanted();
+        check_invariants(&self.sender, &self.config);
+        assert!(self.sender.una >= una, "una never falls: {:?}", self.sender);
+        assert!(self.sender.una <= self.receiver.next, "only what arrived is acknowledged");
+        assert_eq!(self.delivered, self.receiver.next, "each segment is new once");
+    }
+
+    fn arrive(&mut self, packet: Packet) {
+        match packet {
+            Packet::Syn => self.put(self.now, Packet::SynAck),
+            Packet::SynAck => self.sender.on_syn_ack(self.now, &self.config, &mut self.out),
+            Packet::Ack(next) => self.sender.on_ack(self.now, next, &self.config, &mut self.out),
+            Packet::Segment(segment) => {
+                let before = self.receiver.next;
+                let (is_new, reaction) = self.receiver.take(segment, self.config.delayed_ack);
+                assert!(is_new || self.receiver.next == before);
+                self.delivered += self.receiver.next - before;
+                match reaction {
+                    Reaction::Acknowledge => self.put(self.now, Packet::Ack(self.receiver.next)),
+                    Reaction::Wait => {
+                        self.ack_due = self.now.after(DELAYED_ACK);
+                        self.schedule(self.ack_due, Event::AckDue);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs until `segments` are acknowledged.
+    pub fn run_until_acked(&mut self, segments: u32) {
+        while self.sender.una < segments {
+            self.step();
+        }
+    }
+
+    /// Times in ms at which copies of `packet` went into the pipe.
+    pub fn times_of(&self, packet: Packet) -> Vec<u64> {
+        self.log.iter().filter(|(_, sent)| *sent == packet).map(|(at, _)| at.ns() / 1_000_000).collect()
+    }
+}

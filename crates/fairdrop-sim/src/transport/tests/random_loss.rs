@@ -1,0 +1,100 @@
+//! Whatever is lost, the connection makes progress and everything arrives.
+
+use super::super::tcp::{Flavour, Sender};
+use super::pipe::{Packet, Pipe};
+use crate::random;
+use fairdrop::{Philox, Time};
+use proptest::prelude::*;
+
+/// A pipe that loses segments and SYNs with probability `data`, ACKs with `acks`, among its first `lossy` packets.
+fn lose(seed: u64, data: f64, acks: f64, lossy: u32) -> impl FnMut(Packet, u32) -> bool {
+    let mut coins = Philox::new(seed, 0, 0);
+    let mut packets = 0;
+    move |packet, _| {
+        packets += 1;
+        let backward = matches!(packet, Packet::Ack(_) | Packet::SynAck);
+        random::uniform(&mut coins) < if backward { acks } else { data } && packets <= lossy
+    }
+}
+
+fn flavours() -> impl Strategy<Value = Flavour> {
+    prop_oneof![Just(Flavour::Reno), Just(Flavour::NewReno)]
+}
+
+fn settings() -> impl Strategy<Value = String> {
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    let eras = prop_oneof![Just("rfc"), Just("ns2-1998"), Just("ns2-2005")];
+    (1_u32..40, 1_u32..12, switches, eras).prop_map(|(max, initial, (handshake, limited, delayed), era)| {
+        format!(
+            "era={era} max_window={max}p initial_window={initial}p handshake={handshake} \
+             limited_transmit={limited} delayed_ack={delayed}"
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Each step checks the bounds on una, next, high, windows and timer (`check_invariants`). The window never
+    /// passes `max_window`, not even by limited transmit or in recovery.
+    #[test]
+    fn everything_arrives(
+        flavour in flavours(), settings in settings(), seed: u64, data in 0.0..0.5, acks in 0.0..0.5,
+    ) {
+        const SEGMENTS: u32 = 200;
+        let mut pipe = Pipe::new(flavour, &settings, lose(seed, data, acks, 600));
+        // While packets are lost, silence lasts no longer than the largest timeout.
+        let mut acked = 0;
+        let mut steps = 0_u32;
+        while pipe.sender.una < SEGMENTS {
+            let before = pipe.now;
+            pipe.step();
+            prop_assert!(pipe.now.since(before) <= pipe.config.max_rto, "{:?}", pipe.sender);
+            prop_assert!(pipe.sender.una >= acked);
+            acked = pipe.sender.una;
+            steps += 1;
+            prop_assert!(steps < 20_000, "no progress: {:?}", pipe.sender);
+        }
+        prop_assert!(pipe.delivered >= SEGMENTS);
+        // Every segment that was acknowledged was sent, and what was sent twice was counted.
+        let copies = pipe.log.iter().filter(|(_, packet)| matches!(packet, Packet::Segment(_) | Packet::Syn));
+        let syn = u64::from(pipe.config.handshake);
+        prop_assert_eq!(copies.count() as u64, u64::from(pipe.sender.high) + syn + pipe.sender.count.retransmissions);
+    }
+
+    /// When losses end, a connection in any state recovers within one backed-off timeout and some round trips.
+    #[test]
+    fn recovery_after_losses_end(
+        flavour in flavours(), settings in settings(), seed: u64, data in 0.0..0.9, lossy in 1_u32..200,
+    ) {
+        let mut pipe = Pipe::new(flavour, &settings, lose(seed, data, data, lossy));
+        while pipe.log.len() < lossy as usize {
+            pipe.step();
+        }
+        let (since, una) = (pipe.now, pipe.sender.una);
+        let silence = pipe.sender.deadline.since(since).after(Time::from_ms(1000));
+        while pipe.sender.una == una {
+            pipe.step();
+        }
+        prop_assert!(pipe.now.since(since) <= silence, "{:?}", pipe.sender);
+        let high = pipe.sender.high;
+        pipe.run_until_acked(high + 50);
+        // Two timeouts more at most: go-back-N fills every hole that one leaves.
+        let longest = pipe.config.max_rto.after(pipe.config.max_rto).after(pipe.config.max_rto);
+        prop_assert!(pipe.now.since(since) <= longest.after(Time::from_ms(200 * 100)), "{:?}", pipe.sender);
+    }
+}
+
+/// The bound on what is in flight is reached, so it is not vacuous.
+#[test]
+fn the_window_fills_up_to_its_limit() {
+    let mut pipe = Pipe::new(Flavour::NewReno, "max_window=20p", lose(1, 0.02, 0.0, 600));
+    let in_flight = |sender: &Sender| sender.high - sender.una;
+    let mut most = 0;
+    while pipe.sender.una < 600 {
+        pipe.step();
+        most = most.max(in_flight(&pipe.sender));
+    }
+    assert_eq!(most, 20);
+    assert!(pipe.sender.count.fast_retransmits > 0);
+}

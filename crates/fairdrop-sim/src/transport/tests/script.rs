@@ -1,0 +1,83 @@
+//! Scripts for a sender: a table of events, and of what each makes the sender do and be.
+
+use super::super::tcp::{Flavour, Phase, Send, Sender};
+use super::{check_invariants, config};
+use fairdrop::Time;
+
+/// Plays `table` against a sender with `settings`, and compares.
+///
+/// Columns: time in ms | event | what is sent | cwnd | ssthresh | phase | when the timer runs out, ms.
+/// Events: `start`, `syn-ack`, `ack N` (N is expected next), `timeout` (only at the very time of the deadline).
+/// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
+/// Lines that begin with `#`, and empty ones, say nothing.
+pub fn play(flavour: Flavour, settings: &str, table: &str) {
+    let config = config(settings);
+    let mut sender = Sender::new(flavour, &config);
+    let (mut expected, mut actual) = (Vec::new(), Vec::new());
+    for line in table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 7, "seven columns: {line}");
+        let now = Time::from_ns((cells[0].parse::<f64>().unwrap() * 1e6).round() as u64);
+        let mut sent = Vec::new();
+        match cells[1].split_once(' ').unwrap_or((cells[1], "")) {
+            ("start", "") => sender.start(now, &config, &mut sent),
+            ("syn-ack", "") => sender.on_syn_ack(now, &config, &mut sent),
+            ("timeout", "") => {
+                assert_eq!(sender.deadline, now, "the timer runs out in {line}\nafter {actual:#?}");
+                sender.on_timeout(now, &config, &mut sent);
+            }
+            ("ack", number) => {
+                assert!(now <= sender.deadline, "the timer ran out before {line}\nafter {actual:#?}");
+                sender.on_ack(now, number.parse().unwrap(), &config, &mut sent);
+            }
+            _ => panic!("no such event: {line}"),
+        }
+        check_invariants(&sender, &config);
+        expected.push(cells.join(" | "));
+        actual.push(format!(
+            "{} | {} | {} | {} | {} | {} | {}",
+            cells[0],
+            cells[1],
+            ranges(&sent),
+            number(sender.cwnd),
+            number(sender.ssthresh),
+            phase(sender.phase),
+            deadline(sender.deadline),
+        ));
+    }
+    assert!(expected.len() > 1, "a table has rows");
+    assert!(expected == actual, "expected\n{}\nactual\n{}", expected.join("\n"), actual.join("\n"));
+}
+
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+fn deadline(at: Time) -> String {
+    if at == Time::NEVER { "off".into() } else { number(at.seconds() * 1e3) }
+}
+
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Idle => "idle",
+        Phase::SynSent => "syn sent",
+        Phase::Open => "open",
+        Phase::Recovery => "recovery",
+    }
+}
+
+/// `[4, 5, 6, 9]` as `4-6, 9`.
+fn ranges(sent: &[Send]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    let mut parts = Vec::new();
+    for send in sent {
+        match (send, runs.last_mut()) {
+            (Send::Syn, _) => parts.push("syn".to_owned()),
+            (Send::Segment(segment), Some(run)) if run.1 + 1 == *segment => run.1 = *segment,
+            (Send::Segment(segment), _) => runs.push((*segment, *segment)),
+        }
+    }
+    parts.extend(runs.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }));
+    if parts.is_empty() { "-".into() } else { parts.join(", ") }
+}

@@ -1,0 +1,63 @@
+"""Fair bandwidth without per-flow state: queue disciplines, a simulator, replay of captures, models, reports.
+
+>>> import fairdrop
+>>> result = fairdrop.load("scenarios/headline.toml").compare(["red", "choke"], seeds=10)  # doctest: +SKIP
+>>> result.groups.to_pandas()  # doctest: +SKIP
+>>> result.report("report.html")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._core import __version__
+
+if TYPE_CHECKING:
+    from . import models, plot, report
+    from .capture import replay
+    from .result import Result, read_result
+    from .scenario import Scenario, ScenarioError, catalogue, load, schema
+    from .table import Table
+
+__all__ = [
+    "Result",
+    "Scenario",
+    "ScenarioError",
+    "Table",
+    "__version__",
+    "catalogue",
+    "load",
+    "models",
+    "plot",
+    "read_result",
+    "replay",
+    "report",
+    "schema",
+]
+
+# Where each name lives: modules load when they are asked for, so that `fairdrop --help` answers at once.
+_HOMES = {
+    "Result": "result",
+    "Scenario": "scenario",
+    "ScenarioError": "scenario",
+    "Table": "table",
+    "catalogue": "scenario",
+    "load": "scenario",
+    "read_result": "result",
+    "replay": "capture",
+    "schema": "scenario",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in ("models", "plot", "report"):
+        return import_module(f"{__name__}.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,72 @@
+"""Replay of packet captures through a queue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+
+from . import _core
+from .result import Result
+from .scenario import ScenarioError
+
+__all__ = ["KEYS", "replay"]
+
+KEYS = ("5tuple", "src", "dst", "src-dst")
+
+
+def replay(
+    path: str | PathLike[str],
+    *,
+    rate: str | float | None = None,
+    disciplines: Iterable[str] | None = None,
+    key: str = "5tuple",
+    speed: float = 1.0,
+    max_gap: str | float | None = "60s",
+    scenario: str | PathLike[str] | None = None,
+    settings: Iterable[str] = (),
+    seeds: int = 1,
+    threads: int | None = None,
+    progress: bool = False,
+    command: list[str] | None = None,
+) -> Result:
+    """Feed a pcap or pcapng file through a queue, and return what became of every flow.
+
+    ``rate`` is the link's, in bit/s or as ``"10mbit"``; without one the link gets four fifths of what the capture
+    offers on average, which congests it. ``key`` says what makes a flow: ``"5tuple"``, ``"src"``, ``"dst"`` or
+    ``"src-dst"``. ``speed`` runs time faster. Silences longer than ``max_gap`` are shortened to it (None keeps
+    them). The queue is that of ``scenario`` (only its ``[queue]`` is read) with ``settings`` applied; by default
+    CHOKe over 300 packets.
+
+    Nothing reacts to what happens to the packets: TCP senders in a capture do not slow down.
+
+    Raises OSError when the file is not a readable capture, ScenarioError when a setting is wrong.
+    """
+    if not (math.isfinite(speed) and speed > 0):
+        raise ScenarioError(f"speed = {speed} is not valid; valid: a number above 0")
+    if seeds < 1:
+        raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
+    text, file = "", "queue"
+    if scenario is not None:
+        text, file = Path(scenario).read_text(encoding="utf-8"), fspath(scenario)
+    try:
+        return Result(
+            _core.replay(
+                path,
+                key=key,
+                max_gap_s=None if max_gap is None else _core.seconds(str(max_gap)),
+                rate=None if rate is None else _core.rate_bps(str(rate)),
+                speed=speed,
+                queue=text,
+                file=file,
+                settings=list(settings),
+                disciplines=None if disciplines is None else list(disciplines),
+                seeds=seeds,
+                threads=threads,
+                progress=progress,
+                command=command,
+            )
+        )
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None

@@ -1,0 +1,132 @@
+"""What each subcommand does."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+
+def run(options: Namespace) -> int:
+    """``fairdrop run``."""
+    from ..scenario import load
+
+    scenario = load(options.scenario, options.settings)
+    return _finish(scenario.run(options.seeds, **_work(options)), options)
+
+
+def compare(options: Namespace) -> int:
+    """``fairdrop compare``."""
+    from ..scenario import load
+
+    scenario = load(options.scenario, options.settings)
+    return _finish(scenario.compare(_disciplines(options), options.seeds, **_work(options)), options)
+
+
+def replay(options: Namespace) -> int:
+    """``fairdrop replay``."""
+    from ..capture import replay
+
+    result = replay(
+        options.capture,
+        rate=options.rate,
+        disciplines=_disciplines(options),
+        key=options.key,
+        speed=options.speed,
+        max_gap=None if options.max_gap == "none" else options.max_gap,
+        scenario=options.scenario,
+        settings=options.settings,
+        seeds=options.seeds,
+        **_work(options),
+    )
+    return _finish(result, options)
+
+
+def report(options: Namespace) -> int:
+    """``fairdrop report``."""
+    from pathlib import Path
+
+    from ..report import write
+    from ..result import read_result
+
+    document = read_result(options.result)
+    source = Path(options.result)
+    default = (source if source.is_dir() else source.parent) / "report.html"
+    target = Path(options.out) if options.out else default
+    write(document, target)
+    print(target)
+    return 0
+
+
+def list_catalogue(options: Namespace) -> int:
+    """``fairdrop list``."""
+    from .. import _core
+    from .show import catalogue_text
+
+    if options.json and options.name is None:
+        print(_core.catalogue())
+    else:
+        print(catalogue_text(options.name, as_json=options.json))
+    return 0
+
+
+def schema(_options: Namespace) -> int:
+    """``fairdrop schema``."""
+    import json
+
+    from ..scenario import schema as scenario_schema
+
+    print(json.dumps(scenario_schema(), indent=2))
+    return 0
+
+
+def _work(options: Namespace) -> dict[str, object]:
+    return {
+        "threads": options.threads,
+        "progress": not options.quiet and sys.stderr.isatty(),
+        "command": options.command_line,
+    }
+
+
+def _disciplines(options: Namespace) -> list[str] | None:
+    if options.disciplines is None:
+        return None
+    names = [name.strip() for name in options.disciplines.split(",")]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _finish(result: Result, options: Namespace) -> int:
+    """Saves and shows what there is, complete or not."""
+    if options.out:
+        result.write(options.out)
+    if options.timing:
+        _write_timing(result, options.timing)
+    if options.json:
+        sys.stdout.write(result.to_json())
+    if not options.quiet:
+        from .show import result_text
+
+        print(result_text(result), file=sys.stderr if options.json else sys.stdout)
+    if options.report:
+        result.report(options.report)
+        if not options.quiet:
+            print(f"report: {options.report}", file=sys.stderr)
+    if not result.complete:
+        print("fairdrop: interrupted; what was finished is kept", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _write_timing(result: Result, path: str) -> None:
+    import json
+    from pathlib import Path
+
+    timing = {
+        name: value if name.endswith("_s") else int(value) for name, value in sorted(result.timing().items())
+    }
+    temporary = Path(f"{path}.tmp")
+    temporary.write_text(json.dumps(timing) + "\n", encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,145 @@
+"""The grammar of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TypeAlias
+
+from .. import __version__
+from . import commands
+
+_EXAMPLES = """\
+examples:
+  fairdrop run scenarios/headline.toml --seeds 10
+  fairdrop compare scenarios/headline.toml --disciplines droptail,red,choke --report report.html
+  fairdrop run scenarios/headline.toml --set queue.red.max_p=0.02 --set groups.udp.rate=3mbit --json
+  fairdrop replay capture.pcap --rate 10mbit --disciplines red,choke
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command; each subcommand sets ``action``."""
+    parser = argparse.ArgumentParser(
+        prog="fairdrop",
+        description="Fair bandwidth without per-flow state: simulate, replay and compare queue disciplines.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"fairdrop {__version__}")
+    subcommands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_run(subcommands)
+    _add_compare(subcommands)
+    _add_replay(subcommands)
+    _add_report(subcommands)
+    _add_list(subcommands)
+    _add_schema(subcommands)
+    return parser
+
+
+_Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def _add_run(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser("run", help="simulate a scenario", description="Simulate a scenario.")
+    parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    _add_work_options(parser)
+    parser.set_defaults(action=commands.run)
+
+
+def _add_compare(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "compare",
+        help="simulate a scenario under several disciplines",
+        description="Simulate a scenario under several disciplines; the same seed gives the same sources.",
+    )
+    parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    _add_disciplines(parser, "all")
+    _add_work_options(parser)
+    parser.set_defaults(action=commands.compare)
+
+
+def _add_replay(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "replay",
+        help="feed a pcap or pcapng file through a queue",
+        description="Feed a pcap or pcapng file (recognised by content) through a queue and its link.",
+    )
+    parser.add_argument("capture", metavar="CAPTURE", help="pcap or pcapng file")
+    parser.add_argument(
+        "--rate", metavar="RATE", help="rate of the link, such as 10mbit; by default 4/5 of what the capture offers"
+    )
+    parser.add_argument(
+        "--key", default="5tuple", choices=["5tuple", "src", "dst", "src-dst"], help="what makes a flow (5tuple)"
+    )
+    parser.add_argument("--speed", type=float, default=1.0, metavar="FACTOR", help="run time faster (1)")
+    parser.add_argument(
+        "--max-gap", default="60s", metavar="TIME", help="shorten silences to this (60s); none keeps them"
+    )
+    parser.add_argument("--scenario", metavar="FILE", help="take [queue] from this scenario")
+    _add_disciplines(parser, "the queue's own, choke unless set")
+    _add_work_options(parser)
+    parser.set_defaults(action=commands.replay)
+
+
+def _add_report(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "report", help="make the report of a saved result", description="Make the HTML report of a saved result."
+    )
+    parser.add_argument("result", metavar="RESULT", help="directory that --out wrote, or a result.json")
+    parser.add_argument("--out", metavar="FILE", help="HTML file to write (report.html beside the result)")
+    parser.set_defaults(action=commands.report)
+
+
+def _add_list(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "list",
+        help="disciplines and transports with their parameters",
+        description="List disciplines and transports with parameters, units, defaults and sources.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this discipline or transport")
+    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    parser.set_defaults(action=commands.list_catalogue)
+
+
+def _add_schema(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "schema", help="JSON Schema of a scenario", description="Print the JSON Schema of a scenario file."
+    )
+    parser.set_defaults(action=commands.schema)
+
+
+def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--disciplines",
+        "--discipline",
+        metavar="NAME,...",
+        help=f"disciplines to compare, separated by commas ({default}); see `fairdrop list`",
+    )
+
+
+def _add_work_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="PATH=VALUE",
+        help="change a field, such as queue.red.max_p=0.02 or groups.udp.rate=3mbit; repeatable",
+    )
+    parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="replications, each with its seed (1)")
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
+    parser.add_argument("--out", metavar="DIR", help="write result.json and a Parquet file per table here")
+    parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
+    parser.add_argument("--json", action="store_true", help="print the result document on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table, no remarks")
+    parser.add_argument("--timing", metavar="FILE", help="write processor time of the event loop, and event counts")
+
+
+def _count(text: str) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if not 1 <= count <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid; valid: a whole number from 1 to 1000000")
+    return count

@@ -1,0 +1,127 @@
+"""Results and lists as text for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+
+if TYPE_CHECKING:
+    from ..result import Result
+
+
+def result_text(result: Result) -> str:
+    """Means over seeds by discipline and group, and what a reader should know before believing them."""
+    groups = _means(
+        result.groups.rows(),
+        ("discipline", "group"),
+        ("flows", "throughput_bps", "goodput_bps", "share", "drop_fraction", "jain_index", "retransmissions"),
+    )
+    head = ("discipline", "group", "flows", "throughput", "goodput", "share", "dropped", "Jain", "retransmitted")
+    lines = [
+        (
+            discipline,
+            group,
+            f"{means['flows']:.0f}",
+            _rate(means["throughput_bps"]),
+            _rate(means["goodput_bps"]),
+            _percent(means["share"]),
+            _percent(means["drop_fraction"]),
+            _number(means["jain_index"], 4),
+            _number(means["retransmissions"], 0),
+        )
+        for (discipline, group), means in groups.items()
+    ]
+    seeds = len(set(result.runs.column("seed")))
+    caption = f"mean over {seeds} seeds" if seeds != 1 else "one seed"
+    remarks = [f"warning: {text}" for text in _warnings(result)]
+    return "\n".join([*remarks, _table(head, lines), f"({caption}; {_queues(result)})"])
+
+
+def _queues(result: Result) -> str:
+    means = _means(result.queues.rows(), ("discipline", "queue"), ("utilisation", "mean_packets", "sojourn_mean_s"))
+    several = len({queue for _, queue in means}) > 1
+    return "; ".join(
+        f"{discipline}{f' on {queue}' if several else ''}: link {_percent(mean['utilisation'])} busy, "
+        f"queue {_number(mean['mean_packets'], 1)} packets, wait {_number((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
+        for (discipline, queue), mean in means.items()
+    )
+
+
+def _warnings(result: Result) -> list[str]:
+    problems = [problem for run in result.document["runs"] for problem in run["problems"]]
+    return list(dict.fromkeys([*result.document["warnings"], *problems]))
+
+
+def _means(
+    rows: Iterable[dict[str, Any]], keys: tuple[str, str], names: Sequence[str]
+) -> dict[tuple[str, str], dict[str, float | None]]:
+    """Means over the rows with equal keys, in order of appearance; None where a value is missing throughout."""
+    gathered: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in rows:
+        values = gathered.setdefault((row[keys[0]], row[keys[1]]), {name: [] for name in names})
+        for name in names:
+            if row[name] is not None:
+                values[name].append(row[name])
+    return {
+        key: {name: sum(found) / len(found) if found else None for name, found in values.items()}
+        for key, values in gathered.items()
+    }
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    shown = []
+    for line in (head, *lines):
+        cells = [
+            text.ljust(width) if number < 2 else text.rjust(width)
+            for number, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        shown.append("  ".join(cells).rstrip())
+    return "\n".join(shown)
+
+
+def _rate(bps: float | None) -> str:
+    if bps is None:
+        return "-"
+    for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
+        if bps >= factor:
+            return f"{bps / factor:.4g} {unit}"
+    return f"{bps:.4g} b/s"
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def catalogue_text(name: str | None, *, as_json: bool) -> str:
+    """All disciplines and transports, or the one called ``name``. Raises ValueError when there is none."""
+    catalogue = json.loads(_core.catalogue())
+    sections = [(title, catalogue[title]) for title in ("disciplines", "transports")]
+    if name is None:
+        return "\n\n".join(
+            "\n".join([f"{title.upper()}", *(_entry_text(entry) for entry in entries)]) for title, entries in sections
+        )
+    found = [entry for _, entries in sections for entry in entries if entry["name"] == name]
+    if not found:
+        known = ", ".join(entry["name"] for _, entries in sections for entry in entries)
+        raise ValueError(f"there is no discipline or transport {name!r}; valid: one of {known}")
+    return json.dumps(found[0], indent=2) if as_json else _entry_text(found[0])
+
+
+def _entry_text(entry: dict[str, Any]) -> str:
+    also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
+    lines = [f"\n{entry['name']} - {entry['title']}. {entry['doc']}{also} [{entry['source']}]"]
+    for parameter in entry["parameters"]:
+        unit = f" {parameter['unit']}" if parameter["unit"] else ""
+        default = "" if parameter["default"] is None else f" (default {parameter['default']})"
+        source = f" [{parameter['source']}]" if parameter["source"] else ""
+        lines.append(f"  {parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}")
+        lines.append(f"      {parameter['valid']}")
+    return "\n".join(lines)

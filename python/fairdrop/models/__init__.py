@@ -1,0 +1,131 @@
+"""Analytic models of CHOKe and its relatives: answers in milliseconds, and a yardstick for simulations.
+
+* :func:`front_choke`, :func:`back_choke`: the queueing models of "CHOKe" (INFOCOM 2000), section IV;
+  :func:`back_chain`, :func:`marching_soldiers`, :func:`tail_pair_shares`, :func:`tail_pair_share`.
+* :func:`tcp_equilibrium`, :func:`tcp_sweep`, :func:`solve`: the fluid equilibrium of "Understanding CHOKe",
+  with several candidates, several constant rates, several round-trip times; rate laws :class:`Reno`,
+  :class:`Vegas`; :class:`Red`.
+* :func:`profile`: who is where in the queue. :func:`share_curve`, :func:`approximate_share`,
+  :func:`maximum_share`, :func:`tcp_approximate`: the approximate models.
+* :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
+* :func:`chokew_equilibrium`, :func:`ward_equilibrium`: equilibria of two other matching schemes.
+
+Units: packets, seconds, packets per second. Shares and probabilities are plain fractions. Results are
+frozen dataclasses with ``to_dict()`` for JSON. Input that no queue can have raises ``ValueError`` starting
+with the name of the argument; valid input without a solution raises :class:`NoEquilibriumError`.
+"""
+
+from .approximate import (
+    ApproximateEquilibrium,
+    MaximumShare,
+    ShareCurve,
+    approximate_share,
+    maximum_share,
+    share_curve,
+    tcp_approximate,
+)
+from .back import (
+    BackChain,
+    BackChoke,
+    back_chain,
+    back_choke,
+    marching_soldiers,
+    tail_pair_share,
+    tail_pair_shares,
+)
+from .chokew import ChokeWEquilibrium, chokew_equilibrium
+from .equilibrium import (
+    ChokeLink,
+    Equilibrium,
+    EquilibriumSweep,
+    draw_rate,
+    solve,
+    tcp_equilibrium,
+    tcp_sweep,
+)
+from .errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
+from .flows import ConstantRate, FlowClass, Responsive
+from .front import FrontChoke, front_choke
+from .limits import (
+    Asymptote,
+    asymptote,
+    drop_needed,
+    flows_held,
+    minimum_flows,
+    minimum_flows_estimate,
+    occupancy_bound,
+    peak,
+    peak_share,
+)
+from .red import Red
+from .spatial import (
+    Inflexion,
+    SpatialProfile,
+    inflexion,
+    limit_profile,
+    position,
+    profile,
+    profile_length,
+    profile_ode,
+)
+from .tcp import RateLaw, Reno, Vegas
+from .ward import WardEquilibrium, ward_equilibrium
+
+__all__ = [
+    "ApproximateEquilibrium",
+    "Asymptote",
+    "BackChain",
+    "BackChoke",
+    "BelowThresholdError",
+    "ChokeLink",
+    "ChokeWEquilibrium",
+    "ConstantRate",
+    "ConvergenceError",
+    "Equilibrium",
+    "EquilibriumSweep",
+    "FlowClass",
+    "FrontChoke",
+    "Inflexion",
+    "MaximumShare",
+    "ModelError",
+    "NoEquilibriumError",
+    "RateLaw",
+    "Red",
+    "Reno",
+    "Responsive",
+    "ShareCurve",
+    "SpatialProfile",
+    "TailDropError",
+    "Vegas",
+    "WardEquilibrium",
+    "approximate_share",
+    "asymptote",
+    "back_chain",
+    "back_choke",
+    "chokew_equilibrium",
+    "draw_rate",
+    "drop_needed",
+    "flows_held",
+    "front_choke",
+    "inflexion",
+    "limit_profile",
+    "marching_soldiers",
+    "maximum_share",
+    "minimum_flows",
+    "minimum_flows_estimate",
+    "occupancy_bound",
+    "peak",
+    "peak_share",
+    "position",
+    "profile",
+    "profile_length",
+    "profile_ode",
+    "share_curve",
+    "solve",
+    "tail_pair_share",
+    "tail_pair_shares",
+    "tcp_approximate",
+    "tcp_equilibrium",
+    "tcp_sweep",
+    "ward_equilibrium",
+]

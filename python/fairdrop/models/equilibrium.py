@@ -1,0 +1,333 @@
+"""Equilibrium of responsive and constant-rate flows under CHOKe with RED.
+
+Source: "Understanding CHOKe" (2004), section II, equations (3) to (9):
+
+    (3) p = 2h + r - r h                       (6) b = sum of the backlogs
+    (4) 1-p = (1-h)(1-r)(1-1/b)^(x tau)        (7) throughput = c
+    (5) h = b_i/b                              (8) x = f(p, tau) for responsive flows;  (9) r = g(b)
+
+solved here for any number of classes of identical flows. Beyond the paper:
+
+* *m candidates*, all matching ones dropped, drawn without replacement: (3) becomes
+  p = m h + 1 - (1-r)(1-h)^m, (4) becomes 1-p = (1-r)(1-h)^m e^{-u} with u = x tau times the rate at which
+  own arrivals draw a packet. Valid for b much larger than m.
+* *survival law*: "cbr" takes (1-m/b) per own arrival, right for evenly spaced arrivals; "poisson" takes
+  e^{-m x tau/b}, right for Poisson ones and the one under which the spatial model closes exactly.
+* *several constant-rate classes* of different rates; matching alone holds K fast flows only if K times
+  :func:`fairdrop.models.limits.occupancy_bound` is below 1, otherwise RED carries the load.
+* *classes with different round-trip times*; rates differ less than 1/(d+tau), because a faster flow is
+  matched more often. Not checked against simulations.
+
+Method: equations (3) and (4) give h and p of a flow in closed form from u, which leaves the rate, the
+backlog and the delay: three nested one-dimensional roots, each bracketed, without an initial guess.
+Uniqueness of the outer root is assumption A1 of the paper; it was found in every case examined.
+
+Validity: a fluid in equilibrium, arrivals that see time averages. A periodic flow with few packets queued
+sees half a packet less than its mean; the backlog of a queue fed by periodic sources differs by up to
+10%, the shares by under 1%. Nothing holds when the queue spends time below ``min_th``, where no packet is
+compared. The Reno law is poor above a loss of about 0.1 to 0.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _check
+from ._check import Floats, relative_difference
+from ._nest import Rates, State, balance, match_loss, throughput
+from .errors import BelowThresholdError, ConvergenceError
+from .flows import ConstantRate, FlowClass, Responsive, allowed_rates, class_dict, flow_classes
+from .red import Red
+from .tcp import RateLaw, Reno
+
+Survival = Literal["cbr", "poisson"]
+SURVIVALS = ("cbr", "poisson")
+
+
+def draw_rate(b: float, candidates: int = 1, survival: str = "cbr") -> float:
+    """beta: how fast the log of the survival probability of a queued packet falls, per own arrival.
+
+    -ln(1 - m/b) for "cbr" (requires b > m), m/b for "poisson".
+    """
+    return -math.log1p(-candidates / b) if survival == "cbr" else candidates / b
+
+
+@dataclass(frozen=True)
+class ChokeLink:
+    """A link with a CHOKe queue. ``capacity`` in pkt/s; ``red`` gives r = g(b); ``candidates`` drawn packets.
+
+    ``survival`` is "cbr" or "poisson". Raises ``ValueError`` naming the argument.
+    """
+
+    capacity: float
+    red: Red
+    candidates: int = 1
+    survival: Survival = "cbr"
+
+    def __post_init__(self) -> None:
+        _check.positive("capacity", self.capacity)
+        _check.integer("candidates", self.candidates, 1)
+        _check.choice("survival", self.survival, SURVIVALS)
+        if not isinstance(self.red, Red):
+            raise ValueError(f"red must be a Red, got {self.red!r}")
+        if self.red.jump and self.red.max_th <= self._least_backlog:
+            raise ValueError(f"candidates must be fewer than max_th = {self.red.max_th:g} packets")
+
+    @property
+    def _least_backlog(self) -> float:
+        return self.candidates * (1.0 + 1e-6) if self.survival == "cbr" else 1e-6
+
+    @property
+    def lower_backlog(self) -> float:
+        """Smallest backlog for which the model makes sense, pkt: the threshold, and enough to draw from."""
+        return max(self.red.min_th, self._least_backlog)
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Solution of :func:`solve`. Arrays have shape (classes,) and are per single flow, in order of ``flows``.
+
+    regime: "active", or "sliding" if RED with a jump pins the queue at max_th and r is the mean of its
+    two values. b: backlog, pkt. r: RED drop probability. tau: queueing delay, s. beta: see
+    :func:`draw_rate`. h: match probability per candidate, equal to the share of the queue.
+    p: total loss probability. survival: 1-p, exact where p rounds to 1. x: source rate, pkt/s.
+    backlog: packets queued. mu: share of the link. goodput: throughput, pkt/s.
+    residual: largest relative residual of the equations.
+    """
+
+    link: ChokeLink
+    flows: tuple[FlowClass, ...]
+    regime: str
+    b: float
+    r: float
+    tau: float
+    beta: float
+    h: Floats
+    p: Floats
+    survival: Floats
+    x: Floats
+    backlog: Floats
+    mu: Floats
+    goodput: Floats
+    residual: float = field(default=math.nan)
+
+    @property
+    def count(self) -> Floats:
+        """Flows per class."""
+        return np.array([flow.count for flow in self.flows], dtype=np.float64)
+
+    def residuals(self) -> dict[str, Floats]:
+        """Relative residuals by equation number, evaluated from the stored values alone."""
+        m, b, r = self.link.candidates, self.b, self.r
+        match_none = (1.0 - self.h) ** m
+        loss = m * self.h + 1.0 - (1.0 - r) * match_none
+        through = (1.0 - r) * match_none * np.exp(-self.beta * self.x * self.tau)
+        rate = allowed_rates(self.flows, self.p, self.survival, self.tau)
+        red = self.link.red
+        ramp = min(1.0, max(0.0, red.slope * (b - red.min_th)))
+        nominal = r if self.regime == "sliding" else ramp
+        beta = draw_rate(b, m, self.link.survival)
+        return {
+            "3": relative_difference(self.p, loss),
+            "4": relative_difference(self.survival, through),
+            "5": relative_difference(self.h * b, self.backlog),
+            "6": relative_difference(np.array([b]), np.array([self.count @ self.backlog])),
+            "7": relative_difference(
+                np.array([self.link.capacity]), np.array([self.count @ (self.x * self.survival)])
+            ),
+            "8": relative_difference(self.x, rate),
+            "9": np.maximum(
+                relative_difference(np.array([r]), np.array([nominal])), abs(beta / self.beta - 1.0)
+            ),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers; per-class values are lists in the order of ``names``."""
+        keys = ("regime", "b", "r", "tau", "beta", "h", "p", "survival", "x", "backlog", "mu", "goodput")
+        return class_dict(self, (*keys, "residual"))
+
+
+class _Solver:
+    """One problem; the severity is the coordinate along the RED curve."""
+
+    def __init__(self, link: ChokeLink, flows: Sequence[FlowClass]) -> None:
+        self.link = link
+        self.flows = flows
+        self.rates = Rates(flows)
+
+    def state(self, tau: float, s: float) -> State:
+        link = self.link
+        b, r = link.red.path(s)
+
+        def loss(u: float) -> tuple[float, float, float]:
+            return match_loss(u, r, link.candidates)
+
+        beta = draw_rate(b, link.candidates, link.survival)
+        return self.rates.state(tau, beta * tau, [loss] * len(self.flows))
+
+    def solve(self, guess: tuple[float, float] | None = None) -> Equilibrium:
+        """``guess``: severity and log of the delay, or None."""
+        link, red, c = self.link, self.link.red, self.link.capacity
+        low, high = link.lower_backlog, red.path_end
+        if low >= high:
+            raise BelowThresholdError(low, 0.0)
+        start, log_tau = (low, math.log(low / c)) if guess is None else guess
+        start = min(max(start, low), high)
+        found = balance(
+            self.flows, c, self.state, low=low, high=high, guess=start, step=0.01 * start, log_tau=log_tau
+        )
+        s, state = found.s, found.state
+        utilisation = throughput(self.flows, state) / c
+        if s == low and (found.occupancy < 1.0 - 1e-9 or utilisation < 1.0 - 1e-9):
+            raise BelowThresholdError(low, min(utilisation, found.occupancy))
+        self.last = s, math.log(state.tau)
+        b, r = red.path(s)
+        h, p, x, survival = (np.array(values) for values in (state.h, state.p, state.x, state.survival))
+        regime = "sliding" if red.jump and s > red.max_th else "active"
+        beta = draw_rate(b, link.candidates, link.survival)
+        goodput = x * survival
+        result = Equilibrium(
+            link, tuple(self.flows), regime, b, r, state.tau, beta, h, p, survival, x, h * b,
+            goodput / c, goodput,
+        )  # fmt: skip
+        worst = max(float(value.max()) for value in result.residuals().values())
+        if worst > 1e-6:
+            raise ConvergenceError(f"relative residual {worst:.2g}")
+        object.__setattr__(result, "residual", worst)
+        return result
+
+
+def solve(link: ChokeLink, flows: Iterable[FlowClass]) -> Equilibrium:
+    """The equilibrium of the given classes of flows on one link.
+
+    Raises ``ValueError`` for bad arguments and :class:`BelowThresholdError` if the flows cannot keep the link
+    full and the queue above ``min_th`` (too few flows, or too little load).
+    """
+    return _Solver(link, flow_classes(flows)).solve()
+
+
+def _tcp_case(
+    udp_rate: float, tcp_flows: float, delay: float, law: RateLaw | None
+) -> tuple[ConstantRate, Responsive]:
+    udp = ConstantRate(_check.non_negative("udp_rate", udp_rate))
+    return udp, Responsive(_check.positive("tcp_flows", tcp_flows), delay, Reno() if law is None else law)
+
+
+def _tcp_link(
+    capacity: float, min_th: float, max_th: float, max_p: float, candidates: int, survival: str, jump: bool
+) -> ChokeLink:
+    survival = _check.choice("survival", survival, SURVIVALS)
+    return ChokeLink(capacity, Red(min_th, max_th, max_p, jump), candidates, cast(Survival, survival))
+
+
+def tcp_equilibrium(
+    *,
+    capacity: float,
+    tcp_flows: float,
+    delay: float,
+    min_th: float,
+    max_th: float,
+    max_p: float,
+    udp_rate: float,
+    candidates: int = 1,
+    survival: str = "cbr",
+    law: RateLaw | None = None,
+    jump: bool = False,
+) -> Equilibrium:
+    """The model of "Understanding CHOKe": class 0 is one UDP flow, class 1 are ``tcp_flows`` TCP flows.
+
+    ``capacity`` and ``udp_rate`` in pkt/s, ``delay`` (round-trip propagation) in s, thresholds in pkt.
+    ``law`` defaults to :class:`Reno`. Raises as :func:`solve`.
+    """
+    link = _tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
+    return solve(link, _tcp_case(udp_rate, tcp_flows, delay, law))
+
+
+@dataclass(frozen=True, eq=False)
+class EquilibriumSweep:
+    """Solutions along ``udp_rate`` and ``tcp_flows`` (shape (n,)); names as in :class:`Equilibrium`.
+
+    b, r, tau, residual have shape (n,); h, p, survival, x, mu, goodput have shape (n, 2): UDP, then one
+    TCP flow.
+    ``regime`` holds "active", "sliding", or "below_threshold" where there is no solution and all values are
+    NaN.
+    """
+
+    udp_rate: Floats
+    tcp_flows: Floats
+    regime: tuple[str, ...]
+    b: Floats
+    r: Floats
+    tau: Floats
+    residual: Floats
+    h: Floats
+    p: Floats
+    survival: Floats
+    x: Floats
+    mu: Floats
+    goodput: Floats
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain lists; NaN becomes None."""
+        plain = _check.plain(self)
+        return {key: _without_nan(value) for key, value in plain.items()}
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def tcp_sweep(
+    *,
+    capacity: float,
+    tcp_flows: ArrayLike,
+    delay: float,
+    min_th: float,
+    max_th: float,
+    max_p: float,
+    udp_rate: ArrayLike,
+    candidates: int = 1,
+    survival: str = "cbr",
+    law: RateLaw | None = None,
+    jump: bool = False,
+) -> EquilibriumSweep:
+    """:func:`tcp_equilibrium` over arrays of ``udp_rate`` and ``tcp_flows`` broadcast to one dimension.
+
+    Cases without a solution are flagged in ``regime`` instead of raising; bad arguments still raise
+    ``ValueError``. Each solution starts from its predecessor, so sort the sweep for speed.
+    """
+    link = _tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
+    rates, counts = _check.array("udp_rate", udp_rate), _check.array("tcp_flows", tcp_flows)
+    try:
+        rates, counts = np.broadcast_arrays(np.atleast_1d(rates), np.atleast_1d(counts))
+    except ValueError:
+        raise ValueError(f"udp_rate and tcp_flows do not fit: shapes {rates.shape}, {counts.shape}") from None
+    if rates.ndim != 1:
+        raise ValueError(f"udp_rate and tcp_flows must be at most one-dimensional, got shape {rates.shape}")
+    n = rates.size
+    scalars = {name: np.full(n, np.nan) for name in ("b", "r", "tau", "residual")}
+    pairs = {name: np.full((n, 2), np.nan) for name in ("h", "p", "survival", "x", "mu", "goodput")}
+    regimes = []
+    guess: tuple[float, float] | None = None
+    for i in range(n):
+        solver = _Solver(link, _tcp_case(float(rates[i]), float(counts[i]), delay, law))
+        try:
+            result = solver.solve(guess)
+        except BelowThresholdError:
+            regimes.append("below_threshold")
+            continue
+        guess = solver.last
+        regimes.append(result.regime)
+        for name, column in scalars.items():
+            column[i] = getattr(result, name)
+        for name, table in pairs.items():
+            table[i] = getattr(result, name)
+    return EquilibriumSweep(rates.copy(), counts.copy(), tuple(regimes), **scalars, **pairs)

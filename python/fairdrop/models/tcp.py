@@ -1,0 +1,60 @@
+"""Rate laws of responsive sources: x = f(p, tau) of "Understanding CHOKe", equation (8)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from . import _check
+
+
+class RateLaw(Protocol):
+    """Equilibrium rate of one source, pkt/s.
+
+    ``loss`` is p in [0, 1] and ``survival`` is 1 - p, given separately because p may round to 1;
+    ``queueing`` is tau and ``delay`` the round-trip propagation delay d, both in seconds. The rate must
+    not be negative and must increase neither with the loss nor with ``queueing``: uniqueness rests on it.
+    """
+
+    def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
+        """Rate in pkt/s."""
+        ...
+
+
+@dataclass(frozen=True)
+class Reno:
+    """Square-root law: ``sqrt(constant (1-p)/p) / (d + tau)``, equation (43).
+
+    ``small_loss=True`` drops the factor 1-p, as section VI does for the minimum number of flows.
+    Neither form knows retransmission timeouts: do not trust it above a loss of about 0.1 to 0.2.
+    """
+
+    small_loss: bool = False
+    constant: float = 2.0
+
+    def __post_init__(self) -> None:
+        _check.positive("constant", self.constant)
+
+    def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
+        """Rate in pkt/s; infinite without loss."""
+        if loss <= 0.0:
+            return math.inf
+        ratio = self.constant / loss
+        if not self.small_loss:
+            ratio *= survival
+        return math.sqrt(ratio) / (delay + queueing)
+
+
+@dataclass(frozen=True)
+class Vegas:
+    """Delay-based law: ``alpha / tau``, section V.C. ``alpha`` is the packets a flow keeps queued."""
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        _check.positive("alpha", self.alpha)
+
+    def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
+        """Rate in pkt/s, whatever the loss and the propagation delay."""
+        return self.alpha / queueing

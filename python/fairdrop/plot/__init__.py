@@ -1,0 +1,73 @@
+"""Figures of a result document. Each function takes the document and returns a Matplotlib ``Figure``.
+
+``narrow=True`` lays a figure out for a column about 400 pixels wide. Importing this package costs nothing:
+Matplotlib loads when a function is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "drops",
+    "queue_length",
+    "queue_over_time",
+    "save",
+    "shares",
+    "sojourn",
+    "throughput_per_flow",
+]
+
+
+def throughput_per_flow(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+    """Throughput of each flow against the fair share, a panel per discipline."""
+    from .flows import draw
+
+    return draw(document, narrow)
+
+
+def shares(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+    """Share of the link that each group takes under each discipline."""
+    from .group_shares import draw
+
+    return draw(document, narrow)
+
+
+def queue_over_time(document: Mapping[str, Any], seed: int | None = None, *, narrow: bool = False) -> Figure:
+    """Who sits in the queue over time, for one seed: the first when none is given."""
+    from .queue_time import draw
+
+    return draw(document, seed, narrow)
+
+
+def queue_length(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+    """Distribution of the queue's length over time."""
+    from .distributions import draw_length
+
+    return draw_length(document, narrow)
+
+
+def drops(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+    """Packets dropped, by cause, group and discipline."""
+    from .drop_causes import draw
+
+    return draw(document, narrow)
+
+
+def sojourn(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+    """Distribution of the time that packets waited."""
+    from .distributions import draw_sojourn
+
+    return draw_sojourn(document, narrow)
+
+
+def save(figure: Figure, path: str | PathLike[str]) -> None:
+    """Write a figure; the same document gives the same bytes."""
+    from .style import save_figure
+
+    save_figure(figure, path)

@@ -1,0 +1,130 @@
+"""Distributions: the queue's length over time, and how long packets waited."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from fairdrop.report.document import Document, disciplines, reference_queue, runs_of
+from fairdrop.report.text import discipline_name, waiting_unit
+
+from . import colours
+from .frame import legend, note, nothing, plain_log, seeds_note, single
+from .style import SMALL, styled
+
+POINTS = 400
+Curve = tuple[list[float], list[float]]
+
+
+@styled
+def draw_length(document: Document, narrow: bool) -> Figure:
+    curves = _curves(document, "length_histogram")
+    if not curves:
+        return nothing("No run was finished, so there is no queue length to show.", narrow)
+    figure, axes = single(3.0 if narrow else 3.3, narrow)
+    for name, (values, parts) in curves.items():
+        # The first step rises from nothing, so that an always empty queue shows as a wall at 0.
+        axes.plot([values[0], *values], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
+    axes.set_xlim(left=-0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(6 if narrow else 10, integer=True))
+    axes.set_xlabel("packets waiting, at most")
+    axes.set_ylabel("% of the time")
+    _finish(figure, axes, document, list(curves), "Queue length on the shared link", narrow)
+    return figure
+
+
+@styled
+def draw_sojourn(document: Document, narrow: bool) -> Figure:
+    curves = _curves(document, "sojourn_histogram")
+    if not curves:
+        return nothing("No packet left the link, so there is no waiting time to show.", narrow)
+    figure, axes = single(3.0 if narrow else 3.3, narrow)
+    positive = [value for values, _ in curves.values() for value in values if value > 0] or [1e-3]
+    divisor, unit = waiting_unit(max(positive))
+    for name, (values, parts) in curves.items():
+        # Packets that did not wait cannot stand on a logarithmic axis; they stand at its left edge.
+        shown = [max(value, min(positive)) / divisor for value in values]
+        axes.plot([shown[0], *shown], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
+    axes.set_xscale("log")
+    plain_log(axes.xaxis, max(positive) / min(positive))
+    axes.set_xlabel(f"waited at most, {unit}")
+    axes.set_ylabel("% of the packets")
+    _percentile(axes, 50, "half")
+    _percentile(axes, 99, "99 %")
+    _finish(figure, axes, document, list(curves), "Packets that left through the shared link", narrow)
+    return figure
+
+
+def _finish(
+    figure: Figure, axes: Axes, document: Document, names: list[str], what: str, narrow: bool
+) -> None:
+    axes.set_ylim(0, 103)
+    axes.set_yticks([0, 25, 50, 75, 100])
+    axes.grid(axis="x", visible=True)
+    handles: list[Artist] = [Line2D([], [], **_line(document, name)) for name in names]
+    legend(figure, handles, [discipline_name(name) for name in names], narrow)
+    note(figure, seeds_note(document, what, whiskers=False), narrow)
+
+
+def _percentile(axes: Axes, level: float, label: str) -> None:
+    axes.axhline(level, color=colours.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
+    axes.annotate(
+        label,
+        (1, level),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=SMALL,
+        color=colours.MUTED,
+    )
+
+
+def _line(document: Document, name: str) -> dict[str, Any]:
+    names = disciplines(document)
+    return {"color": colours.disciplines(names)[name], "linestyle": colours.dash(name)}
+
+
+def _curves(document: Document, field: str) -> dict[str, Curve]:
+    curves: dict[str, Curve] = {}
+    for name in disciplines(document):
+        weights: defaultdict[float, float] = defaultdict(float)
+        for run in runs_of(document, name):
+            _add(weights, (reference_queue(run) or {}).get(field) or [])
+        if weights:
+            curves[name] = cumulative(weights)
+    return curves
+
+
+def _add(weights: defaultdict[float, float], pairs: list[tuple[float, float]]) -> None:
+    """Each run counts alike, however many packets it has."""
+    total = sum(weight for _, weight in pairs)
+    for value, weight in pairs:
+        if total > 0 and weight > 0:
+            weights[float(value)] += weight / total
+
+
+def cumulative(weights: Mapping[float, float]) -> Curve:
+    """Values and the per cent at or below each; at most ``POINTS`` of them."""
+    total = sum(weights.values())
+    values: list[float] = []
+    parts: list[float] = []
+    running = 0.0
+    for value in sorted(weights):
+        running += weights[value]
+        values.append(value)
+        parts.append(100 * running / total)
+    return _thinned(values, parts)
+
+
+def _thinned(values: list[float], parts: list[float]) -> Curve:
+    step = -(-len(values) // POINTS)
+    kept = [index for index in range(len(values)) if index % step == 0 or index == len(values) - 1]
+    return [values[index] for index in kept], [parts[index] for index in kept]

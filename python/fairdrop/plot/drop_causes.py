@@ -1,0 +1,98 @@
+"""Packets dropped, by cause, group and discipline."""
+
+from __future__ import annotations
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from fairdrop.report.document import (
+    CAUSES,
+    Document,
+    disciplines,
+    drop_count,
+    group_estimate,
+    group_names,
+    group_of,
+    over_seeds,
+    runs,
+    runs_of,
+)
+from fairdrop.report.summary import Estimate
+from fairdrop.report.text import cause_name, percent
+
+from . import colours
+from .frame import legend, note, nothing, seeds_note
+from .rows import Blocks, block_axes
+from .style import SMALL, styled
+
+
+@styled
+def draw(document: Document, narrow: bool) -> Figure:
+    names = disciplines(document)
+    if not names:
+        return nothing("No run was finished, so there are no drops to show.", narrow)
+    if all(drop_count(run) == 0 for run in runs(document)):
+        return nothing("No packet was dropped in any run: the link is not congested.", narrow)
+    groups = group_names(document)
+    causes = seen_causes(document)
+    figure, axes, layout = block_axes(names, groups, narrow)
+    most = _bars(axes, document, layout, causes)
+    axes.set_xlim(0, most * (1.42 if narrow else 1.2))
+    axes.xaxis.set_major_locator(MaxNLocator(4 if narrow else 6, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace(",", "\u202f")))
+    axes.set_xlabel("packets dropped per run")
+    hue = colours.causes(causes)
+    handles: list[Artist] = [Patch(color=hue[cause]) for cause in causes]
+    legend(figure, handles, [cause_name(cause) for cause in causes], narrow)
+    text = seeds_note(document, "Packets dropped", whiskers=False)
+    note(figure, f"{text} Beside each bar: part of the group's packets that was dropped.", narrow)
+    return figure
+
+
+def seen_causes(document: Document) -> list[str]:
+    """Causes that dropped a packet, in the order of the reference."""
+    found = {
+        cause for run in runs(document) for group in run["groups"] for cause, n in group["drops"].items() if n
+    }
+    return [cause for cause in CAUSES if cause in found] + sorted(found - set(CAUSES))
+
+
+def mean_drops(document: Document, discipline: str, group: str, cause: str) -> float:
+    def value(run: object) -> float | None:
+        row = group_of(run, group)  # type: ignore[arg-type]
+        return None if row is None else float(row["drops"].get(cause, 0))
+
+    found = over_seeds(runs_of(document, discipline), value)
+    return found.mean if found else 0.0
+
+
+def _bars(axes: Axes, document: Document, layout: Blocks, causes: list[str]) -> float:
+    hue = colours.causes(causes)
+    most = 1.0
+    for (discipline, group), place in layout.places.items():
+        left = 0.0
+        for cause in causes:
+            width = mean_drops(document, discipline, group, cause)
+            if width > 0:
+                axes.barh(place, width, left=left, height=0.72, color=hue[cause], linewidth=0)
+            left += width
+        fraction = group_estimate(runs_of(document, discipline), group, "drop_fraction")
+        axes.annotate(
+            _beside(left, fraction),
+            (left, place),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+        )
+        most = max(most, left)
+    return most
+
+
+def _beside(packets: float, fraction: Estimate | None) -> str:
+    if packets == 0:
+        return "none"
+    return "" if fraction is None else percent(fraction, interval=False)

@@ -1,0 +1,111 @@
+"""What figures share: panels, legends, notes and axes with units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import ceil, floor
+from textwrap import fill
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from fairdrop.report.document import Document, disciplines, runs_of, seeds
+from fairdrop.report.text import digits, shorten
+
+from .colours import MUTED
+from .style import NARROW_IN, SMALL, WIDE_IN
+
+PER_INCH = 14.0  # letters of legend or note text that fit into an inch
+
+
+def figure_width(narrow: bool) -> float:
+    return NARROW_IN if narrow else WIDE_IN
+
+
+def panels(
+    count: int, columns: int, height_in: float, narrow: bool, extra_in: float = 0.9
+) -> tuple[Figure, list[Axes]]:
+    """``count`` axes on common scales in a grid; ``extra_in`` is room for legend and note."""
+    columns = max(1, min(columns, count))
+    rows = ceil(count / columns)
+    figure = Figure(figsize=(figure_width(narrow), rows * height_in + extra_in))
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    flat = list(grid.flat)
+    for index, axes in enumerate(flat[:count]):
+        axes.tick_params(labelbottom=index + columns >= count, labelleft=index % columns == 0)
+    for axes in flat[count:]:
+        axes.remove()
+    return figure, flat[:count]
+
+
+def single(height_in: float, narrow: bool) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(figure_width(narrow), height_in))
+    return figure, figure.subplots()
+
+
+def nothing(message: str, narrow: bool) -> Figure:
+    """A figure that says why there is nothing to draw."""
+    figure, axes = single(1.2, narrow)
+    axes.set_axis_off()
+    axes.text(
+        0.0,
+        0.5,
+        fill(message, 48 if narrow else 110),
+        ha="left",
+        va="center",
+        color=MUTED,
+        transform=axes.transAxes,
+    )
+    return figure
+
+
+def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], narrow: bool) -> None:
+    """A legend above the panels, in as many columns as its longest label allows."""
+    if not handles:
+        return
+    # Matplotlib leaves out labels with a leading underscore; names are the reader's, so none may go.
+    shown = [shorten(label, 44 if narrow else 60) for label in labels]
+    shown = [f"\u200b{label}" if label.startswith("_") else label for label in shown]
+    longest = max(len(label) for label in shown) + 5
+    columns = max(1, min(len(shown), floor(figure_width(narrow) * PER_INCH / longest)))
+    figure.legend(list(handles), shown, loc="outside upper left", ncols=columns)
+
+
+def note(figure: Figure, text: str, narrow: bool) -> None:
+    """Small print under the axes."""
+    letters = floor(figure_width(narrow) * (PER_INCH + 1.2))
+    figure.supxlabel(fill(text, letters), x=0.01, ha="left", fontsize=SMALL, color=MUTED)
+
+
+def seeds_note(document: Document, what: str, whiskers: bool = True) -> str:
+    """``Mean of 10 seeds; whiskers: 95 % interval.``"""
+    sizes = {len(runs_of(document, name)) for name in disciplines(document)}
+    incomplete = "" if document.get("complete", True) else " Incomplete: the work was interrupted."
+    if sizes == {1}:
+        seed = seeds(document)
+        which = f"seed {seed[0]}" if len(seed) == 1 else "1 seed"
+        return f"{what}: {which}, so no interval.{incomplete}"
+    number = f"{min(sizes)} to {max(sizes)}" if len(sizes) > 1 else str(max(sizes))
+    interval = "; whiskers: 95 % interval of the mean (Student's t)" if whiskers else ""
+    return f"{what}: mean of {number} seeds{interval}.{incomplete}"
+
+
+def plain_log(axis: Axis, ratio: float) -> None:
+    """Plain numbers, as exponents would need mathematical type; finer than decades on a short axis."""
+    subs = (1.0,) if ratio > 2000 else (1.0, 3.0) if ratio > 100 else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def spread(positions: Sequence[float], gap: float) -> list[float]:
+    """Positions moved up just enough that neighbours are ``gap`` apart."""
+    order = sorted(range(len(positions)), key=lambda index: positions[index])
+    moved = list(positions)
+    for before, after in pairwise(order):
+        moved[after] = max(moved[after], moved[before] + gap)
+    return moved

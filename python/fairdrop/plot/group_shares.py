@@ -1,0 +1,97 @@
+"""Share of the link by group under each discipline."""
+
+from __future__ import annotations
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from fairdrop.report.document import (
+    Document,
+    crossing_throughput,
+    disciplines,
+    flow_groups,
+    group_estimate,
+    group_names,
+    runs,
+    runs_of,
+)
+from fairdrop.report.summary import Estimate
+from fairdrop.report.text import percent
+
+from . import colours
+from .frame import legend, note, nothing, seeds_note
+from .rows import Blocks, block_axes
+from .style import SMALL, styled
+
+
+@styled
+def draw(document: Document, narrow: bool) -> Figure:
+    names = disciplines(document)
+    groups = group_names(document)
+    if not names:
+        return nothing("No run was finished, so there are no shares to show.", narrow)
+    figure, axes, layout = block_axes(names, groups, narrow)
+    most = max(_bars(axes, document, layout), _fair_marks(axes, document, layout))
+    step = 25 if most > 40 else 10 if most > 15 else 5
+    most = max(most, 100.0) if most > 60 else most
+    axes.set_xlim(0, most * 1.03)
+    axes.set_xticks(range(0, int(most * 1.03) + 1, step))
+    axes.set_xlabel("share of the link, %")
+    mark: list[Artist] = [
+        Line2D([], [], color=colours.INK, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none")
+    ]
+    legend(figure, mark, ["the group's fair share"], narrow)
+    note(figure, seeds_note(document, "Share of the link"), narrow)
+    return figure
+
+
+def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
+    """Draw the bars; the largest value reached, in per cent."""
+    hue = colours.groups(group_names(document))
+    most = 1.0
+    for (discipline, group), place in layout.places.items():
+        value = group_estimate(runs_of(document, discipline), group, "share")
+        if value is None:
+            continue
+        scaled = Estimate(value.mean * 100, None if value.half is None else value.half * 100, value.n)
+        axes.barh(place, scaled.mean, height=0.72, color=hue[group], linewidth=0)
+        if scaled.half is not None:
+            axes.plot(
+                [scaled.low, scaled.high],
+                [place, place],
+                color=colours.INK,
+                linewidth=1.4,
+                solid_capstyle="butt",
+            )
+        axes.annotate(
+            percent(value),
+            (1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+        )
+        most = max(most, scaled.high)
+    return most
+
+
+def _fair_marks(axes: Axes, document: Document, layout: Blocks) -> float:
+    """Mark what an equal split between flows would give each group; the largest mark, in per cent."""
+    groups = flow_groups(document)
+    crossing = [groups[flow] for flow in crossing_throughput(runs(document)[0])]
+    marks: list[float] = []
+    for (_, group), place in layout.places.items():
+        fair = 100 * crossing.count(group) / max(1, len(crossing))
+        axes.plot(
+            [fair, fair],
+            [place - 0.46, place + 0.46],
+            color=colours.INK,
+            linewidth=1.8,
+            solid_capstyle="butt",
+            zorder=4,
+        )
+        marks.append(fair)
+    return max(marks)

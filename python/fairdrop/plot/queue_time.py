@@ -1,0 +1,133 @@
+"""Who sits in the queue over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from fairdrop.report.document import Document, Run, disciplines, group_names, reference_queue, runs_of
+from fairdrop.report.text import discipline_name
+
+from . import colours
+from .frame import legend, note, nothing, panels, spread
+from .style import SMALL, styled
+from .thresholds import thresholds
+
+POINTS_WIDE = 300
+POINTS_NARROW = 150
+
+
+@styled
+def draw(document: Document, seed: int | None, narrow: bool) -> Figure:
+    found = _queues(document, seed)
+    if not found:
+        return nothing("No run with a series of samples was finished.", narrow)
+    figure, grid = panels(len(found), 1, 1.45 if narrow else 1.6, narrow, 1.2)
+    top = max(max(queue["series"]["packets"], default=0) for _, queue in found.values()) or 1
+    group = 1
+    for axes, (name, (run, queue)) in zip(grid, found.items(), strict=True):
+        axes.set_title(discipline_name(name))
+        group = max(group, _panel(axes, document, queue, narrow))
+        _levels(axes, document, name, queue, top)
+        start = float(run["measured_from_s"])
+        if queue["series"]["t_s"][0] < start < queue["series"]["t_s"][-1]:
+            axes.axvspan(
+                queue["series"]["t_s"][0], start, color=colours.PAPER, alpha=0.55, linewidth=0, zorder=1.9
+            )
+        axes.set_ylim(0, top * 1.12)
+        axes.set_ylabel("packets")
+    grid[-1].set_xlabel("time, s")
+    legend(figure, *_legend(document, found), narrow)
+    shown = next(iter(found.values()))[0]["seed"]
+    step = f" Each point is the mean of {group} samples." if group > 1 else ""
+    note(figure, f"Waiting packets in the run with seed {shown}.{step}{_warm_up(found)}", narrow)
+    return figure
+
+
+def _queues(document: Document, seed: int | None) -> dict[str, tuple[Run, Mapping[str, Any]]]:
+    """The run of one seed under each discipline, where it has a series."""
+    found: dict[str, tuple[Run, Mapping[str, Any]]] = {}
+    for name in disciplines(document):
+        for run in runs_of(document, name):
+            queue = reference_queue(run)
+            series = (queue or {}).get("series") or {}
+            if queue is not None and series.get("t_s") and seed in (None, run["seed"]):
+                found[name] = (run, queue)
+                seed = run["seed"]
+                break
+    return found
+
+
+def thin(values: Sequence[float | None], size: int) -> list[float]:
+    """Means of ``size`` neighbours; NaN where no value is known."""
+    out: list[float] = []
+    for start in range(0, len(values), size):
+        known = [value for value in values[start : start + size] if value is not None]
+        out.append(sum(known) / len(known) if known else float("nan"))
+    return out
+
+
+def _panel(axes: Axes, document: Document, queue: Mapping[str, Any], narrow: bool) -> int:
+    series = queue["series"]
+    hue = colours.groups(group_names(document))
+    size = ceil(len(series["t_s"]) / (POINTS_NARROW if narrow else POINTS_WIDE))
+    times = thin(series["t_s"], size)
+    parts = {name: thin(values, size) for name, values in series["packets_by_group"].items()}
+    axes.stackplot(
+        times, list(parts.values()), colors=[hue.get(name, colours.GREY) for name in parts], linewidth=0
+    )
+    average = thin(series.get("red_avg") or [], size)
+    if any(value == value for value in average):
+        axes.plot(times, average, color=colours.PAPER, linewidth=3.2)
+        axes.plot(times, average, color=colours.INK, linewidth=1.4)
+    axes.set_xlim(times[0], max(times[-1], times[0] + 1e-9))
+    return size
+
+
+def _levels(axes: Axes, document: Document, name: str, queue: Mapping[str, Any], top: float) -> None:
+    """Thresholds and buffer limit as thin lines, named at the right edge."""
+    averaged = any(value is not None for value in queue["series"].get("red_avg") or [])
+    levels = dict(thresholds(document, name)) if averaged else {}
+    if queue.get("limit_packets") and queue["limit_packets"] <= 1.1 * top:
+        levels["limit"] = float(queue["limit_packets"])
+    levels = {label: level for label, level in levels.items() if level <= 1.12 * top}
+    for (label, level), place in zip(levels.items(), spread(list(levels.values()), 0.15 * top), strict=True):
+        axes.axhline(level, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 2)))
+        axes.annotate(
+            f"{label} {level:g}",
+            (1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            color=colours.INK,
+        )
+
+
+def _legend(
+    document: Document, found: dict[str, tuple[Run, Mapping[str, Any]]]
+) -> tuple[list[Artist], list[str]]:
+    hue = colours.groups(group_names(document))
+    labels = list(group_names(document))
+    handles: list[Artist] = [Patch(color=hue[name]) for name in labels]
+    if any(
+        value is not None for _, queue in found.values() for value in queue["series"].get("red_avg") or []
+    ):
+        handles.append(Line2D([], [], color=colours.INK, linewidth=1.4))
+        labels.append("average that RED goes by")
+    return handles, labels
+
+
+def _warm_up(found: dict[str, tuple[Run, Mapping[str, Any]]]) -> str:
+    run, queue = next(iter(found.values()))
+    if queue["series"]["t_s"][0] < run["measured_from_s"] < queue["series"]["t_s"][-1]:
+        return f" Faded: warm-up until {run['measured_from_s']:g} s, not counted in the numbers."
+    return ""

@@ -1,0 +1,83 @@
+"""Reading a result document: its disciplines, groups, flows and reference link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .summary import Estimate, estimate
+
+Document = Mapping[str, Any]
+Run = Mapping[str, Any]
+
+CAUSES = ("overflow", "red_early", "red_forced", "match_arriving", "match_queued")
+
+
+def runs(document: Document) -> Sequence[Run]:
+    return list(document.get("runs") or [])
+
+
+def disciplines(document: Document) -> list[str]:
+    """Names in the order the runs have them."""
+    return list(dict.fromkeys(str(run["discipline"]) for run in runs(document)))
+
+
+def runs_of(document: Document, discipline: str) -> list[Run]:
+    return [run for run in runs(document) if run["discipline"] == discipline]
+
+
+def seeds(document: Document) -> list[int]:
+    return sorted({int(run["seed"]) for run in runs(document)})
+
+
+def group_names(document: Document) -> list[str]:
+    return list(dict.fromkeys(str(group["name"]) for run in runs(document) for group in run["groups"]))
+
+
+def group_of(run: Run, name: str) -> Mapping[str, Any] | None:
+    return next((group for group in run["groups"] if group["name"] == name), None)
+
+
+def reference_queue(run: Run) -> Mapping[str, Any] | None:
+    """The queue that shares and fair share refer to."""
+    queues = run.get("queues") or []
+    return next(
+        (queue for queue in queues if queue["name"] == run.get("link")), queues[0] if queues else None
+    )
+
+
+def is_replay(document: Document) -> bool:
+    return document.get("kind") == "replay"
+
+
+def over_seeds(chosen: Iterable[Run], value: Callable[[Run], float | None]) -> Estimate | None:
+    return estimate(value(run) for run in chosen)
+
+
+def group_estimate(chosen: Iterable[Run], name: str, field: str) -> Estimate | None:
+    """Mean over seeds of a number that a group has."""
+
+    def value(run: Run) -> float | None:
+        group = group_of(run, name)
+        return None if group is None else group.get(field)
+
+    return over_seeds(chosen, value)
+
+
+def crossing_throughput(run: Run) -> dict[str, float]:
+    """Throughput on the reference link of each flow that crosses it."""
+    queue = reference_queue(run)
+    pairs = (queue or {}).get("throughput_bps_by_flow") or []
+    if pairs:
+        return {str(name): float(rate) for name, rate in pairs}
+    return {str(flow["name"]): float(flow["throughput_bps"]) for flow in run["flows"]}
+
+
+def flow_groups(document: Document) -> dict[str, str]:
+    """Group of each flow, by flow name."""
+    return {str(flow["name"]): str(flow["group"]) for run in runs(document) for flow in run["flows"]}
+
+
+def drop_count(run: Run) -> int:
+    """Packets dropped at the queues during the measuring window."""
+    return sum(sum(group["drops"].values()) for group in run["groups"])

@@ -1,0 +1,114 @@
+"""Words for a reader who runs networks and has not met these disciplines."""
+
+from __future__ import annotations
+
+from .document import Document, disciplines, is_replay, reference_queue, runs
+from .text import discipline_name
+
+GLOSSARY = {
+    "droptail": (
+        "The plain queue: packets leave in the order they came, and one that finds the buffer full is "
+        "dropped. Whoever sends most fills the buffer and gets most of the link."
+    ),
+    "red": (
+        "Random Early Detection: drops arriving packets at random, more of them the longer the queue "
+        "has been on average, so that TCP slows down before the buffer is full. It does not look at "
+        "who sends."
+    ),
+    "choke": (
+        "RED with one addition: each arriving packet is compared with a packet drawn at random from "
+        "the queue. When both belong to the same flow, both are dropped. A flow that fills the queue "
+        "is hit most often, and no state per flow is kept."
+    ),
+    "codel": "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
+    "fq-codel": "Sorts flows into separate queues served in turn, each kept short by CoDel.",
+    "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
+    "drr": "Gives each flow a queue of its own and serves them in turn, byte for byte.",
+    "pie": "Drops at random to hold the waiting time near a target. It does not look at who sends.",
+    "fred": (
+        "RED that also counts the queued packets of each flow and holds every flow to about the same number."
+    ),
+}
+
+
+def glossary(document: Document) -> list[tuple[str, str]]:
+    """Name and meaning of the document's disciplines, those that are known."""
+    found = [(name, name.lower().replace("_", "-")) for name in disciplines(document)]
+    return [(discipline_name(name), GLOSSARY[key]) for name, key in found if key in GLOSSARY]
+
+
+FLOWS = {
+    "bars": (
+        "Each bar is one flow; the dashed line is what an equal split of the link would give it. A "
+        "discipline that is fair keeps all bars near the line."
+    ),
+    "log bars": (
+        "Each bar is one flow. The dashed line is what an equal split of the link would give it, and "
+        "bars grow from that line: upwards for a flow that gets more than its share, downwards for one "
+        "that gets less. Each step of the scale is a factor, not a sum. A discipline that is fair "
+        "keeps all bars short."
+    ),
+    "points": (
+        "Each point is one flow, the largest at the left; the dashed line is what an equal split of "
+        "the link would give it. Both scales go in factors, not sums. A discipline that is fair keeps "
+        "the points near the line."
+    ),
+}
+
+
+SHARES = (
+    "Each bar is the part of the link that a group of senders takes; the upright mark is what the "
+    "group would get if every flow got the same. A bar far beyond its mark takes from the others."
+)
+LENGTH = (
+    "Pick a number of packets on the horizontal axis: the curve says for what part of the time no "
+    "more than that were waiting. A curve further left means a shorter queue; an upright wall at "
+    "the right means a buffer that is full."
+)
+SOJOURN = (
+    "Pick a waiting time on the horizontal axis: the curve says what part of the packets waited no "
+    "longer. Where it crosses the lower dotted line half the packets have left, at the upper one "
+    "99 %. Further left is better. Packets that were dropped are not counted."
+)
+CAUSE_GLOSSARY = {
+    "overflow": "“Buffer full”: there was no room.",
+    "red_early": "“RED, early”: dropped at random while the average queue was growing.",
+    "red_forced": "“RED, forced”: the average was too high to let anything in.",
+    "match_arriving": "“Match, arriving”: a packet drawn from the queue belonged to the same flow.",
+    "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
+}
+
+
+def queue(document: Document) -> str:
+    text = (
+        "The height is the number of packets waiting, the colours whose they are. In a queue served in "
+        "order, whoever owns most of it gets most of the link."
+    )
+    averages = any(
+        value is not None
+        for run in runs(document)
+        for value in ((reference_queue(run) or {}).get("series") or {}).get("red_avg") or []
+    )
+    line = (
+        " The thin line is the smoothed length that RED and its kin go by: below min_th they drop "
+        "nothing, above it "
+    )
+    return text + (f"{line}ever more." if averages else "")
+
+
+def drops(document: Document) -> str:
+    seen = {
+        cause for run in runs(document) for row in run["groups"] for cause, n in row["drops"].items() if n
+    }
+    if not seen:
+        return "Packets that the queues dropped, by sender and reason."
+    reasons = " ".join(text for cause, text in CAUSE_GLOSSARY.items() if cause in seen)
+    aim = "A discipline that protects the others drops from the greedy sender and spares the rest."
+    return f"Packets that the queues dropped, by sender and reason. {reasons} {aim}"
+
+
+def setting(document: Document) -> str:
+    """What kind of evidence this is."""
+    if is_replay(document):
+        return "Replay of a capture: real packets, in their own timing, through each discipline."
+    return "Simulation of one congested link."

@@ -1,0 +1,112 @@
+"""Putting the page together, and writing it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from fairdrop.plot import colours
+
+from . import explain, tables
+from .command import rerun_command
+from .document import Document, group_names, runs, seeds
+from .figures import figures
+from .judge import judge
+from .notices import notices
+from .text import clean, count, duration, keep_together, ranges, rate
+
+
+def render_page(document: Mapping[str, Any]) -> str:
+    environment = Environment(
+        loader=PackageLoader("fairdrop.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["together"] = keep_together
+    return environment.get_template("template.html.j2").render(_context(document))
+
+
+def write_page(document: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Write beside the target and rename, so that a reader never meets half a page."""
+    target = Path(fspath(path))
+    text = render_page(document)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+            out.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _context(document: Document) -> dict[str, Any]:
+    empty = not runs(document)
+    return {
+        "title": clean(document.get("title") or document.get("name") or "Result"),
+        "setting": explain.setting(document),
+        "verdict": judge(document),
+        "notices": notices(document),
+        "empty": empty,
+        "group_columns": [] if empty else tables.group_table(document).columns,
+        "group_blocks": [] if empty else tables.rows_by_discipline(document),
+        "link_table": None if empty else tables.link_table(document),
+        "glossary": explain.glossary(document),
+        "figures": [] if empty else figures(document),
+        "facts": _facts(document),
+        "command": clean(rerun_command(document)),
+        "replay": document.get("kind") == "replay",
+        "source": _source(document),
+        "light": {name: colour for colour, name in colours.VARIABLES.items()},
+        "dark": {name: colours.DARK[colour] for colour, name in colours.VARIABLES.items()},
+        "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(document)).items()},
+    }
+
+
+def _source(document: Document) -> str:
+    """The scenario as written; failing that, as it was understood."""
+    text = document.get("scenario_source")
+    if text:
+        return clean(text).strip("\n")
+    return clean(json.dumps(document.get("scenario") or {}, indent=2, ensure_ascii=False))
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    """Where the numbers come from."""
+    facts = [
+        (
+            "Written by",
+            f"fairdrop {clean(document.get('version', '?'))}, {clean(document.get('schema', '?'))}",
+        )
+    ]
+    found = runs(document)
+    if not found:
+        return facts
+    first = found[0]
+    window = sorted({(float(run["measured_from_s"]), float(run["measured_to_s"])) for run in found})
+    measured = "; ".join(f"{start:g} s to {end:g} s ({duration(end - start)})" for start, end in window[:3])
+    flows = len(first["flows"])
+    return [
+        ("Link", f"{clean(first['link'])}, {rate(first['link_rate_bps'])}"),
+        (
+            "Flows",
+            f"{count(flows, 'flow')} in {count(len(first['groups']), 'group')}; "
+            f"fair share {rate(first['fair_share_bps'])}",
+        ),
+        ("Seeds", ranges(seeds(document))),
+        ("Measured", measured),
+        ("Work", f"{count(len(found), 'run')}, {sum(int(run.get('events') or 0) for run in found):,} events"),
+        *facts,
+    ]

@@ -1,0 +1,47 @@
+"""Means over seeds with their 95 % intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
+from statistics import fmean, stdev
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds. ``half`` is half the width of the 95 % interval, None with a single seed."""
+
+    mean: float
+    half: float | None
+    n: int
+
+    @property
+    def low(self) -> float:
+        return self.mean - (self.half or 0.0)
+
+    @property
+    def high(self) -> float:
+        return self.mean + (self.half or 0.0)
+
+
+@lru_cache(maxsize=64)
+def t_quantile(degrees: int) -> float:
+    """Student's t that leaves 2.5 % in each tail."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees))
+
+
+def estimate(values: Iterable[float | None]) -> Estimate | None:
+    """Mean and interval of the values that are there; None when none is."""
+    known = [float(value) for value in values if value is not None]
+    if not known:
+        return None
+    if len(known) == 1:
+        return Estimate(known[0], None, 1)
+    half = t_quantile(len(known) - 1) * stdev(known) / sqrt(len(known))
+    return Estimate(fmean(known), half, len(known))

@@ -1,0 +1,171 @@
+"""The numbers of the page: groups under each discipline, and the link under each discipline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .document import (
+    Document,
+    Run,
+    disciplines,
+    group_estimate,
+    group_names,
+    group_of,
+    is_replay,
+    over_seeds,
+    reference_queue,
+    runs,
+    runs_of,
+)
+from .summary import Estimate
+from .text import clean, count, discipline_name, number_and_half, places_for, rate_unit, waiting_unit
+
+
+@dataclass(frozen=True)
+class Cell:
+    label: str
+    mean: str
+    half: str | None
+
+
+@dataclass(frozen=True)
+class Row:
+    head: str
+    note: str
+    group: str | None
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: list[str]
+    rows: list[Row]
+
+
+Values = Callable[[str, str], Estimate | None]
+
+
+@dataclass(frozen=True)
+class Column:
+    label: str
+    scale: float
+    decimals: int
+    values: Values
+
+
+def group_table(document: Document) -> Table:
+    """A row for each group under each discipline."""
+    columns = _group_columns(document)
+    rows = [
+        Row(clean(group), _members(document, discipline, group), group, _cells(columns, discipline, group))
+        for discipline in disciplines(document)
+        for group in group_names(document)
+    ]
+    return Table([column.label for column in columns], rows)
+
+
+def rows_by_discipline(document: Document) -> list[tuple[str, list[Row]]]:
+    """The group rows under the heading of their discipline."""
+    rows = group_table(document).rows
+    size = len(group_names(document))
+    names = disciplines(document)
+    return [
+        (discipline_name(name), rows[index * size : (index + 1) * size]) for index, name in enumerate(names)
+    ]
+
+
+def link_table(document: Document) -> Table:
+    """A row for each discipline, about all flows and the queue."""
+    columns = _link_columns(document)
+    rows = [
+        Row(
+            discipline_name(name), count(len(runs_of(document, name)), "run"), None, _cells(columns, name, "")
+        )
+        for name in disciplines(document)
+    ]
+    return Table([column.label for column in columns], rows)
+
+
+def _cells(columns: list[Column], discipline: str, group: str) -> list[Cell]:
+    cells: list[Cell] = []
+    for column in columns:
+        value = column.values(discipline, group)
+        mean, half = (
+            ("–", None) if value is None else number_and_half(value, column.scale, places=column.decimals)
+        )
+        cells.append(Cell(column.label, mean, half))
+    return cells
+
+
+def _column(
+    label: str, scale: float, at_most: int, values: Values, rows: Iterable[tuple[str, str]]
+) -> Column | None:
+    """A column with as many decimals as its most exact number deserves; None when no row has a number."""
+    known = [value for row in rows if (value := values(*row)) is not None]
+    if not known:
+        return None
+    return Column(label, scale, max(places_for(value, scale, at_most) for value in known), values)
+
+
+def _members(document: Document, discipline: str, group: str) -> str:
+    found = [row for run in runs_of(document, discipline) if (row := group_of(run, group)) is not None]
+    if not found:
+        return "no flows"
+    transport = clean(found[0]["transport"]) if found[0].get("transport") else ""
+    shown = f", {transport}" if transport and transport != clean(group) else ""
+    return count(int(found[0]["flows"]), "flow") + shown
+
+
+def _group_columns(document: Document) -> list[Column]:
+    def of(field: str) -> Values:
+        return lambda discipline, group: group_estimate(runs_of(document, discipline), group, field)
+
+    rates = [row["throughput_bps"] for run in runs(document) for row in run["groups"]]
+    divisor, unit = rate_unit(max(rates, default=0.0))
+    wanted: list[tuple[str, float, int, Values]] = [
+        (f"Throughput, {unit}", 1 / divisor, 3 if divisor >= 1e6 else 1, of("throughput_bps")),
+        (f"Goodput, {unit}", 1 / divisor, 3 if divisor >= 1e6 else 1, of("goodput_bps")),
+        ("Share of link, %", 100, 2, of("share")),
+        ("Dropped, %", 100, 2, of("drop_fraction")),
+        ("Retrans\u00admissions", 1, 0, of("retransmissions")),
+        ("Timeouts", 1, 0, of("timeouts")),
+        ("Jain index in group", 1, 3, _jain_inside(document)),
+    ]
+    if is_replay(document):
+        wanted = [column for column in wanted if column[2] != 0]
+    rows = [(name, group) for name in disciplines(document) for group in group_names(document)]
+    return [column for each in wanted if (column := _column(*each, rows)) is not None]
+
+
+def _jain_inside(document: Document) -> Values:
+    """Jain's index inside a group; a group of one flow has nothing to compare."""
+
+    def value(run: Run, group: str) -> float | None:
+        row = group_of(run, group)
+        return row["jain_index"] if row is not None and row["flows"] > 1 else None
+
+    return lambda discipline, group: over_seeds(runs_of(document, discipline), lambda run: value(run, group))
+
+
+def _link_columns(document: Document) -> list[Column]:
+    def of(value: Callable[[Run], float | None]) -> Values:
+        return lambda discipline, _: over_seeds(runs_of(document, discipline), value)
+
+    waits = [wait for run in runs(document) if (wait := _wait("p99")(run)) is not None]
+    divisor, unit = waiting_unit(max(waits, default=1e-3))
+    digits = 0 if max(waits, default=0.0) / divisor >= 1000 else 1
+    wanted: list[tuple[str, float, int, Values]] = [
+        ("Largest flow / fair share", 1, 2, of(lambda run: run["largest_over_fair_share"])),
+        ("Jain index of all flows", 1, 3, of(lambda run: run["jain_index"])),
+        ("Link used, %", 100, 2, of(lambda run: run["utilisation"])),
+        ("Mean queue, packets", 1, 1, of(lambda run: (reference_queue(run) or {}).get("mean_packets"))),
+        (f"Half wait less than, {unit}", 1 / divisor, digits, of(_wait("p50"))),
+        (f"99 % wait less than, {unit}", 1 / divisor, digits, of(_wait("p99"))),
+    ]
+    rows = [(name, "") for name in disciplines(document)]
+    return [column for each in wanted if (column := _column(*each, rows)) is not None]
+
+
+def _wait(quantile: str) -> Callable[[Run], float | None]:
+    return lambda run: ((reference_queue(run) or {}).get("sojourn_s") or {}).get(quantile)

@@ -1,0 +1,177 @@
+"""Results: tidy tables, plots, a report, and the document that all of them come from."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from . import _core
+
+__all__ = ["Plots", "Result", "read_result"]
+
+
+class Result:
+    """What runs found. Every table has the columns ``discipline`` and ``seed``."""
+
+    def __init__(self, inner: _core.Document) -> None:
+        self._inner = inner
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The result document (see ``docs/reference/result.md``)."""
+        document: dict[str, Any] = json.loads(self._inner.to_json())
+        return document
+
+    @property
+    def complete(self) -> bool:
+        """False when the work was interrupted: the result holds what was finished."""
+        return self._inner.complete
+
+    @property
+    def runs(self) -> Table:
+        """One row per discipline and seed."""
+        return self._table("runs")
+
+    @property
+    def groups(self) -> Table:
+        """One row per run and group of flows."""
+        return self._table("groups")
+
+    @property
+    def flows(self) -> Table:
+        """One row per run and flow."""
+        return self._table("flows")
+
+    @property
+    def queues(self) -> Table:
+        """One row per run and queue."""
+        return self._table("queues")
+
+    @property
+    def drops(self) -> Table:
+        """One row per run, flow and cause that occurred."""
+        return self._table("drops")
+
+    @property
+    def series(self) -> Table:
+        """Queues on the sampling grid: ``total``, ``red_avg``, and ``group:NAME`` for each group."""
+        return self._table("series")
+
+    @property
+    def queue_lengths(self) -> Table:
+        """Fraction of time at each queue length."""
+        return self._table("queue_lengths")
+
+    @property
+    def sojourns(self) -> Table:
+        """Packets by waiting time, up to and including ``upper_s``."""
+        return self._table("sojourns")
+
+    def _table(self, name: str) -> Table:
+        return Table(self._inner.table(name))
+
+    @property
+    def plot(self) -> Plots:
+        """The figures of the report, one method each."""
+        return Plots(self.document)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a sentence or two."""
+        from .report import verdict
+
+        return verdict(self.document)
+
+    def to_json(self) -> str:
+        """The result document as JSON text, ending in a newline."""
+        return self._inner.to_json()
+
+    def write(self, directory: str | PathLike[str]) -> None:
+        """Write ``result.json`` and one Parquet file per table into ``directory``."""
+        self._inner.write(directory)
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write the report, one self-contained HTML file."""
+        from .report import write
+
+        write(self.document, path)
+
+    def timing(self) -> dict[str, float]:
+        """Processor time of the event loops in seconds, events, packets sent by the first queue; all runs together."""
+        return self._inner.timing()
+
+    def __repr__(self) -> str:
+        state = "" if self.complete else ", interrupted"
+        return f"Result of {self.document['name']!r}: {len(self._inner)} runs{state}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.verdict)}</p>{self.groups._repr_html_()}"
+
+
+class Plots:
+    """Figures of a result, as Matplotlib ``Figure`` objects."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+
+    def throughput_per_flow(self) -> Figure:
+        """Throughput of each flow against the fair share, a panel per discipline."""
+        from . import plot
+
+        return plot.throughput_per_flow(self._document)
+
+    def shares(self) -> Figure:
+        """Share of the link that each group takes under each discipline."""
+        from . import plot
+
+        return plot.shares(self._document)
+
+    def queue_over_time(self, seed: int | None = None) -> Figure:
+        """Who sits in the queue over time, for one seed: the first when none is given."""
+        from . import plot
+
+        return plot.queue_over_time(self._document, seed)
+
+    def queue_length(self) -> Figure:
+        """Distribution of the queue's length over time."""
+        from . import plot
+
+        return plot.queue_length(self._document)
+
+    def drops(self) -> Figure:
+        """Packets dropped, by cause, group and discipline."""
+        from . import plot
+
+        return plot.drops(self._document)
+
+    def sojourn(self) -> Figure:
+        """Distribution of the time that packets waited."""
+        from . import plot
+
+        return plot.sojourn(self._document)
+
+
+def read_result(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read the result document of ``path``: a directory that ``--out`` wrote, or its ``result.json``.
+
+    Raises OSError when it cannot be read, ValueError when it is not a result document.
+    """
+    file = Path(path)
+    file = file / "result.json" if file.is_dir() else file
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{file}: not JSON ({error}); valid: a result document, as --out or --json write it") from None
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != "fairdrop/result/1":
+        raise ValueError(f"{file}: schema = {found!r} is not valid; valid: 'fairdrop/result/1'")
+    return dict(document)

@@ -1,0 +1,122 @@
+"""Scenarios: links, the disciplines on them, groups of flows, and how long to watch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from html import escape
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .result import Result
+
+__all__ = ["Scenario", "ScenarioError", "catalogue", "load", "schema"]
+
+
+class ScenarioError(ValueError):
+    """What is wrong with a scenario: every problem on a line of its own, with file, line, field and valid values."""
+
+
+class Scenario:
+    """A scenario, read and checked.
+
+    ``text`` is TOML (see ``docs/reference/scenario.md``), ``file`` what messages call it, and ``settings`` are
+    ``path=value`` strings applied before reading. Raises ScenarioError.
+    """
+
+    def __init__(self, text: str, file: str = "scenario", settings: Iterable[str] = ()) -> None:
+        self._text, self._file, self._settings = text, file, tuple(settings)
+        try:
+            self._inner = _core.Scenario(text, file, list(self._settings))
+        except ValueError as error:
+            raise ScenarioError(str(error)) from None
+
+    def with_settings(self, *settings: str) -> Scenario:
+        """The same scenario with more ``path=value`` settings, such as ``"queue.red.max_p=0.02"``."""
+        return Scenario(self._text, self._file, (*self._settings, *settings))
+
+    @property
+    def source(self) -> str:
+        """The TOML text, settings applied."""
+        return self._inner.source
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scenario after defaults and settings, in SI units."""
+        resolved: dict[str, Any] = json.loads(self._inner.to_json())
+        return resolved
+
+    def run(
+        self,
+        seeds: int = 1,
+        *,
+        threads: int | None = None,
+        progress: bool = False,
+        command: list[str] | None = None,
+    ) -> Result:
+        """Simulate under ``seeds`` seeds, on all cores unless ``threads`` says otherwise.
+
+        Ctrl-C stops the work; the result then holds what was finished and says so in ``complete``.
+        """
+        return self._simulate(None, seeds, threads, progress, command)
+
+    def compare(
+        self,
+        disciplines: Iterable[str] | None = None,
+        seeds: int = 1,
+        *,
+        threads: int | None = None,
+        progress: bool = False,
+        command: list[str] | None = None,
+    ) -> Result:
+        """Simulate under each of ``disciplines`` (all when None) in the place of the scenario's own.
+
+        The same seed gives the same sources under every discipline.
+        """
+        names = [entry["name"] for entry in catalogue()["disciplines"]] if disciplines is None else list(disciplines)
+        return self._simulate(names, seeds, threads, progress, command)
+
+    def _simulate(
+        self,
+        disciplines: list[str] | None,
+        seeds: int,
+        threads: int | None,
+        progress: bool,
+        command: list[str] | None,
+    ) -> Result:
+        if seeds < 1:
+            raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
+        try:
+            return Result(self._inner.simulate(disciplines, seeds, threads, progress, command))
+        except ValueError as error:
+            raise ScenarioError(str(error)) from None
+
+    def __repr__(self) -> str:
+        resolved = self.to_dict()
+        groups = ", ".join(f"{group['count']} {group['name']}" for group in resolved["groups"])
+        return f"Scenario {resolved['name']!r}: {groups}; {resolved['queue']['discipline']}"
+
+    def _repr_html_(self) -> str:
+        return f"<h3>{escape(self.to_dict()['title'] or repr(self))}</h3><pre>{escape(self.source)}</pre>"
+
+
+def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:
+    """Read a scenario file. Raises ScenarioError, or OSError when it cannot be read."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{fspath(path)}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None
+    return Scenario(text, fspath(path), settings)
+
+
+def catalogue() -> dict[str, Any]:
+    """Every discipline and transport with its parameters, units, defaults, valid values and sources."""
+    listed: dict[str, Any] = json.loads(_core.catalogue())
+    return listed
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a scenario file."""
+    described: dict[str, Any] = json.loads(_core.schema())
+    return described

@@ -1,0 +1,85 @@
+"""Tidy tables that pandas, polars, pyarrow and every other Arrow-speaking library take without copies."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from . import _core
+
+__all__ = ["Table"]
+
+_SHOWN_ROWS = 20
+
+
+class Table:
+    """Named columns of equal length.
+
+    Hand it to any library that reads the Arrow C stream interface (``polars.DataFrame(table)``,
+    ``pyarrow.table(table)``), or use the methods below. Columns carry their unit in the name.
+    """
+
+    def __init__(self, inner: _core.Table) -> None:
+        self._inner = inner
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self._inner.columns
+
+    def column(self, name: str) -> list[Any]:
+        """One column as a list. Raises KeyError, naming the columns there are, when there is no such one."""
+        return self._inner.column(name)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row as a dict."""
+        names = self.columns
+        values = zip(*(self.column(name) for name in names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in values]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """As a pyarrow table (needs pyarrow)."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """As a pandas frame (needs pandas and pyarrow)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a polars frame (needs polars)."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self._inner.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __repr__(self) -> str:
+        return f"Table of {len(self)} rows: {', '.join(self.columns)}"
+
+    def _repr_html_(self) -> str:
+        names = self.columns
+        columns = [self.column(name)[:_SHOWN_ROWS] for name in names]
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_shown(value))}</td>" for value in row) + "</tr>"
+            for row in zip(*columns, strict=True)
+        )
+        more = f"<p>{len(self) - _SHOWN_ROWS} more rows</p>" if len(self) > _SHOWN_ROWS else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

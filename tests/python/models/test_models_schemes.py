@@ -1,0 +1,278 @@
+"""CHOKe with several candidates, CHOKeW and WARD: equations, limits, and direct simulation of the rules."""
+
+import json
+import math
+import os
+import random
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fairdrop.models import (
+    BelowThresholdError,
+    ChokeLink,
+    ConstantRate,
+    NoEquilibriumError,
+    Red,
+    Responsive,
+    TailDropError,
+    chokew_equilibrium,
+    solve,
+    ward_equilibrium,
+)
+
+LONG = os.environ.get("FAIRDROP_LONG") == "1"
+EXAMPLES = 300 if LONG else 25
+ARRIVALS = 3_000_000 if LONG else 150_000
+
+
+def log_floats(low, high):
+    return st.floats(math.log(low), math.log(high)).map(math.exp)
+
+
+class Queue:
+    """Poisson flows into a FIFO with exponential service; ``admit(queue, flow)`` applies a scheme's rules."""
+
+    def __init__(self, rates, capacity, admit, seed, arrivals=ARRIVALS):
+        rng = random.Random(seed)
+        offered = sum(rates)
+        flows = list(range(len(rates)))
+        sources = rng.choices(flows, weights=rates, k=arrivals)
+        packets = []
+        served = [0] * len(rates)
+        held = [0] * len(rates)
+        length = samples = 0
+        for k, flow in enumerate(sources):
+            # Services before the next arrival: geometric, as both clocks are exponential.
+            while rng.random() * (offered + capacity) < capacity:
+                if packets:
+                    out = packets.pop(0)
+                    if k > arrivals // 5:
+                        served[out] += 1
+            admit(packets, flow, rng)
+            if k > arrivals // 5 and k % 50 == 0:
+                samples += 1
+                length += len(packets)
+                for other in packets:
+                    held[other] += 1
+        self.b = length / samples
+        self.h = np.array(held) / length
+        self.mu = np.array(served) / sum(served)
+
+
+def test_candidates_against_simulation():
+    rates, c, m = [100.0, *[4.0] * 40], 80.0, 3
+    red = Red(20, 420, 0.5)
+    eq = solve(ChokeLink(c, red, m, "poisson"), [ConstantRate(100), ConstantRate(4, 40)])
+
+    def admit(packets, flow, rng):
+        drawn = rng.sample(range(len(packets)), min(m, len(packets))) if len(packets) >= red.min_th else []
+        matched = sorted((i for i in drawn if packets[i] == flow), reverse=True)
+        for i in matched:
+            del packets[i]
+        if not matched and rng.random() >= red.slope * (len(packets) - red.min_th):
+            packets.append(flow)
+
+    run = Queue(rates, c, admit, seed=1)
+    assert run.b == pytest.approx(eq.b, rel=0.05)
+    assert run.h[0] == pytest.approx(eq.h[0], rel=0.05)
+    # About 800 packets of the fast flow get through: 15% is four standard deviations.
+    assert run.mu[0] == pytest.approx(eq.mu[0], rel=0.15)
+    assert run.mu[1:].mean() == pytest.approx(eq.mu[1], rel=0.02)
+
+
+def chokew_residuals(eq, rates):
+    """The four conditions, written out."""
+    worst = [abs(eq.flows_count @ eq.h - 1), abs(eq.flows_count @ eq.mu - 1)]
+    for k, x in enumerate(rates):
+        d = eq.p0 / eq.weights[k]
+        m, f = math.floor(d), d - math.floor(d)
+        q = (1 - eq.h[k]) ** m * (1 - f * eq.h[k])
+        worst.append(abs(eq.p[k] - 2 * (1 - q)))
+        worst.append(abs(q * (1 - math.exp(-x * eq.tau / eq.b * (1 - q) / eq.h[k])) - (1 - q)))
+        worst.append(abs(eq.mu[k] - x * (1 - eq.p[k]) / eq.capacity))
+    return max(worst)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(st.tuples(log_floats(1, 300), st.integers(2, 20), log_floats(1, 4)), min_size=1, max_size=4),
+    log_floats(20, 300),
+)
+def test_chokew_equations(classes, b):
+    flows = [ConstantRate(rate, count) for rate, count, _ in classes]
+    weights = [w for _, _, w in classes]
+    try:
+        eq = chokew_equilibrium(100.0, flows, weights, b)
+    except NoEquilibriumError:
+        assume(False)
+    object.__setattr__(eq, "flows_count", np.array([float(count) for _, count, _ in classes]))
+    assert eq.residual < 1e-9
+    assert chokew_residuals(eq, [rate for rate, _, _ in classes]) < 1e-9
+    other = chokew_equilibrium(100.0, flows, weights, 2 * b)
+    np.testing.assert_allclose([other.p0, *other.mu], [eq.p0, *eq.mu], rtol=1e-9)
+
+
+def test_chokew_weights():
+    """Many flows, small shares: p w/h is the same for all, and a higher weight gets more."""
+    flows = [Responsive(100, 0.006), Responsive(100, 0.006)]
+    eq = chokew_equilibrium(125, flows, [1, 2], 150)
+    ratio = eq.p * eq.weights / eq.h
+    assert ratio[0] == pytest.approx(ratio[1], rel=0.2)
+    assert eq.mu[1] > eq.mu[0]
+    assert chokew_equilibrium(125, flows, [1, 1], 150).mu == pytest.approx([0.005, 0.005], rel=1e-9)
+    gap = [float(np.diff(chokew_equilibrium(125, flows, [1, w], 150).mu)[0]) for w in (1.5, 2, 4)]
+    assert 0 < gap[0] < gap[1] < gap[2]
+    drawing = [chokew_equilibrium(125, [Responsive(n, 0.006)], [1], 150).p0 for n in (40, 80, 160)]
+    assert drawing[0] < drawing[1] < drawing[2]
+
+
+def test_chokew_protects_from_a_fast_flow():
+    for rate in (125, 1250, 25000):
+        eq = chokew_equilibrium(125, [ConstantRate(rate), Responsive(50, 0.006)], [1, 1], 150)
+        assert eq.mu[0] < 0.1
+        assert eq.residual < 1e-9
+    json.dumps(eq.to_dict())
+
+
+def test_chokew_against_simulation():
+    rates, weights, c, target = [60.0] + [9.0] * 10, [1.0] + [2.0] * 10, 60.0, 200.0
+    eq = chokew_equilibrium(c, [ConstantRate(60), ConstantRate(9, 10)], [1, 2], target)
+
+    def admit(packets, flow, rng):
+        # A drawing factor proportional to the queue holds it at the target, where the factor is p0.
+        d = eq.p0 * len(packets) / target / weights[flow]
+        draws = math.floor(d) + (rng.random() < d - math.floor(d))
+        for _ in range(draws if packets else 0):
+            i = rng.randrange(len(packets))
+            if packets[i] == flow:
+                del packets[i]
+                return
+        packets.append(flow)
+
+    run = Queue(rates, c, admit, seed=2)
+    assert run.b == pytest.approx(target, rel=0.05)
+    assert run.h[0] == pytest.approx(eq.h[0], rel=0.05)
+    assert run.mu[0] == pytest.approx(eq.mu[0], rel=0.12)
+    assert run.mu[1:].mean() == pytest.approx(eq.mu[1], rel=0.05)
+
+
+def test_ward_single_class_is_explicit():
+    """K equal flows: each holds 1/K, and the excess over the capacity is what matching removes."""
+    eq = ward_equilibrium(125, [ConstantRate(50, 4)], 200)
+    np.testing.assert_allclose([eq.h[0], eq.mu[0]], 0.25, rtol=1e-10)
+    # Lost per arrival: 2 h + (1 - (1-h)^2) by the flow itself, and 3 times 2 h^2 for the others' pairs.
+    lost = 2 * 0.25 + (1 - 0.75**2) + 3 * 2 * 0.25**2
+    assert eq.w == pytest.approx((1 - 125 / 200) / lost, rel=1e-10)
+    assert eq.regime == "sliding" and eq.b == pytest.approx(60)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.lists(st.tuples(log_floats(1, 30), st.integers(1, 6)), min_size=1, max_size=3),
+    st.floats(1.1, 1.8),
+    st.booleans(),
+)
+def test_ward_equations(parts, overload, lost):
+    scale = 100.0 * overload / sum(rate * count for rate, count in parts)
+    classes = [(rate * scale, count) for rate, count in parts]
+    try:
+        eq = ward_equilibrium(100.0, [ConstantRate(*c) for c in classes], 200, arrival_lost=lost)
+    except TailDropError:
+        assume(False)
+    n = np.array([float(count) for _, count in classes])
+    x, h, w, theta = eq.x, eq.h, eq.w, eq.tau / eq.b
+    total, squares = n @ x, n @ h**2
+    enter = 1 - w * (2 * h - h**2) - (w * (squares - h**2) if lost else 0)
+    leak = np.exp(-2 * w * theta * (x + (total - x) * h))
+    np.testing.assert_allclose(2 * w * h * (1 + (total / x - 1) * h), enter * (1 - leak), rtol=1e-8)
+    np.testing.assert_allclose(eq.survival, enter * leak, rtol=1e-8)
+    assert n @ h == pytest.approx(1, rel=1e-9) and n @ eq.mu == pytest.approx(1, rel=1e-9)
+    assert 0 < w <= 0.9
+    if eq.regime == "sliding":
+        assert eq.b == pytest.approx(20 * math.ceil(10 * w * (1 - 1e-12)), rel=1e-12)
+    else:
+        assert 10 * w == pytest.approx(round(10 * w)) and 200 * w <= eq.b <= 200 * w + 20
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_ward_against_simulation(lost):
+    rates, c, buffer = [90.0, *[6.0] * 10], 60.0, 800
+    eq = ward_equilibrium(c, [ConstantRate(90), ConstantRate(6, 10)], buffer, arrival_lost=lost)
+    compared = []
+
+    def admit(packets, flow, rng):
+        position = len(packets) + 1
+        if rng.random() >= (10 * position // buffer) / 10:
+            packets.append(flow)
+            compared.append(0)
+            return
+        compared.append(1)
+        i, j = sorted(rng.sample(range(len(packets)), 2), reverse=True)
+        matched = [k for k in (i, j) if packets[k] == flow]
+        if matched:
+            for k in matched:
+                del packets[k]
+            return
+        if packets[i] == packets[j]:
+            del packets[i], packets[j]
+            if lost:
+                return
+        packets.append(flow)
+
+    run = Queue(rates, c, admit, seed=3, arrivals=max(ARRIVALS, 200_000))
+    assert eq.regime == "sliding"
+    assert np.mean(compared[len(compared) // 5 :]) == pytest.approx(eq.w, rel=0.04)
+    assert run.b == pytest.approx(eq.b, rel=0.04)
+    assert run.h[0] == pytest.approx(eq.h[0], rel=0.05)
+    assert run.mu[0] == pytest.approx(eq.mu[0], rel=0.1)
+    assert run.mu[1:].mean() == pytest.approx(eq.mu[1], rel=0.05)
+
+
+def test_ward_with_tcp():
+    """The setting of WARD's figure 4: 32 TCP flows and 2 Mb/s of UDP, a buffer of 200 packets."""
+    eq = ward_equilibrium(125, [ConstantRate(250), Responsive(32, 0.006)], 200)
+    assert eq.residual < 1e-9
+    assert 0.03 < eq.mu[0] < 0.15
+    assert eq.mu[0] > eq.mu[1]
+    rates = [eq.mu[0]] + [
+        float(ward_equilibrium(125, [ConstantRate(x), Responsive(32, 0.006)], 200).mu[0]) for x in (500, 1250)
+    ]
+    assert rates[0] > rates[1] > rates[2]
+    json.dumps(eq.to_dict())
+
+
+def test_domain():
+    with pytest.raises(TailDropError) as caught:
+        ward_equilibrium(125, [ConstantRate(250), ConstantRate(5, 40)], 200)
+    assert caught.value.excess > 1
+    with pytest.raises(BelowThresholdError):
+        ward_equilibrium(125, [ConstantRate(10, 5)], 200)
+    with pytest.raises(NoEquilibriumError):
+        chokew_equilibrium(125, [ConstantRate(10, 5)], [1], 150)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: chokew_equilibrium(0, [ConstantRate(1)], [1]), "capacity"),
+        (lambda: chokew_equilibrium(1, [], []), "flows"),
+        (lambda: chokew_equilibrium(1, [ConstantRate(1)], [1, 2]), "weights"),
+        (lambda: chokew_equilibrium(1, [ConstantRate(1)], [0]), "weights"),
+        (lambda: chokew_equilibrium(1, [ConstantRate(1)], [math.nan]), "weights"),
+        (lambda: chokew_equilibrium(1, [ConstantRate(1)], [1], 0), "b"),
+        (lambda: ward_equilibrium(-1, [ConstantRate(1)], 100), "capacity"),
+        (lambda: ward_equilibrium(1, [3], 100), "flows"),
+        (lambda: ward_equilibrium(1, [ConstantRate(1)], 0), "buffer"),
+        (lambda: ConstantRate(-1), "rate"),
+        (lambda: ConstantRate(1, 0), "count"),
+        (lambda: Responsive(0, 0.1), "count"),
+        (lambda: Responsive(1, -0.1), "delay"),
+        (lambda: Responsive(1, 0.1, None), "law"),
+    ],
+)
+def test_invalid(call, name):
+    with pytest.raises(ValueError, match=rf"^{name}\b"):
+        call()

@@ -1,0 +1,213 @@
+"""The figures: drawn for every document, with the numbers and colours they should have."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+from matplotlib import rcParams
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import sample_document as sample
+from fairdrop import plot
+from fairdrop.plot import colours
+from fairdrop.plot.distributions import cumulative
+from fairdrop.plot.drop_causes import mean_drops, seen_causes
+from fairdrop.plot.flows import layout, mean_flows
+from fairdrop.plot.frame import spread
+from fairdrop.plot.queue_time import thin
+from fairdrop.plot.style import svg_bytes
+from fairdrop.plot.thresholds import thresholds
+
+FUNCTIONS: dict[str, Callable[..., Figure]] = {
+    name: getattr(plot, name)
+    for name in ("throughput_per_flow", "shares", "queue_over_time", "queue_length", "drops", "sojourn")
+}
+DOCUMENTS = {name: make() for name, make in sample.ALL.items()}
+
+
+def words(figure: Figure) -> list[str]:
+    root = ElementTree.fromstring(svg_bytes(figure))
+    return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("document", sorted(DOCUMENTS))
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_every_figure_of_every_document(function: str, document: str, narrow: bool) -> None:
+    figure = FUNCTIONS[function](DOCUMENTS[document], narrow=narrow)
+    assert isinstance(figure, Figure)
+    assert figure.get_figwidth() == (3.7 if narrow else 9.0)
+    assert words(figure), "a figure says something, were it only that there is nothing to show"
+
+
+@pytest.mark.parametrize("document", ["simulation", "replay", "lonely_groups", "many"])
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+def test_no_text_overlaps_text_or_leaves_the_figure(
+    function: str, document: str, narrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = FUNCTIONS[function](DOCUMENTS[document], narrow=narrow)
+    boxes = list(drawn_texts(figure, monkeypatch).values())
+    assert len(boxes) > 5
+    for index, (label, box) in enumerate(boxes):
+        assert box.x0 >= -1, label
+        assert box.x1 <= figure.bbox.x1 + 1, label
+        assert box.y0 >= -1, label
+        assert box.y1 <= figure.bbox.y1 + 1, label
+        for other, place in boxes[index + 1 :]:
+            across = min(box.x1, place.x1) - max(box.x0, place.x0)
+            along = min(box.y1, place.y1) - max(box.y0, place.y0)
+            assert across <= 1 or along <= 1, f"{label!r} lies on {other!r}"
+
+
+def drawn_texts(figure: Figure, monkeypatch: pytest.MonkeyPatch) -> dict[int, tuple[str, Any]]:
+    """Text and box of what is really drawn: axes also hold tick labels that are not."""
+    found: dict[int, tuple[str, Any]] = {}
+    draw = Text.draw
+
+    def recorded(self: Text, renderer: Any, *args: Any, **kwargs: Any) -> None:
+        draw(self, renderer, *args, **kwargs)
+        if self.get_visible() and self.get_text().strip():
+            found[id(self)] = (self.get_text(), self.get_window_extent(renderer))
+
+    monkeypatch.setattr(Text, "draw", recorded)
+    FigureCanvasAgg(figure).draw()
+    return found
+
+
+def test_flow_means_and_intervals_are_those_of_the_document() -> None:
+    document = DOCUMENTS["simulation"]
+    found = mean_flows(document, "choke")
+    rates = [dict(run["queues"][0]["throughput_bps_by_flow"])["tcp[3]"] for run in document["runs"][20:]]
+    assert len(found) == 33
+    assert found["tcp[3]"].mean == pytest.approx(mean(rates))
+    assert found["tcp[3]"].half == pytest.approx(2.2621571628 * stdev(rates) / 10**0.5)
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"), [("simulation", "log bars"), ("lonely_groups", "bars"), ("replay", "points")]
+)
+def test_flows_are_drawn_as_their_number_and_range_demand(document: str, expected: str) -> None:
+    assert layout(DOCUMENTS[document]) == expected
+    axes = plot.throughput_per_flow(DOCUMENTS[document]).axes[0]
+    assert axes.get_yscale() == ("linear" if expected == "bars" else "log")
+
+
+def test_bars_on_a_logarithmic_axis_start_at_the_fair_share() -> None:
+    figure = plot.throughput_per_flow(DOCUMENTS["simulation"])
+    bars = list(figure.axes[0].patches)
+    assert len(bars) == 33
+    assert {round(patch.get_y(), 6) for patch in bars} == {round(1e3 / 33, 6)}  # type: ignore[attr-defined]
+    assert "fair share, 30.3 kb/s" in words(figure)
+
+
+def test_notes_give_the_number_of_seeds() -> None:
+    assert "mean of 10 seeds" in " ".join(words(plot.shares(DOCUMENTS["simulation"])))
+    assert "no interval" in " ".join(words(plot.shares(DOCUMENTS["tcp_only"])))
+    assert "Incomplete" in " ".join(words(plot.shares(DOCUMENTS["incomplete"])))
+    assert "24.5 % (±0.4)" in words(plot.shares(DOCUMENTS["simulation"]))
+
+
+def test_single_seed_has_no_whiskers() -> None:
+    assert len(plot.throughput_per_flow(DOCUMENTS["tcp_only"]).axes[0].lines) == 1, "only the fair share"
+    assert len(plot.throughput_per_flow(DOCUMENTS["lonely_groups"]).axes[0].lines) == 4
+
+
+def test_drops_are_means_by_cause() -> None:
+    document = DOCUMENTS["simulation"]
+    counts = [run["groups"][1]["drops"]["match_queued"] for run in document["runs"][20:]]
+    assert mean_drops(document, "choke", "udp", "match_queued") == pytest.approx(mean(counts))
+    assert seen_causes(DOCUMENTS["no_drops"]) == []
+    assert "No packet was dropped" in " ".join(words(plot.drops(DOCUMENTS["no_drops"])))
+
+
+def test_queue_over_time_takes_the_seed_that_is_asked_for() -> None:
+    document = DOCUMENTS["simulation"]
+    assert "with seed 1." in " ".join(words(plot.queue_over_time(document)))
+    assert "with seed 7." in " ".join(words(plot.queue_over_time(document, seed=7)))
+    assert "No run" in " ".join(words(plot.queue_over_time(document, seed=99)))
+
+
+def test_thresholds_come_from_the_scenario_and_only_to_whom_they_belong() -> None:
+    document = DOCUMENTS["simulation"]
+    assert thresholds(document, "red") == {"min_th": 100.0, "max_th": 200.0}
+    assert thresholds(document, "choke") == {"min_th": 100.0, "max_th": 200.0}
+    listed = {"scenario": {"queues": [{"disciplines": [{"name": "choke", "min_th": 5, "max_th": 9}]}]}}
+    assert thresholds(listed, "choke") == {"min_th": 5.0, "max_th": 9.0}
+    assert thresholds({"scenario": None}, "red") == {}
+    apart = {"scenario": {"red": {"min_th": "5p", "max_th": "9p"}, "choke": {"min_th": 1, "max_th": 2}}}
+    assert thresholds(apart, "red") == {"min_th": 5.0, "max_th": 9.0}
+    assert thresholds(apart, "mine") == {}
+    shown = words(plot.queue_over_time(document))
+    assert shown.count("min_th 100") == 2, "for RED and CHOKe, not for DropTail"
+    assert shown.count("max_th 200") == 2
+    assert "limit 300" in shown
+
+
+def test_cumulative_and_thinning() -> None:
+    assert cumulative({3.0: 1.0, 1.0: 3.0}) == ([1.0, 3.0], [75.0, 100.0])
+    values, parts = cumulative({float(index): 1.0 for index in range(5000)})
+    assert len(values) <= 401
+    assert (values[-1], parts[-1]) == (4999.0, 100.0)
+    assert thin([1, 3, None, 5, None], 2)[:2] == [2.0, 5.0]
+    assert spread([0, 1, 50], 10) == [0, 10, 50]
+
+
+def test_colours_are_fixed_by_name() -> None:
+    assert colours.groups(["udp", "tcp"]) == {"tcp": colours.BLUE, "udp": colours.VERMILLION}
+    assert colours.groups(["zebra", "tcp"])["zebra"] == colours.groups(["tcp", "zebra"])["zebra"]
+    several = colours.groups(["tcp", "udp", "a", "b", "c", "d"])
+    assert len(set(several.values())) == 6
+    assert set(colours.DARK) == set(colours.VARIABLES)
+
+
+def contrast(one: str, other: str) -> float:
+    def light(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_in_both_modes() -> None:
+    assert contrast(colours.INK, colours.PAPER) > 7
+    assert contrast(colours.MUTED, colours.PAPER) > 4.5
+    assert contrast(colours.DARK[colours.INK], colours.DARK[colours.PAPER]) > 7
+    assert contrast(colours.DARK[colours.MUTED], colours.DARK[colours.PAPER]) > 4.5
+    known = {*colours.KNOWN_GROUPS.values(), *colours.KNOWN_DISCIPLINES.values()}
+    for colour in known:
+        assert contrast(colours.DARK[colour], colours.DARK[colours.PAPER]) > 3
+
+
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+def test_svg_is_deterministic(function: str, tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        plot.save(FUNCTIONS[function](copy.deepcopy(DOCUMENTS["incomplete"])), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert b"<dc:date>" not in (tmp_path / "a.svg").read_bytes()
+
+
+def test_drawing_leaves_the_settings_of_the_caller_alone() -> None:
+    before = dict(rcParams)
+    plot.shares(DOCUMENTS["tcp_only"])
+    assert dict(rcParams) == before
+
+
+@pytest.mark.parametrize("module", ["fairdrop.plot", "fairdrop.report"])
+def test_import_is_light(module: str) -> None:
+    code = f"import sys, {module}; print([m for m in ('matplotlib', 'jinja2', 'scipy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

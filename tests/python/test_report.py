@@ -1,0 +1,376 @@
+"""The report: numbers against a calculation by hand, and the page against what may go wrong in it."""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+import sample_document as sample
+from fairdrop import report
+from fairdrop.report.command import rerun_command
+from fairdrop.report.greedy import find_subject
+from fairdrop.report.judge import judge
+from fairdrop.report.notices import notices
+from fairdrop.report.summary import Estimate, estimate
+from fairdrop.report.tables import group_table, link_table
+from fairdrop.report.text import clean, digits, keep_together, number_and_half, percent, ranges, shorten
+
+T_9 = 2.2621571628  # Student's t, 9 degrees of freedom, 97.5 %
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Tags, ids, addresses and visible text of a page; notes tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.ids: list[str] = []
+        self.loads: list[str] = []
+        self.references: list[str] = []
+        self.labels: list[str] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.unmatched: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_startendtag(tag, attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href", "data", "srcset", "action"):
+                self.loads.append(value or "")
+            if name == "aria-label" and tag == "svg":
+                self.labels.append(value or "")
+            self.references += re.findall(r"url\(([^)]*)\)", value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.unmatched.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def documents() -> dict[str, sample.Document]:
+    return {name: make() for name, make in sample.ALL.items()}
+
+
+@pytest.fixture(scope="module")
+def pages(documents: dict[str, sample.Document]) -> dict[str, str]:
+    return {name: report.render(document) for name, document in documents.items()}
+
+
+def shares(document: sample.Document, discipline: str, flow: str) -> list[float]:
+    return [
+        row["share"]
+        for run in document["runs"]
+        if run["discipline"] == discipline
+        for row in run["flows"]
+        if row["name"] == flow
+    ]
+
+
+def test_interval_equals_one_worked_by_hand() -> None:
+    # mean 3, standard deviation sqrt(2.5), t(4) = 2.7764451052
+    found = estimate([1, 2, 3, 4, 5])
+    assert found is not None
+    assert found.mean == 3
+    assert found.half == pytest.approx(2.7764451052 * 2.5**0.5 / 5**0.5, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx((1.0367568, 4.9632432), abs=1e-6)
+
+
+def test_one_value_has_no_interval_and_none_has_no_mean() -> None:
+    assert estimate([7.0, None]) == Estimate(7.0, None, 1)
+    assert estimate([None, None]) is None
+
+
+def test_verdict_numbers_are_those_of_the_document(documents: dict[str, sample.Document]) -> None:
+    document = documents["simulation"]
+    held = shares(document, "choke", "udp[0]")
+    half = 100 * T_9 * stdev(held) / 10**0.5
+    expected = (
+        f"CHOKe holds the greedy sender udp[0] to {100 * mean(held):.1f} % (±{half:.1f}) of the link; "
+        f"under DropTail it takes {100 * mean(shares(document, 'droptail', 'udp[0]')):.1f} %, "
+        f"under RED {100 * mean(shares(document, 'red', 'udp[0]')):.1f} %, "
+        "and the other 32 flows share what is left."
+    )
+    assert report.verdict(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("taken", "outcome", "start"),
+    [
+        ({"droptail": 0.97, "red": 0.968}, "unrestrained", "No discipline here restrains the greedy sender"),
+        ({"choke": 0.246}, "single", "Under CHOKe the greedy sender udp[0] takes"),
+        (
+            {"droptail": 0.97, "choke": 0.7},
+            "eased",
+            "CHOKe does most, yet the greedy sender udp[0] still takes",
+        ),
+        (
+            {"sfq": 0.03, "drr": 0.031},
+            "fair",
+            "Every discipline here holds the greedy sender udp[0] to about its",
+        ),
+        ({"red": 0.9, "drr": 0.03, "choke": 0.2}, "held", "DRR holds the greedy sender udp[0] to"),
+    ],
+)
+def test_verdict_adapts(taken: dict[str, float], outcome: str, start: str) -> None:
+    found = judge(sample.simulation(taken, seeds=4, samples=20))
+    assert found.outcome == outcome
+    assert found.sentence.startswith(start)
+
+
+def test_gain_within_the_spread_of_seeds_is_no_help() -> None:
+    document = sample.simulation({"droptail": 0.9, "choke": 0.6}, seeds=3, samples=20)
+    assert judge(document).outcome in ("eased", "held")
+    for run, share in zip(document["runs"][3:], (0.9, 0.9, 0.05), strict=True):
+        run["flows"][-1]["share"] = share
+    assert judge(document).outcome == "unrestrained"
+
+
+def test_greedy_sender_is_found_by_its_numbers_not_its_name() -> None:
+    document = sample.simulation({"droptail": 0.97, "choke": 0.25}, seeds=2, samples=20)
+    swapped = {"udp[0]": "tcp[7]", "tcp[7]": "udp[0]"}
+    for run in document["runs"]:
+        for flow in run["flows"]:
+            flow["name"] = swapped.get(flow["name"], flow["name"])
+        pairs = run["queues"][0]["throughput_bps_by_flow"]
+        run["queues"][0]["throughput_bps_by_flow"] = [[swapped.get(name, name), rate] for name, rate in pairs]
+    subject = find_subject(document)
+    assert subject is not None
+    assert subject.flows == ("tcp[7]",)
+    assert subject.kind == "greedy"
+
+
+def test_modest_unresponsive_sender_is_not_greedy() -> None:
+    document = sample.simulation({"droptail": 0.02, "choke": 0.02}, seeds=2, samples=20)
+    for run in document["runs"]:
+        run["flows"][-1]["offered_bps"] = 0.5 * run["fair_share_bps"]
+    assert find_subject(document) is None
+    assert judge(document).outcome == "no greedy"
+
+
+def test_several_greedy_senders_are_added_up() -> None:
+    document = sample.simulation({"droptail": 0.9, "choke": 0.2}, seeds=2, samples=20)
+    for run in document["runs"]:
+        run["flows"][0].update(transport="cbr", offered_bps=1e6, share=0.05)
+    expected = mean(shares(document, "choke", "udp[0]")) + 0.05
+    sentence = report.verdict(document)
+    assert "the 2 greedy senders tcp[0] and udp[0]" in sentence
+    assert f"to {100 * expected:.1f} % (" in sentence
+    assert "under DropTail they take" in sentence
+    assert "the other 31 flows" in sentence
+
+
+def test_tcp_flow_far_above_its_share_is_named_without_being_called_greedy() -> None:
+    document = sample.simulation({"droptail": 0.6, "choke": 0.1}, seeds=2, samples=20)
+    for run in document["runs"]:
+        run["flows"][-1]["transport"] = "tcp-cubic"
+    assert judge(document).sentence.startswith("CHOKe holds the largest flow udp[0] to")
+
+
+def test_replay_verdict_names_the_largest_flow_and_what_each_takes(documents: dict[str, Any]) -> None:
+    document = documents["replay"]
+    largest = max(document["runs"][0]["flows"], key=lambda flow: flow["offered_bps"])
+    sentence = report.verdict(document)
+    assert sentence.startswith(f"The largest flow {largest['name']} offers 2.2 Mb/s")
+    assert f"DropTail drops {100 * largest['drop_fraction']:.1f} % of its packets" in sentence
+    assert "goodput" not in sentence
+    assert any("no interval" in line for line in judge(document).support)
+
+
+def test_uncongested_link_and_empty_and_incomplete_documents(documents: dict[str, Any]) -> None:
+    assert report.verdict(documents["no_drops"]).startswith(
+        "The link is not congested: no packet was dropped"
+    )
+    assert "42.0 % used" in report.verdict(documents["no_drops"])
+    assert report.verdict(documents["empty"]).startswith("Nothing was measured")
+    assert report.verdict(documents["incomplete"]).startswith("So far (the work was interrupted):")
+
+
+def test_no_greedy_sender_gives_largest_over_fair_share(documents: dict[str, Any]) -> None:
+    document = documents["tcp_only"]
+    ratio = document["runs"][0]["largest_over_fair_share"]
+    assert report.verdict(document) == (
+        f"No sender is greedy: the largest flow gets {ratio:.2f} times its fair share under RED."
+    )
+
+
+def test_group_table_holds_means_and_intervals(documents: dict[str, Any]) -> None:
+    document = documents["simulation"]
+    row = next(row for row in group_table(document).rows[4:] if row.group == "udp")
+    throughput = [share * 1e3 for share in shares(document, "choke", "udp[0]")]
+    assert row.cells[0].label == "Throughput, kb/s"
+    assert row.cells[0].mean == f"{mean(throughput):.1f}"
+    assert row.cells[0].half == f"{T_9 * stdev(throughput) / 10**0.5:.1f}"
+    assert row.note == "1 flow, cbr"
+    assert row.cells[-1].mean == "–", "Jain's index inside a group of one flow says nothing"
+
+
+def test_link_table_holds_the_minmax_measure(documents: dict[str, Any]) -> None:
+    document = documents["simulation"]
+    ratios = [run["largest_over_fair_share"] for run in document["runs"] if run["discipline"] == "red"]
+    row = link_table(document).rows[1]
+    assert (row.head, row.note) == ("RED", "10 runs")
+    assert row.cells[0].mean == f"{mean(ratios):.2f}"
+
+
+def test_replay_table_leaves_out_what_a_replay_has_not(documents: dict[str, Any]) -> None:
+    columns = " ".join(group_table(documents["replay"]).columns)
+    assert "Throughput" in columns
+    assert "Goodput" not in columns
+    assert "Timeouts" not in columns
+
+
+def test_notices_come_first_and_name_the_runs(documents: dict[str, Any], pages: dict[str, str]) -> None:
+    invalid, incomplete, warning = notices(documents["incomplete"])
+    assert invalid.title == "1 run of 6 not valid: do not rely on these numbers."
+    assert invalid.lines == ["DropTail, seed 3: 12 packets were lost at the access link 'left'"]
+    assert incomplete.lines == ["Finished runs: DropTail 4 and RED 2."]
+    assert warning.lines == ["The buffer holds less than one bandwidth-delay product."]
+    page = pages["incomplete"]
+    assert page.index("not valid") < page.index('class="verdict"')
+    assert 'class="notice' not in pages["simulation"]
+
+
+@pytest.mark.parametrize("name", sorted(sample.ALL))
+def test_page_is_self_contained(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    assert all(load.startswith("#") for load in page.loads)
+    assert all(reference.startswith("#") for reference in page.references)
+    assert not re.search(r"@import|@font-face|url\(\s*['\"]?(?!#)", pages[name])
+    assert not {"script", "link", "iframe", "img", "object", "embed", "base"} & set(page.tags)
+    if name != "hostile":
+        assert "http://" not in pages[name]
+        assert "https://" not in pages[name]
+
+
+@pytest.mark.parametrize("name", sorted(sample.ALL))
+def test_ids_are_unique_and_references_resolve(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    assert [found for found, times in Counter(page.ids).items() if times > 1] == []
+    wanted = {address[1:] for address in page.loads + page.references}
+    assert wanted <= set(page.ids)
+    assert page.unmatched == []
+    assert page.open == []
+
+
+def test_each_figure_is_there_twice_with_a_name(pages: dict[str, str]) -> None:
+    page = Page(pages["simulation"])
+    assert page.tags["figure"] == 6
+    assert page.tags["svg"] == 12
+    assert len(page.labels) == 12
+    assert all("DropTail, RED and CHOKe" in label for label in page.labels)
+
+
+def test_figures_follow_the_page_in_colour_and_type(pages: dict[str, str]) -> None:
+    drawn = "".join(re.findall(r"<svg.*?</svg>", pages["simulation"], re.DOTALL))
+    assert re.findall(r"#[0-9a-f]{6}", drawn) == []
+    assert "font-family" not in drawn
+    assert "<style" not in drawn
+    used = set(re.findall(r"var\((--fd-[a-z-]+)\)", pages["simulation"]))
+    assert len(used) > 8
+    for variable in used:
+        assert f"{variable}: #" in pages["simulation"]
+
+
+def test_hostile_names_are_escaped(pages: dict[str, str]) -> None:
+    page = pages["hostile"]
+    assert "<script" not in page.lower()
+    assert "&lt;script&gt;alert(" in page
+    assert page.count("</pre>") == 2
+    assert "\x00" not in page
+    assert "\u202e" not in page
+    assert "<script>alert(" in "".join(Page(page).text), "the name itself is still shown"
+
+
+def test_render_is_deterministic_and_leaves_the_document_alone() -> None:
+    document = sample.simulation(seeds=2, samples=50)
+    before = copy.deepcopy(document)
+    assert report.render(document) == report.render(copy.deepcopy(document))
+    assert document == before
+
+
+def test_page_stays_small(pages: dict[str, str]) -> None:
+    assert len(pages["simulation"].encode()) < 1_000_000
+    assert len(pages["replay"].encode()) < 2_000_000
+
+
+def test_scenario_seeds_version_and_command_are_given(pages: dict[str, str]) -> None:
+    text = "".join(Page(pages["simulation"]).text)
+    assert sample.SCENARIO.strip() in text
+    assert "fairdrop compare scenario.toml --disciplines droptail,red,choke --seeds 1-10" in text
+    assert "fairdrop 0.1.0" in text
+    assert "1–10" in text
+    assert "fairdrop replay uplink.pcap" in "".join(Page(pages["replay"]).text)
+
+
+def test_command_in_the_document_goes_before_a_guess() -> None:
+    assert rerun_command({"command": ["fairdrop", "run", "my file.toml"]}) == "fairdrop run 'my file.toml'"
+    assert rerun_command({"command": "fairdrop run x.toml"}) == "fairdrop run x.toml"
+
+
+def test_write_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("old")
+    document = sample.tcp_only()
+    report.write(document, target)
+    assert target.read_text(encoding="utf-8") == report.render(document)
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_failed_write_keeps_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "report.html"
+    target.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk"):
+        report.write(sample.empty(), target)
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+def test_numbers_as_a_reader_sees_them() -> None:
+    assert percent(Estimate(0.2461, 0.0042, 10)) == "24.6 % (±0.4)"
+    assert percent(Estimate(0.5, 0.0001, 3)) == "50.0 % (±<0.1)"
+    assert percent(Estimate(0.5, None, 1)) == "50.0 %"
+    assert number_and_half(Estimate(23.456, 0.134, 9)) == ("23.46", "0.13")
+    assert number_and_half(Estimate(23.456, 4.2, 9)) == ("23", "4")
+    assert number_and_half(Estimate(0.0, 0.0, 9)) == ("0", None)
+    assert [digits(x) for x in (0, 1234.5, 30.303, 0.00123, 1e9)] == [
+        "0",
+        "1234",
+        "30.3",
+        "0.00123",
+        "1000000000",
+    ]
+    assert ranges([3, 1, 2, 7]) == "1–3, 7"
+    assert keep_together("takes 97.1 % of 1 Mb/s") == "takes 97.1\u00a0% of 1\u00a0Mb/s"
+
+
+def test_names_are_cleaned_and_cut_in_the_middle() -> None:
+    assert clean("a\x00b\u202ec\ud800") == "a\ufffdb\ufffdc\ufffd"
+    assert shorten("abcdefghij", 7) == "abc…hij"
+    assert len(shorten("x" * 99, 20)) == 20
+    assert shorten("short", 20) == "short"
