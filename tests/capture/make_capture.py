@@ -348,9 +348,12 @@ def drain(tap: socket.socket, records: list[Record], snap: bytearray) -> None:
     # recvmsg_into, because only it returns the full length of a truncated frame.
     while len(records) < MAX_PACKETS:
         try:
-            length, ancillary, _, _ = tap.recvmsg_into([snap], 64, socket.MSG_TRUNC)
+            length, ancillary, _, address = tap.recvmsg_into([snap], 64, socket.MSG_TRUNC)
         except BlockingIOError:
             return
+        # Only what arrives at the router on its way to the bottleneck: answers never meet that queue.
+        if address[2] == socket.PACKET_OUTGOING:
+            continue
         records.append(Record(kernel_time(ancillary), length, bytes(snap[: min(length, SNAP)])))
 
 

@@ -146,7 +146,7 @@ def test_kernel_capture(tmp_path: Path) -> None:
     assert counts[17] > 2000
     tcp = [frame.data for frame in frames if frame.ethertype == 0x0800 and frame.data[23] == 6]
     assert sum(data[47] & 0x3F == 0x02 for data in tcp) >= 4, "one SYN per sender"
-    assert sum(data[47] & 0x3F == 0x12 for data in tcp) >= 4, "one SYN-ACK per sender"
+    assert sum(data[47] & 0x3F == 0x12 for data in tcp) == 0, "answers do not pass the bottleneck"
     assert 10e6 < report["bytes"] * 8 / report["seconds"] < 200e6
     assert out.stat().st_size < 20_000_000
     assert wait_for(lambda: not processes_naming(str(tmp_path)))

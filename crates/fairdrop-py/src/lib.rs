@@ -42,7 +42,9 @@ mod _core {
         #[new]
         fn new(text: &str, file: &str, settings: Vec<String>) -> PyResult<Self> {
             let parsed = scenario::Scenario::parse(text, file, &settings);
-            parsed.map(|inner| Self(Arc::new(inner))).map_err(|problems| PyValueError::new_err(problems.to_string()))
+            parsed
+                .map(|inner| Self(Arc::new(inner)))
+                .map_err(|problems| PyValueError::new_err(problems.to_string()))
         }
 
         /// After defaults and settings, as JSON text.
@@ -96,9 +98,9 @@ mod _core {
         let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("key: {error}")))?;
         let (queue, source) = scenario::QueueConfig::parse(queue, file, &settings)
             .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
-        let max_gap_ns = max_gap_s.map(|seconds| (seconds * 1e9) as u64);
+        let options = Options { key, max_gap_ns: max_gap_s.map(|seconds| (seconds * 1e9) as u64) };
         let capture = py
-            .detach(|| fairdrop_capture::read(&path, &Options { key, max_gap_ns }))
+            .detach(|| fairdrop_capture::read(&path, &options))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let plan = work::Plan { disciplines, seeds, threads, progress, command };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));

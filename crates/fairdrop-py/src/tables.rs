@@ -6,8 +6,11 @@ use arrow_schema::ArrowError;
 use fairdrop::DropCause;
 use fairdrop_sim::{Measured, RunResult};
 
+/// Makes one table of a set of runs.
+type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
+
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, fn(&[RunResult]) -> Result<RecordBatch, ArrowError>); 8] = [
+pub const TABLES: [(&str, Maker); 8] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -137,7 +140,8 @@ fn series(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
     let rows = Rows::of(runs, |run| {
         run.queues.iter().flat_map(|queue| {
             let series = &queue.series;
-            let as_numbers = |values: &[u32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
+            let as_numbers =
+                |values: &[u32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<_>>();
             let mut lines = vec![("total".to_owned(), as_numbers(&series.packets))];
             lines.extend(series.red_avg.iter().map(|average| ("red_avg".to_owned(), average.clone())));
             let groups = series.packets_by_group.iter();

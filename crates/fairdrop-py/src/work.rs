@@ -51,11 +51,7 @@ pub struct Replay {
 }
 
 /// Runs `scenario` under each discipline and seed.
-pub fn simulate(
-    py: Python<'_>,
-    scenario: &Scenario,
-    plan: &Plan,
-) -> PyResult<Document> {
+pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Document> {
     let names = plan.disciplines.clone().unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
     let scenarios: Vec<Scenario> = names
         .iter()
@@ -64,7 +60,9 @@ pub fn simulate(
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
     let jobs: Vec<(&Scenario, u64)> = scenarios
         .iter()
-        .flat_map(|scenario| (0..u64::from(plan.seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i))))
+        .flat_map(|scenario| {
+            (0..u64::from(plan.seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i)))
+        })
         .collect();
     let (runs, control) = run_jobs(py, &jobs, plan, |&(scenario, seed), control| {
         fairdrop_sim::simulate(scenario, seed, control)
@@ -77,11 +75,7 @@ pub fn simulate(
 }
 
 /// Replays a capture under each discipline and seed.
-pub fn replay(
-    py: Python<'_>,
-    replay: &Replay,
-    plan: &Plan,
-) -> PyResult<Document> {
+pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document> {
     let names = plan.disciplines.clone().unwrap_or_else(|| vec![replay.queue.discipline.to_owned()]);
     let configs: Vec<ReplayConfig> = names
         .iter()
@@ -91,8 +85,10 @@ pub fn replay(
         })
         .collect::<Result<_, fairdrop_sim::scenario::Problems>>()
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
-    let jobs: Vec<(&ReplayConfig, u64)> =
-        configs.iter().flat_map(|config| (1..=u64::from(plan.seeds)).map(move |seed| (config, seed))).collect();
+    let jobs: Vec<(&ReplayConfig, u64)> = configs
+        .iter()
+        .flat_map(|config| (1..=u64::from(plan.seeds)).map(move |seed| (config, seed)))
+        .collect();
     let (runs, control) = run_jobs(py, &jobs, plan, |&(config, seed), control| {
         fairdrop_sim::replay(&replay.capture, config, seed, control)
     })?;
@@ -160,7 +156,8 @@ fn run_jobs<J: Sync>(
             let (sender, finished) = mpsc::channel();
             let (control, work) = (&control, &work);
             let worker = scope.spawn(move || {
-                let results = campaign::run_all(jobs, plan.threads, control, |job| work(job, control).transpose());
+                let results =
+                    campaign::run_all(jobs, plan.threads, control, |job| work(job, control).transpose());
                 // The receiver waits until this thread is done.
                 let _ = sender.send(());
                 results
@@ -168,7 +165,7 @@ fn run_jobs<J: Sync>(
             let bar = progress_bar(jobs.len(), plan.progress);
             while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(control.parts_done());
-                if Python::attach(|py| py.check_signals()).is_err() {
+                if Python::attach(Python::check_signals).is_err() {
                     bar.println("Stopping; finished runs are kept.");
                     control.stop();
                 }

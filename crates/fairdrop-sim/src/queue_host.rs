@@ -3,8 +3,8 @@
 
 use crate::random::{self, FlowPurpose};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Slot, Stream, Time,
-    slots_for,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Slot, Stream,
+    Time, slots_for,
 };
 
 /// What to simulate.

@@ -43,7 +43,8 @@ pub fn replay(
     control: &Control,
 ) -> Result<Option<RunResult>, ParamError> {
     let groups = Groups::of(capture);
-    let meter = QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
+    let meter =
+        QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
     let rate = Rate::new(config.rate_bps, [1514, 66]);
     let mut link = Link {
         port: Port::new(config.queue.params(config.rate_bps), rate, meter, seed, 0)?,
@@ -142,7 +143,8 @@ fn collect(
         group_names: &groups.names,
     };
     let queue = queue_result(&facts, meter, |flow| capture.flows[flow].name.clone());
-    let flows: Vec<_> = (0..capture.flows.len()).map(|flow| flow_result(capture, config, meter, flow)).collect();
+    let flows: Vec<_> =
+        (0..capture.flows.len()).map(|flow| flow_result(capture, config, meter, flow)).collect();
     let throughputs = || flows.iter().map(|flow| flow.measured.throughput_bps);
     let fair_share_bps = config.rate_bps as f64 / flows.len().max(1) as f64;
     let names: Vec<_> = groups.names.iter().map(|name| (name.clone(), name.clone())).collect();

@@ -323,7 +323,9 @@ pub(crate) fn group_results(
     }
     let groups = names.iter().zip(members).map(|((name, transport), members)| {
         let mut sums = Measured::default();
-        members.iter().for_each(|flow| sums.add(&flow.measured));
+        for flow in &members {
+            sums.add(&flow.measured);
+        }
         let throughputs = members.iter().map(|flow| flow.measured.throughput_bps);
         GroupResult {
             name: name.clone(),

@@ -22,11 +22,6 @@ impl Rate {
         Self { bps, known: sizes.map(|bytes| (bytes, divide(bytes, bps))) }
     }
 
-    /// Bit/s.
-    pub fn bps(&self) -> u64 {
-        self.bps
-    }
-
     #[inline]
     fn time(&self, bytes: u32) -> TransmissionTime {
         if bytes == self.known[0].0 {

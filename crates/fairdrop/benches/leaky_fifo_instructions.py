@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Instructions and cache misses per arrival for every case of the leaky_fifo benchmark.
+"""Instructions, cache misses and mispredicted branches per arrival for every case of the leaky_fifo benchmark.
 
 Runs each case under callgrind twice, with different numbers of arrivals; the difference, divided by the difference in
 arrivals, is free of start-up and of filling the queue. The simulated caches are fixed (32 kB 8-way first level,
@@ -31,7 +31,7 @@ def binary() -> str:
 def counts(program: str, case: tuple[str, str, int], arrivals: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
-        command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES, f"--callgrind-out-file={out}"]
+        command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", *CACHES, f"--callgrind-out-file={out}"]
         command += [program, "--instructions", *map(str, case), str(arrivals)]
         subprocess.run(command, check=True, capture_output=True)
         text = out.read_text()
@@ -44,7 +44,7 @@ def main() -> None:
     arguments = sys.argv[1:]
     program = arguments.pop(0) if arguments and not arguments[0].isdigit() else binary()
     sizes = [int(text) for text in arguments] or [300, 4096, 1_000_000]
-    print(f"{'packets':>8} {'mix':>5} {'':>5} {'instructions':>12} {'D1 misses':>10} {'LL misses':>10}   per arrival")
+    print(f"{'packets':>8} {'mix':>5} {'':>5} {'instructions':>12} {'D1 misses':>10} {'LL misses':>10} {'mispredicted':>12}  per arrival")
     for packets in sizes:
         few, many = (max(packets, 100_000) * factor for factor in (2, 4))
         for mix in MIXES:
@@ -55,7 +55,8 @@ def main() -> None:
                 first = per["D1mr"] + per["D1mw"]
                 last = per["DLmr"] + per["DLmw"]
                 print(
-                    f"{packets:>8} {mix:>5} {structure:>5} {per['Ir']:>12.1f} {first:>10.3f} {last:>10.3f}",
+                    f"{packets:>8} {mix:>5} {structure:>5} {per['Ir']:>12.1f} {first:>10.3f} {last:>10.3f} "
+                    f"{per['Bcm'] + per['Bim']:>12.3f}",
                     flush=True,
                 )
 

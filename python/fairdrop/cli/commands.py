@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from ..result import Result
@@ -83,7 +83,13 @@ def schema(_options: Namespace) -> int:
     return 0
 
 
-def _work(options: Namespace) -> dict[str, object]:
+class _Work(TypedDict):
+    threads: int | None
+    progress: bool
+    command: list[str]
+
+
+def _work(options: Namespace) -> _Work:
     return {
         "threads": options.threads,
         "progress": not options.quiet and sys.stderr.isatty(),

@@ -19,21 +19,24 @@ def result_text(result: Result) -> str:
         ("discipline", "group"),
         ("flows", "throughput_bps", "goodput_bps", "share", "drop_fraction", "jain_index", "retransmissions"),
     )
-    head = ("discipline", "group", "flows", "throughput", "goodput", "share", "dropped", "Jain", "retransmitted")
+    head = ["discipline", "group", "flows", "throughput", "share", "dropped", "Jain", "goodput", "retransmitted"]
     lines = [
-        (
+        [
             discipline,
             group,
             f"{means['flows']:.0f}",
             _rate(means["throughput_bps"]),
-            _rate(means["goodput_bps"]),
             _percent(means["share"]),
             _percent(means["drop_fraction"]),
             _number(means["jain_index"], 4),
+            _rate(means["goodput_bps"]),
             _number(means["retransmissions"], 0),
-        )
+        ]
         for (discipline, group), means in groups.items()
     ]
+    if result.document["kind"] == "replay":
+        # A capture does not say what its receivers made of it.
+        head, lines = head[:-2], [line[:-2] for line in lines]
     seeds = len(set(result.runs.column("seed")))
     caption = f"mean over {seeds} seeds" if seeds != 1 else "one seed"
     remarks = [f"warning: {text}" for text in _warnings(result)]
@@ -120,8 +123,12 @@ def _entry_text(entry: dict[str, Any]) -> str:
     lines = [f"\n{entry['name']} - {entry['title']}. {entry['doc']}{also} [{entry['source']}]"]
     for parameter in entry["parameters"]:
         unit = f" {parameter['unit']}" if parameter["unit"] else ""
-        default = "" if parameter["default"] is None else f" (default {parameter['default']})"
+        default = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"
         source = f" [{parameter['source']}]" if parameter["source"] else ""
         lines.append(f"  {parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}")
         lines.append(f"      {parameter['valid']}")
     return "\n".join(lines)
+
+
+def _toml(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

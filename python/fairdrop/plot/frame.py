@@ -82,7 +82,7 @@ def note(figure: Figure, text: str, narrow: bool) -> None:
 
 
 def seeds_note(document: Document, what: str, whiskers: bool = True) -> str:
-    """``Mean of 10 seeds; whiskers: 95 % interval.``"""
+    """What the marks mean, such as ``Mean of 10 seeds; whiskers: 95 % interval``."""
     sizes = {len(runs_of(document, name)) for name in disciplines(document)}
     incomplete = "" if document.get("complete", True) else " Incomplete: the work was interrupted."
     if sizes == {1}:

@@ -43,7 +43,7 @@ const KIND_BITS: u32 = 4;
 const ORDER_BITS: u32 = 40;
 const LOW_BITS: u32 = ENTITY_BITS + KIND_BITS;
 /// Entities that an event can name: 2^28.
-pub const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
+const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 
 /// Events to come. Key: time (56 bits, 2.2 years of nanoseconds), order (40), kind (4), entity (28).
 #[derive(Debug, Default)]

@@ -9,8 +9,6 @@ mod flows;
 mod links;
 mod packets;
 
-pub use events::MAX_ENTITIES;
-
 use crate::control::Control;
 use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
@@ -272,7 +270,8 @@ impl<'s> Engine<'s> {
     }
 
     fn on_timer(&mut self, flow: u32) {
-        if !self.flows.timer_fires(flow, self.now) {
+        // A source that has stopped sends nothing, so it retransmits nothing either.
+        if !self.flows.timer_fires(flow, self.now) || self.now >= self.flows.group(flow).stop {
             return;
         }
         let (sender, config) = self.flows.sender(flow);
@@ -346,10 +345,5 @@ impl<'s> Engine<'s> {
     /// What the ends of each flow did.
     pub fn flows(&self) -> &Flows<'s> {
         &self.flows
-    }
-
-    /// Packets under way now.
-    pub fn packets_under_way(&self) -> usize {
-        self.packets.len()
     }
 }

@@ -66,9 +66,4 @@ impl Packets {
     pub fn get_mut(&mut self, handle: u32) -> &mut InFlight {
         &mut self.slots[handle as usize]
     }
-
-    /// Packets under way now.
-    pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
 }

@@ -4,4 +4,4 @@ mod fairness;
 mod queue;
 
 pub use fairness::jain_index;
-pub use queue::{FlowCount, QueueMeter, Series};
+pub use queue::QueueMeter;

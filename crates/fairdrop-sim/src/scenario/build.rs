@@ -113,23 +113,17 @@ fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
             let valid = "a name, or a pair of nodes, that no other link has";
             report.add(section.origin("name"), &section.path("name"), &name, valid);
         }
-        let rate_bps = section.number_or_zero("rate") as u64;
-        let delay = section.time("delay").unwrap_or(Time::ZERO);
-        if section.switch("one_way") != Some(true) {
-            let name = format!("{name} back");
-            let back =
-                Link { name, from: to.clone(), to: from.clone(), rate_bps, delay, queue: LinkQueue::Plain };
-            links.push(Link {
-                name: back.name.trim_end_matches(" back").into(),
-                from,
-                to,
-                rate_bps,
-                delay,
-                queue,
-            });
+        let back = Link {
+            name: format!("{name} back"),
+            from: to.clone(),
+            to: from.clone(),
+            rate_bps: section.number_or_zero("rate") as u64,
+            delay: section.time("delay").unwrap_or(Time::ZERO),
+            queue: LinkQueue::Plain,
+        };
+        links.push(Link { name, from, to, queue, ..back.clone() });
+        if section.switch("one_way") == Some(false) {
             links.push(back);
-        } else {
-            links.push(Link { name, from, to, rate_bps, delay, queue });
         }
     }
     links
@@ -224,7 +218,7 @@ fn ways(
         let node = section.text(name).or(default.map(String::as_str));
         match node {
             None => {
-                report.add(section.origin(name), "", &format!("{} is missing", section.path(name)), "a node")
+                report.add(section.origin(name), "", &format!("{} is missing", section.path(name)), "a node");
             }
             Some(node) if !links.iter().any(|link| link.from == node || link.to == node) => {
                 let mut nodes: Vec<_> = links.iter().flat_map(|link| [&*link.from, &*link.to]).collect();

@@ -56,7 +56,7 @@ const fn field(
 }
 
 impl FieldSpec {
-    const fn from_source(mut self, source: &'static str) -> Self {
+    const fn cited(mut self, source: &'static str) -> Self {
         self.source = source;
         self
     }
@@ -157,7 +157,7 @@ pub const GROUP: &[FieldSpec] = &[
         Some("\"1000B\""),
         "Data packet on the wire, headers included.",
     )
-    .from_source("Tang, Wang, Low 2004: 125 packets/s are 1 Mb/s"),
+    .cited("Tang, Wang, Low 2004: 125 packets/s are 1 Mb/s"),
     field("start", "s", FieldKind::Seconds(0.0, 1e7), Some("\"0s\""), "Earliest start."),
     field(
         "start_spread",
@@ -210,16 +210,16 @@ const RFC_6298: &str = "RFC 6298";
 /// Fields of TCP transports.
 pub const TCP: &[FieldSpec] = &[
     field("era", "", FieldKind::Param(Kind::Choice(&["rfc", "ns2-1998", "ns2-2005"])), Some("\"rfc\""), "Where the defaults of the fields below come from."),
-    field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").from_source("Pan, Prabhakar, Psounis 2000, III.A"),
-    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: rfc 10, ns2-1998 1, ns2-2005 2.").from_source("RFC 6928"),
-    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").from_source("RFC 9293"),
-    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").from_source("RFC 3042"),
-    field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").from_source("RFC 1122, 4.2.3.2"),
+    field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: rfc 10, ns2-1998 1, ns2-2005 2.").cited("RFC 6928"),
+    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
+    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
+    field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
     field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
-    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").from_source(RFC_6298),
-    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").from_source(RFC_6298),
-    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: rfc 1 s, ns2-1998 6 s, ns2-2005 3 s.").from_source(RFC_6298),
-    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").from_source(RFC_6298),
+    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
+    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
+    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: rfc 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
+    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
 ];
 
 /// Fields of constant-bit-rate sources.

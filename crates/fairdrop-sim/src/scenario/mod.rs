@@ -1,7 +1,7 @@
 //! A scenario: links and the disciplines on them, groups of flows, and how long to watch.
 
 mod build;
-pub mod fields;
+mod fields;
 mod problem;
 mod queue;
 mod read;
@@ -11,7 +11,6 @@ mod tree;
 
 pub use problem::{Origin, Problem, Problems};
 pub use queue::QueueConfig;
-pub use read::valid;
 pub use schema::{catalogue, json_schema};
 
 use crate::units;
@@ -163,6 +162,7 @@ pub struct TcpConfig {
     pub max_rto: Time,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn as_seconds<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.seconds())
 }

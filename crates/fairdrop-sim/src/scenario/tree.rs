@@ -98,7 +98,7 @@ fn table_data(table: &Table, lines: &Lines) -> Data {
 fn item_node(item: &Item, lines: &Lines, origin: Origin) -> Node {
     let data = match item {
         Item::None => Data::Table(Vec::new()),
-        Item::Value(value) => value_data(value, lines, &origin),
+        Item::Value(value) => value_data(value, &origin),
         Item::Table(table) => table_data(table, lines),
         Item::ArrayOfTables(tables) => Data::List(
             tables
@@ -110,7 +110,7 @@ fn item_node(item: &Item, lines: &Lines, origin: Origin) -> Node {
     Node { origin, data }
 }
 
-fn value_data(value: &TomlValue, lines: &Lines, origin: &Origin) -> Data {
+fn value_data(value: &TomlValue, origin: &Origin) -> Data {
     match value {
         TomlValue::String(text) => Data::Text(text.value().clone()),
         TomlValue::Integer(number) => Data::Integer(*number.value()),
@@ -120,14 +120,14 @@ fn value_data(value: &TomlValue, lines: &Lines, origin: &Origin) -> Data {
         TomlValue::Array(items) => Data::List(
             items
                 .iter()
-                .map(|item| Node { origin: origin.clone(), data: value_data(item, lines, origin) })
+                .map(|item| Node { origin: origin.clone(), data: value_data(item, origin) })
                 .collect(),
         ),
         TomlValue::InlineTable(table) => Data::Table(
             table
                 .iter()
                 .map(|(key, item)| {
-                    (key.to_owned(), Node { origin: origin.clone(), data: value_data(item, lines, origin) })
+                    (key.to_owned(), Node { origin: origin.clone(), data: value_data(item, origin) })
                 })
                 .collect(),
         ),
@@ -148,8 +148,7 @@ fn apply(root: &mut Node, source: &mut Item, setting: &str) -> Result<(), Proble
     // A value that is not TOML by itself is text: rate=3mbit needs no quotes in a shell.
     let value: TomlValue =
         text.trim().parse().unwrap_or_else(|_| TomlValue::from(text.trim().trim_matches('"')));
-    let lines = Lines(vec![0]);
-    let node = Node { origin: origin.clone(), data: value_data(&value, &lines, &origin) };
+    let node = Node { origin: origin.clone(), data: value_data(&value, &origin) };
     set_node(root, &steps, node).map_err(|valid| refuse(&valid))?;
     set_item(source, &steps, value);
     Ok(())

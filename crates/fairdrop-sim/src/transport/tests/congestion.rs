@@ -296,3 +296,46 @@ fn a_window_of_one_segment_still_moves() {
         1200 | ack 2   | 2 | 1 | 2 | open | 3200";
     play(Reno, &plain("initial_window=1p max_window=1p"), table);
 }
+
+/// What limited transmit sent once does not count against a later loss; the window after recovery starts without it.
+#[test]
+fn limited_transmit_is_forgotten_with_the_next_new_ack() {
+    let table = "
+          0 | start   | 0-3   | 4 | 50 | open     | 1000
+        100 | ack 1   | 4-5   | 5 | 50 | open     | 1100
+        # 2-4 came before 1.
+        101 | ack 1   | 6     | 5 | 50 | open     | 1100
+        102 | ack 1   | 7     | 5 | 50 | open     | 1100
+        103 | ack 5   | 8-10  | 6 | 50 | open     | 1103
+        # 5 is lost: 5-10 in flight, and 11 and 12 beyond the window.
+        201 | ack 5   | 11    | 6 | 50 | open     | 1103
+        202 | ack 5   | 12    | 6 | 50 | open     | 1103
+        203 | ack 5   | 5     | 6 | 3  | recovery | 1203
+        204 | ack 5   | -     | 7 | 3  | recovery | 1203
+        205 | ack 5   | -     | 8 | 3  | recovery | 1203
+        206 | ack 5   | 13    | 9 | 3  | recovery | 1203
+        # Back to the window of three, and no more.
+        303 | ack 13  | 14-15 | 3 | 3  | open     | 1303
+        # Duplicates count from the beginning.
+        304 | ack 13  | 16    | 3 | 3  | open     | 1303
+        305 | ack 13  | 17    | 3 | 3  | open     | 1303";
+    play(Reno, &format!("{LIMITED}initial_window=4p max_window=50p"), table);
+}
+
+/// An ACK beyond `recover` ends recovery; three duplicates of it are a new loss.
+#[test]
+fn reno_counts_duplicates_anew_after_recovery() {
+    let table = "
+          0 | start   | 0-5   | 6    | 50 | open     | 1000
+        100 | ack 0   | -     | 6    | 50 | open     | 1000
+        100 | ack 0   | -     | 6    | 50 | open     | 1000
+        100 | ack 0   | 0     | 6    | 3  | recovery | 1100
+        100 | ack 0   | 6     | 7    | 3  | recovery | 1100
+        100 | ack 0   | 7     | 8    | 3  | recovery | 1100
+        # 6 arrives before 0, 7 is lost; recover is 6.
+        200 | ack 7   | 8-9   | 3    | 3  | open     | 1200
+        300 | ack 7   | -     | 3    | 3  | open     | 1200
+        300 | ack 7   | -     | 3    | 3  | open     | 1200
+        301 | ack 7   | 7, 10-11 | 5 | 2  | recovery | 1301";
+    play(Reno, &plain("initial_window=6p max_window=50p"), table);
+}

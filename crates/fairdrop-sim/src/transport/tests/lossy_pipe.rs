@@ -12,14 +12,17 @@ fn counts(retransmissions: u64, timeouts: u64, fast_retransmits: u64) -> Transpo
     TransportCount { retransmissions, timeouts, fast_retransmits }
 }
 
-/// Loses the named copies, from 1.
-fn lose(these: &'static [(Packet, u32)]) -> impl FnMut(Packet, u32) -> bool {
+/// Copies of packets, counted from 1.
+type Copies = &'static [(Packet, u32)];
+
+/// Loses the named copies.
+fn lose(these: Copies) -> impl FnMut(Packet, u32) -> bool {
     move |packet, copy| these.contains(&(packet, copy))
 }
 
 #[test]
 fn which_losses_cost_what() {
-    let cases: [(&str, &'static [(Packet, u32)], TransportCount, TransportCount); 9] = [
+    let cases: [(&str, Copies, TransportCount, TransportCount); 9] = [
         // what is lost | Reno | NewReno
         ("nothing", &[], counts(0, 0, 0), counts(0, 0, 0)),
         ("one segment", &[(Segment(25), 1)], counts(1, 0, 1), counts(1, 0, 1)),
@@ -100,7 +103,7 @@ fn limited_transmit_saves_small_windows_from_the_timer() {
 
 #[test]
 fn lost_syns_and_answers_cost_the_initial_timeout() {
-    let cases: [(&'static [(Packet, u32)], &[u64], u64); 4] = [
+    let cases: [(Copies, &[u64], u64); 4] = [
         // lost | SYNs sent at | first segment sent at
         (&[], &[0], 100),
         (&[(Syn, 1)], &[0, 1000], 1100),

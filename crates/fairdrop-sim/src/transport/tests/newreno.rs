@@ -28,7 +28,7 @@ fn partial_acks_repair_one_hole_per_round_trip() {
          208 | ack 4   | 16    | 13.5 | 5.5 | recovery | 1203
         # The second partial: 13.5 - 3 + 1; the timer goes on.
          303 | ack 7   | 7, 17 | 11.5 | 5.5 | recovery | 1203
-        # Full: 12 of 12-17 was expected next; recover was 12. Option 1: min(5.5, 3 + 1) below.
+        # Full: recover was 12, and 12-14 are acknowledged, too. Of the rest, 15-17: min(5.5, 3 + 1).
          403 | ack 15  | 18    | 4    | 5.5 | open     | 1403
          404 | ack 16  | 19-20 | 5    | 5.5 | open     | 1404";
     play(NewReno, &format!("{PLAIN}initial_window=10p max_window=50p"), table);
@@ -118,4 +118,46 @@ fn the_next_loss_halves_again() {
          220 | ack 9   | -     | 4.25 | 4 | open     | 1210
          220 | ack 9   | 9, 13 | 5    | 2 | recovery | 1220";
     play(NewReno, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+}
+
+/// A partial ACK voids the measurement of what was sent in recovery: its ACK waits for the holes before it.
+#[test]
+fn what_waits_for_holes_is_not_measured() {
+    let table = "
+           0 | start   | 0-7   | 8   | 50 | open     | 1000
+        # R 100: rto 300. Lost: 1 and 4.
+         100 | ack 1   | 8-9   | 9   | 50 | open     | 400
+         101 | ack 1   | -     | 9   | 50 | open     | 400
+         102 | ack 1   | -     | 9   | 50 | open     | 400
+         103 | ack 1   | 1     | 7.5 | 4.5 | recovery | 403
+         104 | ack 1   | -     | 8.5 | 4.5 | recovery | 403
+         105 | ack 1   | -     | 9.5 | 4.5 | recovery | 403
+        # 10 is timed from here on.
+         106 | ack 1   | 10    | 10.5 | 4.5 | recovery | 403
+         203 | ack 4   | 4, 11 | 8.5 | 4.5 | recovery | 503
+        # 10 is acknowledged after 197 ms, 97 of them for 4. rto is still 300.
+         303 | ack 11  | 12    | 2   | 4.5 | open     | 603";
+    play(
+        NewReno,
+        "handshake=false limited_transmit=false initial_window=8p max_window=50p tick=1ms min_rto=0s",
+        table,
+    );
+}
+
+/// A full ACK beyond `recover`: three duplicates of it are a new loss.
+#[test]
+fn duplicates_are_counted_anew_after_recovery() {
+    let table = "
+          0 | start   | 0-5   | 6 | 50 | open     | 1000
+        100 | ack 0   | -     | 6 | 50 | open     | 1000
+        100 | ack 0   | -     | 6 | 50 | open     | 1000
+        100 | ack 0   | 0     | 6 | 3  | recovery | 1100
+        100 | ack 0   | 6     | 7 | 3  | recovery | 1100
+        100 | ack 0   | 7     | 8 | 3  | recovery | 1100
+        # 6 arrives before 0, 7 is lost; recover is 6. One in flight: min(3, 1 + 1).
+        200 | ack 7   | 8     | 2 | 3  | open     | 1200
+        300 | ack 7   | -     | 2 | 3  | open     | 1200
+        300 | ack 7   | -     | 2 | 3  | open     | 1200
+        301 | ack 7   | 7, 9-11 | 5 | 2 | recovery | 1301";
+    play(NewReno, &format!("{PLAIN}initial_window=6p max_window=50p"), table);
 }

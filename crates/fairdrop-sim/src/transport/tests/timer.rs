@@ -1,7 +1,10 @@
 //! RFC 6298: the retransmission timer, seen from outside.
 
 use super::super::tcp::Flavour::Reno;
+use super::super::tcp::Sender;
+use super::config;
 use super::script::play;
+use fairdrop::Time;
 
 const ONE: &str = "handshake=false limited_transmit=false initial_window=1p max_window=1p ";
 
@@ -113,4 +116,17 @@ fn new_acks_restart_the_timer_and_duplicates_do_not() {
         2200 | timeout | 2   | 1 | 2 | open | 5200";
     let settings = "handshake=false limited_transmit=false initial_window=4p max_window=4p";
     play(Reno, &format!("{settings} tick=1ms min_rto=1s initial_rto=1s"), table);
+}
+
+/// Section 2.3: the deviation counts for at least a tick, however steady the path.
+#[test]
+fn a_steady_path_leaves_one_tick_of_margin() {
+    let config = config(&format!("{ONE}tick=1ms min_rto=0s"));
+    let mut sender = Sender::new(Reno, &config);
+    let mut out = Vec::new();
+    sender.start(Time::ZERO, &config, &mut out);
+    for trip in 1..=300 {
+        sender.on_ack(Time::from_ms(100 * u64::from(trip)), trip, &config, &mut out);
+    }
+    assert_eq!(sender.deadline, Time::from_ms(30_000 + 101));
 }

@@ -1,0 +1,57 @@
+# Two commands for everybody: `make demo` and `make test`. Each sets up what it needs.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+
+.PHONY: help demo test test-rust test-python test-long lint bench schema docs-figures clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
+
+demo: .venv/installed ## the headline scenario and a replay of a capture, ending in reports to open
+	@$(BIN)/python scripts/demo.py
+
+test: test-rust test-python ## every test
+
+test-rust: .tools-checked
+	cargo test --workspace --exclude fairdrop-py
+
+test-python: .venv/dev
+	$(BIN)/python -m pytest
+
+test-long: .venv/dev ## the property tests with a million cases each, models with more examples
+	PROPTEST_CASES=1000000 cargo test --workspace --exclude fairdrop-py
+	FAIRDROP_LONG=1 $(BIN)/python -m pytest
+
+lint: .venv/dev ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/installed ## fairdrop beside ns-2 on one scenario, in one run
+	$(BIN)/python benches/peers/time_peers.py
+
+schema: .venv/installed ## regenerate the checked-in JSON Schema
+	$(BIN)/fairdrop schema > schema/scenario.json
+
+clean: ## remove builds, the environment and results
+	rm -rf target .venv results .tools-checked
+
+.tools-checked: scripts/check_tools.sh
+	@PYTHON=$(PYTHON) sh scripts/check_tools.sh
+	@touch $@
+
+.venv/pip: .tools-checked
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+.venv/installed: .venv/pip $(RUST)
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/dev: .venv/installed
+	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@

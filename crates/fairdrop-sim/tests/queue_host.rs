@@ -1,0 +1,76 @@
+//! The network-free queue host against theory, and CHOKe against RED on the same random streams.
+
+use fairdrop::{AnyParams, Candidates, ChokeParams, DrawFrom, DropTailParams, RedParams};
+use fairdrop_sim::{Control, HostConfig, HostResult, campaign, queue_host};
+
+/// Front CHOKe in its model form (Pan, Prabhakar, Psounis 2000, IV.A): no thresholds, no early drops, a buffer that
+/// never fills; the candidate is the packet at the head, in service.
+fn front_model() -> AnyParams {
+    let red =
+        RedParams { limit: 1 << 16, min_th: 0.0, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
+    let candidates = Candidates::Fixed(1);
+    AnyParams::Choke(ChokeParams { red, candidates, draw: DrawFrom::Head, replacement: false })
+}
+
+fn simulate(rates: &[f64], arrivals: u64, params: AnyParams) -> HostResult {
+    let config = HostConfig { arrival_rates: rates.to_vec(), service_rate: 1.0, arrivals, params, seed: 7 };
+    queue_host(&config).expect("the parameters are valid")
+}
+
+/// Table II of the paper: every row against p_i = lambda_i / (mu + 2 lambda_i), T_i = mu p_i, P0 = 1 - sum p_i, to
+/// three digits. The last row is close to instability (P0 = 0.042), where busy periods are long and means converge
+/// slowly; it gets more arrivals.
+#[test]
+fn front_choke_reproduces_table_ii() {
+    let rows: [&[f64]; 8] = [
+        &[0.5, 1.0],
+        &[1.0, 2.0],
+        &[2.0, 3.0],
+        &[3.0, 4.0],
+        &[3.0, 5.0],
+        &[3.0, 6.0],
+        &[0.3, 0.6, 0.9],
+        &[0.5, 1.0, 1.5],
+    ];
+    let results = campaign::run_all(&rows, None, &Control::default(), |rates| {
+        let arrivals = if rates.len() == 3 { 40_000_000 } else { 10_000_000 };
+        Some((*rates, simulate(rates, arrivals, front_model())))
+    });
+    for (rates, result) in results.into_iter().flatten() {
+        let theory: Vec<f64> = rates.iter().map(|rate| rate / (1.0 + 2.0 * rate)).collect();
+        let empty = 1.0 - theory.iter().sum::<f64>();
+        assert!(
+            (result.empty_fraction - empty).abs() < 1e-3,
+            "{rates:?}: P0 {} for {empty}",
+            result.empty_fraction
+        );
+        for (flow, goodput) in theory.iter().enumerate() {
+            let measured = result.served[flow] as f64 / result.duration_s;
+            assert!((measured - goodput).abs() < 1e-3, "{rates:?}: T{} {measured} for {goodput}", flow + 1);
+        }
+        for flow in 0..rates.len() {
+            let gone = result.served[flow] + result.dropped[flow] + result.left[flow];
+            assert_eq!(result.arrived[flow], gone, "conservation of flow {flow}");
+            assert_eq!(result.dropped[flow] % 2, 0, "packets are dropped in pairs");
+        }
+    }
+}
+
+/// M/M/1: mean number in system rho / (1 - rho).
+#[test]
+fn droptail_is_m_m_1() {
+    let result = simulate(&[0.3, 0.2], 20_000_000, AnyParams::DropTail(DropTailParams { limit: 1 << 16 }));
+    assert!((result.mean_packets - 1.0).abs() < 0.01, "{}", result.mean_packets);
+    assert!((result.empty_fraction - 0.5).abs() < 1e-3, "{}", result.empty_fraction);
+}
+
+/// Random candidates and random service would have the same law as Front CHOKe; random candidates with FIFO service
+/// do not (choke-c4): the slower flow then gets more than the front formula says.
+#[test]
+fn the_draw_matters() {
+    let AnyParams::Choke(front) = front_model() else { unreachable!("made above") };
+    let uniform = AnyParams::Choke(ChokeParams { draw: DrawFrom::Uniform, ..front });
+    let result = simulate(&[0.5, 1.0, 1.5], 5_000_000, uniform);
+    let slowest = result.served[0] as f64 / result.duration_s;
+    assert!(slowest > 0.26, "T1 {slowest}, 0.25 by the front formula");
+}
