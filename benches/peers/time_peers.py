@@ -224,7 +224,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--scenario",
         type=Path,
-        default=Path("scenarios/bench-s1.toml"),
+        default=Path("scenarios/bench-choke-fig3.toml"),
         help="scenario of fairdrop, relative to the checkout",
     )
     parser.add_argument("--ns2", metavar="COMMAND", help="ns-2 command instead of ns2 or ns on PATH")

@@ -18,18 +18,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Plots", "Result", "read_result"]
 
+MODEL_FILE = "model.json"
+
 
 class Result:
     """What runs found. Every table has the columns ``discipline`` and ``seed``."""
 
-    def __init__(self, inner: _core.Document) -> None:
+    def __init__(self, inner: _core.Document, model: dict[str, Any] | None = None) -> None:
         self._inner = inner
+        self._model = model
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """The result document (see ``docs/reference/result.md``)."""
         document: dict[str, Any] = json.loads(self._inner.to_json())
-        return document
+        return document if self._model is None else {**document, "model": self._model}
+
+    @property
+    def model(self) -> dict[str, Any] | None:
+        """What the model of CHOKe says of the scenario, when it was asked for (see ``docs/reference/model.md``)."""
+        return self._model
 
     @property
     def complete(self) -> bool:
@@ -93,11 +101,21 @@ class Result:
 
     def to_json(self) -> str:
         """The result document as JSON text, ending in a newline."""
-        return self._inner.to_json()
+        text = self._inner.to_json()
+        if self._model is None:
+            return text
+        model = json.dumps(self._model, allow_nan=False, separators=(",", ":"))
+        return f'{text.rstrip().removesuffix("}")},"model":{model}}}\n'
 
     def write(self, directory: str | PathLike[str]) -> None:
-        """Write ``result.json`` and one Parquet file per table into ``directory``."""
+        """Write ``result.json`` and one Parquet file per table into ``directory``, and ``model.json`` with a model."""
+        target = Path(directory) / MODEL_FILE
+        target.unlink(missing_ok=True)  # one of an earlier result must not go with this one
         self._inner.write(directory)
+        if self._model is not None:
+            temporary = target.with_name(f"{target.name}.tmp")
+            temporary.write_text(json.dumps(self._model, allow_nan=False, indent=2) + "\n", encoding="utf-8")
+            temporary.replace(target)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report, one self-contained HTML file."""
@@ -163,15 +181,25 @@ class Plots:
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the result document of ``path``: a directory that ``--out`` wrote, or its ``result.json``.
 
-    Raises OSError when it cannot be read, ValueError when it is not a result document.
+    A ``model.json`` beside ``result.json`` becomes the field ``model``. Raises OSError when a file cannot be read,
+    ValueError when it is not a result document.
     """
     file = Path(path)
     file = file / "result.json" if file.is_dir() else file
+    document = _read_document(file, "fairdrop/result/1", "a result document, as --out or --json write it")
+    beside = file.with_name(MODEL_FILE)
+    if file.name == "result.json" and "model" not in document and beside.exists():
+        what = "a model's document, as --out of compare --with-model writes it"
+        document["model"] = _read_document(beside, "fairdrop/model/1", what)
+    return document
+
+
+def _read_document(file: Path, schema: str, what: str) -> dict[str, Any]:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{file}: not JSON ({error}); valid: a result document, as --out or --json write it") from None
+        raise ValueError(f"{file}: not JSON ({error}); valid: {what}") from None
     found = document.get("schema") if isinstance(document, dict) else None
-    if found != "fairdrop/result/1":
-        raise ValueError(f"{file}: schema = {found!r} is not valid; valid: 'fairdrop/result/1'")
+    if found != schema:
+        raise ValueError(f"{file}: schema = {found!r} is not valid; valid: {schema!r}")
     return dict(document)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from . import _core
 from .result import Result
@@ -69,13 +69,38 @@ class Scenario:
         threads: int | None = None,
         progress: bool = False,
         command: list[str] | None = None,
+        with_model: bool = False,
     ) -> Result:
         """Simulate under each of ``disciplines`` (all when None) in the place of the scenario's own.
 
-        The same seed gives the same sources under every discipline.
+        The same seed gives the same sources under every discipline. ``with_model`` puts beside it what the model
+        of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
         """
         names = [entry["name"] for entry in catalogue()["disciplines"]] if disciplines is None else list(disciplines)
-        return self._simulate(names, seeds, threads, progress, command)
+        model = self._model_beside(names) if with_model else None
+        return self._simulate(names, seeds, threads, progress, command, model)
+
+    def model(
+        self, *, survival: Literal["cbr", "poisson"] = "cbr", command: list[str] | None = None
+    ) -> dict[str, Any]:
+        """What the model of CHOKe says of this scenario (see ``docs/reference/model.md``).
+
+        Raises NotModelledError, with the reason, when the model does not describe it.
+        """
+        from .model_scenario import NotModelledError, model_document
+
+        try:
+            return model_document(self.to_dict(), survival=survival, command=command)
+        except NotModelledError as error:
+            raise NotModelledError(f"{self._file}: {error}") from None
+
+    def _model_beside(self, disciplines: list[str]) -> dict[str, Any]:
+        from .model_scenario import NotModelledError
+
+        if "choke" not in disciplines:
+            listed = ", ".join(disciplines)
+            raise NotModelledError(f"the model is that of choke, which is not among the disciplines ({listed})")
+        return self.with_settings("queue.discipline=choke").model()
 
     def _simulate(
         self,
@@ -84,11 +109,12 @@ class Scenario:
         threads: int | None,
         progress: bool,
         command: list[str] | None,
+        model: dict[str, Any] | None = None,
     ) -> Result:
         if seeds < 1:
             raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
         try:
-            return Result(self._inner.simulate(disciplines, seeds, threads, progress, command))
+            return Result(self._inner.simulate(disciplines, seeds, threads, progress, command), model)
         except ValueError as error:
             raise ScenarioError(str(error)) from None
 

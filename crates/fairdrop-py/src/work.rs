@@ -165,7 +165,12 @@ fn run_jobs<J: Sync>(
             let bar = progress_bar(jobs.len(), plan.progress);
             while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(control.parts_done());
-                if Python::attach(Python::check_signals).is_err() {
+                #[expect(
+                    clippy::redundant_closure_for_method_calls,
+                    reason = "the method alone is not general enough"
+                )]
+                let interrupted = Python::attach(|py| py.check_signals()).is_err();
+                if interrupted {
                     bar.println("Stopping; finished runs are kept.");
                     control.stop();
                 }

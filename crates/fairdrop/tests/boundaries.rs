@@ -510,6 +510,7 @@ fn as_many_candidates_as_packets_are_all_packets() {
         let mut drawn = link.arrive(1).drawn;
         drawn.sort_unstable();
         assert_eq!(drawn, (0..10).collect::<Vec<_>>());
+        assert_eq!(link.world.used[Stream::Candidate as usize], 0, "nothing is left to chance");
     }
     let mut link = filled(choke(eighths(), Candidates::Fixed(9)), 10);
     assert_eq!(link.arrive(1).drawn.len(), 9);

@@ -23,7 +23,10 @@ def compare(options: Namespace) -> int:
     from ..scenario import load
 
     scenario = load(options.scenario, options.settings)
-    return _finish(scenario.compare(_disciplines(options), options.seeds, **_work(options)), options)
+    result = scenario.compare(
+        _disciplines(options), options.seeds, **_work(options), with_model=options.with_model
+    )
+    return _finish(result, options)
 
 
 def replay(options: Namespace) -> int:

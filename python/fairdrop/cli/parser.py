@@ -6,7 +6,7 @@ import argparse
 from typing import TypeAlias
 
 from .. import __version__
-from . import commands
+from . import commands, model_grammar
 
 _EXAMPLES = """\
 examples:
@@ -14,6 +14,7 @@ examples:
   fairdrop compare scenarios/headline.toml --disciplines droptail,red,choke --report report.html
   fairdrop run scenarios/headline.toml --set queue.red.max_p=0.02 --set groups.udp.rate=3mbit --json
   fairdrop replay capture.pcap --rate 10mbit --disciplines red,choke
+  fairdrop model scenarios/understanding-choke.toml
 """
 
 
@@ -30,6 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(subcommands)
     _add_compare(subcommands)
     _add_replay(subcommands)
+    _add_model(subcommands)
     _add_report(subcommands)
     _add_list(subcommands)
     _add_schema(subcommands)
@@ -54,6 +56,9 @@ def _add_compare(subcommands: _Subcommands) -> None:
     )
     parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
     _add_disciplines(parser, "all")
+    parser.add_argument(
+        "--with-model", action="store_true", help="what the model of CHOKe says beside it; see `fairdrop model`"
+    )
     _add_work_options(parser)
     parser.set_defaults(action=commands.compare)
 
@@ -79,6 +84,10 @@ def _add_replay(subcommands: _Subcommands) -> None:
     _add_disciplines(parser, "the queue's own, choke unless set")
     _add_work_options(parser)
     parser.set_defaults(action=commands.replay)
+
+
+def _add_model(subcommands: _Subcommands) -> None:
+    model_grammar.add_models(subcommands.add_parser("model", help="solve the models of CHOKe"))
 
 
 def _add_report(subcommands: _Subcommands) -> None:

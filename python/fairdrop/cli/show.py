@@ -34,16 +34,47 @@ def result_text(result: Result) -> str:
         ]
         for (discipline, group), means in groups.items()
     ]
+    lines = _with_model(lines, result.model)
     if result.document["kind"] == "replay":
         # A capture does not say what its receivers made of it.
         head, lines = head[:-2], [line[:-2] for line in lines]
     seeds = len(set(result.runs.column("seed")))
     caption = f"mean over {seeds} seeds" if seeds != 1 else "one seed"
     remarks = [f"warning: {text}" for text in _warnings(result)]
+    if result.model is not None:
+        remarks += [f"model: {text}" for text in result.model["notes"]]
     return "\n".join([*remarks, _table(head, lines), f"({caption}; {_queues(result)})"])
 
 
+def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:
+    """The model's groups after those measured under CHOKe."""
+    if model is None:
+        return lines
+    found = [
+        [
+            "(model)",
+            group["name"],
+            str(group["flows"]),
+            _rate(group["throughput_bps"]),
+            _percent(group["share"]),
+            _percent(group["drop_fraction"]),
+            *("-" for _ in range(3)),
+        ]
+        for group in model["groups"]
+    ]
+    place = max((index + 1 for index, line in enumerate(lines) if line[0] == "choke"), default=len(lines))
+    return [*lines[:place], *found, *lines[place:]]
+
+
 def _queues(result: Result) -> str:
+    measured = _measured_queues(result)
+    if result.model is None:
+        return measured
+    link = result.model["link"]
+    return f"{measured}; model: queue {link['mean_packets']:.1f} packets, wait {1e3 * link['wait_s']:.1f} ms"
+
+
+def _measured_queues(result: Result) -> str:
     means = _means(result.queues.rows(), ("discipline", "queue"), ("utilisation", "mean_packets", "sojourn_mean_s"))
     several = len({queue for _, queue in means}) > 1
     return "; ".join(

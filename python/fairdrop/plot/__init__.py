@@ -1,5 +1,7 @@
 """Figures of a result document. Each function takes the document and returns a Matplotlib ``Figure``.
 
+:func:`model` takes the document of a model instead, as ``fairdrop model --json`` prints it.
+
 ``narrow=True`` lays a figure out for a column about 400 pixels wide. Importing this package costs nothing:
 Matplotlib loads when a function is called.
 """
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "drops",
+    "model",
     "queue_length",
     "queue_over_time",
     "save",
@@ -64,6 +67,13 @@ def sojourn(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     from .distributions import draw_sojourn
 
     return draw_sojourn(document, narrow)
+
+
+def model(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+    """What a model says: rates of flows, shares of arrivals, queue and link, or who is where in the queue."""
+    from .models import draw
+
+    return draw(document, narrow)
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:

@@ -64,7 +64,7 @@ impl QueueConfig {
         };
         let limit = section.number("limit").unwrap_or(300.0) as u32;
         let red = red(&table("red", report), limit, report);
-        let choke = choke(&table("choke", report), &red, report);
+        let choke = choke(&table("choke", report), &red);
         Self { discipline: info.map_or("choke", |info| info.name), limit, red, choke }
     }
 
@@ -173,7 +173,7 @@ fn red(section: &Section, limit: u32, report: &mut Report) -> RedParams {
     red
 }
 
-fn choke(section: &Section, red: &RedParams, report: &mut Report) -> ChokeParams {
+fn choke(section: &Section, red: &RedParams) -> ChokeParams {
     let regions = section.integer("regions") as u8;
     let candidates = match (section.text("schedule"), section.counts("schedule")) {
         (_, Some(counts)) => Schedule::custom(counts).map_or(Candidates::Fixed(1), Candidates::Regions),
@@ -182,11 +182,6 @@ fn choke(section: &Section, red: &RedParams, report: &mut Report) -> ChokeParams
         (Some("even"), _) => Candidates::Regions(Schedule::even(regions)),
         _ => Candidates::Fixed(section.integer("candidates") as u8),
     };
-    if section.is_set("candidates") && matches!(candidates, Candidates::Regions(_)) {
-        let valid = "left out when schedule is set";
-        let value = section.integer("candidates").to_string();
-        report.add(section.origin("candidates"), &section.path("candidates"), &value, valid);
-    }
     let draw = if section.text("draw") == Some("head") { DrawFrom::Head } else { DrawFrom::Uniform };
     let replacement = section.switch("replacement").unwrap_or(false);
     ChokeParams { red: red.clone(), candidates, draw, replacement }

@@ -1,0 +1,45 @@
+"""What several tests need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def headline() -> Path:
+    return ROOT / "scenarios" / "headline.toml"
+
+
+@pytest.fixture(scope="session")
+def captures() -> Path:
+    """The folder of real captures beside the checkout."""
+    folder = ROOT.parent / "shared" / "data" / "captures"
+    if not folder.is_dir():
+        pytest.skip("there are no captures beside the checkout (../shared/data/captures)")
+    return folder
+
+
+type_of_run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def fairdrop(tmp_path: Path) -> type_of_run:
+    """Runs the command as a shell would, in an empty directory."""
+
+    def run(*words: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "fairdrop", *map(str, words)]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False)
+
+    return run

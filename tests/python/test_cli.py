@@ -1,0 +1,189 @@
+"""The command line as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")
+
+
+def test_json_is_one_document_on_stdout_and_nothing_else(fairdrop, headline):
+    done = fairdrop("compare", headline, "--disciplines", "droptail,red,choke", "--seeds", "2", "--json", *SHORT)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["schema"] == "fairdrop/result/1"
+    assert [(run["discipline"], run["seed"]) for run in document["runs"]] == [
+        (discipline, seed) for discipline in ("droptail", "red", "choke") for seed in (1, 2)
+    ]
+    run = document["runs"][-1]
+    for group in run["groups"]:
+        for field in ("name", "flows", "throughput_bps", "goodput_bps", "share", "drop_fraction", "drops"):
+            assert field in group
+    assert sum(group["flows"] for group in run["groups"]) == len(run["flows"]) == 33
+    assert set(run["groups"][0]["drops"]) == {
+        "overflow", "red_early", "red_forced", "match_arriving", "match_queued",
+    }  # fmt: skip
+    assert run["queues"][0]["discipline"] == "choke"
+    assert sum(group["share"] for group in run["groups"]) == pytest.approx(run["utilisation"])
+    assert "discipline" in done.stderr, "the table goes to stderr beside --json"
+
+
+def test_documented_fields_are_there(fairdrop, headline, root):
+    """Every field that the reference names in a table of runs, groups, flows or queues exists in a document."""
+    document = json.loads(fairdrop("run", headline, "--json", "--quiet", *SHORT).stdout)
+    run = document["runs"][0]
+    sections = {
+        "## `runs[]`": [run],
+        "## `groups[]` and `flows[]`": [run["groups"][0] | run["flows"][0]],
+        "## `queues[]`": [run["queues"][0]],
+        "## Drop causes": [run["queues"][0]["drops"]],
+    }
+    text = (root / "docs" / "reference" / "result.md").read_text()
+    for title, (found,) in sections.items():
+        body = text.split(title)[1].split("\n## ")[0]
+        cells = [line.split("|")[1] for line in body.splitlines() if line.startswith("| `")]
+        names = [name for cell in cells for name in cell.replace("[]", "").replace("`", "").replace(" ", "").split(",")]
+        assert names
+        missing = [name for name in names if name not in found]
+        assert not missing, f"{title}: {missing}"
+
+
+def test_quiet_says_nothing(fairdrop, headline):
+    done = fairdrop("run", headline, "--quiet", *SHORT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_out_report_and_timing_files(fairdrop, headline, tmp_path):
+    done = fairdrop(
+        "run", headline, "--out", "made/here", "--report", "r.html", "--timing", "t.json", "--quiet", *SHORT
+    )
+    assert done.returncode == 0, done.stderr
+    files = {path.name for path in (tmp_path / "made" / "here").iterdir()}
+    assert files == {"result.json"} | {
+        f"{name}.parquet"
+        for name in ("runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns")
+    }
+    timing = json.loads((tmp_path / "t.json").read_text())
+    assert timing["loop_cpu_s"] > 0
+    assert timing["events"] > timing["bottleneck_packets"] > 1000
+    assert (tmp_path / "r.html").read_text().startswith("<!")
+    again = fairdrop("report", "made/here", "--out", "again.html")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "r.html").read_bytes()
+
+
+def test_help_answers_fast_and_imports_nothing_heavy():
+    """What is heavy is known by name; a clock would depend on the machine."""
+    code = (
+        "import sys; from fairdrop.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted(m for m in ('numpy', 'scipy', 'matplotlib', 'jinja2', 'pandas') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
+    listed = json.loads(fairdrop("list", "--json").stdout)
+    assert {"droptail", "red", "choke"} <= {entry["name"] for entry in listed["disciplines"]}
+    assert {"reno", "newreno", "cbr"} <= {entry["name"] for entry in listed["transports"]}
+    for entry in [*listed["disciplines"], *listed["transports"]]:
+        assert entry["source"], entry["name"]
+        for parameter in entry["parameters"]:
+            assert parameter["doc"], parameter
+            assert parameter["valid"], parameter
+    text = fairdrop("list").stdout
+    for entry in listed["disciplines"]:
+        for parameter in entry["parameters"]:
+            assert parameter["name"] in text
+    assert "max_p" in fairdrop("list", "red").stdout
+    assert fairdrop("list", "tea").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "missing.toml"], ["missing.toml", "No such file"]),
+        (["run", "."], ["Is a directory"]),
+        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "droptail, red, choke"]),
+        (["run", "HEADLINE", "--set", "queue.red.max_p=2"], ["queue.red.max_p = 2", "0 to 1"]),
+        (["run", "HEADLINE", "--set", "groups.udp.rate=2mbps"], ["2mbps", "1mbit"]),
+        (["run", "HEADLINE", "--set", "groups.sctp.rate=1mbit"], ["sctp", "tcp, udp"]),
+        (["run", "HEADLINE", "--set", "nonsense"], ["path=value"]),
+        (["run", "HEADLINE", "--seeds", "0"], ["--seeds", "1 to 1000000"]),
+        (["replay", "missing.pcap"], ["missing.pcap"]),
+        (["replay", "HEADLINE"], ["headline.toml", "pcap"]),
+        (["replay", "EMPTY"], ["empty"]),
+        (["replay", "HEADLINE", "--speed", "-1"], ["speed = -1", "above 0"]),
+        (["replay", "HEADLINE", "--rate", "fast"], ["fast", "1mbit"]),
+        (["report", "nowhere"], ["nowhere"]),
+        (["report", "HEADLINE"], ["not JSON"]),
+    ],
+)
+def test_bad_input_names_itself_and_what_is_valid(fairdrop, headline, tmp_path, words, expected):
+    (tmp_path / "empty").touch()
+    places = {"HEADLINE": str(headline), "EMPTY": "empty"}
+    done = fairdrop(*(places.get(word, word) for word in words), "--out", "o") if words[0] != "report" else fairdrop(
+        *(places.get(word, word) for word in words)
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    for text in expected:
+        assert any(choice in done.stderr for choice in text.split("|")), done.stderr
+    assert not (tmp_path / "o").exists(), "nothing is written for bad input"
+
+
+def test_a_closed_pipe_is_no_traceback(headline, tmp_path):
+    command = f"{sys.executable} -m fairdrop compare {headline} --seeds 3 --json --quiet | head -c 10"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert done.stdout == '{"schema":'
+
+
+def test_ctrl_c_keeps_what_is_finished(headline, tmp_path):
+    """Long work, interrupted: exit status 130, a valid result that says it is not complete."""
+    words = ["compare", headline, "--seeds", "100000", "--threads", "2", "--out", "o", "--json"]
+    command = [sys.executable, "-m", "fairdrop", *map(str, words)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as work:
+        time.sleep(3)
+        work.send_signal(signal.SIGINT)
+        stdout, stderr = work.communicate(timeout=60)
+    assert work.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    document = json.loads(stdout)
+    assert document["complete"] is False
+    assert document["runs"], "some runs were finished in three seconds"
+    assert json.loads((tmp_path / "o" / "result.json").read_text()) == document
+
+
+def test_results_do_not_depend_on_threads_or_time(fairdrop, headline):
+    one = fairdrop("compare", headline, "--seeds", "3", "--threads", "1", "--json", "--quiet", *SHORT)
+    two = fairdrop("compare", headline, "--seeds", "3", "--threads", "2", "--json", "--quiet", *SHORT)
+    strip = [json.loads(done.stdout) | {"command": None} for done in (one, two)]
+    assert strip[0] == strip[1]
+
+
+def test_an_unwritable_place_is_an_error_not_a_half_result(fairdrop, headline, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = fairdrop("run", headline, "--out", "file/below", "--quiet", *SHORT)
+    assert done.returncode == 2
+    assert "file/below" in done.stderr
+
+
+def test_module_and_script_are_the_same_command():
+    script = Path(sys.executable).parent / "fairdrop"
+    by_script = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    by_module = subprocess.run(
+        [sys.executable, "-m", "fairdrop", "--version"], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert by_script.stdout == by_module.stdout != ""
