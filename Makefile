@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long lint bench schema docs-figures clean
+.PHONY: help demo test test-rust test-python test-long lint bench schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 
 bench: .venv/installed ## fairdrop beside ns-2 on one scenario, in one run
 	$(BIN)/python benches/peers/time_peers.py
+
+images: .venv/installed ## redraw the pictures of the README
+	$(BIN)/python docs/make_images.py
 
 schema: .venv/installed ## regenerate the checked-in JSON Schema
 	$(BIN)/fairdrop schema > schema/scenario.json

@@ -20,6 +20,7 @@ from .frame import figure_width, legend, note, plain_log, single
 from .style import SMALL, styled
 
 MOST_NAMED = 40
+LIGHT = (colours.ORANGE, colours.SKY, colours.OLIVE, colours.GREY)  # too light for white letters
 LEAST_LABELLED = 5.5  # per cent of the width that a number needs
 
 
@@ -53,7 +54,10 @@ def _rates(document: Mapping[str, Any], narrow: bool) -> Figure:
     else:
         axes.set_ylim(0, 1.08 * max(positive))
     axes.set_xlim(-0.7, len(arrives) - 0.3)
-    axes.xaxis.set_major_locator(MaxNLocator(min(len(arrives), 10), integer=True))
+    if len(arrives) <= MOST_NAMED / 2:
+        axes.set_xticks(list(places))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     axes.set_xlabel("flow, in the order of --rates")
     axes.set_ylabel("packets/s")
     marks: list[Artist] = [
@@ -110,8 +114,8 @@ def _stack(axes: Axes, place: int, hues: Sequence[str], parts: Sequence[float], 
         axes.barh(place, part, left=left, height=0.62, color=hue, edgecolor="white", linewidth=0.6)
         if part >= needed:
             axes.text(
-                left + part / 2, place, f"{part:.1f}", ha="center", va="center", color="white", fontsize=SMALL,
-                fontweight="bold",
+                left + part / 2, place, f"{part:.1f}", ha="center", va="center", fontsize=SMALL, fontweight="bold",
+                color=colours.INK if hue in LIGHT else "white",
             )  # fmt: skip
         left += part
 
@@ -140,8 +144,7 @@ def _profile(document: Mapping[str, Any], narrow: bool) -> Figure:
     whose.set_ylim(0, 100)
     whose.set_ylabel("% of packets at the position")
     speed.plot(found["y"], found["v"], color=colours.INK)
-    speed.set_yscale("log")
-    plain_log(speed.yaxis, max(found["v"]) / min(found["v"]))
+    speed.set_ylim(0, 1.05 * max(found["v"]))
     speed.set_ylabel("speed towards the head, packets/s")
     for axes in (whose, speed):
         axes.set_xlim(0, found["length"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .document import Document, disciplines, is_replay, reference_queue, runs
-from .text import discipline_name
+from .text import clean, discipline_name
 
 GLOSSARY = {
     "droptail": (
@@ -105,6 +105,19 @@ def drops(document: Document) -> str:
     reasons = " ".join(text for cause, text in CAUSE_GLOSSARY.items() if cause in seen)
     aim = "A discipline that protects the others drops from the greedy sender and spares the rest."
     return f"Packets that the queues dropped, by sender and reason. {reasons} {aim}"
+
+
+def theory(document: Document) -> str:
+    """What the model is, and what it was told that the scenario does not say."""
+    notes = (document.get("model") or {}).get("notes") or []
+    return " ".join(
+        [
+            "CHOKe as measured, beside the fluid model of Tang, Wang and Low (2004), solved for the same scenario "
+            "without fitting. The model knows no timeouts and no bursts; its TCP keeps more packets queued than a "
+            "real one when losses are frequent.",
+            *(f"{clean(note)}." for note in notes),
+        ]
+    )
 
 
 def setting(document: Document) -> str:

@@ -87,6 +87,48 @@ def link_table(document: Document) -> Table:
     return Table([column.label for column in columns], rows)
 
 
+MODELLED = "choke"
+
+
+def theory_table(document: Document) -> Table | None:
+    """What the model says of CHOKe beside what was measured; None without a model or without such runs."""
+    model, measured = document.get("model"), runs_of(document, MODELLED)
+    if not model or not measured:
+        return None
+    rates = [group["throughput_bps"] for group in model["groups"]]
+    divisor, unit = rate_unit(max(rates, default=0.0))
+    fields = (
+        ("share", "share of link, %", 100.0),
+        ("throughput_bps", f"throughput, {unit}", 1 / divisor),
+        ("drop_fraction", "dropped, %", 100.0),
+    )
+    rows = [
+        _beside(f"{clean(group['name'])}: {label}", scale, group_estimate(measured, group["name"], field), group[field])
+        for group in model["groups"]
+        for field, label, scale in fields
+    ]
+    divisor, unit = waiting_unit(model["link"]["wait_s"])
+    queue = over_seeds(measured, lambda run: (reference_queue(run) or {}).get("mean_packets"))
+    wait = over_seeds(measured, _wait("mean"))
+    rows.append(_beside("Mean queue, packets", 1.0, queue, model["link"]["mean_packets"]))
+    rows.append(_beside(f"Mean wait, {unit}", 1 / divisor, wait, model["link"]["wait_s"]))
+    return Table(["Measured", "Model", "Model / measured"], rows)
+
+
+def _beside(head: str, scale: float, measured: Estimate | None, model: float) -> Row:
+    """Both numbers with the decimals of the measured one; the ratio where there is something to divide by."""
+    shown = measured or Estimate(model, None, 1)
+    places = max(places_for(shown, scale, 2), 1)
+    mean, half = ("–", None) if measured is None else number_and_half(measured, scale, places=places)
+    ratio = "–" if measured is None or measured.mean == 0 else f"{model / measured.mean:.2f}"
+    cells = [
+        Cell("Measured", mean, half),
+        Cell("Model", f"{model * scale:.{places}f}", None),
+        Cell("Model / measured", ratio, None),
+    ]
+    return Row(head, "", None, cells)
+
+
 def _cells(columns: list[Column], discipline: str, group: str) -> list[Cell]:
     cells: list[Cell] = []
     for column in columns:
