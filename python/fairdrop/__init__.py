@@ -15,6 +15,7 @@ from ._core import __version__
 if TYPE_CHECKING:
     from . import models, plot, report
     from .capture import replay
+    from .host import queue_host
     from .result import Result, read_result
     from .scenario import Scenario, ScenarioError, catalogue, load, schema
     from .table import Table
@@ -29,6 +30,7 @@ __all__ = [
     "load",
     "models",
     "plot",
+    "queue_host",
     "read_result",
     "replay",
     "report",
@@ -43,6 +45,7 @@ _HOMES = {
     "Table": "table",
     "catalogue": "scenario",
     "load": "scenario",
+    "queue_host": "host",
     "read_result": "result",
     "replay": "capture",
     "schema": "scenario",

@@ -228,8 +228,8 @@ def _candidates(queue: Mapping[str, Any], notes: list[str]) -> int:
             f"choke.draw = {choke['draw']!r}: the equilibrium is that of uniform draws; "
             "`fairdrop model front` has draws from the head, for Poisson arrivals"
         )
-    fixed = choke["candidates"].get("fixed")
-    if fixed is None:
+    fixed = int(choke["candidates"])
+    if choke["schedule"] != "fixed":
         raise NotModelledError("choke.schedule: the models take one number of candidates, whatever the average")
     if fixed < 1:
         raise NotModelledError("choke.candidates = 0 compares nothing: that is RED, which the models do not describe")
@@ -237,7 +237,7 @@ def _candidates(queue: Mapping[str, Any], notes: list[str]) -> int:
         notes.append("draws with replacement are modelled as draws without; the queue holds many more than are drawn")
     if fixed >= float(queue["red"]["max_th"]):
         raise NotModelledError(f"choke.candidates = {fixed} is not below red.max_th = {queue['red']['max_th']:g}")
-    return int(fixed)
+    return fixed
 
 
 def _check_times(scenario: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> None:

@@ -84,6 +84,11 @@ class Result:
         """Packets by waiting time, up to and including ``upper_s``."""
         return self._table("sojourns")
 
+    @property
+    def positions(self) -> Table:
+        """Snapshots of who is where: position 0 is the tail; ``packets`` of ``occupied`` snapshots had the group."""
+        return self._table("positions")
+
     def _table(self, name: str) -> Table:
         return Table(self._inner.table(name))
 

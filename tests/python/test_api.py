@@ -103,7 +103,8 @@ def test_settings_are_in_the_source_and_the_scenario_can_be_run_from_it(headline
     assert again.to_dict() == scenario.to_dict()
     assert scenario.to_dict()["queue"]["red"]["max_p"] == 0.02
     assert scenario.to_dict()["groups"][1]["settings"]["rate_bps"] == 3_000_000
-    assert scenario.to_dict()["queue"]["choke"]["candidates"] == {"by_region": [1, 3, 5]}
+    assert scenario.to_dict()["queue"]["choke"]["candidates"] == 1
+    assert scenario.to_dict()["queue"]["choke"]["schedule"] == "odd"
     assert "# open" in scenario.source, "comments survive settings"
 
 

@@ -29,7 +29,7 @@ def test_json_is_one_document_on_stdout_and_nothing_else(fairdrop, headline):
             assert field in group
     assert sum(group["flows"] for group in run["groups"]) == len(run["flows"]) == 33
     assert set(run["groups"][0]["drops"]) == {
-        "overflow", "red_early", "red_forced", "match_arriving", "match_queued",
+        "overflow", "red_early", "red_forced", "match_arriving", "match_queued", "memory",
     }  # fmt: skip
     assert run["queues"][0]["discipline"] == "choke"
     assert sum(group["share"] for group in run["groups"]) == pytest.approx(run["utilisation"])
@@ -69,7 +69,7 @@ def test_out_report_and_timing_files(fairdrop, headline, tmp_path):
     files = {path.name for path in (tmp_path / "made" / "here").iterdir()}
     assert files == {"result.json"} | {
         f"{name}.parquet"
-        for name in ("runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns")
+        for name in ("runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns", "positions")
     }
     timing = json.loads((tmp_path / "t.json").read_text())
     assert timing["loop_cpu_s"] > 0
@@ -114,7 +114,7 @@ def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
     [
         (["run", "missing.toml"], ["missing.toml", "No such file"]),
         (["run", "."], ["Is a directory"]),
-        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "droptail, red, choke"]),
+        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "droptail, red, choke, back_choke_memory"]),
         (["run", "HEADLINE", "--set", "queue.red.max_p=2"], ["queue.red.max_p = 2", "0 to 1"]),
         (["run", "HEADLINE", "--set", "groups.udp.rate=2mbps"], ["2mbps", "1mbit"]),
         (["run", "HEADLINE", "--set", "groups.sctp.rate=1mbit"], ["sctp", "tcp, udp"]),

@@ -97,7 +97,7 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
         ("duration = -1\n" + GROUP, ["s.toml:1: duration = -1 is not valid"]),
         ('duration = "10s"\nwarm_up = "10s"\n' + GROUP, ["s.toml:2: warm_up = 10 s is not valid; valid: a time below"]),
         ("[queue]\ndiscipline = 'tea'\n" + GROUP, ["s.toml:2: queue.discipline = \"tea\" is not valid; valid: one of"]),
-        ("[queue.red]\nmin_th = 200\n" + GROUP, ["s.toml:1: queue.red.max_th = 200 is not valid; valid: packets above"]),
+        ("[queue.red]\nmin_th = 200\n" + GROUP, ["s.toml:1: queue.red.max_th = 200 is not valid; valid: above min_th"]),
         ("[queue]\nlimit = 100\n[queue.red]\nmax_th = 150\n" + GROUP, ["s.toml:4: queue.red.max_th = 150"]),
         ("[queue.choke]\nschedule = [3, 2]\n" + GROUP, ["s.toml:2: queue.choke.schedule = [3, 2]"]),
         (GROUP + GROUP, ["s.toml:4: two groups are called g"]),

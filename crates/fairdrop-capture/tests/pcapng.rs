@@ -124,7 +124,7 @@ fn blocks_without_packets() {
         .interface(1, 0, &[])
         .block(5, &[0; 12])
         .block(10, &[0xff; 8])
-        .block(0x0bad, &[1; 300_000])
+        .block(0x0bad, &vec![1; 300_000])
         .enhanced(0, 0, 42, &web())
         .block(77, &[]);
     let capture = five(&file.bytes);

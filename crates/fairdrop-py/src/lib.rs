@@ -15,7 +15,7 @@ mod _core {
     use crate::document::Document;
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
-    use fairdrop_sim::scenario;
+    use fairdrop_sim::{Arrivals, HostConfig, scenario};
     use pyo3::exceptions::{PyOSError, PyValueError};
     use pyo3::prelude::*;
     use std::num::NonZero;
@@ -105,6 +105,31 @@ mod _core {
         let plan = work::Plan { disciplines, seeds, threads, progress, command };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
         work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
+    }
+
+    /// Drives a discipline with no network: Poisson and evenly spaced arrivals, exponential service. The result as
+    /// JSON text.
+    #[pyfunction]
+    #[pyo3(signature = (poisson, constant, *, service_rate, arrivals, seed, settings))]
+    fn queue_host(
+        py: Python<'_>,
+        poisson: Vec<f64>,
+        constant: Vec<f64>,
+        service_rate: f64,
+        arrivals: u64,
+        seed: u64,
+        settings: Vec<String>,
+    ) -> PyResult<String> {
+        let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+        let (queue, _) =
+            scenario::QueueConfig::parse("", "queue", &settings).map_err(|error| invalid(&error))?;
+        let poisson = poisson.into_iter().map(Arrivals::Poisson);
+        let sources = poisson.chain(constant.into_iter().map(Arrivals::Constant)).collect();
+        // No link: a packet of mean size takes a second of RED's idle time.
+        let params = queue.params(8000);
+        let config = HostConfig { sources, service_rate, arrivals, params, seed };
+        let result = py.detach(|| fairdrop_sim::queue_host(&config)).map_err(|error| invalid(&error))?;
+        serde_json::to_string(&result).map_err(|error| invalid(&error))
     }
 
     /// Disciplines and transports with their parameters, as JSON text.

@@ -10,7 +10,7 @@ use fairdrop_sim::{Measured, RunResult};
 type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, Maker); 8] = [
+pub const TABLES: [(&str, Maker); 9] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -19,6 +19,7 @@ pub const TABLES: [(&str, Maker); 8] = [
     ("series", series),
     ("queue_lengths", queue_lengths),
     ("sojourns", sojourns),
+    ("positions", positions),
 ];
 
 fn runs(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -179,5 +180,25 @@ fn sojourns(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("queue", rows.each(|(queue, _)| queue.as_str()))
         .number("upper_s", rows.each(|(_, bin)| bin.0))
         .count("packets", rows.each(|(_, bin)| bin.1))
+        .finish()
+}
+
+/// One row per position (0 is the tail) and group.
+fn positions(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.queues.iter().flat_map(|queue| {
+            let occupied = &queue.positions.occupied;
+            queue.positions.by_group.iter().flat_map(move |(group, counts)| {
+                let pairs = occupied.iter().zip(counts).enumerate();
+                pairs.map(move |(position, (all, count))| (&queue.name, position as u64, group, *all, *count))
+            })
+        })
+    });
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0.as_str()))
+        .count("position", rows.each(|row| row.1))
+        .text("group", rows.each(|row| row.2.as_str()))
+        .count("occupied", rows.each(|row| row.3))
+        .count("packets", rows.each(|row| row.4))
         .finish()
 }

@@ -20,8 +20,10 @@ mod wire;
 
 pub use control::{Control, PARTS};
 pub use meter::jain_index;
-pub use queue_host::{HostConfig, HostResult, queue_host};
+pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, replay};
-pub use result::{Drops, FlowResult, GroupResult, Measured, QueueResult, RunResult, SeriesResult, Sojourn};
+pub use result::{
+    Drops, FlowResult, GroupResult, Measured, PositionsResult, QueueResult, RunResult, SeriesResult, Sojourn,
+};
 pub use run::simulate;
 pub use transport::TransportCount;

@@ -153,6 +153,12 @@ impl Port {
         self.meter.sample(now, self.discipline.average_packets());
     }
 
+    /// Adds a snapshot of who is where in the queue.
+    pub fn snapshot(&mut self) {
+        let fifo = self.discipline.fifo();
+        self.meter.snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
+    }
+
     /// What was measured.
     pub fn meter(&self) -> &QueueMeter {
         &self.meter

@@ -1,18 +1,29 @@
-//! A queue with no network: Poisson arrivals, exponential service, one discipline. What analytic models of queue
-//! disciplines assume, simulated exactly: the next event is drawn from competing exponentials.
+//! A queue with no network: Poisson or evenly spaced arrivals, exponential service, one discipline. What analytic
+//! models of queue disciplines assume, and nothing else.
 
 use crate::random::{self, FlowPurpose};
+use serde::Serialize;
+
 use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Slot, Stream,
     Time, slots_for,
 };
 
+/// Arrivals of one flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrivals {
+    /// Poisson, with this rate in packets/s.
+    Poisson(f64),
+    /// Evenly spaced with a random phase, with this rate in packets/s.
+    Constant(f64),
+}
+
 /// What to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
-    /// Arrival rate of each flow, packets/s.
-    pub arrival_rates: Vec<f64>,
-    /// Service rate, packets/s.
+    /// How the packets of each flow arrive.
+    pub sources: Vec<Arrivals>,
+    /// Rate of exponential service, packets/s.
     pub service_rate: f64,
     /// Arrivals to simulate, all flows together.
     pub arrivals: u64,
@@ -24,7 +35,7 @@ pub struct HostConfig {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostResult {
     /// Simulated time, s.
     pub duration_s: f64,
@@ -62,6 +73,46 @@ impl Env<()> for HostEnv {
     }
 }
 
+/// When each flow's next packet comes.
+struct Sources<'a> {
+    kinds: &'a [Arrivals],
+    next: Vec<f64>,
+    gaps: Vec<Philox>,
+}
+
+impl<'a> Sources<'a> {
+    fn new(kinds: &'a [Arrivals], seed: u64) -> Self {
+        let mut sources = Self { kinds, next: Vec::new(), gaps: Vec::new() };
+        for (flow, kind) in kinds.iter().enumerate() {
+            let mut gaps = random::of_flow(seed, flow as u32, FlowPurpose::Gap);
+            sources.next.push(match kind {
+                Arrivals::Poisson(rate) => random::exponential(&mut gaps) / rate,
+                Arrivals::Constant(rate) => random::uniform(&mut gaps) / rate,
+            });
+            sources.gaps.push(gaps);
+        }
+        sources
+    }
+
+    /// The flow whose packet comes first, and when.
+    fn first(&self) -> (usize, f64) {
+        let mut first = (0, f64::INFINITY);
+        for (flow, &at) in self.next.iter().enumerate() {
+            if at < first.1 {
+                first = (flow, at);
+            }
+        }
+        first
+    }
+
+    fn advance(&mut self, flow: usize) {
+        self.next[flow] += match self.kinds[flow] {
+            Arrivals::Poisson(rate) => random::exponential(&mut self.gaps[flow]) / rate,
+            Arrivals::Constant(rate) => 1.0 / rate,
+        };
+    }
+}
+
 /// Simulates `config`.
 ///
 /// # Errors
@@ -70,34 +121,40 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
     let slots: Box<[Slot<()>]> =
         std::iter::repeat_with(|| None).take(slots_for(config.params.limit())).collect();
     let mut queue = AnyDiscipline::new(config.params.clone(), slots)?;
-    let flows = config.arrival_rates.len();
-    let total: f64 = config.arrival_rates.iter().sum();
+    let flows = config.sources.len();
     let mut env =
         HostEnv { now: Time::ZERO, streams: random::of_queue(config.seed, 0), dropped: vec![0; flows] };
-    let mut gaps = random::of_flow(config.seed, 0, FlowPurpose::Gap);
-    let mut choices = random::of_flow(config.seed, 0, FlowPurpose::Service);
+    let mut sources = Sources::new(&config.sources, config.seed);
+    let mut service = random::of_flow(config.seed, 0, FlowPurpose::Service);
     let (mut arrived, mut served) = (vec![0; flows], vec![0; flows]);
     let (mut clock, mut empty, mut packet_seconds, mut arrivals) = (0.0, 0.0, 0.0, 0);
+    let mut done = f64::INFINITY;
     while arrivals < config.arrivals {
         let waiting = queue.backlog().packets;
-        let event_rate = total + if waiting > 0 { config.service_rate } else { 0.0 };
-        let gap = random::exponential(&mut gaps) / event_rate;
-        clock += gap;
-        packet_seconds += gap * f64::from(waiting);
+        let (flow, arrival) = sources.first();
+        let now = arrival.min(done);
+        packet_seconds += (now - clock) * f64::from(waiting);
         if waiting == 0 {
-            empty += gap;
+            empty += now - clock;
         }
+        clock = now;
         env.now = Time::from_ns((clock * 1e9) as u64);
-        let mut choice = random::uniform(&mut choices) * event_rate;
-        if let Some(flow) = config.arrival_rates.iter().position(|rate| {
-            choice -= rate;
-            choice < 0.0
-        }) {
+        if done <= arrival {
+            if let Some(packet) = queue.next(&mut env) {
+                served[packet.meta.flow as usize] += 1;
+            }
+            done = f64::INFINITY;
+        } else {
             arrivals += 1;
             arrived[flow] += 1;
+            sources.advance(flow);
             queue.admit(Packet::new(Meta::of_flow(flow as u64, 1), env.now, ()), &mut env);
-        } else if let Some(packet) = queue.next(&mut env) {
-            served[packet.meta.flow as usize] += 1;
+        }
+        // Exponential service has no memory: when the packet in service was dropped, the time left fits the next.
+        if queue.backlog().packets == 0 {
+            done = f64::INFINITY;
+        } else if done.is_infinite() {
+            done = clock + random::exponential(&mut service) / config.service_rate;
         }
     }
     let mut left = vec![0; flows];

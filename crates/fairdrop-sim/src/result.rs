@@ -179,6 +179,20 @@ pub struct QueueResult {
     pub sojourn_histogram: Vec<(f64, u64)>,
     /// On the sampling grid.
     pub series: SeriesResult,
+    /// Who was where in the queue.
+    pub positions: PositionsResult,
+}
+
+/// Who was where in the queue, over snapshots. Index 0 is the tail, where packets arrive.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PositionsResult {
+    /// Snapshots taken.
+    pub snapshots: u64,
+    /// Snapshots in which the position was occupied.
+    pub occupied: Vec<u64>,
+    /// Of these, by group: snapshots in which the group was there.
+    #[serde(serialize_with = "as_map")]
+    pub by_group: Vec<(String, Vec<u64>)>,
 }
 
 /// Waiting times of packets that left through the link, in seconds.
@@ -276,6 +290,7 @@ pub(crate) fn queue_result(
         length_histogram: meter.length_distribution(),
         sojourn_histogram: sojourn_histogram(meter),
         series: series(facts, meter),
+        positions: positions(facts, meter),
     }
 }
 
@@ -308,6 +323,15 @@ fn series(facts: &QueueFacts<'_>, meter: &QueueMeter) -> SeriesResult {
         packets: series.packets.clone(),
         red_avg: (!series.average.is_empty()).then(|| series.average.clone()),
         packets_by_group: facts.group_names.iter().cloned().zip(series.by_group.iter().cloned()).collect(),
+    }
+}
+
+fn positions(facts: &QueueFacts<'_>, meter: &QueueMeter) -> PositionsResult {
+    let positions = meter.positions();
+    PositionsResult {
+        snapshots: positions.snapshots,
+        occupied: positions.occupied.clone(),
+        by_group: facts.group_names.iter().cloned().zip(positions.by_group.iter().cloned()).collect(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The network-free queue host against theory, and CHOKe against RED on the same random streams.
 
 use fairdrop::{AnyParams, Candidates, ChokeParams, DrawFrom, DropTailParams, RedParams};
-use fairdrop_sim::{Control, HostConfig, HostResult, campaign, queue_host};
+use fairdrop_sim::{Arrivals, Control, HostConfig, HostResult, campaign, queue_host};
 
 /// Front CHOKe in its model form (Pan, Prabhakar, Psounis 2000, IV.A): no thresholds, no early drops, a buffer that
 /// never fills; the candidate is the packet at the head, in service.
@@ -13,12 +13,13 @@ fn front_model() -> AnyParams {
 }
 
 fn simulate(rates: &[f64], arrivals: u64, params: AnyParams) -> HostResult {
-    let config = HostConfig { arrival_rates: rates.to_vec(), service_rate: 1.0, arrivals, params, seed: 7 };
+    let sources = rates.iter().map(|&rate| Arrivals::Poisson(rate)).collect();
+    let config = HostConfig { sources, service_rate: 1.0, arrivals, params, seed: 7 };
     queue_host(&config).expect("the parameters are valid")
 }
 
-/// Table II of the paper: every row against p_i = lambda_i / (mu + 2 lambda_i), T_i = mu p_i, P0 = 1 - sum p_i, to
-/// three digits. The last row is close to instability (P0 = 0.042), where busy periods are long and means converge
+/// Table II of the paper: every row against `p_i = lambda_i / (mu + 2 lambda_i)`, `T_i = mu p_i` and
+/// `P0 = 1 - sum p_i`, to three digits. The last row is close to instability (P0 = 0.042), where busy periods are long and means converge
 /// slowly; it gets more arrivals.
 #[test]
 fn front_choke_reproduces_table_ii() {

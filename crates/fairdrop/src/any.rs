@@ -1,9 +1,10 @@
 //! Every discipline behind one type, chosen when a queue is made: one branch per call, no virtual dispatch.
 
-use crate::disciplines::{choke, droptail, red};
+use crate::disciplines::{back_choke_memory, choke, droptail, red};
 use crate::{
-    Backlog, Choke, ChokeParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Packet, ParamError,
-    ParamSpec, Red, RedParams, Slot, Stats, Time,
+    BackChokeMemory, BackChokeMemoryParams, Backlog, Choke, ChokeParams, Discipline, DropTail,
+    DropTailParams, Env, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Red, RedParams, Slot, Stats,
+    Time,
 };
 
 /// What a list of disciplines says of one.
@@ -50,6 +51,14 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         also_uses: Some("red"),
         source: "Pan, Prabhakar, Psounis 2000",
     },
+    DisciplineInfo {
+        name: "back_choke_memory",
+        title: "Back CHOKe with memory",
+        doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
+        params: back_choke_memory::SPECS,
+        also_uses: Some("red"),
+        source: "Pan, Prabhakar, Psounis 2000, IV.B",
+    },
 ];
 
 /// The entry of [`CATALOGUE`] called `name`.
@@ -69,15 +78,58 @@ pub enum AnyParams {
     Red(RedParams),
     /// See [`Choke`].
     Choke(ChokeParams),
+    /// See [`BackChokeMemory`].
+    BackChokeMemory(BackChokeMemoryParams),
 }
 
 impl AnyParams {
+    /// The defaults of the discipline called `name`; `None` when there is none.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "droptail" => Self::DropTail(DropTailParams::default()),
+            "red" => Self::Red(RedParams::default()),
+            "choke" => Self::Choke(ChokeParams::default()),
+            "back_choke_memory" => Self::BackChokeMemory(BackChokeMemoryParams::default()),
+            _ => return None,
+        })
+    }
+
     /// The discipline's name, as in [`CATALOGUE`].
     pub const fn name(&self) -> &'static str {
         match self {
             Self::DropTail(_) => "droptail",
             Self::Red(_) => "red",
             Self::Choke(_) => "choke",
+            Self::BackChokeMemory(_) => "back_choke_memory",
+        }
+    }
+
+    /// Sets a parameter of the discipline `owner`: this one, or the one whose parameters it uses as well. In the
+    /// order of the specs, since some parameters qualify earlier ones. Returns whether there is one of that kind.
+    pub fn set(&mut self, owner: &str, name: &str, value: ParamValue<'_>) -> bool {
+        match (self, owner) {
+            (
+                Self::Red(red)
+                | Self::Choke(ChokeParams { red, .. })
+                | Self::BackChokeMemory(BackChokeMemoryParams { red, .. }),
+                "red",
+            ) => red.set(name, value),
+            (Self::Choke(choke), "choke") => choke.set(name, value),
+            (Self::BackChokeMemory(back), "back_choke_memory") => back.set(name, value),
+            _ => false,
+        }
+    }
+
+    /// Sets the number of packets that may wait, and what depends on the rate of the link (bit/s).
+    pub fn set_link(&mut self, limit: u32, rate_bps: u64) {
+        match self {
+            Self::DropTail(params) => params.limit = limit,
+            Self::Red(red)
+            | Self::Choke(ChokeParams { red, .. })
+            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. }) => {
+                red.limit = limit;
+                red.set_link_rate(rate_bps);
+            }
         }
     }
 
@@ -85,8 +137,9 @@ impl AnyParams {
     pub const fn limit(&self) -> u32 {
         match self {
             Self::DropTail(params) => params.limit,
-            Self::Red(params) => params.limit,
-            Self::Choke(params) => params.red.limit,
+            Self::Red(red)
+            | Self::Choke(ChokeParams { red, .. })
+            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. }) => red.limit,
         }
     }
 
@@ -99,12 +152,14 @@ impl AnyParams {
             Self::DropTail(params) => params.validate(),
             Self::Red(params) => params.validate(),
             Self::Choke(params) => params.validate(),
+            Self::BackChokeMemory(params) => params.validate(),
         }
     }
 }
 
 /// Any discipline.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
 pub enum AnyDiscipline<H, S> {
     /// See [`DropTail`].
     DropTail(DropTail<H, S>),
@@ -112,6 +167,20 @@ pub enum AnyDiscipline<H, S> {
     Red(Red<H, S>),
     /// See [`Choke`].
     Choke(Choke<H, S>),
+    /// See [`BackChokeMemory`].
+    BackChokeMemory(BackChokeMemory<H, S>),
+}
+
+/// The same expression on whichever discipline it is.
+macro_rules! each {
+    ($self:ident, $queue:ident => $call:expr) => {
+        match $self {
+            Self::DropTail($queue) => $call,
+            Self::Red($queue) => $call,
+            Self::Choke($queue) => $call,
+            Self::BackChokeMemory($queue) => $call,
+        }
+    };
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> AnyDiscipline<H, S> {
@@ -124,75 +193,44 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> AnyDiscipline<H, S> {
             AnyParams::DropTail(params) => Self::DropTail(DropTail::new(params, slots)?),
             AnyParams::Red(params) => Self::Red(Red::new(params, slots)?),
             AnyParams::Choke(params) => Self::Choke(Choke::new(params, slots)?),
+            AnyParams::BackChokeMemory(params) => Self::BackChokeMemory(BackChokeMemory::new(params, slots)?),
         })
     }
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        match self {
-            Self::DropTail(queue) => queue.fifo(),
-            Self::Red(queue) => queue.fifo(),
-            Self::Choke(queue) => queue.fifo(),
-        }
+        each!(self, queue => queue.fifo())
     }
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for AnyDiscipline<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        match self {
-            Self::DropTail(queue) => queue.admit(packet, env),
-            Self::Red(queue) => queue.admit(packet, env),
-            Self::Choke(queue) => queue.admit(packet, env),
-        }
+        each!(self, queue => queue.admit(packet, env));
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        match self {
-            Self::DropTail(queue) => queue.next(env),
-            Self::Red(queue) => queue.next(env),
-            Self::Choke(queue) => queue.next(env),
-        }
+        each!(self, queue => queue.next(env))
     }
 
     fn backlog(&self) -> Backlog {
-        match self {
-            Self::DropTail(queue) => queue.backlog(),
-            Self::Red(queue) => queue.backlog(),
-            Self::Choke(queue) => queue.backlog(),
-        }
+        each!(self, queue => queue.backlog())
     }
 
     fn stats(&self) -> &Stats {
-        match self {
-            Self::DropTail(queue) => queue.stats(),
-            Self::Red(queue) => queue.stats(),
-            Self::Choke(queue) => queue.stats(),
-        }
+        each!(self, queue => queue.stats())
     }
 
     fn average_packets(&self) -> Option<f64> {
-        match self {
-            Self::DropTail(queue) => queue.average_packets(),
-            Self::Red(queue) => queue.average_packets(),
-            Self::Choke(queue) => queue.average_packets(),
-        }
+        each!(self, queue => queue.average_packets())
     }
 
     fn deadline(&self) -> Option<Time> {
-        match self {
-            Self::DropTail(queue) => queue.deadline(),
-            Self::Red(queue) => queue.deadline(),
-            Self::Choke(queue) => queue.deadline(),
-        }
+        each!(self, queue => queue.deadline())
     }
 
     fn tick<E: Env<H>>(&mut self, env: &mut E) {
-        match self {
-            Self::DropTail(queue) => queue.tick(env),
-            Self::Red(queue) => queue.tick(env),
-            Self::Choke(queue) => queue.tick(env),
-        }
+        each!(self, queue => queue.tick(env));
     }
 }

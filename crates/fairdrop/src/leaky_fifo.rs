@@ -145,7 +145,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Positions of the waiting packets from head to tail.
-    pub fn positions(&self) -> impl Iterator<Item = Position> {
+    pub fn positions(&self) -> impl DoubleEndedIterator<Item = Position> {
         (0..self.span).filter(|&offset| self.is_live(offset)).map(|offset| Position(self.index(offset)))
     }
 

@@ -45,13 +45,14 @@ mod time;
 
 pub use any::{AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, LIMIT, info};
 pub use discipline::Discipline;
+pub use disciplines::back_choke_memory::{BackChokeMemory, BackChokeMemoryParams};
 pub use disciplines::choke::{Candidates, Choke, ChokeParams, DrawFrom, Schedule};
 pub use disciplines::droptail::{DropTail, DropTailParams};
 pub use disciplines::red::{Red, RedParams};
 pub use env::{Env, Stream, uniform_below, unit_interval};
 pub use leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub use packet::{Ecn, Meta, Packet};
-pub use params::{Kind, ParamError, ParamSpec};
+pub use params::{Kind, ParamError, ParamSpec, ParamValue};
 pub use philox::Philox;
 pub use stats::{Backlog, Count, DropCause, Stats};
 pub use time::Time;

@@ -70,6 +70,45 @@ fn write_words(f: &mut fmt::Formatter<'_>, words: &[&str]) -> fmt::Result {
     })
 }
 
+/// A value for a parameter, as hosts read it from files or callers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamValue<'a> {
+    /// A number, in the unit of its [`ParamSpec`].
+    Number(f64),
+    /// A switch.
+    Switch(bool),
+    /// One of the words of a choice.
+    Word(&'a str),
+    /// A list of counts.
+    Counts(&'a [u8]),
+}
+
+impl ParamValue<'_> {
+    /// Stores a number; returns whether it was one.
+    pub(crate) fn number(self, target: &mut f64) -> bool {
+        if let Self::Number(number) = self {
+            *target = number;
+        }
+        matches!(self, Self::Number(_))
+    }
+
+    /// Stores a whole number; returns whether it was a number.
+    pub(crate) fn integer(self, target: &mut u32) -> bool {
+        if let Self::Number(number) = self {
+            *target = number as u32;
+        }
+        matches!(self, Self::Number(_))
+    }
+
+    /// Stores a switch; returns whether it was one.
+    pub(crate) fn switch(self, target: &mut bool) -> bool {
+        if let Self::Switch(on) = self {
+            *target = on;
+        }
+        matches!(self, Self::Switch(_))
+    }
+}
+
 /// A parameter that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParamError {

@@ -15,12 +15,20 @@ pub enum DropCause {
     MatchArriving = 3,
     /// A candidate had the flow of the arriving packet: the candidate.
     MatchQueued = 4,
+    /// The arriving packet's flow was in the memory of recent admissions (Back CHOKe).
+    Memory = 5,
 }
 
 impl DropCause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::Overflow, Self::RedEarly, Self::RedForced, Self::MatchArriving, Self::MatchQueued];
+    pub const ALL: [Self; 6] = [
+        Self::Overflow,
+        Self::RedEarly,
+        Self::RedForced,
+        Self::MatchArriving,
+        Self::MatchQueued,
+        Self::Memory,
+    ];
     /// Number of causes.
     pub const COUNT: usize = Self::ALL.len();
 
@@ -32,6 +40,7 @@ impl DropCause {
             Self::RedForced => "red_forced",
             Self::MatchArriving => "match_arriving",
             Self::MatchQueued => "match_queued",
+            Self::Memory => "memory",
         }
     }
 }

@@ -82,18 +82,26 @@ proptest! {
     }
 }
 
+const CHOKE_CAUSES: [DropCause; 5] = [
+    DropCause::Overflow,
+    DropCause::RedEarly,
+    DropCause::RedForced,
+    DropCause::MatchArriving,
+    DropCause::MatchQueued,
+];
+
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
     let strategy = (red_params(), choke_scheme(), events(5), any::<u64>());
-    let mut cases_with = [0; DropCause::COUNT];
+    let mut cases_with = [0; CHOKE_CAUSES.len()];
     for _ in 0..1000 {
         let (red, choke, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let params = AnyParams::Choke(choke_with(&red, &choke));
         let causes = compare(params, Scheme::Choke(red, choke), &trace, seed).unwrap();
-        for cause in DropCause::ALL {
-            cases_with[cause as usize] += u32::from(causes.contains(&cause));
+        for (cause, cases) in CHOKE_CAUSES.iter().zip(&mut cases_with) {
+            *cases += u32::from(causes.contains(cause));
         }
     }
     assert!(cases_with.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {cases_with:?}");

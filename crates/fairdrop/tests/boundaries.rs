@@ -168,7 +168,7 @@ fn probability_grows_with_packets_since_the_last_drop() {
         let expected = if progress < 1.0 { 0.0 } else { 0.125 / (2.0 - progress) };
         assert_close(bias(&at_eleven(&wait, count)), expected);
     }
-    let independent = RedParams { independent: true, wait: true, ..eighths() };
+    let independent = RedParams { independent: true, ..eighths() };
     for count in 1..30 {
         assert_eq!(bias(&at_eleven(&independent, count)), 0.125);
     }
@@ -553,6 +553,21 @@ fn candidates_at_the_head_need_no_random_numbers() {
 }
 
 #[test]
+fn candidates_at_the_tail_go_backwards() {
+    let params = ChokeParams {
+        red: eighths(),
+        candidates: Candidates::Fixed(3),
+        draw: DrawFrom::Tail,
+        ..ChokeParams::default()
+    };
+    let mut link = filled(AnyParams::Choke(params), 11);
+    assert_eq!(link.arrive(1).drawn, [10, 9, 8]);
+    assert_eq!(link.arrive(1).dropped[0].0.handle, 11);
+    assert_eq!(link.arrive(2).drawn, [10, 9, 8], "a removed packet leaves no gap");
+    assert_eq!(link.world.used[Stream::Candidate as usize], 0);
+}
+
+#[test]
 fn full_buffer_with_a_match_drops_the_pair_and_no_more() {
     let params = choke(RedParams { limit: 12, ..eighths() }, Candidates::Fixed(32));
     let link = filled(params, 12);
@@ -617,7 +632,7 @@ fn schedules_as_numbers() {
 #[test]
 fn errors_name_the_parameter() {
     type Change = fn(&mut RedParams);
-    let cases: [(&str, Change); 22] = [
+    let cases: [(&str, Change); 23] = [
         ("limit", |p| p.limit = 0),
         ("limit", |p| p.limit = u32::MAX),
         ("limit", |p| p.limit = 1_073_741_817),
@@ -638,6 +653,7 @@ fn errors_name_the_parameter() {
         ("w_q", |p| p.w_q = f64::NAN),
         ("mean_packet_size", |p| p.mean_packet_size = 0),
         ("mean_packet_time", |p| p.mean_packet_time = Time::ZERO),
+        ("independent", |p| (p.wait, p.independent) = (true, true)),
         // The first that is wrong.
         ("limit", |p| (p.limit, p.w_q) = (0, 0.0)),
         ("min_th", |p| (p.min_th, p.max_p) = (f64::NAN, 2.0)),

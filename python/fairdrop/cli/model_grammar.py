@@ -29,7 +29,7 @@ class _NamesOrScenario(argparse._SubParsersAction):  # type: ignore[type-arg]
 
     def __init__(self, *words: Any, **settings: Any) -> None:
         super().__init__(*words, **settings)
-        self.choices = None
+        self.choices = None  # type: ignore[assignment]
 
     def __call__(
         self,

@@ -24,9 +24,11 @@ pub enum Kind {
     WarmedUp = 7,
     /// A point of the sampling grid.
     Sample = 8,
+    /// A snapshot of the queues is due.
+    Snapshot = 9,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Sent,
     Kind::Arrive,
     Kind::Source,
@@ -36,6 +38,7 @@ const KINDS: [Kind; 9] = [
     Kind::AckDue,
     Kind::WarmedUp,
     Kind::Sample,
+    Kind::Snapshot,
 ];
 
 const ENTITY_BITS: u32 = 28;

@@ -68,6 +68,9 @@ impl<'s> Engine<'s> {
         if scenario.sample.is_some() {
             engine.events.push(Time::ZERO, Kind::Sample, 0);
         }
+        if scenario.positions.is_some() {
+            engine.events.push(scenario.warm_up, Kind::Snapshot, 0);
+        }
         for flow in 0..engine.flows.len() {
             engine.schedule_first(flow, seed);
         }
@@ -123,6 +126,7 @@ impl<'s> Engine<'s> {
                 self.stray_losses = 0;
             }
             Kind::Sample => self.on_sample(),
+            Kind::Snapshot => self.on_snapshot(),
         }
     }
 
@@ -130,6 +134,13 @@ impl<'s> Engine<'s> {
         self.links.ports_mut().for_each(|port| port.sample(self.now));
         if let Some(grid) = self.scenario.sample {
             self.events.push(self.now.after(grid), Kind::Sample, 0);
+        }
+    }
+
+    fn on_snapshot(&mut self) {
+        self.links.ports_mut().for_each(Port::snapshot);
+        if let Some(grid) = self.scenario.positions {
+            self.events.push(self.now.after(grid), Kind::Snapshot, 0);
         }
     }
 

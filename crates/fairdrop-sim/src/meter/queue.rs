@@ -53,6 +53,17 @@ pub struct Series {
     pub by_group: Vec<Vec<u32>>,
 }
 
+/// Who was where in the queue, over snapshots. Position 0 is the tail, where packets arrive.
+#[derive(Clone, Debug, Default)]
+pub struct Positions {
+    /// Snapshots taken.
+    pub snapshots: u64,
+    /// Snapshots in which the position was occupied.
+    pub occupied: Vec<u64>,
+    /// Of these, by group: snapshots in which the group was there.
+    pub by_group: Vec<Vec<u64>>,
+}
+
 /// The meter of one queue.
 #[derive(Debug)]
 pub struct QueueMeter {
@@ -71,6 +82,7 @@ pub struct QueueMeter {
     sojourn_ns: Histogram<u64>,
     sojourn_sum_ns: u128,
     series: Series,
+    positions: Positions,
 }
 
 impl QueueMeter {
@@ -92,6 +104,7 @@ impl QueueMeter {
             sojourn_ns: sojourn_histogram(),
             sojourn_sum_ns: 0,
             series: Series { by_group: vec![Vec::new(); groups], ..Series::default() },
+            positions: Positions { by_group: vec![Vec::new(); groups], ..Positions::default() },
         }
     }
 
@@ -225,6 +238,25 @@ impl QueueMeter {
         for (group, values) in self.groups.iter().zip(&mut self.series.by_group) {
             values.push(group.waiting);
         }
+    }
+
+    /// Adds a snapshot of `waiting` packets, whose flows are given from head to tail.
+    pub fn snapshot(&mut self, waiting: u32, flows: impl Iterator<Item = u32>) {
+        let positions = &mut self.positions;
+        positions.snapshots += 1;
+        let needed = (waiting as usize).max(positions.occupied.len());
+        positions.occupied.resize(needed, 0);
+        positions.by_group.iter_mut().for_each(|counts| counts.resize(needed, 0));
+        for (from_head, flow) in flows.enumerate() {
+            let position = waiting as usize - 1 - from_head;
+            positions.occupied[position] += 1;
+            positions.by_group[self.flows[flow as usize].group as usize][position] += 1;
+        }
+    }
+
+    /// Who was where.
+    pub fn positions(&self) -> &Positions {
+        &self.positions
     }
 
     /// Length of the measuring window so far.

@@ -27,7 +27,8 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
     let groups = groups(root, &links, &access, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
-    let sample = top.time("sample").filter(|&sample| sample > Time::ZERO);
+    let grid = |name| top.time(name).filter(|&grid| grid > Time::ZERO);
+    let (sample, positions) = (grid("sample"), grid("positions"));
     if !report.problems.is_empty() {
         return Err(report.problems);
     }
@@ -38,6 +39,7 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
         warm_up,
         seed: top.integer("seed") as u64,
         sample,
+        positions,
         queue,
         links,
         groups,

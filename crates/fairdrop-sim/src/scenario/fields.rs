@@ -108,6 +108,13 @@ pub const SCENARIO: &[FieldSpec] = &[
         Some("\"500ms\""),
         "Grid of the queue's time series; 0 records none.",
     ),
+    field(
+        "positions",
+        "s",
+        FieldKind::Seconds(0.0, 1e7),
+        Some("\"0s\""),
+        "Grid of snapshots of who is where in the queue; 0 takes none.",
+    ),
 ];
 
 /// `[dumbbell]`: the short form of one congested link.

@@ -36,6 +36,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Grid of the queue's time series; `None` records none.
     pub sample: Option<Time>,
+    /// Grid of snapshots of who is where in the queue; `None` takes none.
+    pub positions: Option<Time>,
     /// The discipline under study: what links with `queue = true` run.
     pub queue: QueueConfig,
     /// Links, one direction each.

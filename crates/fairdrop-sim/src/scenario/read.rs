@@ -5,6 +5,7 @@ use super::problem::{Origin, Problem};
 use super::tree::{Data, Node};
 use crate::units;
 use fairdrop::{Kind, Schedule, Time};
+use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
 /// A value, read and within its range.
@@ -17,6 +18,21 @@ pub enum Value {
     Names(Vec<String>),
     Counts(Vec<u8>),
     Table,
+}
+
+impl Value {
+    /// For documents.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::Text(text) => json!(text),
+            Self::Number(number) if number.is_finite() => json!(number),
+            Self::Number(_) | Self::Table => Json::Null,
+            Self::Integer(number) => json!(number),
+            Self::Switch(on) => json!(on),
+            Self::Names(names) => json!(names),
+            Self::Counts(counts) => json!(counts),
+        }
+    }
 }
 
 /// Problems found so far.
@@ -140,7 +156,7 @@ impl Section {
         }
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
+    pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name).map(|(value, _)| value).or_else(|| self.defaults.get(name))
     }
 
@@ -201,13 +217,6 @@ impl Section {
     pub fn names(&self, name: &str) -> Option<&[String]> {
         match self.value(name) {
             Some(Value::Names(names)) => Some(names),
-            _ => None,
-        }
-    }
-
-    pub fn counts(&self, name: &str) -> Option<&[u8]> {
-        match self.value(name) {
-            Some(Value::Counts(counts)) => Some(counts),
             _ => None,
         }
     }

@@ -150,6 +150,7 @@ impl Scenario {
             "warm_up_s": self.warm_up.seconds(),
             "seed": self.seed,
             "sample_s": self.sample.map(Time::seconds),
+            "positions_s": self.positions.map(Time::seconds),
             "queue": self.queue.to_json(),
             "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|group| self.group_json(group)).collect::<Vec<_>>(),

@@ -16,8 +16,8 @@ use super::red::{RedParams, RedState};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, Position, Slot,
-    Stats,
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
+    Position, Slot, Stats,
 };
 
 /// Most candidates drawn for one arrival.
@@ -33,6 +33,8 @@ pub enum DrawFrom {
     Uniform,
     /// The packets nearest the head ("Front CHOKe").
     Head,
+    /// The packets nearest the tail ("Back CHOKe" as a pair, with one candidate).
+    Tail,
 }
 
 /// Number of candidates in each of up to [`MAX_REGIONS`] equal regions between `min_th` and `max_th`, never falling.
@@ -40,6 +42,16 @@ pub enum DrawFrom {
 pub struct Schedule {
     candidates: [u8; MAX_REGIONS],
     regions: u8,
+    rule: Rule,
+}
+
+/// Where the numbers of a schedule come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Given one by one.
+    Custom,
+    /// `slope * i + offset` in region i, counted from 1, for any number of regions.
+    Linear { slope: i16, offset: i16 },
 }
 
 impl Schedule {
@@ -55,12 +67,12 @@ impl Schedule {
         require(candidates.is_sorted(), "schedule", most, "numbers that never fall")?;
         let mut padded = [0; MAX_REGIONS];
         padded[..regions].copy_from_slice(candidates);
-        Ok(Self { candidates: padded, regions: regions as u8 })
+        Ok(Self { candidates: padded, regions: regions as u8, rule: Rule::Custom })
     }
 
     /// One candidate in the lower half, two in the upper (Pan et al. 2000, II.A).
     pub const fn two() -> Self {
-        Self::from_rule(2, 1, 0)
+        Self { rule: Rule::Custom, ..Self::from_rule(2, 1, 0) }
     }
 
     /// 2i - 1 candidates in region i of `regions`: 1, 3, 5, ...; at most 16 regions.
@@ -82,7 +94,16 @@ impl Schedule {
             candidates[i] = (slope * (i as i16 + 1) + offset) as u8;
             i += 1;
         }
-        Self { candidates, regions }
+        Self { candidates, regions, rule: Rule::Linear { slope, offset } }
+    }
+
+    /// The same rule over another number of regions; schedules that are not by rule stay as they are.
+    #[must_use]
+    pub const fn with_regions(self, regions: u8) -> Self {
+        match self.rule {
+            Rule::Custom => self,
+            Rule::Linear { slope, offset } => Self::from_rule(regions, slope, offset),
+        }
     }
 
     /// Candidates by region.
@@ -165,10 +186,11 @@ pub const SPECS: &[ParamSpec] = &[
     ParamSpec {
         name: "draw",
         unit: "",
-        kind: Kind::Choice(&["uniform", "head"]),
+        kind: Kind::Choice(&["uniform", "head", "tail"]),
         default: "\"uniform\"",
-        doc: "Where candidates come from: anywhere in the queue, or nearest its head (Front CHOKe).",
-        source: "Pan, Prabhakar, Psounis 2000, IV.A",
+        doc: "Where candidates come from: anywhere in the queue, nearest its head (Front CHOKe), or nearest its tail \
+              (Back CHOKe, pair form).",
+        source: "Pan, Prabhakar, Psounis 2000, IV",
     },
     ParamSpec {
         name: "replacement",
@@ -193,6 +215,35 @@ impl ChokeParams {
             }
             Candidates::Regions(schedule) => Schedule::custom(schedule.as_slice()).map(|_| ()),
         }
+    }
+
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind. In the order of
+    /// [`SPECS`], so that `regions` finds the schedule whose regions it counts.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match (name, value) {
+            ("candidates", ParamValue::Number(count)) => self.candidates = Candidates::Fixed(count as u8),
+            ("regions", ParamValue::Number(regions)) => {
+                if let Candidates::Regions(schedule) = &mut self.candidates {
+                    *schedule = schedule.with_regions(regions as u8);
+                }
+            }
+            ("schedule", ParamValue::Word("fixed")) => {}
+            ("schedule", ParamValue::Word("two")) => self.candidates = Candidates::Regions(Schedule::two()),
+            ("schedule", ParamValue::Word("odd")) => self.candidates = Candidates::Regions(Schedule::odd(3)),
+            ("schedule", ParamValue::Word("even")) => {
+                self.candidates = Candidates::Regions(Schedule::even(3));
+            }
+            ("schedule", ParamValue::Counts(counts)) => match Schedule::custom(counts) {
+                Ok(schedule) => self.candidates = Candidates::Regions(schedule),
+                Err(_) => return false,
+            },
+            ("draw", ParamValue::Word("uniform")) => self.draw = DrawFrom::Uniform,
+            ("draw", ParamValue::Word("head")) => self.draw = DrawFrom::Head,
+            ("draw", ParamValue::Word("tail")) => self.draw = DrawFrom::Tail,
+            ("replacement", _) => return value.switch(&mut self.replacement),
+            _ => return false,
+        }
+        true
     }
 
     #[inline]
@@ -268,6 +319,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
         let wanted = wanted.min(MAX_CANDIDATES);
         // Drawing every packet needs no draw.
         let all = self.fifo.len() as usize <= wanted && !self.params.replacement;
+        if self.params.draw == DrawFrom::Tail {
+            self.fifo.positions().rev().take(wanted).for_each(|position| drawn.add(position));
+            return drawn;
+        }
         if all || self.params.draw == DrawFrom::Head {
             self.fifo.positions().take(wanted).for_each(|position| drawn.add(position));
             return drawn;

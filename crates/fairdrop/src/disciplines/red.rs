@@ -12,8 +12,8 @@ use super::droptail::{LIMIT, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, Slot, Stats, Stream,
-    Time, unit_interval,
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
+    Stats, Stream, Time, unit_interval,
 };
 
 /// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
@@ -151,6 +151,29 @@ pub const SPECS: &[ParamSpec] = &[
 ];
 
 impl RedParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "min_th" => value.number(&mut self.min_th),
+            "max_th" => value.number(&mut self.max_th),
+            "max_p" => value.number(&mut self.max_p),
+            "w_q" => value.number(&mut self.w_q),
+            "mean_packet_size" => value.integer(&mut self.mean_packet_size),
+            "gentle" => value.switch(&mut self.gentle),
+            "wait" => value.switch(&mut self.wait),
+            "independent" => value.switch(&mut self.independent),
+            "ns2_compat" => value.switch(&mut self.ns2_compat),
+            "byte_mode" => value.switch(&mut self.byte_mode),
+            _ => false,
+        }
+    }
+
+    /// Derives `mean_packet_time` from the link's rate (bit/s, above 0).
+    pub fn set_link_rate(&mut self, rate_bps: u64) {
+        let ns = u64::from(self.mean_packet_size) * 8_000_000_000 / rate_bps.max(1);
+        self.mean_packet_time = Time::from_ns(ns.max(1));
+    }
+
     /// Checks ranges and the order of the thresholds.
     ///
     /// # Errors
@@ -169,7 +192,8 @@ impl RedParams {
         require(self.w_q > 0.0 && self.w_q <= 1.0, "w_q", self.w_q, "above 0, at most 1")?;
         let size = f64::from(self.mean_packet_size);
         require(self.mean_packet_size > 0, "mean_packet_size", size, "1 or more")?;
-        require(self.mean_packet_time > Time::ZERO, "mean_packet_time", 0.0, "1 ns or more")
+        require(self.mean_packet_time > Time::ZERO, "mean_packet_time", 0.0, "1 ns or more")?;
+        require(!(self.wait && self.independent), "independent", 1.0, "false when wait is true")
     }
 }
 

@@ -26,7 +26,8 @@ pub fn red_params() -> impl Strategy<Value = RedParams> {
             mean_packet_size,
             gentle,
             wait,
-            independent,
+            // Two forms of the same thing: not valid together.
+            independent: independent && !wait,
             ns2_compat,
             byte_mode,
         }
@@ -46,8 +47,13 @@ pub fn choke_scheme() -> impl Strategy<Value = ChokeScheme> {
         1 => (1_u8..=16).prop_map(Plan::Even),
         2 => custom,
     ];
-    (plan, prop::bool::weighted(0.2), prop::bool::weighted(0.3))
-        .prop_map(|(plan, head, replacement)| ChokeScheme { plan, head, replacement })
+    let draw =
+        prop_oneof![4 => Just(DrawFrom::Uniform), 1 => Just(DrawFrom::Head), 1 => Just(DrawFrom::Tail)];
+    (plan, draw, prop::bool::weighted(0.3)).prop_map(|(plan, draw, replacement)| ChokeScheme {
+        plan,
+        draw,
+        replacement,
+    })
 }
 
 pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
@@ -60,7 +66,7 @@ pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
             Plan::Even(regions) => Candidates::Regions(Schedule::even(*regions)),
             Plan::Custom(list) => Candidates::Regions(Schedule::custom(list).expect("sorted and in range")),
         },
-        draw: if scheme.head { DrawFrom::Head } else { DrawFrom::Uniform },
+        draw: scheme.draw,
         replacement: scheme.replacement,
     }
 }

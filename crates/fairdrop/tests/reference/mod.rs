@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use fairdrop::{DropCause, Packet, RedParams, Time};
+use fairdrop::{DrawFrom, DropCause, Packet, RedParams, Time};
 
 /// Candidates by region of the average.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Plan {
 #[derive(Clone, Debug)]
 pub struct ChokeScheme {
     pub plan: Plan,
-    pub head: bool,
+    pub draw: DrawFrom,
     pub replacement: bool,
 }
 
@@ -159,12 +159,16 @@ impl Reference {
         let rule = || format!("drew {drawn:?} of {waiting:?} for {candidates} candidates under {choke:?}");
         let distinct: HashSet<_> = drawn.iter().collect();
         let from_queue = drawn.iter().all(|handle| waiting.contains(handle));
-        let number = if choke.replacement && !choke.head {
+        let number = if choke.replacement && choke.draw == DrawFrom::Uniform {
             (most.min(1)..=most).contains(&drawn.len())
         } else {
             drawn.len() == most
         };
-        let place = !choke.head || drawn == &waiting[..most];
+        let place = match choke.draw {
+            DrawFrom::Uniform => true,
+            DrawFrom::Head => drawn.iter().eq(waiting.iter().take(most)),
+            DrawFrom::Tail => drawn.iter().eq(waiting.iter().rev().take(most)),
+        };
         if distinct.len() == drawn.len() && from_queue && number && place { Ok(()) } else { Err(rule()) }
     }
 

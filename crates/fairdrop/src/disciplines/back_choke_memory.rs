@@ -1,0 +1,265 @@
+//! Back CHOKe with a memory: an arrival is dropped when its flow is among the last M admitted.
+//!
+//! The memory holds the flows of the M most recently admitted packets, departed or not; only arriving packets are
+//! dropped. Entries are distinct, so any M + 1 consecutive admissions are of M + 1 flows. In its network form the
+//! memory is gated by RED's average: below `min_th` nothing is compared and the memory is cleared, or a flow that is
+//! alone would be blocked for ever; what the memory lets pass then meets RED. With `min_th` 0 and `max_p` 0 the form
+//! of the paper's model is left.
+//!
+//! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
+
+use super::droptail::fifo_in;
+use super::red::{RedParams, RedState};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
+    Stats,
+};
+
+/// Most entries of the memory.
+pub const MAX_MEMORY: usize = 256;
+
+/// Parameters of [`BackChokeMemory`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackChokeMemoryParams {
+    /// The average, its thresholds and what arrivals meet that the memory lets pass.
+    pub red: RedParams,
+    /// Entries of the memory (M); fewer than there are active flows, or nothing is admitted any more.
+    pub memory: u16,
+}
+
+impl Default for BackChokeMemoryParams {
+    fn default() -> Self {
+        Self { red: RedParams::default(), memory: 1 }
+    }
+}
+
+/// Parameters as a scenario writes them, beside those of RED.
+pub const SPECS: &[ParamSpec] = &[ParamSpec {
+    name: "memory",
+    unit: "packets",
+    kind: Kind::Integer(0, MAX_MEMORY as i64),
+    default: "1",
+    doc: "Most recently admitted packets whose flows are remembered (M); fewer than there are active flows.",
+    source: "Pan, Prabhakar, Psounis 2000, IV.B",
+}];
+
+impl BackChokeMemoryParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match (name, value) {
+            ("memory", ParamValue::Number(memory)) => self.memory = memory as u16,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.red.validate()?;
+        require(usize::from(self.memory) <= MAX_MEMORY, "memory", f64::from(self.memory), "0 to 256")
+    }
+}
+
+/// The flows of the last packets admitted, oldest overwritten first.
+#[derive(Clone, Debug)]
+struct Memory {
+    flows: [u64; MAX_MEMORY],
+    size: usize,
+    filled: usize,
+    next: usize,
+}
+
+impl Memory {
+    fn new(size: u16) -> Self {
+        Self { flows: [0; MAX_MEMORY], size: usize::from(size).min(MAX_MEMORY), filled: 0, next: 0 }
+    }
+
+    fn contains(&self, flow: u64) -> bool {
+        self.flows.iter().take(self.filled).any(|&known| known == flow)
+    }
+
+    fn add(&mut self, flow: u64) {
+        if self.size == 0 {
+            return;
+        }
+        if let Some(entry) = self.flows.get_mut(self.next) {
+            *entry = flow;
+        }
+        self.next = if self.next + 1 >= self.size { 0 } else { self.next + 1 };
+        self.filled = (self.filled + 1).min(self.size);
+    }
+
+    fn clear(&mut self) {
+        (self.filled, self.next) = (0, 0);
+    }
+}
+
+/// Back CHOKe with a memory over a FIFO.
+#[derive(Clone, Debug)]
+pub struct BackChokeMemory<H, S> {
+    params: BackChokeMemoryParams,
+    state: RedState,
+    memory: Memory,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]) and an empty memory.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: BackChokeMemoryParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.red.limit)?;
+        let memory = Memory::new(params.memory);
+        Ok(Self { params, state: RedState::new(), memory, fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemory<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let (waiting, flow) = (self.fifo.len(), packet.meta.flow);
+        self.state.update(&self.params.red, waiting, env.now());
+        let active = !self.state.below_min_th(&self.params.red);
+        if active {
+            if self.memory.contains(flow) {
+                drop_packet(&mut self.stats, env, packet, DropCause::Memory);
+                return;
+            }
+            if let Some(cause) = self.state.verdict(&self.params.red, waiting, packet.meta.len, env) {
+                drop_packet(&mut self.stats, env, packet, cause);
+                return;
+            }
+        } else {
+            self.memory.clear();
+        }
+        if !append_or_overflow(&mut self.fifo, self.params.red.limit, &mut self.stats, packet, env) {
+            self.state.overflowed();
+        } else if active {
+            self.memory.add(flow);
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = depart(&mut self.fifo, &mut self.stats);
+        if packet.is_none() {
+            self.state.idle(env.now());
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.state.avg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{Meta, Philox, Stream, Time, slots_for};
+    use std::{vec, vec::Vec};
+
+    /// Remembers what was dropped, and why.
+    struct Host {
+        random: Philox,
+        dropped: Vec<(u64, DropCause)>,
+    }
+
+    impl Env<()> for Host {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+        fn random(&mut self, _: Stream) -> u64 {
+            self.random.next_u64()
+        }
+        fn dropped(&mut self, packet: Packet<()>, cause: DropCause) {
+            self.dropped.push((packet.meta.flow, cause));
+        }
+    }
+
+    /// Admits `flows` in order; returns the flows that were queued.
+    fn admitted(memory: u16, min_th: f64, flows: &[u64]) -> Vec<u64> {
+        let red =
+            RedParams { limit: 1000, min_th, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
+        let params = BackChokeMemoryParams { red, memory };
+        let mut queue = BackChokeMemory::new(params, vec![None; slots_for(1000)]).unwrap();
+        let mut host = Host { random: Philox::new(1, 0, 0), dropped: Vec::new() };
+        for &flow in flows {
+            queue.admit(Packet::new(Meta::of_flow(flow, 100), Time::ZERO, ()), &mut host);
+        }
+        assert!(host.dropped.iter().all(|&(_, cause)| cause == DropCause::Memory));
+        assert_eq!(host.dropped.len() as u64, queue.stats().dropped_for(DropCause::Memory).packets);
+        queue.fifo().iter().map(|packet| packet.meta.flow).collect()
+    }
+
+    #[test]
+    fn any_m_plus_one_consecutive_admissions_are_distinct() {
+        let mut random = Philox::new(3, 0, 0);
+        let flows: Vec<u64> = (0..5000).map(|_| random.next_u64() % 6).collect();
+        for memory in 0..6_u16 {
+            let queued = admitted(memory, 0.0, &flows);
+            for window in queued.windows(usize::from(memory) + 1) {
+                for (i, flow) in window.iter().enumerate() {
+                    assert!(!window[i + 1..].contains(flow), "memory {memory}: {window:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_but_one_flow_remembered_makes_the_order_cyclic() {
+        let mut random = Philox::new(4, 0, 0);
+        let flows: Vec<u64> = (0..2000).map(|_| random.next_u64() % 4).collect();
+        let queued = admitted(3, 0.0, &flows);
+        assert!(queued.len() > 100);
+        assert!(queued.iter().zip(&queued[4..]).all(|(a, b)| a == b));
+    }
+
+    #[test]
+    fn no_memory_is_droptail_and_a_full_one_blocks_for_ever() {
+        assert_eq!(admitted(0, 0.0, &[1, 1, 1]), [1, 1, 1]);
+        assert_eq!(admitted(1, 0.0, &[1, 1, 1]), [1]);
+        assert_eq!(admitted(2, 0.0, &[1, 2, 1, 2, 1]), [1, 2]);
+    }
+
+    #[test]
+    fn nothing_is_remembered_below_min_th() {
+        assert_eq!(admitted(1, 100.0, &[1, 1, 2, 2, 1]), [1, 1, 2, 2, 1]);
+    }
+
+    #[test]
+    fn the_memory_outlives_the_packet() {
+        let red = RedParams { min_th: 0.0, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
+        let params = BackChokeMemoryParams { red, memory: 1 };
+        let mut queue = BackChokeMemory::new(params, vec![None; slots_for(300)]).unwrap();
+        let mut host = Host { random: Philox::new(1, 0, 0), dropped: Vec::new() };
+        let packet = || Packet::new(Meta::of_flow(7, 100), Time::ZERO, ());
+        queue.admit(packet(), &mut host);
+        assert!(queue.next(&mut host).is_some());
+        queue.admit(packet(), &mut host);
+        assert_eq!(host.dropped, [(7, DropCause::Memory)]);
+    }
+}

@@ -1,0 +1,153 @@
+"""Rewrites the generated sections of the reference from what the program says of itself.
+
+``python docs/make_reference.py``, with the interpreter that fairdrop is installed for. A section begins with
+``<!-- generated: NAME -->`` and ends with ``<!-- end -->``; what stands between is replaced, the rest is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import fairdrop
+from fairdrop.cli.parser import build_parser
+
+DOCS = Path(__file__).resolve().parent
+PAGES = (
+    "reference/scenario.md",
+    "reference/command-line.md",
+    "reference/transports.md",
+    "reference/disciplines/droptail.md",
+    "reference/disciplines/red.md",
+    "reference/disciplines/choke.md",
+)
+_SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+# How the range of a value begins, and the unit that a plain number then has.
+_UNITS = {"a time ": "s", "a rate ": "bit/s", "packets ": "packets", "bytes ": "bytes"}
+
+
+def sections() -> dict[str, str]:
+    """Every generated section by name."""
+    schema, catalogue = fairdrop.schema(), fairdrop.catalogue()
+    properties = schema["properties"]
+    transports = {entry["name"]: entry for entry in catalogue["transports"]}
+    of_transports = {field["name"] for entry in transports.values() for field in entry["parameters"]}
+    of_disciplines = {entry["name"] for entry in catalogue["disciplines"]}
+    if transports["reno"]["parameters"] != transports["newreno"]["parameters"]:
+        raise ValueError("reno and newreno have one table, and no longer the same fields")
+    group = properties["groups"]["items"]
+    made = {
+        "scenario.top": _fields(schema, leave_out={"dumbbell", "queue", "links", "groups"}),
+        "scenario.dumbbell": _fields(properties["dumbbell"]),
+        "scenario.queue": _fields(properties["queue"], leave_out=of_disciplines),
+        "scenario.links": _fields(properties["links"]["items"]),
+        "scenario.groups": _fields(group, leave_out=of_transports),
+        "transport.tcp": _parameters(transports["reno"]),
+        "transport.cbr": _parameters(transports["cbr"]),
+    }
+    for entry in catalogue["disciplines"]:
+        made[f"discipline.{entry['name']}"] = _parameters(entry)
+    for name, parser in _commands(build_parser()):
+        made[f"command.{name.replace(' ', '.')}"] = _options(parser)
+    return made
+
+
+def rewritten(text: str, made: dict[str, str]) -> str:
+    """The page with its sections replaced. Raises KeyError when it has one that nothing makes."""
+    return _SECTION.sub(lambda found: f"<!-- generated: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
+
+
+def names_in(text: str) -> list[str]:
+    """Names of the generated sections of a page, in order."""
+    return [found[1] for found in _SECTION.finditer(text)]
+
+
+def _fields(described: dict[str, Any], leave_out: Collection[str] = ()) -> str:
+    """A table of the fields of an object of the schema."""
+    rows = []
+    for name, field in described["properties"].items():
+        if name in leave_out:
+            continue
+        meaning, _, valid = field["description"].rpartition(" Valid: ")
+        valid = valid.removesuffix(".")
+        default = "required" if name in described.get("required", ()) else field.get("default")
+        rows.append([f"`{name}`", _unit(valid), valid, _value(default), meaning])
+    return _table(["field", "unit", "valid", "default", "meaning"], rows)
+
+
+def _parameters(entry: dict[str, Any]) -> str:
+    """A table of the parameters of a discipline or transport."""
+    rows = [
+        [
+            f"`{parameter['name']}`",
+            parameter["unit"],
+            parameter["valid"],
+            _value(parameter["default"]),
+            parameter["doc"],
+            parameter["source"],
+        ]
+        for parameter in entry["parameters"]
+    ]
+    return _table(["parameter", "unit", "valid", "default", "meaning", "source"], rows)
+
+
+def _commands(parser: argparse.ArgumentParser, prefix: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command that has options of its own, with the words that lead to it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, child in action._name_parser_map.items():
+                yield f"{prefix}{name}", child
+                yield from _commands(child, f"{prefix}{name} ")
+
+
+def _options(parser: argparse.ArgumentParser) -> str:
+    """A table of the options of a command."""
+    rows = []
+    for action in parser._actions:
+        if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
+            continue
+        shown = action.metavar if isinstance(action.metavar, str) else None
+        if shown is None and action.choices:
+            shown = "{" + ",".join(str(choice) for choice in action.choices) + "}"
+        value = "" if action.nargs == 0 or shown is None else f" {shown}"
+        flags = ", ".join(f"`{flag}{value}`" for flag in action.option_strings) or f"`{shown or action.dest}`"
+        must = "yes" if action.required else ""
+        rows.append([flags, must, action.help or ""])
+    return _table(["argument", "required", "meaning"], rows)
+
+
+def _unit(valid: str) -> str:
+    return next((unit for start, unit in _UNITS.items() if valid.startswith(start)), "")
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return ""
+    if value == "required":
+        return "required"
+    return f"`{value if isinstance(value, str) and value else json.dumps(value)}`"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def main() -> None:
+    """Rewrite every page."""
+    made = sections()
+    for page in PAGES:
+        path = DOCS / page
+        old = path.read_text(encoding="utf-8")
+        new = rewritten(old, made)
+        if new != old:
+            path.write_text(new, encoding="utf-8")
+            print(f"rewritten: docs/{page}")
+
+
+if __name__ == "__main__":
+    main()
