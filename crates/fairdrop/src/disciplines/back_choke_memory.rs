@@ -203,9 +203,9 @@ mod tests {
     /// Admits `flows` in order; returns the flows that were queued.
     fn admitted(memory: u16, min_th: f64, flows: &[u64]) -> Vec<u64> {
         let red =
-            RedParams { limit: 1000, min_th, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
+            RedParams { limit: 5000, min_th, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
         let params = BackChokeMemoryParams { red, memory };
-        let mut queue = BackChokeMemory::new(params, vec![None; slots_for(1000)]).unwrap();
+        let mut queue = BackChokeMemory::new(params, vec![None; slots_for(5000)]).unwrap();
         let mut host = Host { random: Philox::new(1, 0, 0), dropped: Vec::new() };
         for &flow in flows {
             queue.admit(Packet::new(Meta::of_flow(flow, 100), Time::ZERO, ()), &mut host);
