@@ -24,6 +24,7 @@ PAGES = (
     "reference/disciplines/droptail.md",
     "reference/disciplines/red.md",
     "reference/disciplines/choke.md",
+    "reference/disciplines/back-choke-memory.md",
 )
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.

@@ -189,7 +189,7 @@ def several() -> Figure:
     number.set_title("one candidate")
     drawn.set_title("five UDP flows")
     number.set_ylabel("share of all UDP flows together, %")
-    note(figure, "32 TCP flows; matching holds five fast flows from four candidates on.", narrow=False)
+    note(figure, "32 TCP flows; matching alone holds five flows of any rate from three candidates on.", narrow=False)
     return figure
 
 

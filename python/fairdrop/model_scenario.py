@@ -49,7 +49,7 @@ class ModelCase:
         except NoEquilibriumError as error:
             raise NotModelledError(f"no equilibrium: {error}") from error
         red = self.link.red
-        if found.b > self.limit:
+        if found.b >= self.limit:
             raise NotModelledError(
                 f"the model's queue of {found.b:.4g} packets does not fit the limit of {self.limit:g}: "
                 "drops for lack of room are not modelled"
@@ -272,9 +272,7 @@ def _check_other_links(
             raise NotModelledError(f"link {name!r} may be a second bottleneck ({load:g} bit/s); the models have one")
 
 
-def _flow(
-    group: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]
-) -> tuple[FlowClass, Mapping[str, Any]]:
+def _flow(group: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]) -> tuple[FlowClass, Mapping[str, Any]]:
     settings, access = group["settings"], group["access_rate_bps"]
     name, wire = str(group["name"]), 8.0 * int(group["packet_size_bytes"])
     if group["transport"] == "cbr":

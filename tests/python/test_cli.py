@@ -29,7 +29,7 @@ def test_json_is_one_document_on_stdout_and_nothing_else(fairdrop, headline):
             assert field in group
     assert sum(group["flows"] for group in run["groups"]) == len(run["flows"]) == 33
     assert set(run["groups"][0]["drops"]) == {
-        "overflow", "red_early", "red_forced", "match_arriving", "match_queued", "memory",
+        "overflow", "red_early", "red_forced", "match_arriving", "match_queued", "memory", "ward_pair_queued",
     }  # fmt: skip
     assert run["queues"][0]["discipline"] == "choke"
     assert sum(group["share"] for group in run["groups"]) == pytest.approx(run["utilisation"])
@@ -114,11 +114,13 @@ def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
     [
         (["run", "missing.toml"], ["missing.toml", "No such file"]),
         (["run", "."], ["Is a directory"]),
-        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "droptail, red, choke, back_choke_memory"]),
+        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "one of droptail, red, choke"]),
         (["run", "HEADLINE", "--set", "queue.red.max_p=2"], ["queue.red.max_p = 2", "0 to 1"]),
         (["run", "HEADLINE", "--set", "groups.udp.rate=2mbps"], ["2mbps", "1mbit"]),
         (["run", "HEADLINE", "--set", "groups.sctp.rate=1mbit"], ["sctp", "tcp, udp"]),
         (["run", "HEADLINE", "--set", "nonsense"], ["path=value"]),
+        (["compare", "HEADLINE", "--disciplines", ","], ["--disciplines ','", "fairdrop list"]),
+        (["replay", "HEADLINE", "--set", "groups.udp.rate=1mbit"], ["--set groups.udp.rate=1mbit", "queue."]),
         (["run", "HEADLINE", "--seeds", "0"], ["--seeds", "1 to 1000000"]),
         (["replay", "missing.pcap"], ["missing.pcap"]),
         (["replay", "HEADLINE"], ["headline.toml", "pcap"]),
@@ -187,3 +189,18 @@ def test_module_and_script_are_the_same_command():
         [sys.executable, "-m", "fairdrop", "--version"], capture_output=True, text=True, check=True, env=os.environ
     )
     assert by_script.stdout == by_module.stdout != ""
+
+
+def test_a_limit_below_min_th_is_warned_of(fairdrop, tmp_path):
+    (tmp_path / "s.toml").write_text('[[groups]]\nname = "g"\ntransport = "cbr"\nrate = "2mbit"\n')
+    words = ("compare", "s.toml", "--disciplines", "droptail,choke", "--set", "queue.limit=50p", "--json", *SHORT)
+    (warning,) = json.loads(fairdrop(*words).stdout)["warnings"]
+    assert "choke" in warning
+    assert "acts as DropTail" in warning
+    words = ("run", "s.toml", "--set", "queue.limit=101p", "--json", *SHORT)
+    assert json.loads(fairdrop(*words).stdout)["warnings"] == []
+
+
+def test_draws_are_counted(fairdrop, headline):
+    queue = json.loads(fairdrop("run", headline, "--json", "--quiet", *SHORT).stdout)["runs"][0]["queues"][0]
+    assert 0 < queue["drops"]["match_arriving"] < queue["candidates_drawn"] <= queue["arrivals"]

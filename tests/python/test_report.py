@@ -20,7 +20,7 @@ from fairdrop.report.greedy import find_subject
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
 from fairdrop.report.summary import Estimate, estimate
-from fairdrop.report.tables import group_table, link_table
+from fairdrop.report.tables import group_table, link_table, theory_table
 from fairdrop.report.text import clean, digits, keep_together, number_and_half, percent, ranges, shorten
 
 T_9 = 2.2621571628  # Student's t, 9 degrees of freedom, 97.5 %
@@ -240,6 +240,42 @@ def test_replay_table_leaves_out_what_a_replay_has_not(documents: dict[str, Any]
     assert "Timeouts" not in columns
 
 
+def with_model(document: sample.Document) -> sample.Document:
+    """The document with a model of its groups, as ``compare --with-model`` writes it."""
+    groups = [
+        {"name": name, "flows": flows, "share": share, "throughput_bps": share * 1e6, "drop_fraction": drops}
+        for name, flows, share, drops in (("tcp", 32, 0.76, 0.12), ("udp", 1, 0.24, 0.88))
+    ]
+    link = {"name": "bottleneck", "mean_packets": 165.0, "wait_s": 1.32, "red_drop": 0.1}
+    return {**document, "model": {"notes": ["RED <spaces> its drops"], "groups": groups, "link": link}}
+
+
+def test_theory_stands_beside_measurement(documents: dict[str, Any]) -> None:
+    document = with_model(documents["simulation"])
+    table = theory_table(document)
+    assert table is not None
+    rows = {row.head: [cell.mean for cell in row.cells] for row in table.rows}
+    measured = mean(shares(document, "choke", "udp[0]"))
+    assert rows["udp: share of link, %"] == [f"{100 * measured:.1f}", "24.0", f"{0.24 / measured:.2f}"]
+    half = T_9 * 100 * stdev(shares(document, "choke", "udp[0]")) / 10**0.5
+    assert table.rows[3].cells[0].half == f"{half:.1f}"
+    waits = [run["queues"][0]["sojourn_s"]["mean"] for run in document["runs"] if run["discipline"] == "choke"]
+    assert rows["Mean wait, ms"][1:] == ["1320.0", f"{1.32 / mean(waits):.2f}"]
+    page = Page(text := report.render(document))
+    assert "Theory beside measurement" in "".join(page.text)
+    assert "RED &lt;spaces&gt; its drops." in text
+    assert page.unmatched == []
+    assert page.open == []
+    assert all(load.startswith("#") for load in page.loads)
+
+
+def test_theory_needs_a_model_and_a_run_of_choke(documents: dict[str, Any], pages: dict[str, str]) -> None:
+    assert theory_table(documents["simulation"]) is None
+    assert theory_table({**documents["simulation"], "model": None}) is None
+    assert theory_table(with_model(documents["tcp_only"])) is None
+    assert "Theory" not in pages["simulation"]
+
+
 def test_notices_come_first_and_name_the_runs(documents: dict[str, Any], pages: dict[str, str]) -> None:
     invalid, incomplete, warning = notices(documents["incomplete"])
     assert invalid.title == "1 run of 6 not valid: do not rely on these numbers."
@@ -317,7 +353,7 @@ def test_page_stays_small(pages: dict[str, str]) -> None:
 def test_scenario_seeds_version_and_command_are_given(pages: dict[str, str]) -> None:
     text = "".join(Page(pages["simulation"]).text)
     assert sample.SCENARIO.strip() in text
-    assert "fairdrop compare scenario.toml --disciplines droptail,red,choke --seeds 1-10" in text
+    assert "fairdrop compare scenario.toml --disciplines droptail,red,choke --set seed=1 --seeds 10" in text
     assert "fairdrop 0.1.0" in text
     assert "1–10" in text
     assert "fairdrop replay uplink.pcap" in "".join(Page(pages["replay"]).text)

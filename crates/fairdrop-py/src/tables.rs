@@ -107,6 +107,7 @@ fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .count("departures", rows.each(|queue| queue.departures))
         .count("dropped", rows.each(|queue| queue.drops.total()))
         .number("drop_fraction", rows.each(|queue| queue.drop_fraction))
+        .count("candidates_drawn", rows.each(|queue| queue.candidates_drawn))
         .number("utilisation", rows.each(|queue| queue.utilisation))
         .number("mean_packets", rows.each(|queue| queue.mean_packets))
         .count("max_packets", rows.each(|queue| u64::from(queue.max_packets)))

@@ -62,6 +62,11 @@ impl Env<u32> for PortEnv<'_> {
         }
         self.lost.push(packet.handle);
     }
+
+    #[inline]
+    fn drawn(&mut self, _candidate: &Packet<u32>) {
+        self.meter.drawn();
+    }
 }
 
 impl Port {

@@ -158,6 +158,8 @@ pub struct QueueResult {
     pub drops: Drops,
     /// Dropped / offered.
     pub drop_fraction: f64,
+    /// Waiting packets drawn and compared with arrivals.
+    pub candidates_drawn: u64,
     /// Bits sent / bits that could have been sent.
     pub utilisation: f64,
     /// Mean over time of waiting packets.
@@ -280,6 +282,7 @@ pub(crate) fn queue_result(
         departures: departures.packets,
         drops,
         drop_fraction: fraction(drops.total(), arrivals.packets),
+        candidates_drawn: meter.candidates_drawn(),
         utilisation: rate_bps(departures, window) / facts.rate_bps as f64,
         mean_packets: by_group.iter().map(|(_, mean)| mean).sum(),
         max_packets: meter.max_packets(),

@@ -1,10 +1,10 @@
 //! Every discipline behind one type, chosen when a queue is made: one branch per call, no virtual dispatch.
 
-use crate::disciplines::{back_choke_memory, choke, droptail, red};
+use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
 use crate::{
-    BackChokeMemory, BackChokeMemoryParams, Backlog, Choke, ChokeParams, Discipline, DropTail,
-    DropTailParams, Env, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Red, RedParams, Slot, Stats,
-    Time,
+    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW, ChokeWParams, CoDel,
+    CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Pie,
+    PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
 };
 
 /// What a list of disciplines says of one.
@@ -59,6 +59,47 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         also_uses: Some("red"),
         source: "Pan, Prabhakar, Psounis 2000, IV.B",
     },
+    DisciplineInfo {
+        name: "chokew",
+        title: "CHOKeW",
+        doc: "Compares each arrival with more packets the longer the queue has been long, fewer for classes of greater \
+              weight; RED after that on request.",
+        params: chokew::SPECS,
+        also_uses: Some("red"),
+        source: "Wen, Fang, Sun 2005",
+    },
+    DisciplineInfo {
+        name: "ward",
+        title: "WARD",
+        doc: "Compares an arrival with two queued packets, the more likely the fuller the buffer.",
+        params: ward::SPECS,
+        also_uses: None,
+        source: "Ho, Chan, Chen, section 3.1",
+    },
+    DisciplineInfo {
+        name: "blue",
+        title: "BLUE",
+        doc: "Drops arrivals at random; overflow raises the probability, an idle link lowers it.",
+        params: blue::SPECS,
+        also_uses: None,
+        source: "Feng, Kandlur, Saha, Shin 1999",
+    },
+    DisciplineInfo {
+        name: "codel",
+        title: "CoDel",
+        doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
+        params: codel::SPECS,
+        also_uses: None,
+        source: "RFC 8289",
+    },
+    DisciplineInfo {
+        name: "pie",
+        title: "PIE",
+        doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
+        params: pie::SPECS,
+        also_uses: None,
+        source: "RFC 8033",
+    },
 ];
 
 /// The entry of [`CATALOGUE`] called `name`.
@@ -80,6 +121,16 @@ pub enum AnyParams {
     Choke(ChokeParams),
     /// See [`BackChokeMemory`].
     BackChokeMemory(BackChokeMemoryParams),
+    /// See [`ChokeW`].
+    ChokeW(ChokeWParams),
+    /// See [`Ward`].
+    Ward(WardParams),
+    /// See [`Blue`].
+    Blue(BlueParams),
+    /// See [`CoDel`].
+    CoDel(CoDelParams),
+    /// See [`Pie`].
+    Pie(PieParams),
 }
 
 impl AnyParams {
@@ -90,6 +141,11 @@ impl AnyParams {
             "red" => Self::Red(RedParams::default()),
             "choke" => Self::Choke(ChokeParams::default()),
             "back_choke_memory" => Self::BackChokeMemory(BackChokeMemoryParams::default()),
+            "chokew" => Self::ChokeW(ChokeWParams::default()),
+            "ward" => Self::Ward(WardParams::default()),
+            "blue" => Self::Blue(BlueParams::default()),
+            "codel" => Self::CoDel(CoDelParams::default()),
+            "pie" => Self::Pie(PieParams::default()),
             _ => return None,
         })
     }
@@ -101,6 +157,11 @@ impl AnyParams {
             Self::Red(_) => "red",
             Self::Choke(_) => "choke",
             Self::BackChokeMemory(_) => "back_choke_memory",
+            Self::ChokeW(_) => "chokew",
+            Self::Ward(_) => "ward",
+            Self::Blue(_) => "blue",
+            Self::CoDel(_) => "codel",
+            Self::Pie(_) => "pie",
         }
     }
 
@@ -111,11 +172,17 @@ impl AnyParams {
             (
                 Self::Red(red)
                 | Self::Choke(ChokeParams { red, .. })
-                | Self::BackChokeMemory(BackChokeMemoryParams { red, .. }),
+                | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+                | Self::ChokeW(ChokeWParams { red, .. }),
                 "red",
             ) => red.set(name, value),
             (Self::Choke(choke), "choke") => choke.set(name, value),
             (Self::BackChokeMemory(back), "back_choke_memory") => back.set(name, value),
+            (Self::ChokeW(chokew), "chokew") => chokew.set(name, value),
+            (Self::Ward(ward), "ward") => ward.set(name, value),
+            (Self::Blue(blue), "blue") => blue.set(name, value),
+            (Self::CoDel(codel), "codel") => codel.set(name, value),
+            (Self::Pie(pie), "pie") => pie.set(name, value),
             _ => false,
         }
     }
@@ -124,9 +191,14 @@ impl AnyParams {
     pub fn set_link(&mut self, limit: u32, rate_bps: u64) {
         match self {
             Self::DropTail(params) => params.limit = limit,
+            Self::Ward(params) => params.limit = limit,
+            Self::Blue(params) => params.limit = limit,
+            Self::CoDel(params) => params.limit = limit,
+            Self::Pie(params) => params.limit = limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
-            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. }) => {
+            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeW(ChokeWParams { red, .. }) => {
                 red.limit = limit;
                 red.set_link_rate(rate_bps);
             }
@@ -137,9 +209,14 @@ impl AnyParams {
     pub const fn limit(&self) -> u32 {
         match self {
             Self::DropTail(params) => params.limit,
+            Self::Ward(params) => params.limit,
+            Self::Blue(params) => params.limit,
+            Self::CoDel(params) => params.limit,
+            Self::Pie(params) => params.limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
-            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. }) => red.limit,
+            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeW(ChokeWParams { red, .. }) => red.limit,
         }
     }
 
@@ -153,6 +230,11 @@ impl AnyParams {
             Self::Red(params) => params.validate(),
             Self::Choke(params) => params.validate(),
             Self::BackChokeMemory(params) => params.validate(),
+            Self::ChokeW(params) => params.validate(),
+            Self::Ward(params) => params.validate(),
+            Self::Blue(params) => params.validate(),
+            Self::CoDel(params) => params.validate(),
+            Self::Pie(params) => params.validate(),
         }
     }
 }
@@ -169,6 +251,16 @@ pub enum AnyDiscipline<H, S> {
     Choke(Choke<H, S>),
     /// See [`BackChokeMemory`].
     BackChokeMemory(BackChokeMemory<H, S>),
+    /// See [`ChokeW`].
+    ChokeW(ChokeW<H, S>),
+    /// See [`Ward`].
+    Ward(Ward<H, S>),
+    /// See [`Blue`].
+    Blue(Blue<H, S>),
+    /// See [`CoDel`].
+    CoDel(CoDel<H, S>),
+    /// See [`Pie`].
+    Pie(Pie<H, S>),
 }
 
 /// The same expression on whichever discipline it is.
@@ -179,6 +271,11 @@ macro_rules! each {
             Self::Red($queue) => $call,
             Self::Choke($queue) => $call,
             Self::BackChokeMemory($queue) => $call,
+            Self::ChokeW($queue) => $call,
+            Self::Ward($queue) => $call,
+            Self::Blue($queue) => $call,
+            Self::CoDel($queue) => $call,
+            Self::Pie($queue) => $call,
         }
     };
 }
@@ -194,6 +291,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> AnyDiscipline<H, S> {
             AnyParams::Red(params) => Self::Red(Red::new(params, slots)?),
             AnyParams::Choke(params) => Self::Choke(Choke::new(params, slots)?),
             AnyParams::BackChokeMemory(params) => Self::BackChokeMemory(BackChokeMemory::new(params, slots)?),
+            AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, slots)?),
+            AnyParams::Ward(params) => Self::Ward(Ward::new(params, slots)?),
+            AnyParams::Blue(params) => Self::Blue(Blue::new(params, slots)?),
+            AnyParams::CoDel(params) => Self::CoDel(CoDel::new(params, slots)?),
+            AnyParams::Pie(params) => Self::Pie(Pie::new(params, slots)?),
         })
     }
 

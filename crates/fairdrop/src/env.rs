@@ -11,11 +11,19 @@ pub enum Stream {
     Candidate = 0,
     /// The early-drop coin (RED).
     EarlyDrop = 1,
+    /// Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    DrawingFraction = 2,
+    /// Whether an arrival is compared, by the position it would take (WARD).
+    WardCoin = 3,
+    /// The drop coin of BLUE.
+    BlueCoin = 4,
+    /// The drop coin of PIE.
+    PieCoin = 5,
 }
 
 impl Stream {
     /// Number of streams a host must provide.
-    pub const COUNT: usize = 2;
+    pub const COUNT: usize = 6;
 }
 
 /// What a discipline borrows from its host during one call.

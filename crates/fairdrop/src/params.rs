@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::Time;
+
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -16,12 +18,16 @@ pub enum Kind {
     Packets(f64, f64),
     /// A size in bytes between the two, inclusive; written `1000`, `"1000B"` or `"1kB"`.
     Bytes(u64, u64),
+    /// A time in seconds between the two, inclusive; written `0.005` or `"5ms"`.
+    Seconds(f64, f64),
     /// `true` or `false`.
     Switch,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// One of these words, or a list of whole numbers between the two that never falls.
     Schedule(&'static [&'static str], i64, i64),
+    /// A list of one to so many numbers, each between the two, inclusive.
+    Numbers(usize, f64, f64),
 }
 
 /// One parameter of a discipline.
@@ -52,8 +58,12 @@ impl fmt::Display for Kind {
             Self::NumberAbove(low, high) => write!(f, "a number above {low}").and_then(|()| below(f, high)),
             Self::Packets(low, high) => write!(f, "packets from {low}").and_then(|()| below(f, high)),
             Self::Bytes(low, high) => write!(f, "bytes from {low} to {high}"),
+            Self::Seconds(low, high) => write!(f, "a time from {low} to {high} s"),
             Self::Switch => f.write_str("true or false"),
             Self::Choice(words) => write_words(f, words),
+            Self::Numbers(most, low, high) => {
+                write!(f, "a list of 1 to {most} numbers from {low}").and_then(|()| below(f, high))
+            }
             Self::Schedule(words, low, high) => {
                 write_words(f, words)?;
                 write!(f, ", or a list of whole numbers from {low} to {high} that never falls")
@@ -81,6 +91,8 @@ pub enum ParamValue<'a> {
     Word(&'a str),
     /// A list of counts.
     Counts(&'a [u8]),
+    /// A list of numbers.
+    Numbers(&'a [f64]),
 }
 
 impl ParamValue<'_> {
@@ -96,6 +108,14 @@ impl ParamValue<'_> {
     pub(crate) fn integer(self, target: &mut u32) -> bool {
         if let Self::Number(number) = self {
             *target = number as u32;
+        }
+        matches!(self, Self::Number(_))
+    }
+
+    /// Stores a time given in seconds, to the nearest nanosecond; returns whether it was a number.
+    pub(crate) fn time(self, target: &mut Time) -> bool {
+        if let Self::Number(seconds) = self {
+            *target = Time::from_ns((seconds * 1e9 + 0.5) as u64);
         }
         matches!(self, Self::Number(_))
     }

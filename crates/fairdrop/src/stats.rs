@@ -17,17 +17,29 @@ pub enum DropCause {
     MatchQueued = 4,
     /// The arriving packet's flow was in the memory of recent admissions (Back CHOKe).
     Memory = 5,
+    /// Two drawn packets were of one flow, which was not the arriving packet's: both of them (WARD).
+    WardPairQueued = 6,
+    /// BLUE's coin fell on the arriving packet.
+    Blue = 7,
+    /// Packets had waited too long for too long: the one that would have left (`CoDel`).
+    Codel = 8,
+    /// PIE's coin fell on the arriving packet.
+    Pie = 9,
 }
 
 impl DropCause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::Overflow,
         Self::RedEarly,
         Self::RedForced,
         Self::MatchArriving,
         Self::MatchQueued,
         Self::Memory,
+        Self::WardPairQueued,
+        Self::Blue,
+        Self::Codel,
+        Self::Pie,
     ];
     /// Number of causes.
     pub const COUNT: usize = Self::ALL.len();
@@ -41,6 +53,10 @@ impl DropCause {
             Self::MatchArriving => "match_arriving",
             Self::MatchQueued => "match_queued",
             Self::Memory => "memory",
+            Self::WardPairQueued => "ward_pair_queued",
+            Self::Blue => "blue",
+            Self::Codel => "codel",
+            Self::Pie => "pie",
         }
     }
 }

@@ -103,8 +103,10 @@ def _work(options: Namespace) -> _Work:
 def _disciplines(options: Namespace) -> list[str] | None:
     if options.disciplines is None:
         return None
-    names = [name.strip() for name in options.disciplines.split(",")]
-    return [name for name in dict.fromkeys(names) if name]
+    names = [name for name in dict.fromkeys(name.strip() for name in options.disciplines.split(",")) if name]
+    if not names:
+        raise ValueError(f"--disciplines {options.disciplines!r} names none; valid: names from `fairdrop list`")
+    return names
 
 
 def _finish(result: Result, options: Namespace) -> int:

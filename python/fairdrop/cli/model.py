@@ -331,5 +331,3 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -
         ).rstrip()
         for line in (head, *lines)
     )
-
-

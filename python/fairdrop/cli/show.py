@@ -43,7 +43,7 @@ def result_text(result: Result) -> str:
     remarks = [f"warning: {text}" for text in _warnings(result)]
     if result.model is not None:
         remarks += [f"model: {text}" for text in result.model["notes"]]
-    return "\n".join([*remarks, _table(head, lines), f"({caption}; {_queues(result)})"])
+    return "\n".join([*remarks, _table(head, lines), f"({caption})", *_queues(result), *_model_queue(result)])
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:
@@ -66,22 +66,22 @@ def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[li
     return [*lines[:place], *found, *lines[place:]]
 
 
-def _queues(result: Result) -> str:
-    measured = _measured_queues(result)
+def _model_queue(result: Result) -> list[str]:
     if result.model is None:
-        return measured
+        return []
     link = result.model["link"]
-    return f"{measured}; model: queue {link['mean_packets']:.1f} packets, wait {1e3 * link['wait_s']:.1f} ms"
+    return [f"model: queue {link['mean_packets']:.1f} packets, wait {1e3 * link['wait_s']:.1f} ms"]
 
 
-def _measured_queues(result: Result) -> str:
-    means = _means(result.queues.rows(), ("discipline", "queue"), ("utilisation", "mean_packets", "sojourn_mean_s"))
-    several = len({queue for _, queue in means}) > 1
-    return "; ".join(
-        f"{discipline}{f' on {queue}' if several else ''}: link {_percent(mean['utilisation'])} busy, "
+def _queues(result: Result) -> list[str]:
+    rows = [row | {"where": (row["queue"], row["queue_discipline"])} for row in result.queues.rows()]
+    means = _means(rows, ("discipline", "where"), ("utilisation", "mean_packets", "sojourn_mean_s"))
+    several = len({queue for _, (queue, _) in means}) > 1
+    return [
+        f"{discipline}{f', {own} on {queue}' if several else ''}: link {_percent(mean['utilisation'])} busy, "
         f"queue {_number(mean['mean_packets'], 1)} packets, wait {_number((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
-        for (discipline, queue), mean in means.items()
-    )
+        for (discipline, (queue, own)), mean in means.items()
+    ]
 
 
 def _warnings(result: Result) -> list[str]:
@@ -91,9 +91,9 @@ def _warnings(result: Result) -> list[str]:
 
 def _means(
     rows: Iterable[dict[str, Any]], keys: tuple[str, str], names: Sequence[str]
-) -> dict[tuple[str, str], dict[str, float | None]]:
+) -> dict[tuple[str, Any], dict[str, float | None]]:
     """Means over the rows with equal keys, in order of appearance; None where a value is missing throughout."""
-    gathered: dict[tuple[str, str], dict[str, list[float]]] = {}
+    gathered: dict[tuple[str, Any], dict[str, list[float]]] = {}
     for row in rows:
         values = gathered.setdefault((row[keys[0]], row[keys[1]]), {name: [] for name in names})
         for name in names:
@@ -154,7 +154,8 @@ def _entry_text(entry: dict[str, Any]) -> str:
     lines = [f"\n{entry['name']} - {entry['title']}. {entry['doc']}{also} [{entry['source']}]"]
     for parameter in entry["parameters"]:
         unit = f" {parameter['unit']}" if parameter["unit"] else ""
-        default = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"
+        known = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"
+        default = " (required)" if parameter["required"] else known
         source = f" [{parameter['source']}]" if parameter["source"] else ""
         lines.append(f"  {parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}")
         lines.append(f"      {parameter['valid']}")

@@ -138,9 +138,7 @@ def _profile(document: Mapping[str, Any], narrow: bool) -> Figure:
     whose, speed = figure.subplots(rows, columns, sharex=True, squeeze=True)
     hue = colours.groups(names)
     parts = [[100 * number * value for value in rho] for number, rho in zip(count, found["rho"], strict=True)]
-    whose.stackplot(
-        found["y"], parts, colors=[hue[name] for name in names], linewidth=0.6, edgecolor="white", zorder=2
-    )
+    whose.stackplot(found["y"], parts, colors=[hue[name] for name in names], linewidth=0.6, edgecolor="white", zorder=2)
     whose.set_ylim(0, 100)
     whose.set_ylabel("% of packets at the position")
     speed.plot(found["y"], found["v"], color=colours.INK)

@@ -17,13 +17,6 @@ def rerun_command(document: Document) -> str:
     names = disciplines(document)
     if is_replay(document):
         return shlex.join(["fairdrop", "replay", str(document.get("name") or "capture.pcap")])
-    words = ["fairdrop", "compare" if len(names) > 1 else "run", "scenario.toml"]
-    if names:
-        words += ["--disciplines" if len(names) > 1 else "--discipline", ",".join(names)]
+    words = ["fairdrop", "compare", "scenario.toml", "--disciplines", ",".join(names)]
     found = seeds(document)
-    return shlex.join([*words, "--seeds", _seed_words(found)] if found else words)
-
-
-def _seed_words(found: list[int]) -> str:
-    whole = list(range(found[0], found[-1] + 1))
-    return f"{found[0]}-{found[-1]}" if found == whole and len(found) > 1 else ",".join(map(str, found))
+    return shlex.join([*words, "--set", f"seed={found[0]}", "--seeds", str(len(found))] if found else words)

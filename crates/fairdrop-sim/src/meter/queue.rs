@@ -76,6 +76,8 @@ pub struct QueueMeter {
     opened: Time,
     byte_ns: u128,
     max_packets: u32,
+    /// Candidates drawn and compared.
+    candidates_drawn: u64,
     /// Time spent at each length, in bins of 2^`bin_shift` packets.
     length_ns: Vec<u64>,
     bin_shift: u32,
@@ -99,6 +101,7 @@ impl QueueMeter {
             opened: Time::ZERO,
             byte_ns: 0,
             max_packets: 0,
+            candidates_drawn: 0,
             length_ns: vec![0; ((limit >> bin_shift) + 2) as usize],
             bin_shift,
             sojourn_ns: sojourn_histogram(),
@@ -131,6 +134,12 @@ impl QueueMeter {
     #[inline]
     pub fn dropped(&mut self, flow: u32, cause: DropCause) {
         self.flows[flow as usize].dropped[cause as usize] += 1;
+    }
+
+    /// A waiting packet was drawn and compared.
+    #[inline]
+    pub fn drawn(&mut self) {
+        self.candidates_drawn += 1;
     }
 
     /// A packet that arrived at `enqueued` goes into transmission.
@@ -205,6 +214,7 @@ impl QueueMeter {
         self.byte_ns = 0;
         self.length_ns.fill(0);
         self.max_packets = self.waiting;
+        self.candidates_drawn = 0;
         self.sojourn_ns.reset();
         self.sojourn_sum_ns = 0;
         for (flow, count) in self.flows.iter_mut().enumerate() {
@@ -287,6 +297,11 @@ impl QueueMeter {
     /// Most packets that waited at once.
     pub fn max_packets(&self) -> u32 {
         self.max_packets
+    }
+
+    /// Candidates drawn and compared.
+    pub fn candidates_drawn(&self) -> u64 {
+        self.candidates_drawn
     }
 
     /// Lengths (lower end of each bin) that occurred, with their fraction of time.

@@ -91,12 +91,12 @@ impl QueueConfig {
             report.add(section.origin(error.name), &section.path(error.name), &value, error.valid);
             return;
         }
-        for name in ["min_th", "max_th"] {
-            // An infinite max_th is how a threshold is switched off.
+        for name in ["min_th", "max_th", "l_th", "l_minus", "l_plus"] {
+            // An infinite threshold is how it is switched off.
             let threshold = section.number(name).filter(|_| section.is_set(name)).unwrap_or(0.0);
             if threshold > f64::from(self.limit) && threshold.is_finite() {
                 let valid = format!(
-                    "packets up to the limit of the queue ({}), which the average cannot pass",
+                    "packets up to the limit of the queue ({}), which neither it nor its average can pass",
                     self.limit
                 );
                 report.add(section.origin(name), &section.path(name), &threshold.to_string(), &valid);
@@ -112,6 +112,10 @@ impl QueueConfig {
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
         let (root, source) = tree::read(text, file, settings).map_err(Problems)?;
         let mut report = Report::new(file);
+        for setting in settings.iter().filter(|setting| !setting.trim_start().starts_with("queue.")) {
+            let valid = "paths that begin with queue., since there is no network here";
+            report.add(&Origin::Setting(setting.clone()), "", "this field has no effect", valid);
+        }
         let queue = Self::read(root.get("queue"), "queue", &mut report);
         if report.problems.is_empty() { Ok((queue, source)) } else { Err(Problems(report.problems)) }
     }
@@ -144,6 +148,25 @@ impl QueueConfig {
         params
     }
 
+    /// What a reader should know of the chosen discipline before believing results.
+    pub fn warnings(&self) -> Vec<String> {
+        let uses_red = |info: &DisciplineInfo| info.name == "red" || info.also_uses == Some("red");
+        let red = self.tables.iter().find(|table| table.owner == "red");
+        let min_th = red.and_then(|table| table.values.iter().find(|(name, _)| *name == "min_th"));
+        match min_th {
+            Some((_, Value::Number(min_th)))
+                if *min_th >= f64::from(self.limit) && fairdrop::info(self.discipline).is_some_and(uses_red) =>
+            {
+                vec![format!(
+                    "under {} the average queue never reaches red.min_th ({min_th} packets), because the limit is {} \
+                     packets: it acts as DropTail",
+                    self.discipline, self.limit
+                )]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The configuration for documents, SI units.
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();
@@ -164,6 +187,7 @@ fn as_param(value: &Value) -> ParamValue<'_> {
         Value::Switch(on) => ParamValue::Switch(*on),
         Value::Text(word) => ParamValue::Word(word),
         Value::Counts(counts) => ParamValue::Counts(counts),
+        Value::Numbers(numbers) => ParamValue::Numbers(numbers),
         Value::Names(_) | Value::Table => unreachable!("no discipline has such a parameter"),
     }
 }

@@ -17,6 +17,7 @@ pub enum Value {
     Switch(bool),
     Names(Vec<String>),
     Counts(Vec<u8>),
+    Numbers(Vec<f64>),
     Table,
 }
 
@@ -31,6 +32,7 @@ impl Value {
             Self::Switch(on) => json!(on),
             Self::Names(names) => json!(names),
             Self::Counts(counts) => json!(counts),
+            Self::Numbers(numbers) => json!(numbers),
         }
     }
 }
@@ -147,6 +149,7 @@ impl Section {
                     (FieldKind::Param(Kind::Number(..) | Kind::NumberAbove(..)), _) => {
                         text.parse().map_or_else(|_| Data::Text(text.into()), Data::Number)
                     }
+                    (FieldKind::Param(Kind::Numbers(..)), _) => numbers_of_default(text),
                     _ => Data::Text(text.into()),
                 };
                 if let Some(value) = parse(spec.kind, &data) {
@@ -232,6 +235,7 @@ pub fn valid(kind: FieldKind) -> String {
         FieldKind::Param(kind) => match kind {
             Kind::Packets(..) => format!("{kind}, for example \"300p\""),
             Kind::Bytes(..) => format!("{kind}, for example \"1000B\""),
+            Kind::Seconds(..) => format!("{kind}, for example \"20ms\""),
             _ => kind.to_string(),
         },
         FieldKind::Text => "a text".into(),
@@ -259,7 +263,9 @@ fn parse(kind: FieldKind, data: &Data) -> Option<Value> {
             _ => None,
         },
         FieldKind::Rate(low, high) => quantity(units::rate_bps, low, high),
-        FieldKind::Seconds(low, high) => quantity(units::seconds, low, high),
+        FieldKind::Seconds(low, high) | FieldKind::Param(Kind::Seconds(low, high)) => {
+            quantity(units::seconds, low, high)
+        }
         FieldKind::Param(Kind::Packets(low, high)) => quantity(units::packets, low, high),
         FieldKind::Param(Kind::Bytes(low, high)) => quantity(units::bytes, low as f64, high as f64),
         FieldKind::Names => names(data),
@@ -281,6 +287,12 @@ fn names(data: &Data) -> Option<Value> {
     texts.collect::<Option<Vec<_>>>().map(Value::Names)
 }
 
+/// The default of a list of numbers, as a scenario would have it.
+fn numbers_of_default(text: &str) -> Data {
+    let items = text.trim_matches(['[', ']']).split(',').filter_map(|item| item.trim().parse().ok());
+    Data::List(items.map(|item| Node { origin: Origin::Line(1), data: Data::Number(item) }).collect())
+}
+
 /// Kinds that carry no unit.
 fn parse_plain(kind: Kind, data: &Data) -> Option<Value> {
     let number = match data {
@@ -297,6 +309,16 @@ fn parse_plain(kind: Kind, data: &Data) -> Option<Value> {
         (Kind::NumberAbove(low, high), _) => number.filter(|&n| n > low && n <= high).map(Value::Number),
         (Kind::Choice(words) | Kind::Schedule(words, ..), Data::Text(text)) => {
             words.contains(&text.as_str()).then(|| Value::Text(text.clone()))
+        }
+        (Kind::Numbers(most, low, high), Data::List(items)) => {
+            let numbers = items.iter().map(|item| match item.data {
+                Data::Integer(number) => Some(number as f64),
+                Data::Number(number) => Some(number),
+                _ => None,
+            });
+            let numbers = numbers.collect::<Option<Vec<_>>>()?;
+            let fits = (1..=most).contains(&numbers.len()) && numbers.iter().all(|n| (low..=high).contains(n));
+            fits.then_some(Value::Numbers(numbers))
         }
         (Kind::Schedule(_, low, high), Data::List(items)) => {
             let counts = items.iter().map(|item| match item.data {

@@ -11,7 +11,8 @@ use serde_json::{Map, Value as Json, json};
 pub fn json_schema() -> Json {
     let mut group_fields: Vec<FieldSpec> = GROUP.to_vec();
     for field in TCP.iter().chain(CBR) {
-        group_fields.push(FieldSpec { default: Some(""), ..*field });
+        // What one transport requires is not required of all.
+        group_fields.push(FieldSpec { default: field.default.or(Some("")), ..*field });
     }
     let mut properties = properties(SCENARIO);
     properties.insert("dumbbell".into(), object("One congested link, short form.", DUMBBELL, Map::new()));
@@ -69,10 +70,14 @@ fn property(field: &FieldSpec) -> Json {
             Kind::NumberAbove(low, high) => {
                 json!({ "type": "number", "exclusiveMinimum": low, "maximum": finite(high) })
             }
-            Kind::Packets(low, high) => quantity(low, high),
+            Kind::Packets(low, high) | Kind::Seconds(low, high) => quantity(low, high),
             Kind::Bytes(low, high) => quantity(low as f64, high as f64),
             Kind::Switch => json!({ "type": "boolean" }),
             Kind::Choice(words) => json!({ "enum": words }),
+            Kind::Numbers(most, low, high) => json!({
+                "type": "array", "minItems": 1, "maxItems": most,
+                "items": { "type": "number", "minimum": low, "maximum": finite(high) },
+            }),
             Kind::Schedule(words, low, high) => json!({ "anyOf": [
                 { "enum": words },
                 { "type": "array", "items": { "type": "integer", "minimum": low, "maximum": high } },
@@ -129,13 +134,9 @@ pub fn catalogue() -> Json {
 }
 
 fn described(field: &FieldSpec) -> Json {
-    let default = match field.default {
-        None => json!("required"),
-        Some("") => Json::Null,
-        Some(text) => default_value(text),
-    };
+    let default = field.default.filter(|text| !text.is_empty()).map(default_value);
     json!({
-        "name": field.name, "unit": field.unit, "default": default, "valid": valid(field.kind),
+        "name": field.name, "unit": field.unit, "default": default, "required": field.default.is_none(), "valid": valid(field.kind),
         "doc": field.doc, "source": field.source,
     })
 }

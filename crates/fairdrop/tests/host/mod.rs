@@ -65,8 +65,7 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64) -> Self {
-        let bits = [Stream::Candidate, Stream::EarlyDrop];
-        let bits = bits.map(|stream| Bits::Stream(Philox::new(seed, 0, stream as u32)));
+        let bits = std::array::from_fn(|stream| Bits::Stream(Philox::new(seed, 0, stream as u32)));
         Self { now: Time::ZERO, bits, used: [0; Stream::COUNT], dropped: Vec::new(), drawn: Vec::new() }
     }
 }

@@ -1,0 +1,209 @@
+//! BLUE: a drop probability that loss raises and idleness lowers.
+//!
+//! Whenever the buffer overflows the probability goes up by `d1`; whenever the link is idle it goes down by `d2`;
+//! between two changes at least `freeze` passes. Every arrival is dropped with that probability. No queue length is
+//! averaged, and nothing of any flow is looked at.
+//!
+//! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: a new class of active queue management algorithms",
+//! University of Michigan CSE-TR-387-99, 1999, section 3.
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
+    Stats, Stream, Time, unit_interval,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+
+/// Parameters of [`Blue`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlueParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Rise of the probability when an arrival finds the buffer full.
+    pub d1: f64,
+    /// Fall of the probability when the link is idle.
+    pub d2: f64,
+    /// Shortest time between two changes.
+    pub freeze: Time,
+}
+
+impl Default for BlueParams {
+    fn default() -> Self {
+        Self { limit: 300, d1: 0.0025, d2: 0.000_25, freeze: Time::from_ms(100) }
+    }
+}
+
+/// The parameters of an evaluation of BLUE beside the CHOKe family.
+const EVALUATION: &str = "Wen, Fang 2005 (CHOKeW); the method is that of Feng et al. 1999";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "d1",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.0025",
+        doc: "Rise of the drop probability when an arrival finds the buffer full.",
+        source: EVALUATION,
+    },
+    ParamSpec {
+        name: "d2",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.00025",
+        doc: "Fall of the drop probability when the link is idle.",
+        source: EVALUATION,
+    },
+    ParamSpec {
+        name: "freeze",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "100ms",
+        doc: "Shortest time between two changes of the drop probability.",
+        source: EVALUATION,
+    },
+];
+
+impl BlueParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "d1" => value.number(&mut self.d1),
+            "d2" => value.number(&mut self.d2),
+            "freeze" => value.time(&mut self.freeze),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require((0.0..=1.0).contains(&self.d1), "d1", self.d1, "0 to 1")?;
+        require((0.0..=1.0).contains(&self.d2), "d2", self.d2, "0 to 1")?;
+        let freeze = Time::from_ns(1) <= self.freeze && self.freeze <= LONGEST;
+        require(freeze, "freeze", self.freeze.seconds(), "1 ns to 1000 s")
+    }
+}
+
+/// BLUE over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Blue<H, S> {
+    params: BlueParams,
+    probability: f64,
+    /// When the probability was last changed, by either event.
+    changed: Option<Time>,
+    /// The last idle event of the idle period that is going on.
+    idle_event: Option<Time>,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Blue<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: BlueParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self {
+            params,
+            probability: 0.0,
+            changed: None,
+            idle_event: None,
+            fifo,
+            stats: Stats::default(),
+        })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The drop probability, as of the last call.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Whether the probability may change at `now`.
+    fn thawed(&self, now: Time) -> bool {
+        self.changed.is_none_or(|changed| now.since(changed) >= self.params.freeze)
+    }
+
+    /// Applies the idle events that were due every `freeze` since the last one. The probability is used by nothing
+    /// but an arrival, so it does not matter that they are applied only now.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        let Some(last) = self.idle_event else { return };
+        let freeze = self.params.freeze.ns().max(1);
+        let events = now.since(last).ns() / freeze;
+        if events > 0 {
+            let at = last.after(Time::from_ns(events.saturating_mul(freeze)));
+            self.probability = (self.probability - events as f64 * self.params.d2).max(0.0);
+            (self.changed, self.idle_event) = (Some(at), Some(at));
+        }
+    }
+
+    /// The link has gone idle.
+    fn idle(&mut self, now: Time) {
+        if self.idle_event.is_some() {
+            self.catch_up(now);
+            return;
+        }
+        self.idle_event = Some(now);
+        if self.thawed(now) {
+            self.probability = (self.probability - self.params.d2).max(0.0);
+            self.changed = Some(now);
+        }
+    }
+
+    /// An arrival found the buffer full.
+    fn overflowed(&mut self, now: Time) {
+        if self.thawed(now) {
+            self.probability = (self.probability + self.params.d1).min(1.0);
+            self.changed = Some(now);
+        }
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Blue<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let now = env.now();
+        self.catch_up(now);
+        let full = self.fifo.len() >= self.params.limit;
+        if !full && unit_interval(env.random(Stream::BlueCoin)) < self.probability {
+            drop_packet(&mut self.stats, env, packet, DropCause::Blue);
+        } else if append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
+            self.idle_event = None;
+        } else {
+            self.overflowed(now);
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = depart(&mut self.fifo, &mut self.stats);
+        if packet.is_none() {
+            self.idle(env.now());
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

@@ -1,0 +1,418 @@
+//! `CHOKeW`: more draws the longer the queue has been long, fewer for classes of greater weight.
+//!
+//! A drawing factor p0 rises by a step with every arrival that finds the queue above `l_plus` and falls by a step with
+//! every arrival that finds it below `l_minus`. An arrival of weight w is compared with up to p0 / w packets drawn from
+//! the queue, while the queue is above `l_th`; the first that has its flow is dropped with it. Matches do all of the
+//! work: there is no random loss beside them, and no average. With `with_red` (CHOKeW-RED), RED decides about arrivals
+//! that no drawn packet matched.
+//!
+//! Source: S. Wen, Y. Fang, H. Sun, "CHOKeW: bandwidth differentiation and TCP protection in core networks", MILCOM
+//! 2005, section II: draws in figure 1, the drawing factor in figure 2 and table I.
+
+use super::droptail::fifo_in;
+use super::red::{RedParams, RedState};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
+    Stats, Stream, unit_interval,
+};
+
+/// Most classes that have a weight of their own.
+pub const MAX_CLASSES: usize = 16;
+/// Largest weight, and largest step of the drawing factor.
+const MOST: f64 = 1_000_000.0;
+
+/// Weights by priority class. A class without a weight has the lowest of those given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    by_class: [f64; MAX_CLASSES],
+    classes: u8,
+    lowest: f64,
+}
+
+impl Weights {
+    /// `weights` by class, class 0 first.
+    ///
+    /// # Errors
+    /// None or more than 16, or one that is not 1 to 1000000.
+    pub fn new(weights: &[f64]) -> Result<Self, ParamError> {
+        let classes = weights.len();
+        require((1..=MAX_CLASSES).contains(&classes), "weights", classes as f64, "1 to 16 weights")?;
+        let mut by_class = [0.0; MAX_CLASSES];
+        let mut lowest = MOST;
+        for (place, &weight) in by_class.iter_mut().zip(weights) {
+            require((1.0..=MOST).contains(&weight), "weights", weight, "numbers from 1 to 1000000")?;
+            *place = weight;
+            lowest = lowest.min(weight);
+        }
+        Ok(Self { by_class, classes: classes as u8, lowest })
+    }
+
+    /// Weights by class, class 0 first.
+    pub fn as_slice(&self) -> &[f64] {
+        self.by_class.get(..usize::from(self.classes)).unwrap_or(&[])
+    }
+
+    /// The weight of `class`.
+    #[inline]
+    pub fn of(&self, class: u8) -> f64 {
+        self.as_slice().get(usize::from(class)).copied().unwrap_or(self.lowest)
+    }
+}
+
+impl Default for Weights {
+    /// 1 and 2, as in most experiments of the paper.
+    fn default() -> Self {
+        let mut by_class = [0.0; MAX_CLASSES];
+        [by_class[0], by_class[1]] = [1.0, 2.0];
+        Self { by_class, classes: 2, lowest: 1.0 }
+    }
+}
+
+/// Parameters of [`ChokeW`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChokeWParams {
+    /// What unmatched arrivals meet when `with_red` is set; otherwise only `limit` is used.
+    pub red: RedParams,
+    /// Packets waiting above which arrivals are compared (Lth).
+    pub l_th: f64,
+    /// Packets waiting below which the drawing factor falls (L-).
+    pub l_minus: f64,
+    /// Packets waiting above which the drawing factor rises (L+).
+    pub l_plus: f64,
+    /// Step by which it rises (p+).
+    pub p_plus: f64,
+    /// Step by which it falls (p-).
+    pub p_minus: f64,
+    /// Weights by priority class.
+    pub weights: Weights,
+    /// Most draws for one arrival; 0 for as many as there are packets waiting.
+    pub max_draws: u32,
+    /// Give unmatched arrivals to RED (CHOKeW-RED).
+    pub with_red: bool,
+}
+
+impl Default for ChokeWParams {
+    fn default() -> Self {
+        Self {
+            red: RedParams::default(),
+            l_th: 100.0,
+            l_minus: 125.0,
+            l_plus: 175.0,
+            p_plus: 0.002,
+            p_minus: 0.001,
+            weights: Weights::default(),
+            max_draws: 0,
+            with_red: false,
+        }
+    }
+}
+
+const WEN_2005: &str = "Wen, Fang, Sun 2005, II and III";
+
+/// Parameters as a scenario writes them, beside those of RED.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "l_th",
+        unit: "packets",
+        kind: Kind::Packets(0.0, f64::INFINITY),
+        default: "100p",
+        doc: "Packets waiting above which arrivals are compared (Lth).",
+        source: WEN_2005,
+    },
+    ParamSpec {
+        name: "l_minus",
+        unit: "packets",
+        kind: Kind::Packets(0.0, f64::INFINITY),
+        default: "125p",
+        doc: "Packets waiting below which each arrival lowers the drawing factor (L-); above l_th.",
+        source: WEN_2005,
+    },
+    ParamSpec {
+        name: "l_plus",
+        unit: "packets",
+        kind: Kind::Packets(0.0, f64::INFINITY),
+        default: "175p",
+        doc: "Packets waiting above which each arrival raises the drawing factor (L+); above l_minus. At or above the \
+              limit of the queue it is never raised, and CHOKeW is DropTail.",
+        source: WEN_2005,
+    },
+    ParamSpec {
+        name: "p_plus",
+        unit: "packets",
+        kind: Kind::Number(0.0, MOST),
+        default: "0.002",
+        doc: "Step by which the drawing factor rises (p+).",
+        source: WEN_2005,
+    },
+    ParamSpec {
+        name: "p_minus",
+        unit: "packets",
+        kind: Kind::Number(0.0, MOST),
+        default: "0.001",
+        doc: "Step by which the drawing factor falls (p-), down to 0.",
+        source: WEN_2005,
+    },
+    ParamSpec {
+        name: "weights",
+        unit: "",
+        kind: Kind::Numbers(MAX_CLASSES, 1.0, MOST),
+        default: "[1, 2]",
+        doc: "Weights of the priority classes 0, 1, ...: an arrival meets up to drawing factor / weight packets. A \
+              class that is not listed has the lowest weight.",
+        source: WEN_2005,
+    },
+    ParamSpec {
+        name: "max_draws",
+        unit: "packets",
+        kind: Kind::Integer(0, 1_073_741_816),
+        default: "0",
+        doc: "Most draws for one arrival; 0 for as many as there are packets waiting.",
+        source: "chosen here: the paper's drawing factor has no upper bound",
+    },
+    ParamSpec {
+        name: "with_red",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Give arrivals that nothing matched to RED (CHOKeW-RED) instead of straight to the buffer.",
+        source: "Wen, Fang, Sun 2005, II",
+    },
+];
+
+impl ChokeWParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "l_th" => value.number(&mut self.l_th),
+            "l_minus" => value.number(&mut self.l_minus),
+            "l_plus" => value.number(&mut self.l_plus),
+            "p_plus" => value.number(&mut self.p_plus),
+            "p_minus" => value.number(&mut self.p_minus),
+            "weights" => {
+                let ParamValue::Numbers(numbers) = value else { return false };
+                Weights::new(numbers).map(|weights| self.weights = weights).is_ok()
+            }
+            "max_draws" => value.integer(&mut self.max_draws),
+            "with_red" => value.switch(&mut self.with_red),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges and the order of the thresholds.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.red.validate()?;
+        let l_th_fits = self.l_th >= 0.0 && self.l_th.is_finite();
+        require(l_th_fits, "l_th", self.l_th, "0 or more, and finite")?;
+        require(self.l_minus > self.l_th, "l_minus", self.l_minus, "above l_th")?;
+        require(self.l_plus > self.l_minus, "l_plus", self.l_plus, "above l_minus")?;
+        require((0.0..=MOST).contains(&self.p_plus), "p_plus", self.p_plus, "0 to 1000000")?;
+        require((0.0..=MOST).contains(&self.p_minus), "p_minus", self.p_minus, "0 to 1000000")
+    }
+}
+
+/// `CHOKeW` over a leaky FIFO.
+#[derive(Clone, Debug)]
+pub struct ChokeW<H, S> {
+    params: ChokeWParams,
+    /// p0: the drawing factor of weight 1.
+    drawing_factor: f64,
+    most_drawn: u32,
+    red: RedState,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with drawing factor 0.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: ChokeWParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.red.limit)?;
+        let stats = Stats::default();
+        Ok(Self { params, drawing_factor: 0.0, most_drawn: 0, red: RedState::new(), fifo, stats })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The drawing factor now (p0), for weight 1.
+    pub fn drawing_factor(&self) -> f64 {
+        self.drawing_factor
+    }
+
+    /// Most packets drawn for one arrival so far: the paper bounds neither this nor the drawing factor.
+    pub fn most_drawn(&self) -> u32 {
+        self.most_drawn
+    }
+
+    /// Moves the drawing factor, once per arrival, by the queue that it finds (figure 2 of the paper).
+    #[inline]
+    fn update(&mut self, waiting: f64) {
+        if waiting < self.params.l_minus {
+            self.drawing_factor = (self.drawing_factor - self.params.p_minus).max(0.0);
+        }
+        if waiting > self.params.l_plus {
+            self.drawing_factor += self.params.p_plus;
+        }
+    }
+
+    /// Draws allowed for an arrival of `class` that finds `waiting` packets: p0 / w in expectation, before the cap.
+    #[inline]
+    fn draws_for<E: Env<H>>(&self, class: u8, waiting: u32, env: &mut E) -> u32 {
+        let factor = self.drawing_factor / self.params.weights.of(class);
+        // Truncation is the floor here; it stops at the largest u32, far above the cap.
+        let whole = factor as u32;
+        let fraction = factor - f64::from(whole);
+        let one_more = unit_interval(env.random(Stream::DrawingFraction)) < fraction;
+        let cap = if self.params.max_draws == 0 { waiting } else { waiting.min(self.params.max_draws) };
+        whole.saturating_add(u32::from(one_more)).min(cap)
+    }
+
+    /// Draws until a packet has `flow` and is dropped, or `wanted` did not. Returns whether one was dropped.
+    #[inline]
+    fn drop_match<E: Env<H>>(&mut self, wanted: u32, flow: u64, env: &mut E) -> bool {
+        for draws in 1..=wanted {
+            let Some(position) = self.fifo.draw(env) else { return false };
+            let Some(candidate) = self.fifo.get(position) else { return false };
+            self.stats.drawn += 1;
+            self.most_drawn = self.most_drawn.max(draws);
+            env.drawn(candidate);
+            if candidate.meta.flow == flow {
+                if let Some(packet) = self.fifo.remove(position) {
+                    drop_packet(&mut self.stats, env, packet, DropCause::MatchQueued);
+                }
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let waiting = self.fifo.len();
+        self.update(f64::from(waiting));
+        if self.params.with_red {
+            self.red.update(&self.params.red, waiting, env.now());
+        }
+        if f64::from(waiting) > self.params.l_th {
+            let wanted = self.draws_for(packet.meta.class, waiting, env);
+            if self.drop_match(wanted, packet.meta.flow, env) {
+                drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
+                return;
+            }
+        }
+        if self.params.with_red
+            && let Some(cause) = self.red.verdict(&self.params.red, waiting, packet.meta.len, env)
+        {
+            drop_packet(&mut self.stats, env, packet, cause);
+            return;
+        }
+        if !append_or_overflow(&mut self.fifo, self.params.red.limit, &mut self.stats, packet, env) {
+            self.red.overflowed();
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = depart(&mut self.fifo, &mut self.stats);
+        if packet.is_none() {
+            self.red.idle(env.now());
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        self.params.with_red.then_some(self.red.avg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn classes_without_a_weight_have_the_lowest() {
+        let weights = Weights::new(&[2.0, 1.5, 4.0]).unwrap();
+        assert_eq!([0, 1, 2, 3, 255].map(|class| weights.of(class)), [2.0, 1.5, 4.0, 1.5, 1.5]);
+        assert_eq!(Weights::default(), Weights::new(&[1.0, 2.0]).unwrap());
+        let all = Weights::new(&[3.0; MAX_CLASSES]).unwrap();
+        assert_eq!((all.as_slice().len(), all.of(15), all.of(16)), (16, 3.0, 3.0));
+    }
+
+    #[test]
+    fn weights_that_cannot_be() {
+        let text = |weights: &[f64]| Weights::new(weights).unwrap_err().to_string();
+        assert_eq!(text(&[]), "weights = 0 is not valid: 1 to 16 weights");
+        assert_eq!(text(&[1.0; 17]), "weights = 17 is not valid: 1 to 16 weights");
+        assert_eq!(text(&[1.0, 0.5]), "weights = 0.5 is not valid: numbers from 1 to 1000000");
+        assert_eq!(text(&[f64::NAN]), "weights = NaN is not valid: numbers from 1 to 1000000");
+        assert!(Weights::new(&[f64::INFINITY]).is_err());
+    }
+
+    #[test]
+    fn parameters_by_name() {
+        let mut params = ChokeWParams::default();
+        for (name, number) in [("l_th", 10.0), ("l_minus", 20.0), ("l_plus", 30.0), ("max_draws", 7.0)] {
+            assert!(params.set(name, ParamValue::Number(number)), "{name}");
+        }
+        assert!(params.set("p_plus", ParamValue::Number(0.5)) && params.set("p_minus", ParamValue::Number(0.25)));
+        assert!(params.set("weights", ParamValue::Numbers(&[1.0, 1.5, 2.0, 2.5])));
+        assert!(params.set("with_red", ParamValue::Switch(true)));
+        let expected = ChokeWParams {
+            red: RedParams::default(),
+            l_th: 10.0,
+            l_minus: 20.0,
+            l_plus: 30.0,
+            p_plus: 0.5,
+            p_minus: 0.25,
+            weights: Weights::new(&[1.0, 1.5, 2.0, 2.5]).unwrap(),
+            max_draws: 7,
+            with_red: true,
+        };
+        assert_eq!(params, expected);
+        assert!(!params.set("weights", ParamValue::Numbers(&[0.5])));
+        assert!(!params.set("weights", ParamValue::Number(2.0)));
+        assert!(!params.set("min_th", ParamValue::Number(2.0)));
+        assert_eq!(params, expected, "what cannot be set leaves everything as it is");
+    }
+
+    #[test]
+    fn errors_name_the_parameter() {
+        let check = |change: fn(&mut ChokeWParams)| {
+            let mut params = ChokeWParams::default();
+            change(&mut params);
+            params.validate().map_err(|error| (error.name, error.valid))
+        };
+        assert_eq!(check(|_| ()), Ok(()));
+        assert_eq!(check(|params| params.l_th = -1.0), Err(("l_th", "0 or more, and finite")));
+        assert_eq!(check(|params| params.l_minus = 100.0), Err(("l_minus", "above l_th")));
+        assert_eq!(check(|params| params.l_plus = 125.0), Err(("l_plus", "above l_minus")));
+        assert_eq!(check(|params| params.l_plus = f64::NAN), Err(("l_plus", "above l_minus")));
+        assert_eq!(check(|params| params.l_plus = f64::INFINITY), Ok(()));
+        assert_eq!(check(|params| params.p_plus = -0.1), Err(("p_plus", "0 to 1000000")));
+        assert_eq!(check(|params| params.p_minus = f64::NAN), Err(("p_minus", "0 to 1000000")));
+        assert_eq!(check(|params| params.red.limit = 0), Err(("limit", "1 to 1073741816")));
+    }
+}

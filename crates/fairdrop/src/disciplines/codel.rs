@@ -1,0 +1,237 @@
+//! `CoDel`, controlled delay: drops at the head once packets have waited too long for too long.
+//!
+//! Every packet is judged as it leaves. When all packets of a whole `interval` have waited at least `target`, one is
+//! dropped, then another after `interval / sqrt(2)`, `interval / sqrt(3)` and so on, until a packet has waited less or
+//! no more than `mtu` bytes are left. There is no randomness, and nothing of any flow is looked at.
+//!
+//! Source: K. Nichols, V. Jacobson and others, "Controlled delay active queue management", RFC 8289,
+//! 2018, section 5 (pseudo-code).
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
+    Stats, Time,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+
+/// Parameters of [`CoDel`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoDelParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Waiting time that is acceptable when it persists.
+    pub target: Time,
+    /// Time over which it must persist; of the order of the longest usual round trip.
+    pub interval: Time,
+    /// Nothing is dropped while no more bytes than this wait behind the head.
+    pub mtu: u32,
+}
+
+impl Default for CoDelParams {
+    fn default() -> Self {
+        Self { limit: 300, target: Time::from_ms(5), interval: Time::from_ms(100), mtu: 1500 }
+    }
+}
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "target",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "5ms",
+        doc: "Waiting time that is acceptable when it persists.",
+        source: "RFC 8289, 5.3",
+    },
+    ParamSpec {
+        name: "interval",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "100ms",
+        doc: "Time over which all packets must have waited for target before one is dropped; about a round trip.",
+        source: "RFC 8289, 5.3",
+    },
+    ParamSpec {
+        name: "mtu",
+        unit: "bytes",
+        kind: Kind::Bytes(0, 65_535),
+        default: "1500B",
+        doc: "Nothing is dropped while no more bytes than this wait behind the head.",
+        source: "RFC 8289, 5.6",
+    },
+];
+
+impl CoDelParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "target" => value.time(&mut self.target),
+            "interval" => value.time(&mut self.interval),
+            "mtu" => value.integer(&mut self.mtu),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require(self.target <= LONGEST, "target", self.target.seconds(), "0 to 1000 s")?;
+        let interval = Time::from_ns(1) <= self.interval && self.interval <= LONGEST;
+        require(interval, "interval", self.interval.seconds(), "1 ns to 1000 s")
+    }
+}
+
+/// `interval / sqrt(count)` in whole nanoseconds, rounded down. Exact: the floor of a root is the root of the floor,
+/// so no digit depends on the platform.
+fn spacing(interval: Time, count: u32) -> Time {
+    let square = u128::from(interval.ns()) * u128::from(interval.ns());
+    Time::from_ns((square / u128::from(count.max(1))).isqrt() as u64)
+}
+
+/// Controlled delay over a FIFO.
+#[derive(Clone, Debug)]
+pub struct CoDel<H, S> {
+    params: CoDelParams,
+    /// When packets will have waited for `target` over a whole `interval`; `None` since one waited less.
+    first_above: Option<Time>,
+    dropping: bool,
+    drop_next: Time,
+    /// Drops since this dropping state began, and what was carried over from the one before.
+    count: u32,
+    /// `count` as the dropping state began.
+    last_count: u32,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> CoDel<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: CoDelParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self {
+            params,
+            first_above: None,
+            dropping: false,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+            fifo,
+            stats: Stats::default(),
+        })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The count of the control law while packets are being dropped: drops are `interval / sqrt(count)` apart.
+    pub fn dropping(&self) -> Option<u32> {
+        self.dropping.then_some(self.count)
+    }
+
+    /// Takes the head, and says whether it may be dropped (RFC 8289, 5.6, `dodequeue`).
+    #[inline]
+    fn take(&mut self, now: Time) -> Option<(Packet<H>, bool)> {
+        let Some(packet) = self.fifo.pop() else {
+            self.first_above = None;
+            return None;
+        };
+        let low = now.since(packet.enqueued) < self.params.target;
+        if low || self.fifo.bytes() <= u64::from(self.params.mtu) {
+            self.first_above = None;
+            return Some((packet, false));
+        }
+        let ripe = *self.first_above.get_or_insert(now.after(self.params.interval));
+        // `interval` is at least 1 ns, so the packet that starts the clock is not yet ripe.
+        Some((packet, now >= ripe))
+    }
+
+    /// How the control law starts a new dropping state: where the last one stopped, when that was recent.
+    fn begin_dropping(&mut self, now: Time) {
+        let rise = self.count.wrapping_sub(self.last_count);
+        let recent = u128::from(now.since(self.drop_next).ns()) < 16 * u128::from(self.params.interval.ns());
+        self.count = if rise > 1 && recent { rise } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = now.after(spacing(self.params.interval, self.count));
+        self.dropping = true;
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+    }
+
+    /// The first packet that is not dropped (RFC 8289, 5.5).
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let now = env.now();
+        let mut taken = self.take(now);
+        if self.dropping {
+            self.dropping = matches!(taken, Some((_, true)));
+            while self.dropping && now >= self.drop_next {
+                if let Some((packet, _)) = taken {
+                    drop_packet(&mut self.stats, env, packet, DropCause::Codel);
+                }
+                self.count = self.count.saturating_add(1);
+                taken = self.take(now);
+                if matches!(taken, Some((_, true))) {
+                    self.drop_next = self.drop_next.after(spacing(self.params.interval, self.count));
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if let Some((packet, true)) = taken {
+            drop_packet(&mut self.stats, env, packet, DropCause::Codel);
+            taken = self.take(now);
+            self.begin_dropping(now);
+        }
+        let (packet, _) = taken?;
+        self.stats.departed.add(packet.meta.len);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spacing_is_the_exact_floor() {
+        let interval = Time::from_ms(100);
+        assert_eq!(spacing(interval, 1).ns(), 100_000_000);
+        assert_eq!(spacing(interval, 2).ns(), 70_710_678);
+        assert_eq!(spacing(interval, 3).ns(), 57_735_026);
+        assert_eq!(spacing(interval, 4).ns(), 50_000_000);
+        assert_eq!(spacing(interval, 10_000).ns(), 1_000_000);
+        for interval in [1, 7, 1_000_003, 100_000_000, 1_000_000_000_000] {
+            for count in [1, 2, 3, 5, 99, 65_536, u32::MAX] {
+                let root = u128::from(spacing(Time::from_ns(interval), count).ns());
+                let (square, count) = (u128::from(interval).pow(2), u128::from(count));
+                assert!(root * root * count <= square && square < (root + 1) * (root + 1) * count);
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! PIE, proportional integral controller enhanced: a drop probability that steers the waiting time to a target.
+//!
+//! Every `t_update` the probability moves by how far the waiting time is from `target` and by how much it has changed.
+//! An arrival is dropped with that probability, unless a burst is being allowed, delay and probability are low, or
+//! next to nothing waits. Nothing of any flow is looked at.
+//!
+//! The waiting time is that of the packet that left last, by its time stamp (RFC 8033, section 4.3 names this beside
+//! an estimate from the departure rate), and zero once nothing waits.
+//!
+//! No timer is needed. Between calls neither the queue nor that waiting time changes, and nothing but an arrival uses
+//! the probability, so all updates that have come due are made, each as of its own time, before a call does anything
+//! else. An update that is due at the very time of a call comes first. A host may call `tick` as well: the results are
+//! the same.
+//!
+//! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional integral controller enhanced (PIE)", RFC 8033,
+//! 2017: sections 4 and 5, appendix A.
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
+    Stats, Stream, Time, unit_interval,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// From this probability on, low delay does not spare an arrival (RFC 8033, 4.1).
+const CERTAINLY_CONGESTED: f64 = 0.2;
+/// From this probability on, one step up is at most [`LARGEST_STEP`] (RFC 8033, 5.5).
+const CAPPED_FROM: f64 = 0.1;
+/// The largest step up, and the additional step of `steep`.
+const LARGEST_STEP: f64 = 0.02;
+/// What is left of the probability at each update without congestion (RFC 8033, 4.2).
+const DECAY: f64 = 0.98;
+/// With `steep`, waiting times above this raise the probability by another step.
+const STEEP_FROM: Time = Time::from_ms(250);
+/// `derandomise`: nothing is dropped before probabilities have added up to this (RFC 8033, 5.4) ...
+const EARLIEST: f64 = 0.85;
+/// ... and from here on the arrival is.
+const LATEST: f64 = 8.5;
+
+/// Parameters of [`Pie`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PieParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// The waiting time aimed at.
+    pub target: Time,
+    /// Time between updates of the probability.
+    pub t_update: Time,
+    /// Weight of the distance from `target`, per second.
+    pub alpha: f64,
+    /// Weight of the change since the last update, per second.
+    pub beta: f64,
+    /// How long a burst after a quiet time is let through.
+    pub max_burst: Time,
+    /// Nothing is dropped early while at most two packets of this size in bytes wait.
+    pub mean_packet_size: u32,
+    /// Limit the step up when the probability is high (RFC 8033, 5.5).
+    pub cap: bool,
+    /// Raise the probability faster while the waiting time is above 250 ms; not part of RFC 8033.
+    pub steep: bool,
+    /// Space drops more evenly than a coin does (RFC 8033, 5.4).
+    pub derandomise: bool,
+}
+
+impl Default for PieParams {
+    fn default() -> Self {
+        Self {
+            limit: 300,
+            target: Time::from_ms(15),
+            t_update: Time::from_ms(15),
+            alpha: 0.125,
+            beta: 1.25,
+            max_burst: Time::from_ms(150),
+            mean_packet_size: 1024,
+            cap: true,
+            steep: false,
+            derandomise: false,
+        }
+    }
+}
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "target",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "15ms",
+        doc: "Waiting time that the drop probability steers to.",
+        source: "RFC 8033, appendix A",
+    },
+    ParamSpec {
+        name: "t_update",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "15ms",
+        doc: "Time between updates of the drop probability.",
+        source: "RFC 8033, 4.2",
+    },
+    ParamSpec {
+        name: "alpha",
+        unit: "1/s",
+        kind: Kind::Number(0.0, 1e6),
+        default: "0.125",
+        doc: "Weight of the distance of the waiting time from target.",
+        source: "RFC 8033, 4.2",
+    },
+    ParamSpec {
+        name: "beta",
+        unit: "1/s",
+        kind: Kind::Number(0.0, 1e6),
+        default: "1.25",
+        doc: "Weight of the change of the waiting time since the last update.",
+        source: "RFC 8033, 4.2",
+    },
+    ParamSpec {
+        name: "max_burst",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "150ms",
+        doc: "How long nothing is dropped early once a quiet time ends.",
+        source: "RFC 8033, 4.4",
+    },
+    ParamSpec {
+        name: "mean_packet_size",
+        unit: "bytes",
+        kind: Kind::Bytes(0, 65_535),
+        default: "1024B",
+        doc: "Nothing is dropped early while at most two packets of this size wait.",
+        source: "RFC 8033, 4.1",
+    },
+    ParamSpec {
+        name: "cap",
+        unit: "",
+        kind: Kind::Switch,
+        default: "true",
+        doc: "Raise the probability by at most 0.02 per update once it is 0.1.",
+        source: "RFC 8033, 5.5",
+    },
+    ParamSpec {
+        name: "steep",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Raise the probability by another 0.02 per update while the waiting time is above 250 ms.",
+        source: "Linux, net/sched/sch_pie.c; not in RFC 8033",
+    },
+    ParamSpec {
+        name: "derandomise",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Drop nothing before the probabilities of arrivals add up to 0.85, and certainly from 8.5 on.",
+        source: "RFC 8033, 5.4",
+    },
+];
+
+impl PieParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "target" => value.time(&mut self.target),
+            "t_update" => value.time(&mut self.t_update),
+            "alpha" => value.number(&mut self.alpha),
+            "beta" => value.number(&mut self.beta),
+            "max_burst" => value.time(&mut self.max_burst),
+            "mean_packet_size" => value.integer(&mut self.mean_packet_size),
+            "cap" => value.switch(&mut self.cap),
+            "steep" => value.switch(&mut self.steep),
+            "derandomise" => value.switch(&mut self.derandomise),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require(self.target <= LONGEST, "target", self.target.seconds(), "0 to 1000 s")?;
+        let t_update = Time::from_ns(1) <= self.t_update && self.t_update <= LONGEST;
+        require(t_update, "t_update", self.t_update.seconds(), "1 ns to 1000 s")?;
+        require((0.0..=1e6).contains(&self.alpha), "alpha", self.alpha, "0 to 1000000")?;
+        require((0.0..=1e6).contains(&self.beta), "beta", self.beta, "0 to 1000000")?;
+        require(self.max_burst <= LONGEST, "max_burst", self.max_burst.seconds(), "0 to 1000 s")
+    }
+}
+
+/// What the updates move: the controller without its FIFO.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Controller {
+    probability: f64,
+    /// Waiting time at the last update.
+    old_delay: Time,
+    burst_allowance: Time,
+}
+
+impl Controller {
+    /// One update, with the waiting time `delay` (RFC 8033, 4.2, 4.4 and appendix A).
+    fn update(&mut self, params: &PieParams, delay: Time) {
+        let (target, now, old) = (params.target.seconds(), delay.seconds(), self.old_delay.seconds());
+        let mut step = (params.alpha * (now - target) + params.beta * (now - old)) * gain(self.probability);
+        if params.cap && self.probability >= CAPPED_FROM {
+            step = step.min(LARGEST_STEP);
+        }
+        if params.steep && delay > STEEP_FROM {
+            step += LARGEST_STEP;
+        }
+        self.probability += step;
+        let calm = is_low(params, delay) && is_low(params, self.old_delay);
+        if calm {
+            self.probability *= DECAY;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        self.burst_allowance = if calm && self.probability == 0.0 {
+            params.max_burst
+        } else {
+            self.burst_allowance.since(params.t_update)
+        };
+        self.old_delay = delay;
+    }
+}
+
+/// Less than half the target.
+fn is_low(params: &PieParams, delay: Time) -> bool {
+    delay.ns().saturating_mul(2) < params.target.ns()
+}
+
+/// Steps are the smaller the smaller the probability is (RFC 8033, 4.2).
+fn gain(probability: f64) -> f64 {
+    match probability {
+        p if p < 0.000_001 => 1.0 / 2048.0,
+        p if p < 0.000_01 => 1.0 / 512.0,
+        p if p < 0.000_1 => 1.0 / 128.0,
+        p if p < 0.001 => 1.0 / 32.0,
+        p if p < 0.01 => 1.0 / 8.0,
+        p if p < 0.1 => 1.0 / 2.0,
+        _ => 1.0,
+    }
+}
+
+/// PIE over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Pie<H, S> {
+    params: PieParams,
+    controller: Controller,
+    /// Waiting time of the packet that left last; zero when it left nothing behind.
+    delay: Time,
+    next_update: Time,
+    /// Probabilities added up since the last drop.
+    accumulated: f64,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]). Updates are at multiples of `t_update`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: PieParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        let controller =
+            Controller { probability: 0.0, old_delay: Time::ZERO, burst_allowance: params.max_burst };
+        let next_update = params.t_update;
+        let (delay, stats) = (Time::ZERO, Stats::default());
+        Ok(Self { params, controller, delay, next_update, accumulated: 0.0, fifo, stats })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The drop probability, as of the last call.
+    pub fn probability(&self) -> f64 {
+        self.controller.probability
+    }
+
+    /// How long nothing is dropped early yet, as of the last call.
+    pub fn burst_allowance(&self) -> Time {
+        self.controller.burst_allowance
+    }
+
+    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update changes
+    /// nothing, none of the others would.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let before = self.controller;
+            self.controller.update(&self.params, self.delay);
+            self.next_update = self.next_update.after(self.params.t_update);
+            if self.controller == before && self.next_update <= now {
+                let updates = now.since(self.next_update).ns() / self.params.t_update.ns().max(1) + 1;
+                let span = Time::from_ns(updates.saturating_mul(self.params.t_update.ns()));
+                self.next_update = self.next_update.after(span);
+            }
+            if self.next_update == Time::NEVER {
+                break;
+            }
+        }
+    }
+
+    /// Whether an arrival is dropped although it would fit (RFC 8033, 4.1, 4.4 and 5.4).
+    #[inline]
+    fn drops_early<E: Env<H>>(&mut self, env: &mut E) -> bool {
+        let probability = self.controller.probability;
+        if self.controller.burst_allowance > Time::ZERO
+            || (probability < CERTAINLY_CONGESTED && is_low(&self.params, self.controller.old_delay))
+            || self.fifo.bytes() <= 2 * u64::from(self.params.mean_packet_size)
+        {
+            return false;
+        }
+        if self.params.derandomise {
+            self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
+            if self.accumulated < EARLIEST {
+                return false;
+            }
+            if self.accumulated >= LATEST {
+                return true;
+            }
+        }
+        unit_interval(env.random(Stream::PieCoin)) < probability
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.catch_up(env.now());
+        self.stats.arrived.add(packet.meta.len);
+        let full = self.fifo.len() >= self.params.limit;
+        if !full && self.drops_early(env) {
+            self.accumulated = 0.0;
+            drop_packet(&mut self.stats, env, packet, DropCause::Pie);
+        } else if !append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
+            self.accumulated = 0.0;
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let now = env.now();
+        self.catch_up(now);
+        let packet = depart(&mut self.fifo, &mut self.stats)?;
+        self.delay = if self.fifo.is_empty() { Time::ZERO } else { now.since(packet.enqueued) };
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        Some(self.next_update)
+    }
+
+    fn tick<E: Env<H>>(&mut self, env: &mut E) {
+        self.catch_up(env.now());
+    }
+}

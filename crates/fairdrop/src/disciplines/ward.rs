@@ -1,0 +1,246 @@
+//! WARD: compare an arrival with two queued packets, the more likely the fuller the buffer.
+//!
+//! Every position of the buffer has a weight from 0.0 at the head to 1.0 at the end, in steps of a tenth. An arrival is
+//! compared with a probability equal to the weight of the position that it would take; two packets are then drawn.
+//! Those of its flow are dropped together with it. When the two drawn packets are of one other flow, those two are
+//! dropped and the arrival is queued. There is no average and no threshold: the buffer size is the only parameter.
+//!
+//! Source: C.-Y. Ho, Y.-C. Chan, Y.-C. Chen, "A TCP-friendly stateless AQM scheme for fair bandwidth allocation",
+//! section 3.1.
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::{
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
+    Position, Slot, Stats, Stream, uniform_below,
+};
+
+/// Steps of the weight between 0.0 and 1.0.
+const TENTHS: u32 = 10;
+
+/// What becomes of an arrival to a full buffer when the two drawn packets are of one other flow and leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FullCase3 {
+    /// It is queued: there is room now.
+    #[default]
+    Queue,
+    /// It is dropped as an overflow.
+    Drop,
+}
+
+/// Parameters of [`Ward`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct WardParams {
+    /// Packets that may wait (B).
+    pub limit: u32,
+    /// An arrival to a full buffer whose two drawn packets match each other only.
+    pub full_case3: FullCase3,
+}
+
+impl Default for WardParams {
+    fn default() -> Self {
+        Self { limit: 300, full_case3: FullCase3::Queue }
+    }
+}
+
+/// Parameters as a scenario writes them, beside `limit`.
+pub const SPECS: &[ParamSpec] = &[ParamSpec {
+    name: "full_case3",
+    unit: "",
+    kind: Kind::Choice(&["queue", "drop"]),
+    default: "\"queue\"",
+    doc: "An arrival to a full buffer, when the two drawn packets are of one other flow and leave: queued, or dropped \
+          as well.",
+    source: "Ho, Chan, Chen, 3.1, which can be read either way",
+}];
+
+impl WardParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match (name, value) {
+            ("full_case3", ParamValue::Word("queue")) => self.full_case3 = FullCase3::Queue,
+            ("full_case3", ParamValue::Word("drop")) => self.full_case3 = FullCase3::Drop,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// `limit` is zero or beyond what a queue can hold.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()
+    }
+
+    /// Weight, in tenths, of the position that an arrival takes that finds `waiting` packets: the first decimal of
+    /// position / limit, and 1.0 for the last position and for an arrival to a full buffer.
+    #[inline]
+    pub const fn tenths(&self, waiting: u32) -> u32 {
+        if waiting >= self.limit {
+            return TENTHS;
+        }
+        // At most 10 (limit) / limit.
+        (TENTHS as u64 * (waiting as u64 + 1) / self.limit as u64) as u32
+    }
+}
+
+/// WARD over a leaky FIFO.
+#[derive(Clone, Debug)]
+pub struct Ward<H, S> {
+    params: WardParams,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Ward<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: WardParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self { params, fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// Whether an arrival that finds `waiting` packets is compared. U is drawn as a whole number of tenths, which
+    /// stands for the tenth above it, so "U is bigger than the weight" is "not below it", with exactly the stated
+    /// probability; a U equal to the weight has none. Weights 0.0 and 1.0 decide without a coin.
+    #[inline]
+    fn is_compared<E: Env<H>>(&self, waiting: u32, env: &mut E) -> bool {
+        match self.params.tenths(waiting) {
+            0 => false,
+            TENTHS => true,
+            tenths => {
+                let u = uniform_below(u64::from(TENTHS), || env.random(Stream::WardCoin));
+                u < u64::from(tenths)
+            }
+        }
+    }
+
+    /// Two different packets, uniformly; one when only one waits.
+    fn draw_two<E: Env<H>>(&mut self, env: &mut E) -> [Option<Position>; 2] {
+        let first = self.fifo.draw(env);
+        if self.fifo.len() < 2 {
+            return [first, None];
+        }
+        // Nothing is removed between the draws, so the first position stays valid.
+        loop {
+            let second = self.fifo.draw(env);
+            if second != first {
+                return [first, second];
+            }
+        }
+    }
+
+    /// The flow at `position`, told to the host as a candidate.
+    #[inline]
+    fn flow_at<E: Env<H>>(&mut self, position: Option<Position>, env: &mut E) -> Option<u64> {
+        let candidate = self.fifo.get(position?)?;
+        self.stats.drawn += 1;
+        env.drawn(candidate);
+        Some(candidate.meta.flow)
+    }
+
+    #[inline]
+    fn drop_queued<E: Env<H>>(&mut self, position: Option<Position>, cause: DropCause, env: &mut E) {
+        if let Some(packet) = position.and_then(|position| self.fifo.remove(position)) {
+            drop_packet(&mut self.stats, env, packet, cause);
+        }
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Ward<H, S> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let waiting = self.fifo.len();
+        if self.is_compared(waiting, env) {
+            let [i, j] = self.draw_two(env);
+            let (flow_i, flow_j) = (self.flow_at(i, env), self.flow_at(j, env));
+            let arriving = Some(packet.meta.flow);
+            let (match_i, match_j) = (flow_i == arriving, flow_j == arriving);
+            if match_i || match_j {
+                // All of the arrival's flow: three packets or two.
+                self.drop_queued(i.filter(|_| match_i), DropCause::MatchQueued, env);
+                self.drop_queued(j.filter(|_| match_j), DropCause::MatchQueued, env);
+                drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
+                return;
+            }
+            if flow_i == flow_j && flow_i.is_some() {
+                self.drop_queued(i, DropCause::WardPairQueued, env);
+                self.drop_queued(j, DropCause::WardPairQueued, env);
+                if waiting >= self.params.limit && self.params.full_case3 == FullCase3::Drop {
+                    drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+                    return;
+                }
+            }
+        }
+        append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        depart(&mut self.fifo, &mut self.stats)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn weights_are_the_first_decimal_of_position_over_size() {
+        // The paper's example: positions 1 to 9 weigh 0.0, 10 to 19 0.1, ..., 90 to 99 0.9, the last one 1.0.
+        let hundred = WardParams { limit: 100, ..WardParams::default() };
+        for position in 1..=100 {
+            assert_eq!(hundred.tenths(position - 1), position / 10, "position {position}");
+        }
+        // Not a multiple of ten: 14 / 132 is the first position from 0.1 on, 27 / 132 from 0.2 on.
+        let figure_3 = WardParams { limit: 132, ..WardParams::default() };
+        let firsts = [14, 27, 40, 53, 66, 80, 93, 106, 119, 132];
+        for position in 1..=132 {
+            let expected = firsts.iter().filter(|&&first| first <= position).count() as u32;
+            assert_eq!(figure_3.tenths(position - 1), expected, "position {position}");
+        }
+    }
+
+    #[test]
+    fn last_position_and_full_buffer_weigh_one_at_every_size() {
+        for limit in [1, 2, 3, 7, 10, 11, 99, 1_073_741_816] {
+            let params = WardParams { limit, ..WardParams::default() };
+            assert_eq!((params.tenths(limit - 1), params.tenths(limit)), (10, 10), "limit {limit}");
+            assert!(limit < 2 || params.tenths(limit - 2) < 10, "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn parameters_by_name() {
+        let mut params = WardParams::default();
+        assert!(params.set("full_case3", ParamValue::Word("drop")));
+        assert_eq!(params.full_case3, FullCase3::Drop);
+        assert!(params.set("full_case3", ParamValue::Word("queue")));
+        assert_eq!(params, WardParams::default());
+        assert!(!params.set("full_case3", ParamValue::Word("keep")));
+        assert!(!params.set("full_case3", ParamValue::Switch(true)));
+        assert!(!params.set("max_p", ParamValue::Number(0.1)));
+        let error = WardParams { limit: 0, ..params }.validate().unwrap_err();
+        assert_eq!(error.to_string(), "limit = 0 is not valid: 1 to 1073741816");
+    }
+}

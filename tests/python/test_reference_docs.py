@@ -1,0 +1,110 @@
+"""The reference says what the program says, and what the documentation names exists."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+
+import pytest
+
+import fairdrop
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+# A path of a source file in code type, and what follows it up to the next one or the end of the paragraph.
+TESTS_OF = re.compile(r"`((?:crates|tests)/[\w/.-]+\.(?:rs|py))`[^:`]*:?((?:(?!`(?:crates|tests)/)[^\n]|\n(?!\n))*)")
+
+
+@pytest.fixture(scope="module")
+def maker(root):
+    """The script docs/make_reference.py as a module."""
+    spec = importlib.util.spec_from_file_location("make_reference", root / "docs" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = written
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(root):
+    """Text of every page by path."""
+    return {path: path.read_text(encoding="utf-8") for path in sorted((root / "docs").rglob("*.md"))}
+
+
+def test_generated_sections_are_those_of_the_program(root, maker):
+    made = maker.sections()
+    for page in maker.PAGES:
+        text = (root / "docs" / page).read_text(encoding="utf-8")
+        assert maker.names_in(text), page
+        assert text == maker.rewritten(text, made), f"docs/{page} is out of date: run python docs/make_reference.py"
+
+
+def test_everything_of_the_program_has_its_place(root, maker):
+    shown = [name for page in maker.PAGES for name in maker.names_in((root / "docs" / page).read_text("utf-8"))]
+    assert len(shown) == len(set(shown))
+    without_options = {"command.schema"}
+    assert set(maker.sections()) - set(shown) == without_options
+
+
+def test_a_changed_section_is_noticed(maker):
+    text = "a\n<!-- generated: x -->\n\nold\n\n<!-- end -->\nb\n"
+    assert maker.rewritten(text, {"x": "new"}) == text.replace("old", "new")
+    with pytest.raises(KeyError):
+        maker.rewritten(text, {})
+
+
+def test_the_checked_in_schema_is_that_of_the_program(root):
+    assert (root / "schema" / "scenario.json").read_text(encoding="utf-8") == (
+        json.dumps(fairdrop.schema(), indent=2) + "\n"
+    )
+
+
+def test_links_lead_somewhere(pages):
+    checked = 0
+    for path, text in pages.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for target in LINK.findall(prose):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            found = (path.parent / file).resolve() if file else path
+            assert found.exists(), f"{path.name}: {target}"
+            if anchor:
+                titles = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles], target
+            checked += 1
+    assert checked > 20
+
+
+def test_tests_that_the_reference_names_exist(root, pages):
+    """In a paragraph, names in code type after a source file are functions of it, or pages and parameters."""
+    checked = 0
+    for path, text in pages.items():
+        if path.parent.name != "disciplines" and path.name != "transports.md":
+            continue
+        for section in re.findall(r"^##+ Validation\n(.*?)(?=^##? |\Z)", text, re.MULTILINE | re.DOTALL):
+            for file, rest in TESTS_OF.findall(section):
+                source = (root / file).read_text(encoding="utf-8")
+                names = re.findall(r"`(\w+)`", rest)
+                assert names, f"{path.name}: {file} without a test"
+                for name in names:
+                    assert re.search(rf"(?:fn|def) {name}\(", source), f"{path.name}: {name} is not in {file}"
+                    checked += 1
+    assert checked > 80
+
+
+def test_toml_of_the_guides_is_valid(pages):
+    found = [
+        (path, block)
+        for path, text in pages.items()
+        if path.parent.name == "how-to"
+        for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+        if "[[groups]]" in block
+    ]
+    assert found
+    for path, block in found:
+        fairdrop.Scenario(block, path.name)
