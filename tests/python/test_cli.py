@@ -30,6 +30,7 @@ def test_json_is_one_document_on_stdout_and_nothing_else(fairdrop, headline):
     assert sum(group["flows"] for group in run["groups"]) == len(run["flows"]) == 33
     assert set(run["groups"][0]["drops"]) == {
         "overflow", "red_early", "red_forced", "match_arriving", "match_queued", "memory", "ward_pair_queued",
+        "blue", "codel", "pie",
     }  # fmt: skip
     assert run["queues"][0]["discipline"] == "choke"
     assert sum(group["share"] for group in run["groups"]) == pytest.approx(run["utilisation"])

@@ -37,8 +37,8 @@ impl Default for BlueParams {
     }
 }
 
-/// The parameters of an evaluation of BLUE beside the CHOKe family.
-const EVALUATION: &str = "Wen, Fang 2005 (CHOKeW); the method is that of Feng et al. 1999";
+/// Who uses these values, for the method of Feng and others.
+const EVALUATION: &str = "Wen, Fang, Sun 2005; the parameter is that of Feng et al. 1999";
 
 /// Parameters as a scenario writes them.
 pub const SPECS: &[ParamSpec] = &[
@@ -113,14 +113,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Blue<H, S> {
     pub fn new(params: BlueParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self {
-            params,
-            probability: 0.0,
-            changed: None,
-            idle_event: None,
-            fifo,
-            stats: Stats::default(),
-        })
+        Ok(Self { params, probability: 0.0, changed: None, idle_event: None, fifo, stats: Stats::default() })
     }
 
     /// The waiting packets.
