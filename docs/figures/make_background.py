@@ -340,6 +340,66 @@ def table(found: list[Measured]) -> str:
     return "\n".join(lines)
 
 
+def places(load: float) -> tuple[list[float], list[float]]:
+    """Where in the queue (0 tail, 1 the mean length), and UDP's part of the snapshots that have a packet there."""
+    settings = [f"groups.udp.rate={round(load * 1e6)}", "positions=100ms"]
+    result = fairdrop.load(SCENARIO, settings).run(SEEDS)
+    length = float(np.mean(result.queues.column("mean_packets")))
+    occupied, packets = np.zeros(int(length)), np.zeros(int(length))
+    for row in result.positions.rows():
+        if row["group"] == "udp" and row["position"] < len(occupied):
+            occupied[row["position"]] += row["occupied"]
+            packets[row["position"]] += row["packets"]
+    return list((np.arange(len(occupied)) + 0.5) / length), list(packets / occupied)
+
+
+@styled
+def spatial(loads: tuple[float, ...] = (0.1, 1.0, 5.0, 10.0)) -> Figure:
+    """UDP's part at each place of the queue, model and simulation (figure 6 of the paper)."""
+    figure = Figure(figsize=(9.0, 2.9))
+    panels = figure.subplots(1, len(loads), sharey=True)
+    delay = fairdrop.load(SCENARIO).model()["parameters"]["flows"][0]["delay"]
+    for axes, load in zip(panels, loads, strict=True):
+        equilibrium = tcp_equilibrium(tcp_flows=32, udp_rate=load * C, **{**LINK, "delay": delay})
+        model = profile(equilibrium)
+        axes.plot(model.y / model.length, model.rho[0], color=colours.BLUE)
+        place, part = places(load)
+        axes.plot(place[::3], part[::3], "o", color=colours.INK, markersize=2.5)
+        axes.set_title(f"x0 = {load:g} c")
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_xticks([0, 0.5, 1], ["tail", "", "head"])
+    panels[0].set_ylabel("part of UDP at this place")
+    handles: list[Artist] = [
+        Line2D([], [], color=colours.BLUE),
+        Line2D([], [], marker="o", linestyle="none", color=colours.INK, markersize=4.5),
+    ]
+    legend(figure, handles, ["model", "simulation"], narrow=False)
+    note(figure, f"Simulation: {SEEDS} seeds, a snapshot every 100 ms for 240 s; every third place.", narrow=False)
+    return figure
+
+
+def by_flows(counts: tuple[int, ...] = (12, 16, 24, 32, 48, 64)) -> str:
+    """Queue and TCP throughput by number of TCP flows at 10 c, in Markdown (figure 5 of the paper)."""
+    lines = [
+        "| N | queue, packets: simulation | model | packets/s per TCP flow: simulation | model |",
+        "|---|---|---|---|---|",
+    ]
+    for count in counts:
+        scenario = fairdrop.load(SCENARIO, [f"groups.tcp.count={count}"])
+        runs = scenario.run(SEEDS).document["runs"]
+        queue = estimate([run["queues"][0]["mean_packets"] for run in runs])
+        rate = estimate([run["groups"][0]["throughput_bps"] / 8e3 / count for run in runs])
+        model = scenario.model()
+        expected = model["groups"][0]["throughput_bps"] / 8e3 / count
+        assert queue is not None and rate is not None
+        lines.append(
+            f"| {count} | {queue.mean:.1f} ± {queue.half:.1f} | {model['b']:.1f} "
+            f"| {rate.mean:.3f} ± {rate.half:.3f} | {expected:.3f} |"
+        )
+    return "\n".join(lines)
+
+
 def write(name: str, figure: Figure) -> None:
     """On paper of its own colour: a page may be dark."""
     text = svg_bytes(figure).decode()
@@ -357,6 +417,8 @@ def main() -> None:
     found = [measure(ratio) for ratio in RATIOS]
     write("comparison", comparison(found))
     print(table(found))
+    write("spatial", spatial())
+    print(by_flows())
 
 
 if __name__ == "__main__":

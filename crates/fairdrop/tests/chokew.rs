@@ -182,7 +182,13 @@ fn matched_arrivals_move_the_drawing_factor_too() {
         let waiting = lone.waiting();
         let p_0 = lone.p_0();
         matched += u32::from(lone.arrive(1, 0).0.contains(&MatchArriving));
-        let step = if waiting > 4 { 1.0 } else if waiting < 2 { -1.0 } else { 0.0 };
+        let step = if waiting > 4 {
+            1.0
+        } else if waiting < 2 {
+            -1.0
+        } else {
+            0.0
+        };
         assert_eq!(lone.p_0(), p_0 + step);
     }
     assert!(matched > 5 && lone.p_0() > before, "{matched}");
@@ -660,7 +666,10 @@ fn mean_draws_are_the_drawing_factor_over_the_weight() {
             let deviation = (f64::from(trials) * fraction * (1.0 - fraction)).sqrt();
             let difference = draws as f64 - f64::from(trials) * mean;
             // A whole number has no variance: exact to the rounding of the quotient.
-            assert!(difference.abs() < 4.0 * deviation.max(0.25), "{p_0} / {weight}: {difference}, {deviation}");
+            assert!(
+                difference.abs() < 4.0 * deviation.max(0.25),
+                "{p_0} / {weight}: {difference}, {deviation}"
+            );
         }
     }
 }
@@ -696,7 +705,8 @@ fn match_probability_is_that_of_draws_with_replacement() {
         }
         let share = (of_flow - 1) as f64 / 100.0;
         let p = 1.0 - (1.0 - share).powi(m);
-        let deviations = (f64::from(matched) - f64::from(trials) * p) / (f64::from(trials) * p * (1.0 - p)).sqrt();
+        let deviations =
+            (f64::from(matched) - f64::from(trials) * p) / (f64::from(trials) * p * (1.0 - p)).sqrt();
         assert!(deviations.abs() < 4.0, "m = {m}, share {share}: {deviations}");
     }
 }

@@ -377,7 +377,9 @@ mod tests {
         for (name, number) in [("l_th", 10.0), ("l_minus", 20.0), ("l_plus", 30.0), ("max_draws", 7.0)] {
             assert!(params.set(name, ParamValue::Number(number)), "{name}");
         }
-        assert!(params.set("p_plus", ParamValue::Number(0.5)) && params.set("p_minus", ParamValue::Number(0.25)));
+        assert!(
+            params.set("p_plus", ParamValue::Number(0.5)) && params.set("p_minus", ParamValue::Number(0.25))
+        );
         assert!(params.set("weights", ParamValue::Numbers(&[1.0, 1.5, 2.0, 2.5])));
         assert!(params.set("with_red", ParamValue::Switch(true)));
         let expected = ChokeWParams {

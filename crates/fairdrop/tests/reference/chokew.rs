@@ -31,8 +31,7 @@ pub struct ChokeWReference {
 impl ChokeWReference {
     pub fn new(paper: Paper) -> Self {
         let limit = paper.red.limit;
-        let scheme =
-            if paper.with_red { Scheme::Red(paper.red.clone()) } else { Scheme::DropTail { limit } };
+        let scheme = if paper.with_red { Scheme::Red(paper.red.clone()) } else { Scheme::DropTail { limit } };
         Self { paper, rest: Reference::new(scheme), p_0: 0.0 }
     }
 

@@ -98,7 +98,8 @@ impl WardReference {
     fn take(&mut self, handles: &[u32], cause: DropCause) -> Drops {
         let mut drops = Vec::new();
         for handle in handles {
-            let place = self.queue.iter().position(|waiting| waiting.handle == *handle).expect("found before");
+            let place =
+                self.queue.iter().position(|waiting| waiting.handle == *handle).expect("found before");
             drops.push((self.queue.remove(place), cause));
         }
         drops
