@@ -211,3 +211,13 @@ def test_import_is_light(module: str) -> None:
     code = f"import sys, {module}; print([m for m in ('matplotlib', 'jinja2', 'scipy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_shares_mark_what_the_model_says_under_choke() -> None:
+    document = sample.simulation(seeds=2, samples=10)
+    document["model"] = {"groups": [{"name": "tcp", "share": 0.7}, {"name": "udp", "share": 0.3}]}
+    axes = plot.shares(document).axes[0]
+    diamonds = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
+    assert sorted(diamonds) == pytest.approx([30.0, 70.0]), "one mark per group, under one of the disciplines"
+    del document["model"]
+    assert not [line for line in plot.shares(document).axes[0].lines if line.get_marker() == "D"]

@@ -138,3 +138,61 @@ fn ward_fig4_must_hold() {
     assert!(ward.1 < choke.0 && choke.1 < red.0 && choke.1 < droptail.0, "{ward:?}, {choke:?}, {red:?}");
     assert!(red.0 > 0.85 && droptail.0 > 0.85, "{red:?}, {droptail:?}");
 }
+
+// Parameters in scenarios.
+
+fn problems(settings: &[&str]) -> String {
+    let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
+    Scenario::parse(CHOKEW, "scenario", &settings).expect_err("a value is wrong").to_string()
+}
+
+#[test]
+fn weights_are_a_list_of_numbers() {
+    let weights = |settings: &[&str]| {
+        let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
+        let scenario = Scenario::parse(CHOKEW, "scenario", &settings).expect("the weights are valid");
+        let fairdrop::AnyParams::ChokeW(params) = scenario.queue.params(1_000_000) else {
+            unreachable!("the scenario is of CHOKeW")
+        };
+        assert_eq!(
+            scenario.queue.to_json()["chokew"]["weights"],
+            serde_json::json!(params.weights.as_slice()),
+            "documents say the same"
+        );
+        params.weights.as_slice().to_vec()
+    };
+    assert_eq!(weights(&[]), [1.0, 2.0]);
+    assert_eq!(weights(&["queue.chokew.weights=[1, 1.5, 2.0, 2.5]"]), [1.0, 1.5, 2.0, 2.5]);
+    for wrong in ["[]", "[1, 0.5]", "2", "\"two\"", "[1, \"two\"]", "[[1]]", "[1, nan]", "[1, inf]"] {
+        let text = problems(&[&format!("queue.chokew.weights={wrong}")]);
+        assert!(text.contains("queue.chokew.weights"), "{text}");
+        assert!(text.contains("a list of 1 to 16 numbers from 1 to 1000000"), "{text}");
+    }
+}
+
+#[test]
+fn thresholds_out_of_order_name_themselves() {
+    let text = problems(&["queue.chokew.l_minus=100p"]);
+    assert!(text.contains("queue.chokew.l_minus") && text.contains("above l_th"), "{text}");
+    let text = problems(&["queue.chokew.l_plus=501p"]);
+    assert!(text.contains("queue.chokew.l_plus") && text.contains("limit of the queue (500)"), "{text}");
+    let text = problems(&["queue.ward.full_case3=keep"]);
+    assert!(text.contains("one of \"queue\", \"drop\""), "{text}");
+}
+
+#[test]
+fn defaults_are_those_of_the_paper_and_fit_any_limit() {
+    let text =
+        "[queue]\ndiscipline = \"chokew\"\nlimit = 20\n[[groups]]\nname = \"a\"\ntransport = \"reno\"\n";
+    let scenario = Scenario::parse(text, "scenario", &[]).expect("the defaults are valid");
+    let fairdrop::AnyParams::ChokeW(params) = scenario.queue.params(1_000_000) else {
+        unreachable!("the scenario is of CHOKeW")
+    };
+    let expected = fairdrop::ChokeWParams::default();
+    assert_eq!((params.l_th, params.l_minus, params.l_plus), (100.0, 125.0, 175.0));
+    assert_eq!((params.p_plus, params.p_minus, params.weights), (0.002, 0.001, expected.weights));
+    assert_eq!((params.max_draws, params.with_red), (0, false));
+    assert!(scenario.queue.warnings()[0].contains("chokew.l_plus (175 packets)"));
+    let ward = scenario.with_discipline("ward").expect("it is there").queue.params(1_000_000);
+    assert_eq!(ward, fairdrop::AnyParams::Ward(fairdrop::WardParams { limit: 20, ..Default::default() }));
+}

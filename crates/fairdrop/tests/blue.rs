@@ -286,9 +286,9 @@ fn random_traces_reach_every_cause() {
     let strategy = (params(), timed_events(300), any::<u64>());
     let mut seen = [0; 2];
     for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
+        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let model = BlueModel::new(params.clone());
-        let causes = compare(blue(params), model, Some(Stream::BlueCoin), &trace, seed).unwrap();
+        let causes = compare(blue(params), model, Some(Stream::BlueCoin), &events, seed).unwrap();
         for (cause, cases) in [Overflow, Blue].iter().zip(&mut seen) {
             *cases += u32::from(causes.contains(cause));
         }

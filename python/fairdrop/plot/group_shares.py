@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,6 +28,17 @@ from .rows import Blocks, block_axes
 from .style import SMALL, styled
 
 
+# A hollow diamond: seen on a bar of any colour, and beside one.
+_MODEL_MARK: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 6.5,
+    "markerfacecolor": colours.PAPER,
+    "markeredgecolor": colours.INK,
+    "markeredgewidth": 1.4,
+    "linestyle": "none",
+}
+
+
 @styled
 def draw(document: Document, narrow: bool) -> Figure:
     names = disciplines(document)
@@ -42,7 +55,11 @@ def draw(document: Document, narrow: bool) -> Figure:
     mark: list[Artist] = [
         Line2D([], [], color=colours.INK, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none")
     ]
-    legend(figure, mark, ["the group's fair share"], narrow)
+    labels = ["the group's fair share"]
+    if _model_marks(axes, document, layout):
+        mark.append(Line2D([], [], **_MODEL_MARK))
+        labels.append("model of CHOKe")
+    legend(figure, mark, labels, narrow)
     note(figure, seeds_note(document, "Share of the link"), narrow)
     return figure
 
@@ -76,6 +93,16 @@ def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
         )
         most = max(most, scaled.high)
     return most
+
+
+def _model_marks(axes: Axes, document: Document, layout: Blocks) -> bool:
+    """Mark the share that theory gives each group under CHOKe; whether the document has a model."""
+    model = document.get("model")
+    shares = {group["name"]: 100 * group["share"] for group in model["groups"]} if model else {}
+    for (discipline, group), place in layout.places.items():
+        if discipline == "choke" and group in shares:
+            axes.plot(shares[group], place, zorder=5, **_MODEL_MARK)
+    return bool(shares)
 
 
 def _fair_marks(axes: Axes, document: Document, layout: Blocks) -> float:

@@ -150,6 +150,9 @@ impl QueueConfig {
 
     /// What a reader should know of the chosen discipline before believing results.
     pub fn warnings(&self) -> Vec<String> {
+        if self.discipline == "chokew" {
+            return self.chokew_warnings();
+        }
         let uses_red = |info: &DisciplineInfo| info.name == "red" || info.also_uses == Some("red");
         let red = self.tables.iter().find(|table| table.owner == "red");
         let min_th = red.and_then(|table| table.values.iter().find(|(name, _)| *name == "min_th"));
@@ -163,6 +166,20 @@ impl QueueConfig {
                     self.discipline, self.limit
                 )]
             }
+            _ => Vec::new(),
+        }
+    }
+
+    /// `CHOKeW` looks at the queue itself, and needs no RED to act.
+    fn chokew_warnings(&self) -> Vec<String> {
+        let own = self.tables.iter().find(|table| table.owner == "chokew");
+        let l_plus = own.and_then(|table| table.values.iter().find(|(name, _)| *name == "l_plus"));
+        match l_plus {
+            Some((_, Value::Number(l_plus))) if *l_plus >= f64::from(self.limit) => vec![format!(
+                "under chokew the queue is never above chokew.l_plus ({l_plus} packets), because the limit is {} \
+                 packets: nothing is drawn",
+                self.limit
+            )],
             _ => Vec::new(),
         }
     }

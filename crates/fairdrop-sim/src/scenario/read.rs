@@ -317,7 +317,8 @@ fn parse_plain(kind: Kind, data: &Data) -> Option<Value> {
                 _ => None,
             });
             let numbers = numbers.collect::<Option<Vec<_>>>()?;
-            let fits = (1..=most).contains(&numbers.len()) && numbers.iter().all(|n| (low..=high).contains(n));
+            let fits =
+                (1..=most).contains(&numbers.len()) && numbers.iter().all(|n| (low..=high).contains(n));
             fits.then_some(Value::Numbers(numbers))
         }
         (Kind::Schedule(_, low, high), Data::List(items)) => {

@@ -35,20 +35,22 @@ impl WardReference {
         digit
     }
 
-    /// A packet arrives; `u` yields the next whole number of tenths, uniform on 0 to 9.
+    /// A packet arrives; `coin` yields the next whole number of tenths, uniform on 0 to 9.
     pub fn arrive(
         &mut self,
         packet: Packet<u32>,
         drawn: &[u32],
-        u: &mut dyn FnMut() -> u64,
+        coin: &mut dyn FnMut() -> u64,
     ) -> Result<Drops, String> {
-        let n = self.queue.len();
-        let full = n >= self.limit;
-        let weight = self.tenths(n + 1);
-        let compared = weight == 10 || (weight > 0 && u() < weight);
-        let expected = if compared { n.min(2) } else { 0 };
+        let waiting = self.queue.len();
+        let full = waiting >= self.limit;
+        let weight = self.tenths(waiting + 1);
+        let compared = weight == 10 || (weight > 0 && coin() < weight);
+        let expected = if compared { waiting.min(2) } else { 0 };
         if drawn.len() != expected {
-            return Err(format!("drew {drawn:?}, should be {expected} of {n} waiting at weight {weight}"));
+            return Err(format!(
+                "drew {drawn:?}, should be {expected} of {waiting} waiting at weight {weight}"
+            ));
         }
         let mut places = Vec::new();
         for handle in drawn {
