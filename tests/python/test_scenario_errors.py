@@ -100,6 +100,8 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
         ("[queue.red]\nmin_th = 200\n" + GROUP, ["s.toml:1: queue.red.max_th = 200 is not valid; valid: above min_th"]),
         ("[queue]\nlimit = 100\n[queue.red]\nmax_th = 150\n" + GROUP, ["s.toml:4: queue.red.max_th = 150"]),
         ("[queue.choke]\nschedule = [3, 2]\n" + GROUP, ["s.toml:2: queue.choke.schedule = [3, 2]"]),
+        ('sample = "1ns"\n' + GROUP, ["s.toml:1: sample = 0.000000001 s is not valid; valid: 0, or a time that gives"]),
+        ("[queue]\nlimit = 9000000\n" + GROUP, ["s.toml:2: queue.limit = 9000000 is not valid"]),
         (GROUP + GROUP, ["s.toml:4: two groups are called g"]),
         ('[[groups]]\nname = "g"\n', ["s.toml:1: groups.0.transport is missing"]),
         ('[[groups]]\nname = "g"\ntransport = "tea"\n', ["s.toml:3: groups.0.transport = \"tea\""]),

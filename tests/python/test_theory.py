@@ -29,7 +29,7 @@ def test_front_choke_overloaded():
     rates = (2.0, 3.0, 4.0)
     model = front_choke(1.0, rates)
     assert not model.stable
-    settings = ["queue.limit=16000000", *MODEL[1:], "queue.choke.draw=head"]
+    settings = ["queue.limit=8000000", *MODEL[1:], "queue.choke.draw=head"]
     found = fairdrop.queue_host(rates, arrivals=3_000_000, settings=settings)
     assert found["mean_packets"] > 10_000
     assert served_rates(found) == pytest.approx(model.goodput, abs=4e-3)

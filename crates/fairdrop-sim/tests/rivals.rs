@@ -21,14 +21,16 @@ limit = 1000
 name = "tcp"
 transport = "newreno"
 count = 1
-access_delay = "5ms"
+access_delay = "2.5ms"
 max_window = "5000p"
 "#;
 
 fn run(text: &str, discipline: &str) -> RunResult {
     let scenario = Scenario::parse(text, "rivals.toml", &[]).expect("the scenario is valid");
     let scenario = scenario.with_discipline(discipline).expect("a discipline of this crate");
-    simulate(&scenario, 1, &Control::default()).expect("parameters are valid").expect("nothing stops this run")
+    simulate(&scenario, 1, &Control::default())
+        .expect("parameters are valid")
+        .expect("nothing stops this run")
 }
 
 /// The headline experiment: one UDP sender at twice the rate of the link against 32 TCP flows.
@@ -73,7 +75,8 @@ fn an_unresponsive_flow_takes_the_link_but_under_choke() {
     for name in ["codel", "pie", "blue"] {
         let run = run(HEADLINE, name);
         assert!(share(&run, "udp") > 0.95, "{name}: {}", share(&run, "udp"));
-        let own = fairdrop::DropCause::ALL.into_iter().find(|c| c.name() == name).expect("each has its cause");
+        let own =
+            fairdrop::DropCause::ALL.into_iter().find(|c| c.name() == name).expect("each has its cause");
         let drops = run.queues[0].drops;
         assert!(drops.0[own as usize] * 10 > drops.total() * 9, "{name}: {drops:?}");
     }

@@ -31,7 +31,8 @@ def binary() -> str:
 def counts(program: str, case: tuple[str, str, int], arrivals: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
-        command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", *CACHES, f"--callgrind-out-file={out}"]
+        command = ["valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", *CACHES]
+        command += [f"--callgrind-out-file={out}"]
         command += [program, "--instructions", *map(str, case), str(arrivals)]
         subprocess.run(command, check=True, capture_output=True)
         text = out.read_text()
@@ -44,7 +45,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     program = arguments.pop(0) if arguments and not arguments[0].isdigit() else binary()
     sizes = [int(text) for text in arguments] or [300, 4096, 1_000_000]
-    print(f"{'packets':>8} {'mix':>5} {'':>5} {'instructions':>12} {'D1 misses':>10} {'LL misses':>10} {'mispredicted':>12}  per arrival")
+    columns = f"{'instructions':>12} {'D1 misses':>10} {'LL misses':>10} {'mispredicted':>12}"
+    print(f"{'packets':>8} {'mix':>5} {'':>5} {columns}  per arrival")
     for packets in sizes:
         few, many = (max(packets, 100_000) * factor for factor in (2, 4))
         for mix in MIXES:

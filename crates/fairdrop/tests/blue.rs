@@ -115,7 +115,9 @@ fn the_probability_is_bounded() {
 /// An idle period lowers the probability as it begins and then every freeze.
 #[test]
 fn idleness_lowers_the_probability_as_it_begins_and_every_freeze() {
-    for (idle, events) in [(0, 1), (100 * MS - 1, 1), (100 * MS, 2), (199 * MS, 2), (200 * MS, 3), (1050 * MS, 11)] {
+    for (idle, events) in
+        [(0, 1), (100 * MS - 1, 1), (100 * MS, 2), (199 * MS, 2), (200 * MS, 3), (1050 * MS, 11)]
+    {
         let mut link = at_half();
         drain(&mut link);
         link.wait(idle);
@@ -284,14 +286,14 @@ proptest! {
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
     let strategy = (params(), timed_events(300), any::<u64>());
-    let mut seen = [0; 2];
+    let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let model = BlueModel::new(params.clone());
         let causes = compare(blue(params), model, Some(Stream::BlueCoin), &events, seed).unwrap();
-        for (cause, cases) in [Overflow, Blue].iter().zip(&mut seen) {
+        for (cause, cases) in [Overflow, Blue].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }
     }
-    assert!(seen.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {seen:?}");
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
 }

@@ -108,7 +108,11 @@ fn a_packet_below_target_restarts_the_interval() {
     assert_eq!(link.finish().causes(), []);
     assert_eq!(link.finish().causes(), []);
     assert_eq!(link.finish().causes(), [], "arrived now: below");
-    assert_eq!(depart_after(&mut link, 10 * MS), 0, "an interval after the first, but the clock has been reset");
+    assert_eq!(
+        depart_after(&mut link, 10 * MS),
+        0,
+        "an interval after the first, but the clock has been reset"
+    );
     assert_eq!(depart_after(&mut link, 100 * MS - 1), 0);
     assert_eq!(depart_after(&mut link, 1), 1);
 }
@@ -315,13 +319,13 @@ proptest! {
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
     let strategy = (params(), timed_events(300));
-    let mut seen = [0; 2];
+    let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
         let causes = compare(codel(params.clone()), CoDelModel::new(params), None, &trace, 0).unwrap();
-        for (cause, cases) in [Overflow, Codel].iter().zip(&mut seen) {
+        for (cause, cases) in [Overflow, Codel].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }
     }
-    assert!(seen.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {seen:?}");
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
 }

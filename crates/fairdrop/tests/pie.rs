@@ -40,13 +40,13 @@ fn assert_close(left: f64, right: f64) {
     assert!((left - right).abs() < 1e-12 * right.abs().max(1e-6), "{left} is not {right}");
 }
 
-/// No burst allowance, so that probabilities can be seen at work at once.
+/// No burst allowance, so that probabilities can be reached at work at once.
 fn plain() -> PieParams {
     PieParams { limit: 10_000, max_burst: Time::ZERO, ..PieParams::default() }
 }
 
 /// A queue behind a busy transmitter whose head has just left, having waited for `delay` ns, `n` packets behind it.
-/// No update has seen that yet.
+/// No update has reached that yet.
 fn delayed(params: PieParams, delay: u64, n: u64) -> Bottleneck {
     let mut link = Bottleneck::blocked(pie(params));
     link.world.bits[COIN] = KEEP;
@@ -77,9 +77,11 @@ fn defaults_are_those_of_the_rfc() {
     assert_eq!((params.target, params.t_update), (Time::from_ms(15), Time::from_ms(15)));
     assert_eq!((params.alpha, params.beta, params.max_burst), (0.125, 1.25, Time::from_ms(150)));
     let zero = Time::ZERO;
-    let mut read = PieParams { target: zero, t_update: zero, max_burst: zero, alpha: 0.0, beta: 0.0, ..params.clone() };
+    let mut read =
+        PieParams { target: zero, t_update: zero, max_burst: zero, alpha: 0.0, beta: 0.0, ..params.clone() };
     (read.mean_packet_size, read.cap, read.steep, read.derandomise) = (0, false, true, true);
-    let numbers = [("target", 0.015), ("t_update", 0.015), ("alpha", 0.125), ("beta", 1.25), ("max_burst", 0.15)];
+    let numbers =
+        [("target", 0.015), ("t_update", 0.015), ("alpha", 0.125), ("beta", 1.25), ("max_burst", 0.15)];
     for (name, value) in numbers.into_iter().chain([("mean_packet_size", 1024.0)]) {
         assert!(read.set(name, ParamValue::Number(value)), "{name}");
     }
@@ -295,7 +297,9 @@ fn an_update_precedes_the_arrival_at_its_time() {
 #[test]
 fn updates_keep_their_grid() {
     let mut link = Bottleneck::new(pie(plain()), 1);
-    for (at, due) in [(0, 15 * MS), (15 * MS - 1, 15 * MS), (15 * MS, 30 * MS), (7_000_000 * MS, 7_000_005 * MS)] {
+    for (at, due) in
+        [(0, 15 * MS), (15 * MS - 1, 15 * MS), (15 * MS, 30 * MS), (7_000_000 * MS, 7_000_005 * MS)]
+    {
         link.world.now = Time::from_ns(at);
         link.arrive(1);
         link.finish();
@@ -352,17 +356,19 @@ fn params() -> impl Strategy<Value = PieParams> {
     let size = prop_oneof![Just(0_u32), Just(1024), 0_u32..3000];
     let rest = (size, prop::array::uniform3(any::<bool>()));
     (1_u32..60, target, t_update, gain(), gain(), burst, rest).prop_map(
-        |(limit, target, t_update, alpha, beta, burst, (mean_packet_size, [cap, steep, derandomise]))| PieParams {
-            limit,
-            target: Time::from_ns(target),
-            t_update: Time::from_ns(t_update),
-            alpha,
-            beta,
-            max_burst: Time::from_ns(burst),
-            mean_packet_size,
-            cap,
-            steep,
-            derandomise,
+        |(limit, target, t_update, alpha, beta, burst, (mean_packet_size, [cap, steep, derandomise]))| {
+            PieParams {
+                limit,
+                target: Time::from_ns(target),
+                t_update: Time::from_ns(t_update),
+                alpha,
+                beta,
+                max_burst: Time::from_ns(burst),
+                mean_packet_size,
+                cap,
+                steep,
+                derandomise,
+            }
         },
     )
 }
@@ -441,14 +447,14 @@ proptest! {
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
     let strategy = (params(), timed_events(300), any::<u64>());
-    let mut seen = [0; 2];
+    let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let model = PieModel::new(params.clone());
         let causes = compare(pie(params), model, Some(Stream::PieCoin), &events, seed).unwrap();
-        for (cause, cases) in [Overflow, Pie].iter().zip(&mut seen) {
+        for (cause, cases) in [Overflow, Pie].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }
     }
-    assert!(seen.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {seen:?}");
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
 }

@@ -27,7 +27,6 @@ from .frame import legend, note, nothing, seeds_note
 from .rows import Blocks, block_axes
 from .style import SMALL, styled
 
-
 # A hollow diamond: seen on a bar of any colour, and beside one.
 _MODEL_MARK: dict[str, Any] = {
     "marker": "D",

@@ -12,6 +12,9 @@ use fairdrop::Time;
 const LEFT: &str = "R1";
 const RIGHT: &str = "R2";
 
+/// Most points of a sampling grid.
+const MAX_SAMPLES: u64 = 10_000_000;
+
 /// What groups take from the topology when they say nothing themselves.
 struct Access {
     rate_bps: Option<u64>,
@@ -27,8 +30,8 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
     let groups = groups(root, &links, &access, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
-    let grid = |name| top.time(name).filter(|&grid| grid > Time::ZERO);
-    let (sample, positions) = (grid("sample"), grid("positions"));
+    let sample = grid("sample", &top, duration, &mut report);
+    let positions = grid("positions", &top, duration, &mut report);
     if !report.problems.is_empty() {
         return Err(report.problems);
     }
@@ -45,6 +48,16 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
         groups,
         source,
     })
+}
+
+/// A sampling grid; `None` when it is 0. Points are kept in memory, so there is a most.
+fn grid(name: &str, top: &Section, duration: Time, report: &mut Report) -> Option<Time> {
+    let grid = top.time(name).filter(|&grid| grid > Time::ZERO)?;
+    if duration.ns() / grid.ns() > MAX_SAMPLES {
+        let valid = format!("0, or a time that gives at most {MAX_SAMPLES} points in {} s", duration.seconds());
+        report.add(top.origin(name), name, &format!("{} s", grid.seconds()), &valid);
+    }
+    Some(grid)
 }
 
 /// The default of 60 s gives way to a shorter duration; a warm-up that was asked for does not.

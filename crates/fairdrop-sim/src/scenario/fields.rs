@@ -156,7 +156,7 @@ pub const QUEUE: &[FieldSpec] =
 pub const GROUP: &[FieldSpec] = &[
     field("name", "", FieldKind::Text, None, "Name of the group; its flows are name[0], name[1], ..."),
     field("transport", "", FieldKind::Text, None, "Transport; see `fairdrop list`."),
-    field("count", "flows", FieldKind::Param(Kind::Integer(1, 16_000_000)), Some("1"), "Number of flows."),
+    field("count", "flows", FieldKind::Param(Kind::Integer(1, 2_000_000)), Some("1"), "Number of flows."),
     field(
         "packet_size",
         "bytes",

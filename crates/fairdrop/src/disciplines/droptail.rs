@@ -10,7 +10,8 @@ use crate::{
 pub const LIMIT: ParamSpec = ParamSpec {
     name: "limit",
     unit: "packets",
-    kind: Kind::Packets(1.0, 1_073_741_816.0),
+    // Half a gigabyte of slots; the library itself goes on to 2^30.
+    kind: Kind::Packets(1.0, 8_000_000.0),
     default: "300p",
     doc: "Packets that may wait; the one in transmission does not count.",
     source: "Pan, Prabhakar, Psounis 2000, III.A",

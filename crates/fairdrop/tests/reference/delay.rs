@@ -47,7 +47,8 @@ impl CoDelModel {
     fn control_law(&self, t: i128) -> i128 {
         let interval = self.params.interval.ns();
         let mut gap = (interval as f64 / f64::from(self.count).sqrt()).floor() as u128;
-        let fits = |gap: u128| gap * gap * u128::from(self.count) <= u128::from(interval) * u128::from(interval);
+        let fits =
+            |gap: u128| gap * gap * u128::from(self.count) <= u128::from(interval) * u128::from(interval);
         if !fits(gap) {
             gap -= 1;
         } else if fits(gap + 1) {
@@ -153,8 +154,8 @@ impl PieModel {
 
     fn update(&mut self) {
         let reference = self.params.target.ns() as f64 / 1e9;
-        let mut p =
-            self.params.alpha * (self.qdelay - reference) + self.params.beta * (self.qdelay - self.qdelay_old);
+        let mut p = self.params.alpha * (self.qdelay - reference)
+            + self.params.beta * (self.qdelay - self.qdelay_old);
         let limits = [0.000_001, 0.000_01, 0.000_1, 0.001, 0.01, 0.1];
         let divisors = [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0];
         for (limit, divisor) in limits.into_iter().zip(divisors) {

@@ -92,7 +92,11 @@ pub fn compare(
 
 /// Runs a trace and checks, after every event, conservation of packets and bytes, in all and by flow, the limit, work
 /// conservation, the order of survivors, and that counters and drops agree.
-pub fn check_conservation(params: &AnyParams, trace: &[Event], seed: u64) -> Result<Vec<Step>, TestCaseError> {
+pub fn check_conservation(
+    params: &AnyParams,
+    trace: &[Event],
+    seed: u64,
+) -> Result<Vec<Step>, TestCaseError> {
     let mut link = Bottleneck::new(params.clone(), seed);
     let mut balance: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
     let (mut dropped, mut sent, mut last) = (0, 0, None);
