@@ -25,6 +25,11 @@ PAGES = (
     "reference/disciplines/red.md",
     "reference/disciplines/choke.md",
     "reference/disciplines/back-choke-memory.md",
+    "reference/disciplines/chokew.md",
+    "reference/disciplines/ward.md",
+    "reference/disciplines/blue.md",
+    "reference/disciplines/codel.md",
+    "reference/disciplines/pie.md",
 )
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.

@@ -2,9 +2,9 @@
 
 use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
 use crate::{
-    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW, ChokeWParams, CoDel,
-    CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Pie,
-    PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
+    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
+    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Packet,
+    ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
 };
 
 /// What a list of disciplines says of one.

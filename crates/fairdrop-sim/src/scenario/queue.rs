@@ -158,7 +158,8 @@ impl QueueConfig {
         let min_th = red.and_then(|table| table.values.iter().find(|(name, _)| *name == "min_th"));
         match min_th {
             Some((_, Value::Number(min_th)))
-                if *min_th >= f64::from(self.limit) && fairdrop::info(self.discipline).is_some_and(uses_red) =>
+                if *min_th >= f64::from(self.limit)
+                    && fairdrop::info(self.discipline).is_some_and(uses_red) =>
             {
                 vec![format!(
                     "under {} the average queue never reaches red.min_th ({min_th} packets), because the limit is {} \

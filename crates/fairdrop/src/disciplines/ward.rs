@@ -241,6 +241,6 @@ mod tests {
         assert!(!params.set("full_case3", ParamValue::Switch(true)));
         assert!(!params.set("max_p", ParamValue::Number(0.1)));
         let error = WardParams { limit: 0, ..params }.validate().unwrap_err();
-        assert_eq!(error.to_string(), "limit = 0 is not valid: 1 to 1073741816");
+        assert!(error.to_string().starts_with("limit = 0 is not valid: 1 to "), "{error}");
     }
 }
