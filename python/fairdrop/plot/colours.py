@@ -59,7 +59,17 @@ VARIABLES: Mapping[str, str] = {
 
 KNOWN_GROUPS = {"tcp": BLUE, "udp": VERMILLION, "icmp": ORANGE, "non-ip": GREY}
 GROUP_FALLBACK = (SKY, OLIVE, PURPLE, GREEN, ORANGE, BLUE, VERMILLION, GREY)
-KNOWN_DISCIPLINES = {"droptail": SLATE, "red": PURPLE, "choke": GREEN}
+KNOWN_DISCIPLINES = {
+    "droptail": SLATE,
+    "red": PURPLE,
+    "choke": GREEN,
+    "chokew": BLUE,
+    "ward": ORANGE,
+    "back_choke_memory": GREY,
+    "blue": SKY,
+    "codel": OLIVE,
+    "pie": VERMILLION,
+}
 DISCIPLINE_FALLBACK = (SKY, ORANGE, OLIVE, BLUE, VERMILLION, GREY)
 # RED's causes share RED's hue, CHOKe's matches share CHOKe's.
 CAUSES = {
@@ -68,6 +78,11 @@ CAUSES = {
     "red_forced": PURPLE,
     "match_arriving": PALE_GREEN,
     "match_queued": GREEN,
+    "memory": SKY,
+    "ward_pair_queued": ORANGE,
+    "blue": BLUE,
+    "codel": OLIVE,
+    "pie": VERMILLION,
 }
 CAUSE_FALLBACK = (ORANGE, SKY, OLIVE, BLUE)
 Dash = str | tuple[int, tuple[float, ...]]

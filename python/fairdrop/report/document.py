@@ -10,7 +10,18 @@ from .summary import Estimate, estimate
 Document = Mapping[str, Any]
 Run = Mapping[str, Any]
 
-CAUSES = ("overflow", "red_early", "red_forced", "match_arriving", "match_queued")
+CAUSES = (
+    "overflow",
+    "red_early",
+    "red_forced",
+    "match_arriving",
+    "match_queued",
+    "memory",
+    "ward_pair_queued",
+    "blue",
+    "codel",
+    "pie",
+)
 
 
 def runs(document: Document) -> Sequence[Run]:

@@ -20,6 +20,18 @@ GLOSSARY = {
         "the queue. When both belong to the same flow, both are dropped. A flow that fills the queue "
         "is hit most often, and no state per flow is kept."
     ),
+    "chokew": (
+        "Compares each arriving packet with more queued packets the longer the queue has been long, and with "
+        "fewer for classes of greater weight. No state per flow is kept."
+    ),
+    "ward": (
+        "Compares an arriving packet with two queued ones, the more likely the fuller the buffer. Packets of one "
+        "flow that meet are dropped. Neither an average nor state per flow is kept."
+    ),
+    "back_choke_memory": (
+        "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them."
+    ),
+    "blue": "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who sends.",
     "codel": "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
     "fq-codel": "Sorts flows into separate queues served in turn, each kept short by CoDel.",
     "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
@@ -75,6 +87,11 @@ CAUSE_GLOSSARY = {
     "red_early": "“RED, early”: dropped at random while the average queue was growing.",
     "red_forced": "“RED, forced”: the average was too high to let anything in.",
     "match_arriving": "“Match, arriving”: a packet drawn from the queue belonged to the same flow.",
+    "memory": "“In the memory”: the flow was among those last let in.",
+    "ward_pair_queued": "“Pair, queued”: two drawn packets belonged to one flow.",
+    "blue": "“BLUE”: dropped at random.",
+    "codel": "“CoDel”: dropped at the head, having waited too long.",
+    "pie": "“PIE”: dropped at random to hold the waiting time.",
     "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
 }
 

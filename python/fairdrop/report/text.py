@@ -15,6 +15,9 @@ DISPLAY_NAMES = {
     "fred": "FRED",
     "choke": "CHOKe",
     "xchoke": "xCHOKe",
+    "chokew": "CHOKeW",
+    "back_choke_memory": "Back CHOKe",
+    "ward": "WARD",
     "codel": "CoDel",
     "fq-codel": "FQ-CoDel",
     "fq_codel": "FQ-CoDel",
@@ -32,6 +35,11 @@ CAUSE_NAMES = {
     "red_forced": "RED, forced",
     "match_arriving": "match, arriving",
     "match_queued": "match, queued",
+    "memory": "in the memory",
+    "ward_pair_queued": "pair, queued",
+    "blue": "BLUE",
+    "codel": "CoDel",
+    "pie": "PIE",
 }
 # Controls, surrogates and direction overrides: a name out of a capture must not break or reorder the page.
 _UNSAFE = re.compile(
