@@ -28,7 +28,7 @@ GLOSSARY = {
         "Compares an arriving packet with two queued ones, the more likely the fuller the buffer. Packets of one "
         "flow that meet are dropped. Neither an average nor state per flow is kept."
     ),
-    "back_choke_memory": (
+    "back-choke-memory": (
         "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them."
     ),
     "blue": "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who sends.",
