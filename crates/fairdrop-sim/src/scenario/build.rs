@@ -54,7 +54,8 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
 fn grid(name: &str, top: &Section, duration: Time, report: &mut Report) -> Option<Time> {
     let grid = top.time(name).filter(|&grid| grid > Time::ZERO)?;
     if duration.ns() / grid.ns() > MAX_SAMPLES {
-        let valid = format!("0, or a time that gives at most {MAX_SAMPLES} points in {} s", duration.seconds());
+        let valid =
+            format!("0, or a time that gives at most {MAX_SAMPLES} points in {} s", duration.seconds());
         report.add(top.origin(name), name, &format!("{} s", grid.seconds()), &valid);
     }
     Some(grid)
