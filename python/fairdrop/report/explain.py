@@ -31,7 +31,9 @@ GLOSSARY = {
     "back-choke-memory": (
         "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them."
     ),
-    "blue": "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who sends.",
+    "blue": (
+        "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who sends."
+    ),
     "codel": "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
     "fq-codel": "Sorts flows into separate queues served in turn, each kept short by CoDel.",
     "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
