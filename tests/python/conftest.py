@@ -31,11 +31,11 @@ def captures() -> Path:
     return folder
 
 
-type_of_run = Callable[..., "subprocess.CompletedProcess[str]"]
+Runner = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def fairdrop(tmp_path: Path) -> type_of_run:
+def fairdrop(tmp_path: Path) -> Runner:
     """Runs the command as a shell would, in an empty directory."""
 
     def run(*words: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
