@@ -8,9 +8,7 @@
 //!
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
 
-use super::droptail::fifo_in;
-use super::red::{RedParams, RedState};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
+use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
@@ -103,10 +101,8 @@ impl Memory {
 #[derive(Clone, Debug)]
 pub struct BackChokeMemory<H, S> {
     params: BackChokeMemoryParams,
-    state: RedState,
     memory: Memory,
-    fifo: LeakyFifo<H, S>,
-    stats: Stats,
+    queue: RedQueue<H, S>,
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
@@ -116,62 +112,50 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
     /// A parameter is out of range, or `slots` are too few for `limit`.
     pub fn new(params: BackChokeMemoryParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
-        let fifo = fifo_in(slots, params.red.limit)?;
+        let queue = RedQueue::new(&params.red, slots)?;
         let memory = Memory::new(params.memory);
-        Ok(Self { params, state: RedState::new(), memory, fifo, stats: Stats::default() })
+        Ok(Self { params, memory, queue })
     }
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.fifo
+        &self.queue.fifo
     }
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemory<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.stats.arrived.add(packet.meta.len);
-        let (waiting, flow) = (self.fifo.len(), packet.meta.flow);
-        self.state.update(&self.params.red, waiting, env.now());
-        let active = !self.state.below_min_th(&self.params.red);
-        if active {
-            if self.memory.contains(flow) {
-                drop_packet(&mut self.stats, env, packet, DropCause::Memory);
-                return;
-            }
-            if let Some(cause) = self.state.verdict(&self.params.red, waiting, packet.meta.len, env) {
-                drop_packet(&mut self.stats, env, packet, cause);
-                return;
-            }
-        } else {
+        self.queue.stats.arrived.add(packet.meta.len);
+        let flow = packet.meta.flow;
+        self.queue.state.update(&self.params.red, self.queue.fifo.len(), env.now());
+        let active = !self.queue.state.below_min_th(&self.params.red);
+        if !active {
             self.memory.clear();
+        } else if self.memory.contains(flow) {
+            self.queue.drop(packet, DropCause::Memory, env);
+            return;
         }
-        if !append_or_overflow(&mut self.fifo, self.params.red.limit, &mut self.stats, packet, env) {
-            self.state.overflowed();
-        } else if active {
+        if self.queue.admit_by_red(&self.params.red, packet, env) && active {
             self.memory.add(flow);
         }
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = depart(&mut self.fifo, &mut self.stats);
-        if packet.is_none() {
-            self.state.idle(env.now());
-        }
-        packet
+        self.queue.next(env)
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+        self.queue.backlog()
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.queue.stats
     }
 
     fn average_packets(&self) -> Option<f64> {
-        Some(self.state.avg)
+        Some(self.queue.state.avg)
     }
 }
 

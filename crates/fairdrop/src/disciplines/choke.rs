@@ -11,9 +11,7 @@
 //! 2001 ("up to five samples" in three regions), which is also what their figure 10 drops: 2i packets in region i
 //! are 2i - 1 candidates and the arrival.
 
-use super::droptail::fifo_in;
-use super::red::{RedParams, RedState};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
+use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
@@ -259,9 +257,7 @@ impl ChokeParams {
 #[derive(Clone, Debug)]
 pub struct Choke<H, S> {
     params: ChokeParams,
-    state: RedState,
-    fifo: LeakyFifo<H, S>,
-    stats: Stats,
+    queue: RedQueue<H, S>,
 }
 
 /// Candidates of one arrival, each packet once.
@@ -290,13 +286,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     /// A parameter is out of range, or `slots` are too few for `limit`.
     pub fn new(params: ChokeParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
-        let fifo = fifo_in(slots, params.red.limit)?;
-        Ok(Self { params, state: RedState::new(), fifo, stats: Stats::default() })
+        let queue = RedQueue::new(&params.red, slots)?;
+        Ok(Self { params, queue })
     }
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.fifo
+        &self.queue.fifo
     }
 
     /// Draws and compares `wanted` candidates for an arrival of `flow`; drops those that match. Returns whether any
@@ -304,7 +300,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     #[inline]
     fn drop_matches<E: Env<H>>(&mut self, wanted: usize, flow: u64, env: &mut E) -> bool {
         if wanted == 1 && self.params.draw == DrawFrom::Uniform {
-            return self.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env));
+            return self.queue.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env));
         }
         let drawn = self.draw_many(wanted, env);
         let mut matched = false;
@@ -318,18 +314,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
         let mut drawn = Drawn { positions: [None; MAX_CANDIDATES], count: 0 };
         let wanted = wanted.min(MAX_CANDIDATES);
         // Drawing every packet needs no draw.
-        let all = self.fifo.len() as usize <= wanted && !self.params.replacement;
+        let all = self.queue.fifo.len() as usize <= wanted && !self.params.replacement;
         if self.params.draw == DrawFrom::Tail {
-            self.fifo.positions().rev().take(wanted).for_each(|position| drawn.add(position));
+            self.queue.fifo.positions().rev().take(wanted).for_each(|position| drawn.add(position));
             return drawn;
         }
         if all || self.params.draw == DrawFrom::Head {
-            self.fifo.positions().take(wanted).for_each(|position| drawn.add(position));
+            self.queue.fifo.positions().take(wanted).for_each(|position| drawn.add(position));
             return drawn;
         }
         let mut tries = 0;
         while tries < wanted {
-            let Some(position) = self.fifo.draw(env) else { break };
+            let Some(position) = self.queue.fifo.draw(env) else { break };
             let again = drawn.contains(position);
             if !again {
                 drawn.add(position);
@@ -342,15 +338,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     /// Compares one candidate; drops it when it has `flow`.
     #[inline]
     fn compare<E: Env<H>>(&mut self, position: Position, flow: u64, env: &mut E) -> bool {
-        let Some(candidate) = self.fifo.get(position) else { return false };
-        self.stats.drawn += 1;
+        let Some(candidate) = self.queue.fifo.get(position) else { return false };
+        self.queue.stats.drawn += 1;
         env.drawn(candidate);
         if candidate.meta.flow != flow {
             return false;
         }
-        if let Some(packet) = self.fifo.remove(position) {
-            drop_packet(&mut self.stats, env, packet, DropCause::MatchQueued);
-        }
+        self.queue.drop_queued(position, DropCause::MatchQueued, env);
         true
     }
 }
@@ -358,45 +352,35 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.stats.arrived.add(packet.meta.len);
-        let waiting = self.fifo.len();
+        self.queue.stats.arrived.add(packet.meta.len);
+        let waiting = self.queue.fifo.len();
         // The average counts a matched arrival too, and sees the queue before its removal.
-        self.state.update(&self.params.red, waiting, env.now());
-        if !self.state.below_min_th(&self.params.red) {
-            let wanted = self.params.candidates_at(self.state.avg);
+        self.queue.state.update(&self.params.red, waiting, env.now());
+        if !self.queue.state.below_min_th(&self.params.red) {
+            let wanted = self.params.candidates_at(self.queue.state.avg);
             if wanted > 0 && waiting > 0 && self.drop_matches(wanted, packet.meta.flow, env) {
                 // A matched arrival never reaches RED: its count stays.
-                drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
-                return;
-            }
-            if let Some(cause) = self.state.verdict(&self.params.red, waiting, packet.meta.len, env) {
-                drop_packet(&mut self.stats, env, packet, cause);
+                self.queue.drop(packet, DropCause::MatchArriving, env);
                 return;
             }
         }
-        if !append_or_overflow(&mut self.fifo, self.params.red.limit, &mut self.stats, packet, env) {
-            self.state.overflowed();
-        }
+        self.queue.admit_by_red(&self.params.red, packet, env);
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = depart(&mut self.fifo, &mut self.stats);
-        if packet.is_none() {
-            self.state.idle(env.now());
-        }
-        packet
+        self.queue.next(env)
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+        self.queue.backlog()
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.queue.stats
     }
 
     fn average_packets(&self) -> Option<f64> {
-        Some(self.state.avg)
+        Some(self.queue.state.avg)
     }
 }

@@ -9,9 +9,7 @@
 //! Source: S. Wen, Y. Fang, H. Sun, "CHOKeW: bandwidth differentiation and TCP protection in core networks", MILCOM
 //! 2005, section II: draws in figure 1, the drawing factor in figure 2 and table I.
 
-use super::droptail::fifo_in;
-use super::red::{RedParams, RedState};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
+use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
@@ -222,9 +220,7 @@ pub struct ChokeW<H, S> {
     /// p0: the drawing factor of weight 1.
     drawing_factor: f64,
     most_drawn: u32,
-    red: RedState,
-    fifo: LeakyFifo<H, S>,
-    stats: Stats,
+    queue: RedQueue<H, S>,
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
@@ -234,14 +230,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
     /// A parameter is out of range, or `slots` are too few for `limit`.
     pub fn new(params: ChokeWParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
-        let fifo = fifo_in(slots, params.red.limit)?;
-        let stats = Stats::default();
-        Ok(Self { params, drawing_factor: 0.0, most_drawn: 0, red: RedState::new(), fifo, stats })
+        let queue = RedQueue::new(&params.red, slots)?;
+        Ok(Self { params, drawing_factor: 0.0, most_drawn: 0, queue })
     }
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.fifo
+        &self.queue.fifo
     }
 
     /// The drawing factor now (p0), for weight 1.
@@ -281,15 +276,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
     #[inline]
     fn drop_match<E: Env<H>>(&mut self, wanted: u32, flow: u64, env: &mut E) -> bool {
         for draws in 1..=wanted {
-            let Some(position) = self.fifo.draw(env) else { return false };
-            let Some(candidate) = self.fifo.get(position) else { return false };
-            self.stats.drawn += 1;
+            let Some(position) = self.queue.fifo.draw(env) else { return false };
+            let Some(candidate) = self.queue.fifo.get(position) else { return false };
+            self.queue.stats.drawn += 1;
             self.most_drawn = self.most_drawn.max(draws);
             env.drawn(candidate);
             if candidate.meta.flow == flow {
-                if let Some(packet) = self.fifo.remove(position) {
-                    drop_packet(&mut self.stats, env, packet, DropCause::MatchQueued);
-                }
+                self.queue.drop_queued(position, DropCause::MatchQueued, env);
                 return true;
             }
         }
@@ -300,49 +293,41 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.stats.arrived.add(packet.meta.len);
-        let waiting = self.fifo.len();
+        self.queue.stats.arrived.add(packet.meta.len);
+        let waiting = self.queue.fifo.len();
         self.update(f64::from(waiting));
         if self.params.with_red {
-            self.red.update(&self.params.red, waiting, env.now());
+            self.queue.state.update(&self.params.red, waiting, env.now());
         }
         if f64::from(waiting) > self.params.l_th {
             let wanted = self.draws_for(packet.meta.class, waiting, env);
             if self.drop_match(wanted, packet.meta.flow, env) {
-                drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
+                self.queue.drop(packet, DropCause::MatchArriving, env);
                 return;
             }
         }
-        if self.params.with_red
-            && let Some(cause) = self.red.verdict(&self.params.red, waiting, packet.meta.len, env)
-        {
-            drop_packet(&mut self.stats, env, packet, cause);
-            return;
-        }
-        if !append_or_overflow(&mut self.fifo, self.params.red.limit, &mut self.stats, packet, env) {
-            self.red.overflowed();
+        if self.params.with_red {
+            self.queue.admit_by_red(&self.params.red, packet, env);
+        } else {
+            self.queue.append(&self.params.red, packet, env);
         }
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = depart(&mut self.fifo, &mut self.stats);
-        if packet.is_none() {
-            self.red.idle(env.now());
-        }
-        packet
+        self.queue.next(env)
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+        self.queue.backlog()
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.queue.stats
     }
 
     fn average_packets(&self) -> Option<f64> {
-        self.params.with_red.then_some(self.red.avg)
+        self.params.with_red.then_some(self.queue.state.avg)
     }
 }
 

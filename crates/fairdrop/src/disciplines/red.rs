@@ -12,8 +12,8 @@ use super::droptail::{LIMIT, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
-    Stats, Stream, Time, unit_interval,
+    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
+    Position, Slot, Stats, Stream, Time, unit_interval,
 };
 
 /// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
@@ -320,13 +320,82 @@ fn power(mut base: f64, mut exponent: u64) -> f64 {
     result
 }
 
+/// A FIFO under RED's average: what RED and the disciplines that build on it have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct RedQueue<H, S> {
+    pub(crate) state: RedState,
+    pub(crate) fifo: LeakyFifo<H, S>,
+    pub(crate) stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
+    /// An empty queue in `slots`, once they are enough for the limit.
+    pub(crate) fn new(params: &RedParams, slots: S) -> Result<Self, ParamError> {
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self { state: RedState::new(), fifo, stats: Stats::default() })
+    }
+
+    /// Drops `packet` and counts why.
+    #[inline]
+    pub(crate) fn drop<E: Env<H>>(&mut self, packet: Packet<H>, cause: DropCause, env: &mut E) {
+        drop_packet(&mut self.stats, env, packet, cause);
+    }
+
+    /// Drops the waiting packet at `position`, if it is still there.
+    #[inline]
+    pub(crate) fn drop_queued<E: Env<H>>(&mut self, position: Position, cause: DropCause, env: &mut E) {
+        if let Some(packet) = self.fifo.remove(position) {
+            self.drop(packet, cause, env);
+        }
+    }
+
+    /// Drops an arrival by RED's verdict, or appends it. Returns whether it was queued.
+    #[inline]
+    pub(crate) fn admit_by_red<E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        packet: Packet<H>,
+        env: &mut E,
+    ) -> bool {
+        match self.state.verdict(params, self.fifo.len(), packet.meta.len, env) {
+            Some(cause) => {
+                self.drop(packet, cause, env);
+                false
+            }
+            None => self.append(params, packet, env),
+        }
+    }
+
+    /// Appends an arrival, or drops it when the buffer is full. Returns whether it was queued.
+    #[inline]
+    pub(crate) fn append<E: Env<H>>(&mut self, params: &RedParams, packet: Packet<H>, env: &mut E) -> bool {
+        let queued = append_or_overflow(&mut self.fifo, params.limit, &mut self.stats, packet, env);
+        if !queued {
+            self.state.overflowed();
+        }
+        queued
+    }
+
+    /// Takes the head; finding none is how RED learns that the link is idle.
+    #[inline]
+    pub(crate) fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = depart(&mut self.fifo, &mut self.stats);
+        if packet.is_none() {
+            self.state.idle(env.now());
+        }
+        packet
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+}
+
 /// Random early detection over a FIFO.
 #[derive(Clone, Debug)]
 pub struct Red<H, S> {
     params: RedParams,
-    state: RedState,
-    fifo: LeakyFifo<H, S>,
-    stats: Stats,
+    queue: RedQueue<H, S>,
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
@@ -336,50 +405,38 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
     /// A parameter is out of range, or `slots` are too few for `limit`.
     pub fn new(params: RedParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
-        let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self { params, state: RedState::new(), fifo, stats: Stats::default() })
+        let queue = RedQueue::new(&params, slots)?;
+        Ok(Self { params, queue })
     }
 
     /// The waiting packets.
     pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        &self.fifo
+        &self.queue.fifo
     }
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.stats.arrived.add(packet.meta.len);
-        let waiting = self.fifo.len();
-        self.state.update(&self.params, waiting, env.now());
-        match self.state.verdict(&self.params, waiting, packet.meta.len, env) {
-            Some(cause) => drop_packet(&mut self.stats, env, packet, cause),
-            None => {
-                if !append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
-                    self.state.overflowed();
-                }
-            }
-        }
+        self.queue.stats.arrived.add(packet.meta.len);
+        self.queue.state.update(&self.params, self.queue.fifo.len(), env.now());
+        self.queue.admit_by_red(&self.params, packet, env);
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = depart(&mut self.fifo, &mut self.stats);
-        if packet.is_none() {
-            self.state.idle(env.now());
-        }
-        packet
+        self.queue.next(env)
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+        self.queue.backlog()
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.queue.stats
     }
 
     fn average_packets(&self) -> Option<f64> {
-        Some(self.state.avg)
+        Some(self.queue.state.avg)
     }
 }
