@@ -19,8 +19,8 @@ fn simulate(rates: &[f64], arrivals: u64, params: AnyParams) -> HostResult {
 }
 
 /// Table II of the paper: every row against `p_i = lambda_i / (mu + 2 lambda_i)`, `T_i = mu p_i` and
-/// `P0 = 1 - sum p_i`, to three digits. The last row is close to instability (P0 = 0.042), where busy periods are long and means converge
-/// slowly; it gets more arrivals.
+/// `P0 = 1 - sum p_i`, to three digits. Over 1.6e7 mean service times a count of served packets has a standard deviation
+/// below 1.7e-4.
 #[test]
 fn front_choke_reproduces_table_ii() {
     let rows: [&[f64]; 8] = [
@@ -34,20 +34,20 @@ fn front_choke_reproduces_table_ii() {
         &[0.5, 1.0, 1.5],
     ];
     let results = campaign::run_all(&rows, None, &Control::default(), |rates| {
-        let arrivals = if rates.len() == 3 { 40_000_000 } else { 10_000_000 };
-        Some((*rates, simulate(rates, arrivals, front_model())))
+        let arrivals = 1.6e7 * rates.iter().sum::<f64>();
+        Some((*rates, simulate(rates, arrivals as u64, front_model())))
     });
     for (rates, result) in results.into_iter().flatten() {
         let theory: Vec<f64> = rates.iter().map(|rate| rate / (1.0 + 2.0 * rate)).collect();
         let empty = 1.0 - theory.iter().sum::<f64>();
         assert!(
-            (result.empty_fraction - empty).abs() < 1e-3,
+            (result.empty_fraction - empty).abs() < 5e-4,
             "{rates:?}: P0 {} for {empty}",
             result.empty_fraction
         );
         for (flow, goodput) in theory.iter().enumerate() {
             let measured = result.served[flow] as f64 / result.duration_s;
-            assert!((measured - goodput).abs() < 1e-3, "{rates:?}: T{} {measured} for {goodput}", flow + 1);
+            assert!((measured - goodput).abs() < 5e-4, "{rates:?}: T{} {measured} for {goodput}", flow + 1);
         }
         for flow in 0..rates.len() {
             let gone = result.served[flow] + result.dropped[flow] + result.left[flow];
