@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results" / "demo"
 DISCIPLINES = "droptail,red,choke"
-# A third of what the link before the capture point carries: the replayed link is congested.
+# Less than either capture carries, so that the replayed link is congested.
 REPLAY_RATES = {"kernel": "20mbit", "synthetic": "10mbit"}
 
 
