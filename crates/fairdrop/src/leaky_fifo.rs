@@ -7,7 +7,8 @@
 //! step moves every waiting packet once).
 //!
 //! The alternative, a slab with links and a dense array of live slots, was measured beside it: the ring is ahead
-//! at up to one match in ten arrivals, the slab in caches where nearly half match, and the slab has no long step. `docs/decisions/leaky-fifo.md` has the figures and why the ring was kept.
+//! at up to one match in ten arrivals, the slab in caches where nearly half match, and the slab has no long step.
+//! `docs/decisions/leaky-fifo.md` has the figures and why the ring was kept.
 
 use crate::{Env, Packet, Stream, uniform_below};
 
