@@ -19,11 +19,29 @@ pub enum Stream {
     BlueCoin = 4,
     /// The drop coin of PIE.
     PieCoin = 5,
+    /// The drop coin of SRED.
+    SredCoin = 6,
+    /// Which zombie an arrival is compared with (SRED).
+    Zombie = 7,
+    /// Whether an arrival overwrites the zombie that it missed (SRED).
+    ZombieOverwrite = 8,
+    /// The drop coin of CSFQ.
+    CsfqCoin = 9,
+    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve).
+    FilterCoin = 10,
+    /// The drop coin of AFD.
+    AfdCoin = 11,
+    /// Whether and where an arrival enters the shadow buffer (AFD).
+    AfdSample = 12,
+    /// The drop coin of SFB.
+    SfbCoin = 13,
+    /// The drop and mark coins of `DualPI2`.
+    DualPi2Coin = 14,
 }
 
 impl Stream {
     /// Number of streams a host must provide.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 15;
 }
 
 /// What a discipline borrows from its host during one call.

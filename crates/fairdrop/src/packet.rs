@@ -28,12 +28,14 @@ pub struct Meta {
     pub class: u8,
     /// ECN field.
     pub ecn: Ecn,
+    /// The rate that an edge wrote on the packet, as CSFQ encodes it; 0 when none did.
+    pub label: u16,
 }
 
 impl Meta {
-    /// A packet of `len` bytes of `flow`, class 0, not ECN-capable.
+    /// A packet of `len` bytes of `flow`, class 0, not ECN-capable, without label.
     pub const fn of_flow(flow: u64, len: u32) -> Self {
-        Self { flow, len, class: 0, ecn: Ecn::NotCapable }
+        Self { flow, len, class: 0, ecn: Ecn::NotCapable, label: 0 }
     }
 }
 

@@ -25,11 +25,27 @@ pub enum DropCause {
     Codel = 8,
     /// PIE's coin fell on the arriving packet.
     Pie = 9,
+    /// The arriving packet's flow had its share of the buffer (FRED).
+    FredLimit = 10,
+    /// SRED's coin fell on the arriving packet.
+    Sred = 11,
+    /// The arriving packet's label was above the fair rate (CSFQ).
+    Csfq = 12,
+    /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve).
+    Filter = 13,
+    /// The arriving packet's flow sent above the fair rate (AFD).
+    Afd = 14,
+    /// The coin of the arriving packet's bins fell on it (SFB).
+    Sfb = 15,
+    /// The buffer was full: a packet of the longest queue made room (per-flow queues).
+    LongestQueue = 16,
+    /// The coin of the coupled controller fell on the packet (`DualPI2`).
+    DualPi2 = 17,
 }
 
 impl DropCause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 18] = [
         Self::Overflow,
         Self::RedEarly,
         Self::RedForced,
@@ -40,6 +56,14 @@ impl DropCause {
         Self::Blue,
         Self::Codel,
         Self::Pie,
+        Self::FredLimit,
+        Self::Sred,
+        Self::Csfq,
+        Self::Filter,
+        Self::Afd,
+        Self::Sfb,
+        Self::LongestQueue,
+        Self::DualPi2,
     ];
     /// Number of causes.
     pub const COUNT: usize = Self::ALL.len();
@@ -57,6 +81,14 @@ impl DropCause {
             Self::Blue => "blue",
             Self::Codel => "codel",
             Self::Pie => "pie",
+            Self::FredLimit => "fred_limit",
+            Self::Sred => "sred",
+            Self::Csfq => "csfq",
+            Self::Filter => "filter",
+            Self::Afd => "afd",
+            Self::Sfb => "sfb",
+            Self::LongestQueue => "longest_queue",
+            Self::DualPi2 => "dualpi2",
         }
     }
 }
@@ -97,6 +129,8 @@ pub struct Stats {
     pub departed: Count,
     /// Packets dropped, by [`DropCause`] number.
     pub dropped: [Count; DropCause::COUNT],
+    /// Packets marked (RFC 3168) where an incapable one would have been dropped, by [`DropCause`] number.
+    pub marked: [Count; DropCause::COUNT],
     /// Candidates drawn and compared.
     pub drawn: u64,
 }
@@ -107,11 +141,25 @@ impl Stats {
         self.dropped[cause as usize]
     }
 
+    /// Packets marked for `cause`.
+    pub fn marked_for(&self, cause: DropCause) -> Count {
+        self.marked[cause as usize]
+    }
+
     /// Packets dropped for any cause.
     pub fn dropped_total(&self) -> Count {
-        self.dropped.iter().fold(Count::default(), |sum, count| Count {
-            packets: sum.packets + count.packets,
-            bytes: sum.bytes + count.bytes,
-        })
+        total(&self.dropped)
     }
+
+    /// Packets marked for any cause.
+    pub fn marked_total(&self) -> Count {
+        total(&self.marked)
+    }
+}
+
+fn total(counts: &[Count]) -> Count {
+    counts.iter().fold(Count::default(), |sum, count| Count {
+        packets: sum.packets + count.packets,
+        bytes: sum.bytes + count.bytes,
+    })
 }
