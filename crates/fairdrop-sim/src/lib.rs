@@ -6,6 +6,7 @@
 pub mod campaign;
 mod control;
 mod engine;
+mod heap;
 mod meter;
 mod port;
 mod queue_host;

@@ -1,12 +1,12 @@
 //! A port: a discipline, the transmitter that it feeds, and the meter that watches both. Simulator and replay run
 //! packets through the same ports.
 
+use crate::heap::Heap;
 use crate::meter::QueueMeter;
 use crate::random;
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Slot, Stream,
-    Time, slots_for,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream, Time,
 };
 
 /// What a port carries: enough of a packet to account for it, and the host's handle.
@@ -21,7 +21,7 @@ pub struct Frame {
 /// A queue and its link.
 #[derive(Debug)]
 pub struct Port {
-    discipline: AnyDiscipline<u32, Box<[Slot<u32>]>>,
+    discipline: AnyDiscipline<u32, Heap>,
     random: [Philox; Stream::COUNT],
     meter: QueueMeter,
     rate: Rate,
@@ -78,10 +78,8 @@ impl Port {
         seed: u64,
         queue: u32,
     ) -> Result<Self, ParamError> {
-        let slots: Box<[Slot<u32>]> =
-            std::iter::repeat_with(|| None).take(slots_for(params.limit())).collect();
         Ok(Self {
-            discipline: AnyDiscipline::new(params, slots)?,
+            discipline: AnyDiscipline::new(params, &mut Heap)?,
             random: random::of_queue(seed, queue),
             meter,
             rate,
@@ -160,8 +158,9 @@ impl Port {
 
     /// Adds a snapshot of who is where in the queue.
     pub fn snapshot(&mut self) {
-        let fifo = self.discipline.fifo();
-        self.meter.snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
+        if let Some(fifo) = self.discipline.fifo() {
+            self.meter.snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
+        }
     }
 
     /// What was measured.

@@ -1,12 +1,12 @@
 //! A queue with no network: Poisson or evenly spaced arrivals, exponential service, one discipline. What analytic
 //! models of queue disciplines assume, and nothing else.
 
+use crate::heap::Heap;
 use crate::random::{self, FlowPurpose};
 use serde::Serialize;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Slot, Stream,
-    Time, slots_for,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream, Time,
 };
 
 /// Arrivals of one flow.
@@ -118,9 +118,7 @@ impl<'a> Sources<'a> {
 /// # Errors
 /// The discipline refuses its parameters.
 pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
-    let slots: Box<[Slot<()>]> =
-        std::iter::repeat_with(|| None).take(slots_for(config.params.limit())).collect();
-    let mut queue = AnyDiscipline::new(config.params.clone(), slots)?;
+    let mut queue = AnyDiscipline::new(config.params.clone(), &mut Heap)?;
     let flows = config.sources.len();
     let mut env =
         HostEnv { now: Time::ZERO, streams: random::of_queue(config.seed, 0), dropped: vec![0; flows] };
@@ -158,7 +156,7 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
         }
     }
     let mut left = vec![0; flows];
-    queue.fifo().iter().for_each(|packet| left[packet.meta.flow as usize] += 1);
+    queue.for_each_waiting(|packet| left[packet.meta.flow as usize] += 1);
     Ok(HostResult {
         duration_s: clock,
         arrived,

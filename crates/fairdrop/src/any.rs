@@ -1,10 +1,13 @@
 //! Every discipline behind one type, chosen when a queue is made: one branch per call, no virtual dispatch.
 
+use core::fmt;
+
 use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
 use crate::{
     BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
-    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Packet,
+    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Memory, Packet,
     ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
+    slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -240,27 +243,26 @@ impl AnyParams {
 }
 
 /// Any discipline.
-#[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
-pub enum AnyDiscipline<H, S> {
+pub enum AnyDiscipline<H, M: Memory> {
     /// See [`DropTail`].
-    DropTail(DropTail<H, S>),
+    DropTail(DropTail<H, M::Of<Slot<H>>>),
     /// See [`Red`].
-    Red(Red<H, S>),
+    Red(Red<H, M::Of<Slot<H>>>),
     /// See [`Choke`].
-    Choke(Choke<H, S>),
+    Choke(Choke<H, M::Of<Slot<H>>>),
     /// See [`BackChokeMemory`].
-    BackChokeMemory(BackChokeMemory<H, S>),
+    BackChokeMemory(BackChokeMemory<H, M::Of<Slot<H>>>),
     /// See [`ChokeW`].
-    ChokeW(ChokeW<H, S>),
+    ChokeW(ChokeW<H, M::Of<Slot<H>>>),
     /// See [`Ward`].
-    Ward(Ward<H, S>),
+    Ward(Ward<H, M::Of<Slot<H>>>),
     /// See [`Blue`].
-    Blue(Blue<H, S>),
+    Blue(Blue<H, M::Of<Slot<H>>>),
     /// See [`CoDel`].
-    CoDel(CoDel<H, S>),
+    CoDel(CoDel<H, M::Of<Slot<H>>>),
     /// See [`Pie`].
-    Pie(Pie<H, S>),
+    Pie(Pie<H, M::Of<Slot<H>>>),
 }
 
 /// The same expression on whichever discipline it is.
@@ -280,12 +282,15 @@ macro_rules! each {
     };
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> AnyDiscipline<H, S> {
-    /// An empty queue in `slots` (see [`crate::slots_for`]).
+impl<H, M: Memory> AnyDiscipline<H, M> {
+    /// An empty queue in storage from `memory`.
     ///
     /// # Errors
-    /// A parameter is out of range, or `slots` are too few for the limit.
-    pub fn new(params: AnyParams, slots: S) -> Result<Self, ParamError> {
+    /// A parameter is out of range, or `memory` has no room.
+    pub fn new(params: AnyParams, memory: &mut M) -> Result<Self, ParamError> {
+        params.validate()?;
+        let limit = params.limit();
+        let slots = take(memory, slots_for(limit), limit)?;
         Ok(match params {
             AnyParams::DropTail(params) => Self::DropTail(DropTail::new(params, slots)?),
             AnyParams::Red(params) => Self::Red(Red::new(params, slots)?),
@@ -299,13 +304,63 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> AnyDiscipline<H, S> {
         })
     }
 
-    /// The waiting packets.
-    pub fn fifo(&self) -> &LeakyFifo<H, S> {
-        each!(self, queue => queue.fifo())
+    /// The waiting packets, where they wait in one FIFO.
+    pub fn fifo(&self) -> Option<&LeakyFifo<H, M::Of<Slot<H>>>> {
+        match self {
+            Self::DropTail(queue) => Some(queue.fifo()),
+            Self::Red(queue) => Some(queue.fifo()),
+            Self::Choke(queue) => Some(queue.fifo()),
+            Self::BackChokeMemory(queue) => Some(queue.fifo()),
+            Self::ChokeW(queue) => Some(queue.fifo()),
+            Self::Ward(queue) => Some(queue.fifo()),
+            Self::Blue(queue) => Some(queue.fifo()),
+            Self::CoDel(queue) => Some(queue.fifo()),
+            Self::Pie(queue) => Some(queue.fifo()),
+        }
+    }
+
+    /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by queue.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        if let Some(fifo) = self.fifo() {
+            fifo.iter().for_each(visit);
+        }
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for AnyDiscipline<H, S> {
+impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
+where
+    M::Of<Slot<H>>: Clone,
+{
+    fn clone(&self) -> Self {
+        match self {
+            Self::DropTail(queue) => Self::DropTail(queue.clone()),
+            Self::Red(queue) => Self::Red(queue.clone()),
+            Self::Choke(queue) => Self::Choke(queue.clone()),
+            Self::BackChokeMemory(queue) => Self::BackChokeMemory(queue.clone()),
+            Self::ChokeW(queue) => Self::ChokeW(queue.clone()),
+            Self::Ward(queue) => Self::Ward(queue.clone()),
+            Self::Blue(queue) => Self::Blue(queue.clone()),
+            Self::CoDel(queue) => Self::CoDel(queue.clone()),
+            Self::Pie(queue) => Self::Pie(queue.clone()),
+        }
+    }
+}
+
+impl<H, M: Memory> fmt::Debug for AnyDiscipline<H, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = (self.backlog(), self.average_packets());
+        f.debug_tuple("AnyDiscipline").field(&state).finish()
+    }
+}
+
+/// `count` places from `memory`, for a queue of `limit` packets.
+fn take<T: Default, M: Memory>(memory: &mut M, count: usize, limit: u32) -> Result<M::Of<T>, ParamError> {
+    let error =
+        ParamError { name: LIMIT.name, value: f64::from(limit), valid: "what fits into the memory given" };
+    memory.take(count).ok_or(error)
+}
+
+impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         each!(self, queue => queue.admit(packet, env));

@@ -43,7 +43,7 @@ fn compare(params: AnyParams, scheme: Scheme, trace: &[Event], seed: u64) -> Res
         if step.departed != departed {
             return differs("departure");
         }
-        if !fast.queue.fifo().iter().eq(&slow.queue) {
+        if !fast.fifo().iter().eq(&slow.queue) {
             return differs("queue");
         }
         let bytes: u64 = slow.queue.iter().map(|packet| u64::from(packet.meta.len)).sum();

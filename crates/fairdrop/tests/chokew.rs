@@ -454,7 +454,7 @@ fn compare(paper: Paper, trace: &[Classed], seed: u64) -> Result<Vec<DropCause>,
         let same = [
             step.dropped == drops,
             step.departed == departed,
-            fast.queue.fifo().iter().eq(&slow.rest.queue),
+            fast.fifo().iter().eq(&slow.rest.queue),
             (backlog.packets as usize, backlog.bytes) == (slow.rest.queue.len(), bytes),
             [fast.world.used[FRACTION], fast.world.used[COIN]] == used,
         ];

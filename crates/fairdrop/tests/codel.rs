@@ -287,7 +287,7 @@ proptest! {
             let before = link.clone();
             let step = link.step(event);
             let now = link.world.now.ns();
-            let mut behind = before.queue.fifo().iter().chain(&step.arrived).map(|p| u64::from(p.meta.len)).sum::<u64>();
+            let mut behind = before.fifo().iter().chain(&step.arrived).map(|p| u64::from(p.meta.len)).sum::<u64>();
             for (packet, _) in step.dropped.iter().filter(|(_, cause)| *cause == Codel) {
                 behind -= u64::from(packet.meta.len);
                 prop_assert!(behind > u64::from(params.mtu));

@@ -64,7 +64,7 @@ impl Ledger {
 }
 
 fn waiting_of(link: &Bottleneck, of: impl Fn(&Packet<u32>) -> bool) -> (u64, u64) {
-    let packets = link.queue.fifo().iter().filter(|packet| of(packet));
+    let packets = link.fifo().iter().filter(|packet| of(packet));
     packets.fold((0, 0), |(n, bytes), packet| (n + 1, bytes + u64::from(packet.meta.len)))
 }
 
@@ -204,7 +204,7 @@ proptest! {
         for event in &trace {
             let before = link.waiting().len();
             let flows: HashMap<u32, u64> =
-                link.queue.fifo().iter().map(|packet| (packet.handle, packet.meta.flow)).collect();
+                link.fifo().iter().map(|packet| (packet.handle, packet.meta.flow)).collect();
             let step = link.step(event);
             let Some(arrived) = &step.arrived else { continue };
             let queued = step.count(MatchQueued);

@@ -425,7 +425,7 @@ proptest! {
                 prop_assert!(step.count(Pie) <= 1);
             }
             if let Some(packet) = &step.departed {
-                delay = if link.queue.fifo().is_empty() { 0 } else { now - packet.enqueued.ns() };
+                delay = if link.fifo().is_empty() { 0 } else { now - packet.enqueued.ns() };
             }
         }
     }

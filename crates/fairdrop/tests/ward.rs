@@ -55,7 +55,7 @@ fn compared(mut link: Bottleneck, flow: u64) -> (Bottleneck, Step) {
 }
 
 fn flows(link: &Bottleneck) -> Vec<u64> {
-    link.queue.fifo().iter().map(|packet| packet.meta.flow).collect()
+    link.fifo().iter().map(|packet| packet.meta.flow).collect()
 }
 
 fn distinct(n: u64) -> Vec<u64> {
@@ -284,7 +284,7 @@ fn compare(params: &WardParams, trace: &[Event], seed: u64) -> Result<Vec<DropCa
         let same = [
             step.dropped == drops,
             step.departed == departed,
-            fast.queue.fifo().iter().eq(&slow.queue),
+            fast.fifo().iter().eq(&slow.queue),
             (backlog.packets as usize, backlog.bytes) == (slow.queue.len(), bytes),
             fast.world.used[COIN] == coins,
         ];
@@ -352,7 +352,7 @@ proptest! {
         let mut link = Bottleneck::new(AnyParams::Ward(params.clone()), seed);
         for event in &trace {
             let before: HashMap<u32, u64> =
-                link.queue.fifo().iter().map(|packet| (packet.handle, packet.meta.flow)).collect();
+                link.fifo().iter().map(|packet| (packet.handle, packet.meta.flow)).collect();
             let step = link.step(event);
             let Some(arrived) = &step.arrived else {
                 prop_assert!(step.dropped.is_empty() && step.drawn.is_empty());

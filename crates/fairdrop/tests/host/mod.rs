@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, Philox, Slot, Stream, Time, slots_for,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Env, LeakyFifo, Memory, Meta, Packet, Philox, Slot,
+    Stream, Time,
 };
 use proptest::prelude::*;
 
@@ -13,7 +14,18 @@ pub fn cases() -> ProptestConfig {
     ProptestConfig { cases: wanted.unwrap_or(10_000), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-pub type Queue = AnyDiscipline<u32, Vec<Slot<u32>>>;
+pub type Queue = AnyDiscipline<u32, Heap>;
+
+/// Storage from the allocator.
+pub struct Heap;
+
+impl Memory for Heap {
+    type Of<T> = Box<[T]>;
+
+    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
+        Some(std::iter::repeat_with(T::default).take(count).collect())
+    }
+}
 
 /// What can happen to a queue in front of a link.
 #[derive(Clone, Debug)]
@@ -121,8 +133,7 @@ pub struct Bottleneck {
 
 impl Bottleneck {
     pub fn new(params: AnyParams, seed: u64) -> Self {
-        let slots = vec![None; slots_for(params.limit())];
-        let queue = Queue::new(params, slots).expect("parameters are valid");
+        let queue = Queue::new(params, &mut Heap).expect("parameters are valid");
         Self { queue, world: World::new(seed), busy: false, arrivals: 0 }
     }
 
@@ -172,8 +183,13 @@ impl Bottleneck {
         self.queue.average_packets().expect("the discipline keeps an average")
     }
 
+    /// The waiting packets, for disciplines with one FIFO.
+    pub fn fifo(&self) -> &LeakyFifo<u32, Box<[Slot<u32>]>> {
+        self.queue.fifo().expect("the discipline has one FIFO")
+    }
+
     /// Handles of the waiting packets, head first.
     pub fn waiting(&self) -> Vec<u32> {
-        self.queue.fifo().iter().map(|packet| packet.handle).collect()
+        self.fifo().iter().map(|packet| packet.handle).collect()
     }
 }

@@ -75,7 +75,7 @@ pub fn compare(
         if step.departed != departed {
             return differs("departure");
         }
-        if !fast.queue.fifo().iter().eq(slow.queue()) {
+        if !fast.fifo().iter().eq(slow.queue()) {
             return differs("queue");
         }
         if stream.is_some_and(|stream| fast.world.used[stream as usize] != coins) {
@@ -112,7 +112,7 @@ pub fn check_conservation(
         step.dropped.iter().for_each(|(p, _)| add(p.meta.flow, -1, p.meta.len));
         step.departed.iter().for_each(|p| add(p.meta.flow, -1, p.meta.len));
         let mut waiting: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
-        for packet in link.queue.fifo().iter() {
+        for packet in link.fifo().iter() {
             let (n, bytes) = waiting.entry(packet.meta.flow).or_default();
             *n += 1;
             *bytes += i64::from(packet.meta.len);
