@@ -8,7 +8,7 @@ pub type FlowPlace<T> = Option<(u64, T)>;
 
 /// Places that hold `flows` flows at a load of at most three quarters: a power of two.
 pub const fn places_for(flows: u32) -> usize {
-    (flows as usize + flows as usize / 3 + 1).next_power_of_two()
+    (flows as usize * 4).div_ceil(3).next_power_of_two()
 }
 
 /// A map from flow to state: open addressing with linear probing; removal closes the gap, so that no tombstones
@@ -84,7 +84,7 @@ impl<S> FlowTable<S> {
         let place = places.get_mut(at)?;
         if place.is_none() {
             // `at` was free: one is left for it, since a quarter of the places always is.
-            if self.len as usize >= self.places.as_mut().len() / 4 * 3 {
+            if self.len as usize >= self.places.as_mut().len() * 3 / 4 {
                 return None;
             }
             self.len += 1;
