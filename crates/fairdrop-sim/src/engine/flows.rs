@@ -132,6 +132,12 @@ impl<'s> Flows<'s> {
         &self.scenario.groups[usize::from(self.group_of[flow as usize])]
     }
 
+    /// The number of the group of `flow`.
+    #[inline]
+    pub fn group_number(&self, flow: u32) -> u32 {
+        u32::from(self.group_of[flow as usize])
+    }
+
     /// Group numbers, flow by flow.
     pub fn group_numbers(&self) -> impl Iterator<Item = u32> {
         self.group_of.iter().map(|&group| u32::from(group))

@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
 use crate::transport::tcp::Send;
-use events::{Events, Kind};
+use events::{Events, Kind, Lane};
 use fairdrop::{ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
@@ -155,7 +155,7 @@ impl<'s> Engine<'s> {
         self.free_lost();
         if let Some(frame) = frame {
             self.packets.get_mut(frame.handle).hop += 1;
-            self.onward(frame.handle, self.now.after(delay));
+            self.onward(link, frame.handle, self.now.after(delay));
         }
     }
 
@@ -177,7 +177,7 @@ impl<'s> Engine<'s> {
             LinkState::Plain(plain) => match plain.carry(self.now, u32::from(packet.len)) {
                 Some(there) => {
                     self.packets.get_mut(handle).hop += 1;
-                    self.onward(handle, there);
+                    self.onward(link, handle, there);
                 }
                 None => {
                     self.stray_losses += 1;
@@ -194,13 +194,13 @@ impl<'s> Engine<'s> {
         }
     }
 
-    /// Takes a packet, whose last link it leaves at `at`, to its next link or its host.
+    /// Takes a packet, which leaves `link` at `at`, to its next link or its host.
     #[inline]
-    fn onward(&mut self, handle: u32, at: Time) {
+    fn onward(&mut self, link: u32, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         let backward = packet.role.is_backward();
         if usize::from(packet.hop) < self.flows.way(packet.flow, backward).len() {
-            self.events.push(at, Kind::Arrive, handle);
+            self.events.push_in(Lane(link), at, Kind::Arrive, handle);
             return;
         }
         let there = self.flows.access(packet.flow, backward, true).carry(at, u32::from(packet.len));
@@ -213,7 +213,8 @@ impl<'s> Engine<'s> {
         if !backward && !self.flows.delays_acks(packet.flow) {
             self.receive(handle, there);
         } else {
-            self.events.push(there, Kind::Deliver, handle);
+            let lane = self.host_lane(packet.flow, backward, true);
+            self.events.push_in(lane, there, Kind::Deliver, handle);
         }
     }
 
@@ -266,12 +267,22 @@ impl<'s> Engine<'s> {
         let packet = self.packets.get(handle);
         let backward = packet.role.is_backward();
         match self.flows.access(packet.flow, backward, false).carry(at, u32::from(packet.len)) {
-            Some(there) => self.events.push(there, Kind::Arrive, handle),
+            Some(there) => {
+                let lane = self.host_lane(packet.flow, backward, false);
+                self.events.push_in(lane, there, Kind::Arrive, handle);
+            }
             None => {
                 self.stray_losses += 1;
                 self.packets.remove(handle);
             }
         }
+    }
+
+    /// The lane of what crosses the own links of a group's hosts, which are alike; links come first.
+    #[inline]
+    fn host_lane(&self, flow: u32, backward: bool, last: bool) -> Lane {
+        let group = self.flows.group_number(flow);
+        Lane(self.scenario.links.len() as u32 + 4 * group + 2 * u32::from(backward) + u32::from(last))
     }
 
     fn on_start(&mut self, flow: u32) {
