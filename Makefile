@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long lint bench schema images clean
+.PHONY: help demo test test-rust test-python test-long lint bench-peers schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -30,8 +30,8 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: .venv/installed ## fairdrop beside ns-2 on one scenario, in one run
-	$(BIN)/python benches/peers/time_peers.py
+bench-peers: .venv/installed ## The simulator beside ns-2, ns-3 and htsim, in one run (see benches/peers/README.md)
+	$(BIN)/python benches/peers/bench_peers.py $(PEERS)
 
 images: .venv/installed ## redraw the pictures of the README
 	$(BIN)/python docs/make_images.py
