@@ -542,6 +542,7 @@ fn candidates_at_the_head_need_no_random_numbers() {
             candidates: Candidates::Fixed(3),
             draw: DrawFrom::Head,
             replacement,
+            ..ChokeParams::default()
         };
         let mut link = filled(AnyParams::Choke(params), 12);
         assert_eq!(link.arrive(1).drawn, [0, 1, 2]);
