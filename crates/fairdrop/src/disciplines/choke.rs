@@ -431,8 +431,15 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     /// did.
     #[inline]
     fn drop_matches<E: Env<H>>(&mut self, wanted: usize, flow: u64, env: &mut E) -> bool {
-        if wanted == 1 && self.params.draw == DrawFrom::Uniform && self.params.sampling == Sampling::Packet {
-            return self.queue.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env));
+        if wanted == 1 && self.params.draw == DrawFrom::Uniform {
+            let position = match self.params.sampling {
+                Sampling::Packet => self.queue.fifo.draw(env),
+                sampling => {
+                    let weight = |_, packet: &Packet<H>| sampling.weight(packet.meta.len);
+                    self.queue.fifo.draw_weighted(self.heaviest, weight, env)
+                }
+            };
+            return position.is_some_and(|position| self.compare(position, flow, env));
         }
         let drawn = self.draw_many(wanted, env);
         let mut matched = false;
