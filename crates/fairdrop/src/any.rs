@@ -1,10 +1,13 @@
 //! Every discipline behind one type, chosen when a queue is made: one branch per call, no virtual dispatch.
 
-use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
+use crate::disciplines::{
+    back_choke_memory, blue, choke, choke_hardware, chokew, codel, droptail, pie, red, ward,
+};
 use crate::{
-    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
-    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
+    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeHardware,
+    ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Discipline, DropTail,
+    DropTailParams, Env, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Pie, PieParams, Red,
+    RedParams, Slot, Stats, Time, Ward, WardParams,
 };
 
 /// What a list of disciplines says of one.
@@ -58,6 +61,15 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         params: back_choke_memory::SPECS,
         also_uses: Some("red"),
         source: "Pan, Prabhakar, Psounis 2000, IV.B",
+    },
+    DisciplineInfo {
+        name: "choke_hardware",
+        title: "CHOKe in hardware",
+        doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
+              shared memory, chopped packets.",
+        params: choke_hardware::SPECS,
+        also_uses: Some("red"),
+        source: "IEEE Micro 2001",
     },
     DisciplineInfo {
         name: "chokew",
@@ -121,6 +133,8 @@ pub enum AnyParams {
     Choke(ChokeParams),
     /// See [`BackChokeMemory`].
     BackChokeMemory(BackChokeMemoryParams),
+    /// See [`ChokeHardware`].
+    ChokeHardware(ChokeHardwareParams),
     /// See [`ChokeW`].
     ChokeW(ChokeWParams),
     /// See [`Ward`].
@@ -141,6 +155,7 @@ impl AnyParams {
             "red" => Self::Red(RedParams::default()),
             "choke" => Self::Choke(ChokeParams::default()),
             "back_choke_memory" => Self::BackChokeMemory(BackChokeMemoryParams::default()),
+            "choke_hardware" => Self::ChokeHardware(ChokeHardwareParams::default()),
             "chokew" => Self::ChokeW(ChokeWParams::default()),
             "ward" => Self::Ward(WardParams::default()),
             "blue" => Self::Blue(BlueParams::default()),
@@ -157,6 +172,7 @@ impl AnyParams {
             Self::Red(_) => "red",
             Self::Choke(_) => "choke",
             Self::BackChokeMemory(_) => "back_choke_memory",
+            Self::ChokeHardware(_) => "choke_hardware",
             Self::ChokeW(_) => "chokew",
             Self::Ward(_) => "ward",
             Self::Blue(_) => "blue",
@@ -173,11 +189,13 @@ impl AnyParams {
                 Self::Red(red)
                 | Self::Choke(ChokeParams { red, .. })
                 | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+                | Self::ChokeHardware(ChokeHardwareParams { red, .. })
                 | Self::ChokeW(ChokeWParams { red, .. }),
                 "red",
             ) => red.set(name, value),
             (Self::Choke(choke), "choke") => choke.set(name, value),
             (Self::BackChokeMemory(back), "back_choke_memory") => back.set(name, value),
+            (Self::ChokeHardware(hardware), "choke_hardware") => hardware.set(name, value),
             (Self::ChokeW(chokew), "chokew") => chokew.set(name, value),
             (Self::Ward(ward), "ward") => ward.set(name, value),
             (Self::Blue(blue), "blue") => blue.set(name, value),
@@ -198,6 +216,7 @@ impl AnyParams {
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
             | Self::ChokeW(ChokeWParams { red, .. }) => {
                 red.limit = limit;
                 red.set_link_rate(rate_bps);
@@ -216,6 +235,7 @@ impl AnyParams {
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
             | Self::ChokeW(ChokeWParams { red, .. }) => red.limit,
         }
     }
@@ -230,6 +250,7 @@ impl AnyParams {
             Self::Red(params) => params.validate(),
             Self::Choke(params) => params.validate(),
             Self::BackChokeMemory(params) => params.validate(),
+            Self::ChokeHardware(params) => params.validate(),
             Self::ChokeW(params) => params.validate(),
             Self::Ward(params) => params.validate(),
             Self::Blue(params) => params.validate(),
@@ -251,6 +272,8 @@ pub enum AnyDiscipline<H, S> {
     Choke(Choke<H, S>),
     /// See [`BackChokeMemory`].
     BackChokeMemory(BackChokeMemory<H, S>),
+    /// See [`ChokeHardware`].
+    ChokeHardware(ChokeHardware<H, S>),
     /// See [`ChokeW`].
     ChokeW(ChokeW<H, S>),
     /// See [`Ward`].
@@ -271,6 +294,7 @@ macro_rules! each {
             Self::Red($queue) => $call,
             Self::Choke($queue) => $call,
             Self::BackChokeMemory($queue) => $call,
+            Self::ChokeHardware($queue) => $call,
             Self::ChokeW($queue) => $call,
             Self::Ward($queue) => $call,
             Self::Blue($queue) => $call,
@@ -291,6 +315,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> AnyDiscipline<H, S> {
             AnyParams::Red(params) => Self::Red(Red::new(params, slots)?),
             AnyParams::Choke(params) => Self::Choke(Choke::new(params, slots)?),
             AnyParams::BackChokeMemory(params) => Self::BackChokeMemory(BackChokeMemory::new(params, slots)?),
+            AnyParams::ChokeHardware(params) => Self::ChokeHardware(ChokeHardware::new(params, slots)?),
             AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, slots)?),
             AnyParams::Ward(params) => Self::Ward(Ward::new(params, slots)?),
             AnyParams::Blue(params) => Self::Blue(Blue::new(params, slots)?),

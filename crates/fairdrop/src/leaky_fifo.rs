@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn draws_are_uniform_over_live_packets() {
         for (packets, draws) in [(300, 2000), (100_000, 50)] {
-            assert_drawn_by_weight(packets, draws, |_| 1, |fifo, dice| fifo.draw(dice));
+            assert_drawn_by_weight(packets, draws, |_| 1, LeakyFifo::draw);
             assert_drawn_by_weight(packets, draws, |_| 1, |fifo, dice| fifo.draw_weighted(1, |_, _| 1, dice));
         }
     }

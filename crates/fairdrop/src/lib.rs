@@ -50,6 +50,9 @@ pub use disciplines::blue::{Blue, BlueParams};
 pub use disciplines::choke::{
     AverageIn, Candidates, Choke, ChokeParams, DrawFrom, Order, Sampling, Schedule,
 };
+pub use disciplines::choke_hardware::{
+    Addresses, ChokeHardware, ChokeHardwareParams, ListStats, MarkedEntry,
+};
 pub use disciplines::chokew::{ChokeW, ChokeWParams, Weights};
 pub use disciplines::codel::{CoDel, CoDelParams};
 pub use disciplines::droptail::{DropTail, DropTailParams};
