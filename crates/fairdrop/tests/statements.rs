@@ -69,10 +69,10 @@ fn unequal_packets(sampling: Sampling, seed: u64) -> Outcome {
                     *dropped += f64::from(packet.meta.len);
                 }
             }
-            if let Some(packet) = &step.departed {
-                if let Some(served) = outcome.served.get_mut(packet.meta.flow as usize) {
-                    *served += f64::from(packet.meta.len);
-                }
+            if let Some(packet) = &step.departed
+                && let Some(served) = outcome.served.get_mut(packet.meta.flow as usize)
+            {
+                *served += f64::from(packet.meta.len);
             }
         }
     }
