@@ -24,6 +24,7 @@ PAGES = (
     "reference/disciplines/droptail.md",
     "reference/disciplines/red.md",
     "reference/disciplines/choke.md",
+    "reference/disciplines/choke-hardware.md",
     "reference/disciplines/back-choke-memory.md",
     "reference/disciplines/chokew.md",
     "reference/disciplines/ward.md",

@@ -9,7 +9,7 @@ fn front_model() -> AnyParams {
     let red =
         RedParams { limit: 1 << 16, min_th: 0.0, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
     let candidates = Candidates::Fixed(1);
-    AnyParams::Choke(ChokeParams { red, candidates, draw: DrawFrom::Head, replacement: false })
+    AnyParams::Choke(ChokeParams { red, candidates, draw: DrawFrom::Head, ..ChokeParams::default() })
 }
 
 fn simulate(rates: &[f64], arrivals: u64, params: AnyParams) -> HostResult {

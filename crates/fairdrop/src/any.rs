@@ -2,12 +2,14 @@
 
 use core::fmt;
 
-use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
+use crate::disciplines::{
+    back_choke_memory, blue, choke, choke_hardware, chokew, codel, droptail, pie, red, ward,
+};
 use crate::{
-    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
-    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Memory, Packet,
-    ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
-    slots_for,
+    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeHardware,
+    ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Discipline, DropTail,
+    DropTailParams, Env, LeakyFifo, Memory, Packet, ParamError, ParamSpec, ParamValue, Pie, PieParams, Red,
+    RedParams, Slot, Stats, Time, Ward, WardParams, slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -61,6 +63,15 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         params: back_choke_memory::SPECS,
         also_uses: Some("red"),
         source: "Pan, Prabhakar, Psounis 2000, IV.B",
+    },
+    DisciplineInfo {
+        name: "choke_hardware",
+        title: "CHOKe in hardware",
+        doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
+              shared memory, chopped packets.",
+        params: choke_hardware::SPECS,
+        also_uses: Some("red"),
+        source: "IEEE Micro 2001",
     },
     DisciplineInfo {
         name: "chokew",
@@ -124,6 +135,8 @@ pub enum AnyParams {
     Choke(ChokeParams),
     /// See [`BackChokeMemory`].
     BackChokeMemory(BackChokeMemoryParams),
+    /// See [`ChokeHardware`].
+    ChokeHardware(ChokeHardwareParams),
     /// See [`ChokeW`].
     ChokeW(ChokeWParams),
     /// See [`Ward`].
@@ -144,6 +157,7 @@ impl AnyParams {
             "red" => Self::Red(RedParams::default()),
             "choke" => Self::Choke(ChokeParams::default()),
             "back_choke_memory" => Self::BackChokeMemory(BackChokeMemoryParams::default()),
+            "choke_hardware" => Self::ChokeHardware(ChokeHardwareParams::default()),
             "chokew" => Self::ChokeW(ChokeWParams::default()),
             "ward" => Self::Ward(WardParams::default()),
             "blue" => Self::Blue(BlueParams::default()),
@@ -160,6 +174,7 @@ impl AnyParams {
             Self::Red(_) => "red",
             Self::Choke(_) => "choke",
             Self::BackChokeMemory(_) => "back_choke_memory",
+            Self::ChokeHardware(_) => "choke_hardware",
             Self::ChokeW(_) => "chokew",
             Self::Ward(_) => "ward",
             Self::Blue(_) => "blue",
@@ -176,11 +191,13 @@ impl AnyParams {
                 Self::Red(red)
                 | Self::Choke(ChokeParams { red, .. })
                 | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+                | Self::ChokeHardware(ChokeHardwareParams { red, .. })
                 | Self::ChokeW(ChokeWParams { red, .. }),
                 "red",
             ) => red.set(name, value),
             (Self::Choke(choke), "choke") => choke.set(name, value),
             (Self::BackChokeMemory(back), "back_choke_memory") => back.set(name, value),
+            (Self::ChokeHardware(hardware), "choke_hardware") => hardware.set(name, value),
             (Self::ChokeW(chokew), "chokew") => chokew.set(name, value),
             (Self::Ward(ward), "ward") => ward.set(name, value),
             (Self::Blue(blue), "blue") => blue.set(name, value),
@@ -201,6 +218,7 @@ impl AnyParams {
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
             | Self::ChokeW(ChokeWParams { red, .. }) => {
                 red.limit = limit;
                 red.set_link_rate(rate_bps);
@@ -219,6 +237,7 @@ impl AnyParams {
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
             | Self::ChokeW(ChokeWParams { red, .. }) => red.limit,
         }
     }
@@ -233,6 +252,7 @@ impl AnyParams {
             Self::Red(params) => params.validate(),
             Self::Choke(params) => params.validate(),
             Self::BackChokeMemory(params) => params.validate(),
+            Self::ChokeHardware(params) => params.validate(),
             Self::ChokeW(params) => params.validate(),
             Self::Ward(params) => params.validate(),
             Self::Blue(params) => params.validate(),
@@ -253,6 +273,8 @@ pub enum AnyDiscipline<H, M: Memory> {
     Choke(Choke<H, M::Of<Slot<H>>>),
     /// See [`BackChokeMemory`].
     BackChokeMemory(BackChokeMemory<H, M::Of<Slot<H>>>),
+    /// See [`ChokeHardware`].
+    ChokeHardware(ChokeHardware<H, M::Of<Slot<H>>>),
     /// See [`ChokeW`].
     ChokeW(ChokeW<H, M::Of<Slot<H>>>),
     /// See [`Ward`].
@@ -273,6 +295,7 @@ macro_rules! each {
             Self::Red($queue) => $call,
             Self::Choke($queue) => $call,
             Self::BackChokeMemory($queue) => $call,
+            Self::ChokeHardware($queue) => $call,
             Self::ChokeW($queue) => $call,
             Self::Ward($queue) => $call,
             Self::Blue($queue) => $call,
@@ -296,6 +319,7 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             AnyParams::Red(params) => Self::Red(Red::new(params, slots)?),
             AnyParams::Choke(params) => Self::Choke(Choke::new(params, slots)?),
             AnyParams::BackChokeMemory(params) => Self::BackChokeMemory(BackChokeMemory::new(params, slots)?),
+            AnyParams::ChokeHardware(params) => Self::ChokeHardware(ChokeHardware::new(params, slots)?),
             AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, slots)?),
             AnyParams::Ward(params) => Self::Ward(Ward::new(params, slots)?),
             AnyParams::Blue(params) => Self::Blue(Blue::new(params, slots)?),
@@ -311,6 +335,7 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             Self::Red(queue) => Some(queue.fifo()),
             Self::Choke(queue) => Some(queue.fifo()),
             Self::BackChokeMemory(queue) => Some(queue.fifo()),
+            Self::ChokeHardware(queue) => Some(queue.fifo()),
             Self::ChokeW(queue) => Some(queue.fifo()),
             Self::Ward(queue) => Some(queue.fifo()),
             Self::Blue(queue) => Some(queue.fifo()),
@@ -337,6 +362,7 @@ where
             Self::Red(queue) => Self::Red(queue.clone()),
             Self::Choke(queue) => Self::Choke(queue.clone()),
             Self::BackChokeMemory(queue) => Self::BackChokeMemory(queue.clone()),
+            Self::ChokeHardware(queue) => Self::ChokeHardware(queue.clone()),
             Self::ChokeW(queue) => Self::ChokeW(queue.clone()),
             Self::Ward(queue) => Self::Ward(queue.clone()),
             Self::Blue(queue) => Self::Blue(queue.clone()),

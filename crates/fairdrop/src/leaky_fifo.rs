@@ -18,6 +18,10 @@ pub type Slot<H> = Option<Packet<H>>;
 /// Holes tolerated beyond the number of live packets before the ring is closed up.
 const SLACK: usize = 8;
 
+/// Rejections after which a weighted draw walks the queue instead. Which way a draw ends says nothing of the outcome,
+/// so the number changes the work and not the probabilities: `docs/decisions/weighted-draws.md`.
+const MOST_REJECTIONS: u32 = 64;
+
 /// Storage to lend to a queue of at most `limit` packets: a power of two with room for as many holes.
 pub const fn slots_for(limit: u32) -> usize {
     let wanted = 2 * limit as usize + SLACK;
@@ -126,6 +130,66 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
                 return Some(Position(self.index(offset)));
             }
         }
+    }
+
+    /// Draws a live packet with a probability exactly proportional to its weight, which is at most `most`; `None`
+    /// when no packet weighs anything.
+    ///
+    /// Every slot is thought of as `most` places of which the packet fills as many as it weighs: a place is drawn
+    /// until it is a filled one. After [`MOST_REJECTIONS`] the queue is walked.
+    pub fn draw_weighted<E: Env<H>>(
+        &mut self,
+        most: u32,
+        weight: impl Fn(Position, &Packet<H>) -> u32,
+        env: &mut E,
+    ) -> Option<Position> {
+        if self.live == 0 {
+            return None;
+        }
+        self.close_up_if_leaky();
+        let most = u64::from(most.max(1));
+        // At most 2^31 slots of 2^32 places.
+        let places = self.span as u64 * most;
+        for _ in 0..MOST_REJECTIONS {
+            let place = uniform_below(places, || env.random(Stream::Candidate));
+            // One place each is the common case, and spares the divisions.
+            let (offset, rest) = if most == 1 { (place, 0) } else { (place / most, place % most) };
+            let position = Position(self.index(offset as usize));
+            if self.get(position).is_some_and(|packet| rest < u64::from(weight(position, packet))) {
+                return Some(position);
+            }
+        }
+        self.walk_to_weighted(weight, env)
+    }
+
+    /// The draw of [`Self::draw_weighted`] by adding up: one random number, one or two walks from the head.
+    #[cold]
+    fn walk_to_weighted<E: Env<H>>(
+        &self,
+        weight: impl Fn(Position, &Packet<H>) -> u32,
+        env: &mut E,
+    ) -> Option<Position> {
+        let weight_at = |position| self.get(position).map_or(0, |packet| u64::from(weight(position, packet)));
+        let total: u64 = self.positions().map(weight_at).sum();
+        if total == 0 {
+            return None;
+        }
+        let mut left = uniform_below(total, || env.random(Stream::Candidate));
+        self.positions().find(|&position| {
+            let weight = weight_at(position);
+            let found = left < weight;
+            left = left.saturating_sub(weight);
+            found
+        })
+    }
+
+    /// The packet with `rank` waiting packets before it. Closes the ring up when there are holes, which ends the
+    /// validity of other positions; without holes it takes one step.
+    pub fn at_rank(&mut self, rank: u32) -> Option<Position> {
+        if self.span > self.live {
+            self.close_up();
+        }
+        ((rank as usize) < self.live).then(|| Position(self.index(rank as usize)))
     }
 
     /// The packet at `position`; `None` when it is no longer there.
@@ -287,11 +351,21 @@ mod tests {
         }
     }
 
-    /// Chi-squared over live packets with holes present. For k cells the statistic has mean k - 1 and variance
-    /// 2(k - 1); five standard deviations either way (too even is suspect as well).
-    fn assert_uniform(packets: u32, draws_per_packet: u64) {
+    /// Lengths of `packets` packets, handle by handle.
+    type Lengths = fn(u32) -> u32;
+
+    /// Chi-squared over live packets with holes present; each is expected as often as its share of the weight. For k
+    /// cells the statistic has mean k - 1 and variance 2(k - 1) and a little more with unequal cells; five standard
+    /// deviations either way (too even is suspect as well).
+    fn assert_drawn_by_weight(
+        packets: u32,
+        draws_per_packet: u64,
+        length: Lengths,
+        mut draw: impl FnMut(&mut LeakyFifo<u32, Vec<Slot<u32>>>, &mut Dice) -> Option<Position>,
+    ) {
         let mut fifo = LeakyFifo::new(vec![None; slots_for(packets)]);
         let mut dice = Dice(Philox::new(5, 0, 0));
+        let packet = |handle| Packet::new(Meta::of_flow(1, length(handle)), Time::ZERO, handle);
         for handle in 0..packets {
             assert_eq!(fifo.push(packet(handle)), None);
         }
@@ -302,14 +376,16 @@ mod tests {
         assert!(fifo.span > fifo.live, "the test needs holes");
         let live = u64::from(fifo.len());
         let mut seen = vec![0_u64; packets as usize];
-        for _ in 0..live * draws_per_packet {
-            let at = fifo.draw(&mut dice).unwrap();
+        let draws = live * draws_per_packet;
+        for _ in 0..draws {
+            let at = draw(&mut fifo, &mut dice).unwrap();
             seen[fifo.get(at).unwrap().handle as usize] += 1;
         }
         let chi_squared: f64 = fifo
             .iter()
             .map(|p| {
-                (seen[p.handle as usize] as f64 - draws_per_packet as f64).powi(2) / draws_per_packet as f64
+                let expected = draws as f64 * f64::from(p.meta.len) / fifo.bytes() as f64;
+                (seen[p.handle as usize] as f64 - expected).powi(2) / expected
             })
             .sum();
         let freedom = (live - 1) as f64;
@@ -319,8 +395,59 @@ mod tests {
 
     #[test]
     fn draws_are_uniform_over_live_packets() {
-        assert_uniform(300, 2000);
-        assert_uniform(100_000, 50);
+        for (packets, draws) in [(300, 2000), (100_000, 50)] {
+            assert_drawn_by_weight(packets, draws, |_| 1, LeakyFifo::draw);
+            assert_drawn_by_weight(packets, draws, |_| 1, |fifo, dice| fifo.draw_weighted(1, |_, _| 1, dice));
+        }
+    }
+
+    /// Lengths of 40 to 1500 bytes, and the same where a few packets are so large that most draws walk.
+    #[test]
+    fn weighted_draws_are_proportional_to_the_weight() {
+        let mixed: Lengths = |handle| [40, 576, 1500][handle as usize % 3];
+        for (packets, draws) in [(300, 2000), (100_000, 50)] {
+            assert_drawn_by_weight(packets, draws, mixed, |fifo, dice| {
+                fifo.draw_weighted(1500, |_, packet| packet.meta.len, dice)
+            });
+        }
+        let extreme: Lengths = |handle| if handle % 100 == 0 { 65_535 } else { 40 };
+        assert_drawn_by_weight(300, 500, extreme, |fifo, dice| {
+            fifo.draw_weighted(65_535, |_, packet| packet.meta.len, dice)
+        });
+        // A bound far above the weights, so that every draw ends in the walk.
+        assert_drawn_by_weight(300, 500, mixed, |fifo, dice| {
+            fifo.draw_weighted(u32::MAX, |_, packet| packet.meta.len, dice)
+        });
+    }
+
+    #[test]
+    fn nothing_is_drawn_where_nothing_weighs() {
+        let mut fifo = LeakyFifo::new(vec![None; slots_for(10)]);
+        let mut dice = Dice(Philox::new(1, 0, 0));
+        assert_eq!(fifo.draw_weighted(9, |_, _| 9, &mut dice), None);
+        for handle in 0..10 {
+            fifo.push(packet(handle));
+        }
+        assert_eq!(fifo.draw_weighted(9, |_, _| 0, &mut dice), None);
+        let only = |_, packet: &Packet<u32>| u32::from(packet.handle == 7);
+        let at = fifo.draw_weighted(1 << 20, only, &mut dice).unwrap();
+        assert_eq!(fifo.get(at).unwrap().handle, 7);
+    }
+
+    #[test]
+    fn ranks_skip_holes() {
+        let mut fifo = LeakyFifo::new(vec![None; slots_for(10)]);
+        for handle in 0..10 {
+            fifo.push(packet(handle));
+        }
+        for handle in [2, 3, 7] {
+            let at = fifo.positions().find(|&at| fifo.get(at).unwrap().handle == handle).unwrap();
+            fifo.remove(at);
+        }
+        let by_rank: Vec<_> =
+            (0..8).map(|rank| fifo.at_rank(rank).map(|at| fifo.get(at).unwrap().handle)).collect();
+        assert_eq!(by_rank[..7], [0, 1, 4, 5, 6, 8, 9].map(Some));
+        assert_eq!(by_rank[7], None);
     }
 
     #[test]

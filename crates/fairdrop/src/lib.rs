@@ -49,7 +49,12 @@ pub use any::{AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, LIMIT, info};
 pub use discipline::Discipline;
 pub use disciplines::back_choke_memory::{BackChokeMemory, BackChokeMemoryParams};
 pub use disciplines::blue::{Blue, BlueParams};
-pub use disciplines::choke::{Candidates, Choke, ChokeParams, DrawFrom, Schedule};
+pub use disciplines::choke::{
+    AverageIn, Candidates, Choke, ChokeParams, DrawFrom, Order, Sampling, Schedule,
+};
+pub use disciplines::choke_hardware::{
+    Addresses, ChokeHardware, ChokeHardwareParams, ListStats, MarkedEntry,
+};
 pub use disciplines::chokew::{ChokeW, ChokeWParams, Weights};
 pub use disciplines::codel::{CoDel, CoDelParams};
 pub use disciplines::droptail::{DropTail, DropTailParams};

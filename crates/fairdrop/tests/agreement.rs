@@ -8,7 +8,7 @@ mod params;
 mod reference;
 
 use fairdrop::{AnyParams, Discipline, DropCause, DropTailParams, Philox, Stream};
-use host::{Bits, Bottleneck, Event, cases};
+use host::{Bits, Bottleneck, Event, MIXED_ECN, cases};
 use params::{choke_scheme, choke_with, events, red_params};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -17,7 +17,7 @@ use reference::{Handed, Reference, Scheme};
 
 /// Runs both; returns the causes seen, or the first difference.
 fn compare(params: AnyParams, scheme: Scheme, trace: &[Event], seed: u64) -> Result<Vec<DropCause>, String> {
-    let mut fast = Bottleneck::new(params, seed);
+    let mut fast = Bottleneck { ecn: MIXED_ECN, ..Bottleneck::new(params, seed) };
     let mut slow = Reference::new(scheme);
     let mut coin = Bits::Stream(Philox::new(seed, 0, Stream::EarlyDrop as u32));
     let mut coins = 0;
@@ -53,6 +53,9 @@ fn compare(params: AnyParams, scheme: Scheme, trace: &[Event], seed: u64) -> Res
         }
         if fast.world.used[Stream::EarlyDrop as usize] != coins {
             return differs("coins");
+        }
+        if fast.queue.stats().marked.map(|count| count.packets) != slow.marked {
+            return differs("marks");
         }
         causes.extend(step.causes());
     }

@@ -6,8 +6,8 @@ mod host;
 
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, RedEarly, RedForced};
 use fairdrop::{
-    AnyParams, Candidates, Choke, ChokeParams, Discipline, DrawFrom, DropTail, DropTailParams, Philox, Red,
-    RedParams, Schedule, Slot, Stream, Time, slots_for,
+    AnyParams, AverageIn, Candidates, Choke, ChokeParams, Discipline, DrawFrom, DropTail, DropTailParams,
+    Ecn, Order, ParamValue, Philox, Red, RedParams, Sampling, Schedule, Slot, Stream, Time, slots_for,
 };
 use host::{Bits, Bottleneck, DROP, Event, KEEP};
 
@@ -542,6 +542,7 @@ fn candidates_at_the_head_need_no_random_numbers() {
             candidates: Candidates::Fixed(3),
             draw: DrawFrom::Head,
             replacement,
+            ..ChokeParams::default()
         };
         let mut link = filled(AnyParams::Choke(params), 12);
         assert_eq!(link.arrive(1).drawn, [0, 1, 2]);
@@ -706,4 +707,201 @@ fn storage_must_suit_the_limit() {
     );
     let few: Vec<Slot<u32>> = vec![None; 128];
     assert_eq!(Choke::new(ChokeParams::default(), few).map(|_| ()).unwrap_err().name, "slots");
+}
+
+// The variants: candidates spread along the queue, RED first, ECN, RED's count.
+
+/// Handles drawn by an arrival that matches nothing, with `m` candidates spread over `n` packets.
+fn spread(m: u8, n: u64) -> Vec<u32> {
+    let params = ChokeParams {
+        red: RedParams { min_th: 0.0, max_th: f64::INFINITY, max_p: 0.0, ..eighths() },
+        candidates: Candidates::Fixed(m),
+        draw: DrawFrom::Spread,
+        ..ChokeParams::default()
+    };
+    filled(AnyParams::Choke(params), n).arrive(1).drawn
+}
+
+#[test]
+fn spread_candidates_are_evenly_spaced_from_the_head() {
+    assert_eq!(spread(1, 10), [0]);
+    assert_eq!(spread(2, 10), [0, 5]);
+    assert_eq!(spread(3, 10), [0, 3, 6]);
+    assert_eq!(spread(4, 10), [0, 2, 5, 7]);
+    assert_eq!(spread(10, 10), (0..10).collect::<Vec<_>>());
+    // More pointers than packets fall together, and every packet is compared once.
+    assert_eq!(spread(7, 3), [0, 1, 2]);
+    assert_eq!(spread(32, 1), [0]);
+}
+
+#[test]
+fn spread_candidates_count_waiting_packets_only() {
+    let params = ChokeParams {
+        red: eighths(),
+        candidates: Candidates::Fixed(2),
+        draw: DrawFrom::Spread,
+        ..ChokeParams::default()
+    };
+    let mut link = filled(AnyParams::Choke(params), 12);
+    assert_eq!(link.arrive(1006).causes(), [MatchQueued, MatchArriving]);
+    assert_eq!(link.arrive(1).drawn, [0, 5], "11 wait, with a hole after the first six");
+    assert_eq!(link.waiting(), [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 13]);
+    assert_eq!(link.world.used[Stream::Candidate as usize], 0);
+}
+
+#[test]
+fn red_first_compares_only_what_red_keeps() {
+    //
+    let params = ChokeParams {
+        red: eighths(),
+        candidates: Candidates::Fixed(32),
+        order: Order::RedFirst,
+        ..ChokeParams::default()
+    };
+    let mut link = filled(AnyParams::Choke(params), 12);
+    *early_bits(&mut link) = DROP;
+    let step = link.arrive(1005);
+    assert_eq!((step.causes(), step.drawn.len()), (vec![RedEarly], 0));
+    *early_bits(&mut link) = KEEP;
+    assert_eq!(link.arrive(1005).causes(), [MatchQueued, MatchArriving]);
+    // The kept and matched arrival has been counted: 1 since the drop, so the next has 2.
+    assert_close(bias(&link), 0.125 / (1.0 - 2.0 * 0.125));
+}
+
+#[test]
+fn a_matched_arrival_counts_on_request() {
+    // A-10, the switch: as `matched_arrival_leaves_the_count_of_red`, one more.
+    let params = ChokeParams {
+        red: eighths(),
+        candidates: Candidates::Fixed(32),
+        count_on_match: true,
+        ..ChokeParams::default()
+    };
+    let mut link = filled(AnyParams::Choke(params), 12);
+    assert_eq!(link.arrive(1005).causes(), [MatchQueued, MatchArriving]);
+    assert_close(bias(&link), 0.125 / (1.0 - 3.0 * 0.125));
+}
+
+/// A queue of 12 packets under RED with ECN; the next arrivals have these fields in turn.
+fn with_ecn(red: &RedParams, ecn: Ecn, n: u64) -> Bottleneck {
+    let mut link = filled(choke(RedParams { ecn: true, ..red.clone() }, Candidates::Fixed(32)), n);
+    link.ecn = [ecn; 4];
+    link
+}
+
+#[test]
+fn capable_packets_are_marked_where_others_are_dropped() {
+    for (ecn, capable) in [(Ecn::NotCapable, false), (Ecn::Ect0, true), (Ecn::Ect1, true), (Ecn::Ce, true)] {
+        for (n, cause) in [(12, RedEarly), (18, RedForced)] {
+            let mut link = with_ecn(&RedParams { max_p: 0.5, independent: true, ..eighths() }, ecn, n);
+            *early_bits(&mut link) = DROP;
+            let step = link.arrive(1);
+            let marked = link.queue.stats().marked_for(cause);
+            assert_eq!(step.causes(), if capable { vec![] } else { vec![cause] }, "{ecn:?}");
+            assert_eq!((marked.packets, marked.bytes), if capable { (1, 1000) } else { (0, 0) });
+            if capable {
+                assert_eq!(link.fifo().iter().last().unwrap().meta.ecn, Ecn::Ce);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_marked_without_the_switch_or_a_reason() {
+    let mut off = filled(red(eighths()), 12);
+    off.ecn = [Ecn::Ect0; 4];
+    *early_bits(&mut off) = DROP;
+    assert_eq!(off.arrive(1).causes(), [RedEarly]);
+    let mut kept = with_ecn(&eighths(), Ecn::Ect0, 12);
+    *early_bits(&mut kept) = KEEP;
+    assert_eq!(kept.arrive(1).causes(), []);
+    assert_eq!(kept.fifo().iter().last().unwrap().meta.ecn, Ecn::Ect0);
+    assert_eq!(kept.queue.stats().marked_total().packets, 0);
+}
+
+#[test]
+fn matches_and_overflows_are_dropped_whatever_the_ecn_field() {
+    let mut matched = with_ecn(&eighths(), Ecn::Ect0, 12);
+    assert_eq!(matched.arrive(1003).causes(), [MatchQueued, MatchArriving]);
+    let mut full = with_ecn(&RedParams { limit: 12, ..eighths() }, Ecn::Ect0, 12);
+    *early_bits(&mut full) = DROP;
+    let step = full.arrive(1);
+    assert_eq!(step.causes(), [Overflow]);
+    assert_eq!(step.dropped[0].0.meta.ecn, Ecn::Ect0, "dropped as it came");
+    assert_eq!(matched.queue.stats().marked_total().packets, 0);
+    assert_eq!(full.queue.stats().marked_total().packets, 0);
+}
+
+#[test]
+fn a_mark_resets_the_count_as_a_drop_does() {
+    let mut link = with_ecn(&eighths(), Ecn::Ect0, 11);
+    *early_bits(&mut link) = DROP;
+    assert_eq!(link.arrive(1).causes(), []);
+    assert_eq!(link.queue.stats().marked_for(RedEarly).packets, 1);
+    link.finish();
+    link.ecn = [Ecn::NotCapable; 4];
+    assert_close(bias(&link), 0.125 / (1.0 - 0.125));
+}
+
+#[test]
+fn an_average_in_cells_counts_cells() {
+    for (sampling, expected) in
+        [(Sampling::Packet, 3.0), (Sampling::Cell(400), 3.0 + 1.0 + 4.0), (Sampling::Byte, 2501.0)]
+    {
+        let params = ChokeParams {
+            red: RedParams { min_th: 1e6, max_th: 2e6, ..eighths() },
+            sampling,
+            average_in: AverageIn::Cells,
+            ..ChokeParams::default()
+        };
+        let mut link = Bottleneck::blocked(AnyParams::Choke(params));
+        for len in [1000, 0, 1500] {
+            link.step(&Event::Arrive { flow: 1, len });
+        }
+        link.arrive(1);
+        assert_eq!(link.average(), expected);
+        (0..4).for_each(|_| drop(link.finish()));
+        link.arrive(1);
+        assert_eq!(link.average(), 0.0, "{sampling:?}");
+    }
+}
+
+#[test]
+fn errors_name_the_cell_size() {
+    let check = |size| {
+        ChokeParams { sampling: Sampling::Cell(size), ..ChokeParams::default() }
+            .validate()
+            .map_err(|error| error.name)
+    };
+    assert_eq!(
+        [check(0), check(1), check(65_535), check(65_536)],
+        [Err("cell_size"), Ok(()), Ok(()), Err("cell_size")]
+    );
+}
+
+#[test]
+fn choke_parameters_by_name() {
+    let mut params = ChokeParams::default();
+    for (name, word) in
+        [("draw", "spread"), ("sampling", "cell"), ("average_in", "cells"), ("order", "red_first")]
+    {
+        assert!(params.set(name, ParamValue::Word(word)), "{name}");
+        assert!(!params.set(name, ParamValue::Word("no such word")));
+    }
+    assert!(params.set("cell_size", ParamValue::Number(64.0)));
+    assert!(params.set("count_on_match", ParamValue::Switch(true)));
+    let expected = ChokeParams {
+        draw: DrawFrom::Spread,
+        sampling: Sampling::Cell(64),
+        average_in: AverageIn::Cells,
+        order: Order::RedFirst,
+        count_on_match: true,
+        ..ChokeParams::default()
+    };
+    assert_eq!(params, expected);
+    // A cell size is for sampling by cell.
+    assert!(
+        params.set("sampling", ParamValue::Word("byte")) && params.set("cell_size", ParamValue::Number(9.0))
+    );
+    assert_eq!(params.sampling, Sampling::Byte);
 }

@@ -17,6 +17,7 @@ DISPLAY_NAMES = {
     "xchoke": "xCHOKe",
     "chokew": "CHOKeW",
     "back_choke_memory": "Back CHOKe",
+    "choke_hardware": "CHOKe in hardware",
     "ward": "WARD",
     "codel": "CoDel",
     "fq-codel": "FQ-CoDel",

@@ -9,7 +9,9 @@
 //! fair bandwidth allocation", INFOCOM 2000: basic form and m candidates in II.A, self-adjusting form in II.A and
 //! III.C, Front CHOKe in IV.A. The number of candidates by region follows the authors' article in IEEE Micro 21(3),
 //! 2001 ("up to five samples" in three regions), which is also what their figure 10 drops: 2i packets in region i
-//! are 2i - 1 candidates and the arrival.
+//! are 2i - 1 candidates and the arrival. That article also has sampling by bytes and cells ("Chopping the packets") and
+//! candidates spread along the queue ("Front CHOKe"). RED before the comparison is approximation 1 of A. Tang,
+//! J. Wang, S. Low, "Understanding CHOKe", IEEE/ACM Transactions on Networking 12(4), 2004.
 
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
@@ -33,6 +35,53 @@ pub enum DrawFrom {
     Head,
     /// The packets nearest the tail ("Back CHOKe" as a pair, with one candidate).
     Tail,
+    /// Evenly spread from the head on: m of n packets are those with `floor(t * n / m)` before them, t = 0 ... m - 1.
+    Spread,
+}
+
+/// What a uniform draw is uniform over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampling {
+    /// Packets.
+    #[default]
+    Packet,
+    /// Bytes: a packet counts with its length.
+    Byte,
+    /// Cells of so many bytes: a packet counts with the cells it would be chopped into.
+    Cell(u32),
+}
+
+impl Sampling {
+    /// How much a packet of `len` bytes counts; even an empty one counts once.
+    #[inline]
+    pub const fn weight(self, len: u32) -> u32 {
+        let weight = match self {
+            Self::Packet => 1,
+            Self::Byte => len,
+            Self::Cell(size) => len.div_ceil(if size > 0 { size } else { 1 }),
+        };
+        if weight > 0 { weight } else { 1 }
+    }
+}
+
+/// Whether an arrival meets the candidates or RED first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The candidates; RED decides about an arrival that none of them matched.
+    #[default]
+    MatchFirst,
+    /// RED; what it keeps is compared.
+    RedFirst,
+}
+
+/// What the average, and so its thresholds, counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AverageIn {
+    /// Packets.
+    #[default]
+    Packets,
+    /// What is sampled: packets, bytes, or cells.
+    Cells,
 }
 
 /// Number of candidates in each of up to [`MAX_REGIONS`] equal regions between `min_th` and `max_th`, never falling.
@@ -140,6 +189,14 @@ pub struct ChokeParams {
     pub draw: DrawFrom,
     /// Draw with replacement: a packet may be drawn twice, and counts once.
     pub replacement: bool,
+    /// What draws from anywhere are uniform over.
+    pub sampling: Sampling,
+    /// What the average counts.
+    pub average_in: AverageIn,
+    /// Whether candidates or RED come first.
+    pub order: Order,
+    /// A matched arrival advances RED's count of packets since the last early drop.
+    pub count_on_match: bool,
 }
 
 impl Default for ChokeParams {
@@ -149,9 +206,16 @@ impl Default for ChokeParams {
             candidates: Candidates::Fixed(1),
             draw: DrawFrom::Uniform,
             replacement: false,
+            sampling: Sampling::Packet,
+            average_in: AverageIn::Packets,
+            order: Order::MatchFirst,
+            count_on_match: false,
         }
     }
 }
+
+/// Largest packet of a network, and largest cell.
+const MAX_CELL: u32 = 65_535;
 
 /// Parameters as a scenario writes them, beside those of RED.
 pub const SPECS: &[ParamSpec] = &[
@@ -184,11 +248,11 @@ pub const SPECS: &[ParamSpec] = &[
     ParamSpec {
         name: "draw",
         unit: "",
-        kind: Kind::Choice(&["uniform", "head", "tail"]),
+        kind: Kind::Choice(&["uniform", "head", "tail", "spread"]),
         default: "\"uniform\"",
-        doc: "Where candidates come from: anywhere in the queue, nearest its head (Front CHOKe), or nearest its tail \
-              (Back CHOKe, pair form).",
-        source: "Pan, Prabhakar, Psounis 2000, IV",
+        doc: "Where candidates come from: anywhere in the queue, nearest its head (Front CHOKe), nearest its tail (Back \
+              CHOKe, pair form), or evenly spread from the head on.",
+        source: "Pan, Prabhakar, Psounis 2000, IV; IEEE Micro 2001, Front CHOKe",
     },
     ParamSpec {
         name: "replacement",
@@ -197,6 +261,46 @@ pub const SPECS: &[ParamSpec] = &[
         default: "false",
         doc: "Draw with replacement: a packet may be drawn twice, and counts once.",
         source: "IEEE Micro 2001, implementation",
+    },
+    ParamSpec {
+        name: "sampling",
+        unit: "",
+        kind: Kind::Choice(&["packet", "byte", "cell"]),
+        default: "\"packet\"",
+        doc: "What draws from anywhere in the queue are uniform over: packets, bytes, or cells of cell_size bytes.",
+        source: "IEEE Micro 2001, chopping the packets",
+    },
+    ParamSpec {
+        name: "cell_size",
+        unit: "bytes",
+        kind: Kind::Bytes(1, MAX_CELL as u64),
+        default: "400B",
+        doc: "Bytes of a cell for sampling by cell: a packet counts with length / cell_size, rounded up.",
+        source: "IEEE Micro 2001: the smallest packet",
+    },
+    ParamSpec {
+        name: "average_in",
+        unit: "",
+        kind: Kind::Choice(&["packets", "cells"]),
+        default: "\"packets\"",
+        doc: "What the average and the thresholds of RED count: packets, or what is sampled (limit stays in packets).",
+        source: "IEEE Micro 2001 leaves it open",
+    },
+    ParamSpec {
+        name: "order",
+        unit: "",
+        kind: Kind::Choice(&["match_first", "red_first"]),
+        default: "\"match_first\"",
+        doc: "Whether an arrival meets the candidates first, or RED, in which case only what RED keeps is compared.",
+        source: "Tang, Wang, Low 2004, approximation 1",
+    },
+    ParamSpec {
+        name: "count_on_match",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "A matched arrival advances RED's count of packets since the last early drop.",
+        source: "left open by Pan, Prabhakar, Psounis 2000, II.A",
     },
 ];
 
@@ -207,6 +311,9 @@ impl ChokeParams {
     /// Names the first parameter that is out of range.
     pub fn validate(&self) -> Result<(), ParamError> {
         self.red.validate()?;
+        if let Sampling::Cell(size) = self.sampling {
+            require((1..=MAX_CELL).contains(&size), "cell_size", f64::from(size), "1 to 65535 bytes")?;
+        }
         match self.candidates {
             Candidates::Fixed(count) => {
                 require(usize::from(count) <= MAX_CANDIDATES, "candidates", f64::from(count), "0 to 32")
@@ -216,7 +323,7 @@ impl ChokeParams {
     }
 
     /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind. In the order of
-    /// [`SPECS`], so that `regions` finds the schedule whose regions it counts.
+    /// [`SPECS`], so that `regions` finds the schedule whose regions it counts and `cell_size` the sampling by cell.
     pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
         match (name, value) {
             ("candidates", ParamValue::Number(count)) => self.candidates = Candidates::Fixed(count as u8),
@@ -238,7 +345,21 @@ impl ChokeParams {
             ("draw", ParamValue::Word("uniform")) => self.draw = DrawFrom::Uniform,
             ("draw", ParamValue::Word("head")) => self.draw = DrawFrom::Head,
             ("draw", ParamValue::Word("tail")) => self.draw = DrawFrom::Tail,
+            ("draw", ParamValue::Word("spread")) => self.draw = DrawFrom::Spread,
             ("replacement", _) => return value.switch(&mut self.replacement),
+            ("sampling", ParamValue::Word("packet")) => self.sampling = Sampling::Packet,
+            ("sampling", ParamValue::Word("byte")) => self.sampling = Sampling::Byte,
+            ("sampling", ParamValue::Word("cell")) => self.sampling = Sampling::Cell(400),
+            ("cell_size", ParamValue::Number(bytes)) => {
+                if let Sampling::Cell(size) = &mut self.sampling {
+                    *size = bytes as u32;
+                }
+            }
+            ("average_in", ParamValue::Word("packets")) => self.average_in = AverageIn::Packets,
+            ("average_in", ParamValue::Word("cells")) => self.average_in = AverageIn::Cells,
+            ("order", ParamValue::Word("match_first")) => self.order = Order::MatchFirst,
+            ("order", ParamValue::Word("red_first")) => self.order = Order::RedFirst,
+            ("count_on_match", _) => return value.switch(&mut self.count_on_match),
             _ => return false,
         }
         true
@@ -258,6 +379,10 @@ impl ChokeParams {
 pub struct Choke<H, S> {
     params: ChokeParams,
     queue: RedQueue<H, S>,
+    /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
+    heaviest: u32,
+    /// What the waiting packets weigh together. Neither is kept where every packet weighs 1.
+    weight: u64,
 }
 
 /// Candidates of one arrival, each packet once.
@@ -269,6 +394,13 @@ struct Drawn {
 impl Drawn {
     fn contains(&self, position: Position) -> bool {
         self.positions.iter().take(self.count).any(|&at| at == Some(position))
+    }
+
+    /// A packet drawn twice counts once.
+    fn add_once(&mut self, position: Position) {
+        if !self.contains(position) {
+            self.add(position);
+        }
     }
 
     fn add(&mut self, position: Position) {
@@ -287,7 +419,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     pub fn new(params: ChokeParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let queue = RedQueue::new(&params.red, slots)?;
-        Ok(Self { params, queue })
+        Ok(Self { params, queue, heaviest: 1, weight: 0 })
     }
 
     /// The waiting packets.
@@ -300,7 +432,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     #[inline]
     fn drop_matches<E: Env<H>>(&mut self, wanted: usize, flow: u64, env: &mut E) -> bool {
         if wanted == 1 && self.params.draw == DrawFrom::Uniform {
-            return self.queue.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env));
+            let position = match self.params.sampling {
+                Sampling::Packet => self.queue.fifo.draw(env),
+                sampling => {
+                    let weight = |_, packet: &Packet<H>| sampling.weight(packet.meta.len);
+                    self.queue.fifo.draw_weighted(self.heaviest, weight, env)
+                }
+            };
+            return position.is_some_and(|position| self.compare(position, flow, env));
         }
         let drawn = self.draw_many(wanted, env);
         let mut matched = false;
@@ -323,16 +462,94 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             self.queue.fifo.positions().take(wanted).for_each(|position| drawn.add(position));
             return drawn;
         }
-        let mut tries = 0;
-        while tries < wanted {
-            let Some(position) = self.queue.fifo.draw(env) else { break };
-            let again = drawn.contains(position);
-            if !again {
-                drawn.add(position);
+        if self.params.draw == DrawFrom::Spread {
+            let waiting = self.queue.fifo.len() as usize;
+            for t in 0..wanted {
+                let rank = (t * waiting / wanted) as u32;
+                self.queue.fifo.at_rank(rank).into_iter().for_each(|position| drawn.add_once(position));
             }
-            tries += usize::from(self.params.replacement || !again);
+            return drawn;
+        }
+        let (sampling, replacement) = (self.params.sampling, self.params.replacement);
+        for _ in 0..wanted {
+            let weight = |position, packet: &Packet<H>| {
+                if !replacement && drawn.contains(position) { 0 } else { sampling.weight(packet.meta.len) }
+            };
+            let Some(position) = self.queue.fifo.draw_weighted(self.heaviest, weight, env) else { break };
+            drawn.add_once(position);
         }
         drawn
+    }
+
+    /// Keeps the weights right after an arrival of `len` bytes was queued.
+    #[inline]
+    fn weigh_in(&mut self, len: u32) {
+        if self.params.sampling == Sampling::Packet {
+            return;
+        }
+        let weight = self.params.sampling.weight(len);
+        self.weight += u64::from(weight);
+        self.heaviest = if self.queue.fifo.len() == 1 { weight } else { self.heaviest.max(weight) };
+    }
+
+    /// Keeps the weights right after a packet of `len` bytes has left.
+    #[inline]
+    fn weigh_out(&mut self, len: u32) {
+        if self.params.sampling != Sampling::Packet {
+            self.weight -= u64::from(self.params.sampling.weight(len));
+        }
+    }
+
+    /// The length of the queue that the average follows.
+    #[inline]
+    fn length(&self) -> u32 {
+        match self.params.average_in {
+            AverageIn::Cells if self.params.sampling != Sampling::Packet => {
+                u32::try_from(self.weight).unwrap_or(u32::MAX)
+            }
+            _ => self.queue.fifo.len(),
+        }
+    }
+
+    /// Compares `packet` with candidates; drops it with those that match. Gives it back when none does.
+    #[inline]
+    fn drop_if_matched<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> Option<Packet<H>> {
+        let wanted = self.params.candidates_at(self.queue.state.avg);
+        if wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, packet.meta.flow, env) {
+            if self.params.count_on_match {
+                self.queue.state.count_matched();
+            }
+            self.queue.drop(packet, DropCause::MatchArriving, env);
+            return None;
+        }
+        Some(packet)
+    }
+
+    /// RED before the comparison. A mark waits for the outcome.
+    fn admit_red_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
+        let red = &self.params.red;
+        let compared = !self.queue.state.below_min_th(red);
+        let verdict = self.queue.state.verdict(red, self.queue.fifo.len(), packet.meta.len, env);
+        if let Some(cause) = verdict
+            && !red.marks(packet.meta.ecn)
+        {
+            self.queue.drop(packet, cause, env);
+            return false;
+        }
+        let packet = if compared { self.drop_if_matched(packet, env) } else { Some(packet) };
+        match (packet, verdict) {
+            (None, _) => false,
+            (Some(packet), None) => self.queue.append(&self.params.red, packet, env),
+            (Some(packet), Some(cause)) => self.queue.append_marked(&self.params.red, packet, cause, env),
+        }
+    }
+
+    /// The comparison before RED. A matched arrival never reaches RED: its count stays.
+    #[inline]
+    fn admit_match_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
+        let compared = !self.queue.state.below_min_th(&self.params.red);
+        let packet = if compared { self.drop_if_matched(packet, env) } else { Some(packet) };
+        packet.is_some_and(|packet| self.queue.admit_by_red(&self.params.red, packet, env))
     }
 
     /// Compares one candidate; drops it when it has `flow`.
@@ -344,6 +561,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
         if candidate.meta.flow != flow {
             return false;
         }
+        let len = candidate.meta.len;
+        self.weigh_out(len);
         self.queue.drop_queued(position, DropCause::MatchQueued, env);
         true
     }
@@ -353,23 +572,23 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
-        let waiting = self.queue.fifo.len();
+        let len = packet.meta.len;
         // The average counts a matched arrival too, and sees the queue before its removal.
-        self.queue.state.update(&self.params.red, waiting, env.now());
-        if !self.queue.state.below_min_th(&self.params.red) {
-            let wanted = self.params.candidates_at(self.queue.state.avg);
-            if wanted > 0 && waiting > 0 && self.drop_matches(wanted, packet.meta.flow, env) {
-                // A matched arrival never reaches RED: its count stays.
-                self.queue.drop(packet, DropCause::MatchArriving, env);
-                return;
-            }
+        self.queue.state.update(&self.params.red, self.length(), env.now());
+        let queued = match self.params.order {
+            Order::MatchFirst => self.admit_match_first(packet, env),
+            Order::RedFirst => self.admit_red_first(packet, env),
+        };
+        if queued {
+            self.weigh_in(len);
         }
-        self.queue.admit_by_red(&self.params.red, packet, env);
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.next(env)
+        let packet = self.queue.next(env)?;
+        self.weigh_out(packet.meta.len);
+        Some(packet)
     }
 
     fn backlog(&self) -> Backlog {

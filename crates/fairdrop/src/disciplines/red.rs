@@ -12,7 +12,7 @@ use super::droptail::{LIMIT, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
+    Backlog, Discipline, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
     Position, Slot, Stats, Stream, Time, unit_interval,
 };
 
@@ -43,6 +43,8 @@ pub struct RedParams {
     pub ns2_compat: bool,
     /// Scale the early-drop probability with the packet's size.
     pub byte_mode: bool,
+    /// Mark ECN-capable packets (RFC 3168) and queue them, where others are dropped early or by force.
+    pub ecn: bool,
 }
 
 impl Default for RedParams {
@@ -60,6 +62,7 @@ impl Default for RedParams {
             independent: false,
             ns2_compat: false,
             byte_mode: false,
+            ecn: false,
         }
     }
 }
@@ -148,6 +151,15 @@ pub const SPECS: &[ParamSpec] = &[
         doc: "Scale the early-drop probability with packet size / mean_packet_size.",
         source: FLOYD_1993,
     },
+    ParamSpec {
+        name: "ecn",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "Mark ECN-capable packets and queue them where others are dropped early or from max_th on; matches and \
+              overflows are dropped.",
+        source: "Floyd 1994; RFC 3168, 5 and 7",
+    },
 ];
 
 impl RedParams {
@@ -164,8 +176,15 @@ impl RedParams {
             "independent" => value.switch(&mut self.independent),
             "ns2_compat" => value.switch(&mut self.ns2_compat),
             "byte_mode" => value.switch(&mut self.byte_mode),
+            "ecn" => value.switch(&mut self.ecn),
             _ => false,
         }
+    }
+
+    /// Whether a packet is marked where another is dropped. One that is marked already is queued as well.
+    #[inline]
+    pub(crate) fn marks(&self, ecn: Ecn) -> bool {
+        self.ecn && ecn != Ecn::NotCapable
     }
 
     /// Derives `mean_packet_time` from the link's rate (bit/s, above 0).
@@ -272,6 +291,12 @@ impl RedState {
         None
     }
 
+    /// An arrival was dropped before RED saw it, and is counted all the same.
+    #[inline]
+    pub(crate) fn count_matched(&mut self) {
+        self.count += 1;
+    }
+
     /// An arrival that RED kept did not fit into the buffer.
     #[inline]
     pub(crate) fn overflowed(&mut self) {
@@ -349,7 +374,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
         }
     }
 
-    /// Drops an arrival by RED's verdict, or appends it. Returns whether it was queued.
+    /// Drops or marks an arrival by RED's verdict, or appends it as it is. Returns whether it was queued.
     #[inline]
     pub(crate) fn admit_by_red<E: Env<H>>(
         &mut self,
@@ -358,12 +383,29 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
         env: &mut E,
     ) -> bool {
         match self.state.verdict(params, self.fifo.len(), packet.meta.len, env) {
+            Some(cause) if params.marks(packet.meta.ecn) => self.append_marked(params, packet, cause, env),
             Some(cause) => {
                 self.drop(packet, cause, env);
                 false
             }
             None => self.append(params, packet, env),
         }
+    }
+
+    /// Appends an ECN-capable arrival, marked for `cause`, or drops it as it is when the buffer is full. Returns
+    /// whether it was queued.
+    pub(crate) fn append_marked<E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        mut packet: Packet<H>,
+        cause: DropCause,
+        env: &mut E,
+    ) -> bool {
+        if self.fifo.len() < params.limit {
+            packet.meta.ecn = Ecn::Ce;
+            self.stats.marked[cause as usize].add(packet.meta.len);
+        }
+        self.append(params, packet, env)
     }
 
     /// Appends an arrival, or drops it when the buffer is full. Returns whether it was queued.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, LeakyFifo, Memory, Meta, Packet, Philox, Slot,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, LeakyFifo, Memory, Meta, Packet, Philox, Slot,
     Stream, Time,
 };
 use proptest::prelude::*;
@@ -122,6 +122,9 @@ impl Step {
     }
 }
 
+/// Every ECN field in turn.
+pub const MIXED_ECN: [Ecn; 4] = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ce, Ecn::Ect1];
+
 /// A queue before a transmitter. Handles number the arrivals.
 #[derive(Clone, Debug)]
 pub struct Bottleneck {
@@ -129,12 +132,14 @@ pub struct Bottleneck {
     pub world: World,
     pub busy: bool,
     pub arrivals: u32,
+    /// ECN fields of the arrivals, in turn.
+    pub ecn: [Ecn; 4],
 }
 
 impl Bottleneck {
     pub fn new(params: AnyParams, seed: u64) -> Self {
         let queue = Queue::new(params, &mut Heap).expect("parameters are valid");
-        Self { queue, world: World::new(seed), busy: false, arrivals: 0 }
+        Self { queue, world: World::new(seed), busy: false, arrivals: 0, ecn: [Ecn::NotCapable; 4] }
     }
 
     /// A transmitter that is busy for ever, so that packets leave by [`Self::step`] with `Finish` only.
@@ -146,7 +151,9 @@ impl Bottleneck {
         let mut step = Step::default();
         match *event {
             Event::Arrive { flow, len } => {
-                let packet = Packet::new(Meta::of_flow(flow, len), self.world.now, self.arrivals);
+                let ecn = self.ecn[self.arrivals as usize % self.ecn.len()];
+                let meta = Meta { ecn, ..Meta::of_flow(flow, len) };
+                let packet = Packet::new(meta, self.world.now, self.arrivals);
                 self.arrivals += 1;
                 step.arrived = Some(packet.clone());
                 self.queue.admit(packet, &mut self.world);

@@ -1,6 +1,6 @@
 //! Random parameters, degenerate ones included, and random traces.
 
-use fairdrop::{Candidates, ChokeParams, DrawFrom, RedParams, Schedule, Time};
+use fairdrop::{AverageIn, Candidates, ChokeParams, DrawFrom, Order, RedParams, Sampling, Schedule, Time};
 use proptest::prelude::*;
 
 use crate::host::Event;
@@ -12,10 +12,10 @@ pub fn red_params() -> impl Strategy<Value = RedParams> {
     let max_p = prop_oneof![1 => Just(0.0), 1 => Just(1.0), 2 => Just(0.1), 3 => 0.0..=1.0];
     let w_q = prop_oneof![2 => Just(1.0), 2 => Just(0.5), 1 => Just(0.002), 1 => Just(1e-18), 3 => 1e-6..1.0];
     let packet_time = prop_oneof![Just(1_u64), Just(7), Just(1000), Just(8_000_000)];
-    let switches = prop::array::uniform5(prop::bool::weighted(0.25));
+    let switches = prop::array::uniform6(prop::bool::weighted(0.25));
     let rest = (packet_time, 1_u32..2000, switches);
     (1_u32..40, min_th, width, max_p, w_q, rest).prop_map(|(limit, min_th, width, max_p, w_q, rest)| {
-        let (packet_time, mean_packet_size, [gentle, wait, independent, ns2_compat, byte_mode]) = rest;
+        let (packet_time, mean_packet_size, [gentle, wait, independent, ns2_compat, byte_mode, ecn]) = rest;
         RedParams {
             limit,
             min_th,
@@ -30,6 +30,7 @@ pub fn red_params() -> impl Strategy<Value = RedParams> {
             independent: independent && !wait,
             ns2_compat,
             byte_mode,
+            ecn,
         }
     })
 }
@@ -47,13 +48,31 @@ pub fn choke_scheme() -> impl Strategy<Value = ChokeScheme> {
         1 => (1_u8..=16).prop_map(Plan::Even),
         2 => custom,
     ];
-    let draw =
-        prop_oneof![4 => Just(DrawFrom::Uniform), 1 => Just(DrawFrom::Head), 1 => Just(DrawFrom::Tail)];
-    (plan, draw, prop::bool::weighted(0.3)).prop_map(|(plan, draw, replacement)| ChokeScheme {
-        plan,
-        draw,
-        replacement,
-    })
+    let draw = prop_oneof![
+        4 => Just(DrawFrom::Uniform),
+        1 => Just(DrawFrom::Head),
+        1 => Just(DrawFrom::Tail),
+        1 => Just(DrawFrom::Spread),
+    ];
+    let sampling = prop_oneof![
+        3 => Just(Sampling::Packet),
+        1 => Just(Sampling::Byte),
+        1 => (1_u32..3000).prop_map(Sampling::Cell),
+    ];
+    let average_in = prop_oneof![3 => Just(AverageIn::Packets), 1 => Just(AverageIn::Cells)];
+    let order = prop_oneof![3 => Just(Order::MatchFirst), 1 => Just(Order::RedFirst)];
+    let switches = prop::array::uniform2(prop::bool::weighted(0.3));
+    (plan, draw, sampling, average_in, order, switches).prop_map(
+        |(plan, draw, sampling, average_in, order, [replacement, count_on_match])| ChokeScheme {
+            plan,
+            draw,
+            replacement,
+            sampling,
+            average_in,
+            order,
+            count_on_match,
+        },
+    )
 }
 
 pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
@@ -68,6 +87,10 @@ pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
         },
         draw: scheme.draw,
         replacement: scheme.replacement,
+        sampling: scheme.sampling,
+        average_in: scheme.average_in,
+        order: scheme.order,
+        count_on_match: scheme.count_on_match,
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use fairdrop::{DrawFrom, DropCause, Packet, RedParams, Time};
+use fairdrop::{AverageIn, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Time};
 
 /// Candidates by region of the average.
 #[derive(Clone, Debug)]
@@ -48,6 +48,10 @@ pub struct ChokeScheme {
     pub plan: Plan,
     pub draw: DrawFrom,
     pub replacement: bool,
+    pub sampling: Sampling,
+    pub average_in: AverageIn,
+    pub order: Order,
+    pub count_on_match: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -71,11 +75,14 @@ pub struct Reference {
     pub average: f64,
     count: i64,
     idle_since: Option<Time>,
+    /// Packets marked, by cause.
+    pub marked: [u64; DropCause::COUNT],
 }
 
 impl Reference {
     pub fn new(scheme: Scheme) -> Self {
-        Self { scheme, queue: Vec::new(), average: 0.0, count: -1, idle_since: Some(Time::ZERO) }
+        let marked = [0; DropCause::COUNT];
+        Self { scheme, queue: Vec::new(), average: 0.0, count: -1, idle_since: Some(Time::ZERO), marked }
     }
 
     /// The transmitter is free and asks for a packet.
@@ -104,33 +111,78 @@ impl Reference {
             }
             Scheme::Red(red) => {
                 none_drawn(handed.drawn)?;
-                self.update_average(&red, now, handed.average)?;
-                Ok(self.red(&red, packet, coin))
+                self.update_average(&red, self.queue.len(), now, handed.average)?;
+                let verdict = self.red_verdict(&red, &packet, coin);
+                Ok(self.carry_out(&red, packet, verdict))
             }
             Scheme::Choke(red, choke) => {
-                self.update_average(&red, now, handed.average)?;
-                let mut candidates = 0;
-                if self.average >= red.min_th {
-                    candidates = choke.plan.candidates(self.average, red.min_th, red.max_th);
-                }
-                self.check_draw(&choke, candidates, handed.drawn)?;
-                let mut drops = Vec::new();
-                for handle in handed.drawn {
-                    let at = self.queue.iter().position(|p| p.handle == *handle).expect("checked above");
-                    if self.queue[at].meta.flow == packet.meta.flow {
-                        drops.push((self.queue.remove(at), DropCause::MatchQueued));
+                self.update_average(&red, self.length(&choke), now, handed.average)?;
+                let mut verdict = None;
+                if choke.order == Order::RedFirst {
+                    verdict = self.red_verdict(&red, &packet, coin);
+                    if verdict.is_some() && !marks(&red, &packet) {
+                        none_drawn(handed.drawn)?;
+                        return Ok(self.carry_out(&red, packet, verdict));
                     }
                 }
-                if drops.is_empty() {
-                    return Ok(self.red(&red, packet, coin));
+                let matched = self.matches(&red, &choke, packet.meta.flow, handed.drawn)?;
+                if !matched.is_empty() {
+                    self.count += i64::from(choke.count_on_match);
+                    return Ok(matched.into_iter().chain([(packet, DropCause::MatchArriving)]).collect());
                 }
-                drops.push((packet, DropCause::MatchArriving));
-                Ok(drops)
+                if choke.order == Order::MatchFirst {
+                    verdict = self.red_verdict(&red, &packet, coin);
+                }
+                Ok(self.carry_out(&red, packet, verdict))
             }
         }
     }
 
-    fn update_average(&mut self, red: &RedParams, now: Time, theirs: Option<f64>) -> Result<(), String> {
+    /// The candidates of `flow`, taken out.
+    fn matches(
+        &mut self,
+        red: &RedParams,
+        choke: &ChokeScheme,
+        flow: u64,
+        drawn: &[u32],
+    ) -> Result<Drops, String> {
+        let mut candidates = 0;
+        if self.average >= red.min_th {
+            candidates = choke.plan.candidates(self.average, red.min_th, red.max_th);
+        } else {
+            self.count = -1;
+        }
+        self.check_draw(choke, candidates, drawn)?;
+        let mut drops = Vec::new();
+        for handle in drawn {
+            let at = self.queue.iter().position(|p| p.handle == *handle).expect("checked above");
+            if self.queue[at].meta.flow == flow {
+                drops.push((self.queue.remove(at), DropCause::MatchQueued));
+            }
+        }
+        Ok(drops)
+    }
+
+    /// The queue in packets, or in cells: at least one for each packet.
+    fn length(&self, choke: &ChokeScheme) -> usize {
+        let cells = |packet: &Packet<u32>| match choke.sampling {
+            Sampling::Packet => 1,
+            Sampling::Byte => packet.meta.len.max(1) as usize,
+            Sampling::Cell(size) => (f64::from(packet.meta.len) / f64::from(size)).ceil().max(1.0) as usize,
+        };
+        match choke.average_in {
+            AverageIn::Packets => self.queue.len(),
+            AverageIn::Cells => self.queue.iter().map(cells).sum(),
+        }
+    }
+
+    fn update_average(
+        &mut self,
+        red: &RedParams,
+        length: usize,
+        now: Time,
+        theirs: Option<f64>,
+    ) -> Result<(), String> {
         let mut rounding = 0.0;
         if self.queue.is_empty()
             && let Some(since) = self.idle_since.take()
@@ -143,7 +195,7 @@ impl Reference {
                 rounding = 0.0;
             }
         }
-        let n = self.queue.len() as f64;
+        let n = length as f64;
         self.average = (1.0 - red.w_q) * self.average + red.w_q * n;
         let theirs = theirs.ok_or("no average")?;
         if (theirs - self.average).abs() > rounding {
@@ -159,6 +211,10 @@ impl Reference {
         let rule = || format!("drew {drawn:?} of {waiting:?} for {candidates} candidates under {choke:?}");
         let distinct: HashSet<_> = drawn.iter().collect();
         let from_queue = drawn.iter().all(|handle| waiting.contains(handle));
+        // Evenly spread: as many pointers as candidates, those that fall together counted once.
+        let pointers = (0..candidates).map(|t| t * waiting.len() / candidates);
+        let mut spread: Vec<u32> = pointers.filter_map(|rank| waiting.get(rank).copied()).collect();
+        spread.dedup();
         let number = if choke.replacement && choke.draw == DrawFrom::Uniform {
             (most.min(1)..=most).contains(&drawn.len())
         } else {
@@ -167,16 +223,22 @@ impl Reference {
         let place = match choke.draw {
             DrawFrom::Uniform => true,
             DrawFrom::Head => drawn.iter().eq(waiting.iter().take(most)),
+            DrawFrom::Spread => drawn == spread,
             DrawFrom::Tail => drawn.iter().eq(waiting.iter().rev().take(most)),
         };
         if distinct.len() == drawn.len() && from_queue && number && place { Ok(()) } else { Err(rule()) }
     }
 
-    /// RED for a packet that nothing else has dropped.
-    fn red(&mut self, red: &RedParams, packet: Packet<u32>, coin: &mut dyn FnMut() -> u64) -> Drops {
-        if let Some(cause) = self.red_verdict(red, &packet, coin) {
-            self.count = 0;
-            return vec![(packet, cause)];
+    /// What RED has decided, for a packet that nothing else has dropped.
+    fn carry_out(&mut self, red: &RedParams, mut packet: Packet<u32>, verdict: Option<DropCause>) -> Drops {
+        if let Some(cause) = verdict {
+            if !marks(red, &packet) {
+                return vec![(packet, cause)];
+            }
+            if self.queue.len() < red.limit as usize {
+                packet.meta.ecn = Ecn::Ce;
+                self.marked[cause as usize] += 1;
+            }
         }
         let drops = self.append(packet, red.limit);
         if !drops.is_empty() && self.average >= red.min_th {
@@ -202,6 +264,7 @@ impl Reference {
         } else if red.gentle && avg < 2.0 * red.max_th {
             p_b = red.max_p + (1.0 - red.max_p) * (avg - red.max_th) / red.max_th;
         } else {
+            self.count = 0;
             return Some(DropCause::RedForced);
         }
         if red.ns2_compat && self.count == -1 {
@@ -221,7 +284,11 @@ impl Reference {
             (false, _) => 1.0,
         };
         let u = (coin() >> 11) as f64 / 2_f64.powi(53);
-        (u < p_a).then_some(DropCause::RedEarly)
+        if u < p_a {
+            self.count = 0;
+            return Some(DropCause::RedEarly);
+        }
+        None
     }
 
     fn append(&mut self, packet: Packet<u32>, limit: u32) -> Drops {
@@ -231,6 +298,10 @@ impl Reference {
         self.queue.push(packet);
         Vec::new()
     }
+}
+
+fn marks(red: &RedParams, packet: &Packet<u32>) -> bool {
+    red.ecn && packet.meta.ecn != Ecn::NotCapable
 }
 
 fn none_drawn(drawn: &[u32]) -> Result<(), String> {

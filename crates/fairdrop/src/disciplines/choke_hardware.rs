@@ -1,0 +1,626 @@
+//! CHOKe as a switch would build it: packets in one memory, linked lists of them in another, and a mark bit in place
+//! of removal. A model for studies of what that costs; [`crate::Choke`] is the one to forward with.
+//!
+//! Each FIFO is a linked list of entries in a list memory. A random address is drawn from it. A match sets the flag of
+//! the candidate's entry, frees the candidate's data at once, and leaves the entry to be discarded when it comes to
+//! the head. A draw can therefore meet an entry that is flagged, of another FIFO, or free, and what it does then is a
+//! parameter. With several banks one address of each is drawn in parallel. Packets may be chopped into cells of one
+//! entry each, so that draws are by cells.
+//!
+//! Source: the article of R. Pan, B. Prabhakar, K. Psounis and others in IEEE Micro 21(3), 2001, "Implementation issues"
+//! and figure 10. The `linux` draw is what `net/sched/sch_choke.c` does: three tries in a ring with holes, then the
+//! head.
+
+use super::droptail::fifo_in;
+use super::red::{RedParams, RedState};
+use crate::discipline::drop_packet;
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
+    Slot, Stats, Stream, uniform_below,
+};
+use list_memory::{ListMemory, State};
+pub use list_memory::{MAX_ENTRIES, MAX_FIFOS};
+
+mod list_memory;
+
+/// Most candidates drawn for one arrival, and most banks.
+pub const MAX_BANKS: usize = 32;
+/// Tries of the `linux` draw.
+const LINUX_TRIES: u32 = 3;
+
+/// What an address is drawn from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Addresses {
+    /// The live entries of the arrival's own FIFO: what no hardware has, and the others are measured against.
+    Live,
+    /// The entries in use, whatever for.
+    #[default]
+    Occupied,
+    /// All of the memory.
+    Memory,
+    /// From the head to the last live entry; three tries, then the head.
+    Linux,
+}
+
+/// What a draw does that meets an entry whose packet was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarkedEntry {
+    /// It draws again.
+    #[default]
+    Reject,
+    /// There is no candidate.
+    Miss,
+    /// It compares as if nothing were marked: an arrival that matches is dropped alone.
+    Blind,
+}
+
+/// Parameters of [`ChokeHardware`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChokeHardwareParams {
+    /// The average, its thresholds and what unmatched arrivals meet; the limit is that of the data memory.
+    pub red: RedParams,
+    /// Entries drawn for each arrival, each from the bank after the last one's.
+    pub candidates: u8,
+    /// Banks of the list memory, addresses interleaved.
+    pub banks: u8,
+    /// What addresses are drawn from.
+    pub addresses: Addresses,
+    /// Draws that meet a marked entry.
+    pub marked: MarkedEntry,
+    /// Draws that meet an unoccupied address have no candidate, instead of drawing again.
+    pub unoccupied_misses: bool,
+    /// Most tries of one draw, after which there is no candidate; 0 for no bound.
+    pub max_tries: u32,
+    /// The average counts marked packets as well until they are discarded.
+    pub physical_length: bool,
+    /// Entries of the list memory.
+    pub list_limit: u16,
+    /// FIFOs that share the memories. A packet of class c goes to FIFO c modulo this; they are served in turn.
+    pub fifos: u8,
+    /// Packets that may wait in one FIFO; 0 for as many as the memory holds.
+    pub quota: u32,
+    /// Bytes of a cell; 0 for one entry per packet.
+    pub cell_size: u32,
+    /// A match marks one cell of the candidate, whose data stays until the cells are put together at the head.
+    pub mark_one_cell: bool,
+}
+
+impl Default for ChokeHardwareParams {
+    fn default() -> Self {
+        Self {
+            red: RedParams::default(),
+            candidates: 1,
+            banks: 1,
+            addresses: Addresses::Occupied,
+            marked: MarkedEntry::Reject,
+            unoccupied_misses: false,
+            max_tries: 0,
+            physical_length: false,
+            list_limit: MAX_ENTRIES as u16,
+            fifos: 1,
+            quota: 0,
+            cell_size: 0,
+            mark_one_cell: false,
+        }
+    }
+}
+
+const IMPLEMENTATION: &str = "IEEE Micro 2001, implementation issues";
+
+/// Parameters as a scenario writes them, beside those of RED.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "candidates",
+        unit: "packets",
+        kind: Kind::Integer(0, MAX_BANKS as i64),
+        default: "1",
+        doc: "Entries drawn and compared for each arrival, from one bank after the other.",
+        source: IMPLEMENTATION,
+    },
+    ParamSpec {
+        name: "banks",
+        unit: "",
+        kind: Kind::Integer(1, MAX_BANKS as i64),
+        default: "1",
+        doc: "Memories that the list lies in, address by address in turn; each is sampled on its own.",
+        source: "IEEE Micro 2001, figure 10b",
+    },
+    ParamSpec {
+        name: "addresses",
+        unit: "",
+        kind: Kind::Choice(&["live", "occupied", "memory", "linux"]),
+        default: "\"occupied\"",
+        doc: "What addresses are drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory, \
+              or as Linux does it: from head to tail, three tries, then the head.",
+        source: "IEEE Micro 2001, implementation issues; Linux sch_choke.c",
+    },
+    ParamSpec {
+        name: "marked",
+        unit: "",
+        kind: Kind::Choice(&["reject", "miss", "blind"]),
+        default: "\"reject\"",
+        doc: "A draw that meets an entry marked as dropped: draws again, has no candidate, or compares all the same and \
+              drops the arrival alone.",
+        source: "IEEE Micro 2001 leaves it open",
+    },
+    ParamSpec {
+        name: "unoccupied_misses",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "A draw that meets an unoccupied address has no candidate, instead of drawing again.",
+        source: "IEEE Micro 2001 leaves it open",
+    },
+    ParamSpec {
+        name: "max_tries",
+        unit: "",
+        kind: Kind::Integer(0, 1_000_000),
+        default: "0",
+        doc: "Most tries of one draw, after which there is no candidate; 0 for no bound.",
+        source: "chosen here: \"may require drawing samples until\" has no bound",
+    },
+    ParamSpec {
+        name: "physical_length",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "The average counts marked packets as well, until they are discarded at the head.",
+        source: "left open by Pan, Prabhakar, Psounis 2000, II.A",
+    },
+    ParamSpec {
+        name: "list_limit",
+        unit: "",
+        kind: Kind::Integer(1, MAX_ENTRIES as i64),
+        default: "1024",
+        doc: "Entries of the list memory, marked ones included; an arrival that does not fit is dropped.",
+        source: IMPLEMENTATION,
+    },
+    ParamSpec {
+        name: "fifos",
+        unit: "",
+        kind: Kind::Integer(1, MAX_FIFOS as i64),
+        default: "1",
+        doc: "FIFOs that share the memories and are served in turn; class c goes to FIFO c modulo this. The thresholds \
+              hold for each.",
+        source: IMPLEMENTATION,
+    },
+    ParamSpec {
+        name: "quota",
+        unit: "packets",
+        kind: Kind::Integer(0, 1_073_741_816),
+        default: "0",
+        doc: "Packets that may wait in one FIFO; 0 for as many as the memories hold.",
+        source: "chosen here",
+    },
+    ParamSpec {
+        name: "cell_size",
+        unit: "bytes",
+        kind: Kind::Bytes(0, 65_535),
+        default: "0B",
+        doc: "Bytes of a cell, which is what an entry is for; 0 for one entry per packet.",
+        source: "IEEE Micro 2001, chopping the packets",
+    },
+    ParamSpec {
+        name: "mark_one_cell",
+        unit: "",
+        kind: Kind::Switch,
+        default: "false",
+        doc: "A match marks one cell of the candidate; its data is freed when the cells are put together at the head.",
+        source: IMPLEMENTATION,
+    },
+];
+
+impl ChokeHardwareParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match (name, value) {
+            ("candidates", ParamValue::Number(count)) => self.candidates = count as u8,
+            ("banks", ParamValue::Number(banks)) => self.banks = banks as u8,
+            ("addresses", ParamValue::Word("live")) => self.addresses = Addresses::Live,
+            ("addresses", ParamValue::Word("occupied")) => self.addresses = Addresses::Occupied,
+            ("addresses", ParamValue::Word("memory")) => self.addresses = Addresses::Memory,
+            ("addresses", ParamValue::Word("linux")) => self.addresses = Addresses::Linux,
+            ("marked", ParamValue::Word("reject")) => self.marked = MarkedEntry::Reject,
+            ("marked", ParamValue::Word("miss")) => self.marked = MarkedEntry::Miss,
+            ("marked", ParamValue::Word("blind")) => self.marked = MarkedEntry::Blind,
+            ("unoccupied_misses", _) => return value.switch(&mut self.unoccupied_misses),
+            ("max_tries", _) => return value.integer(&mut self.max_tries),
+            ("physical_length", _) => return value.switch(&mut self.physical_length),
+            ("list_limit", ParamValue::Number(entries)) => self.list_limit = entries as u16,
+            ("fifos", ParamValue::Number(fifos)) => self.fifos = fifos as u8,
+            ("quota", _) => return value.integer(&mut self.quota),
+            ("cell_size", _) => return value.integer(&mut self.cell_size),
+            ("mark_one_cell", _) => return value.switch(&mut self.mark_one_cell),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range, or does not go with the `linux` draw.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.red.validate()?;
+        let within = |name, value: usize, low: usize, high: usize, valid| {
+            require((low..=high).contains(&value), name, value as f64, valid)
+        };
+        within("candidates", usize::from(self.candidates), 0, MAX_BANKS, "0 to 32")?;
+        within("banks", usize::from(self.banks), 1, MAX_BANKS, "1 to 32")?;
+        within("list_limit", usize::from(self.list_limit), 1, MAX_ENTRIES, "1 to 1024")?;
+        within("fifos", usize::from(self.fifos), 1, MAX_FIFOS, "1 to 8")?;
+        within("banks", usize::from(self.banks), 1, usize::from(self.list_limit), "at most list_limit")?;
+        let linux = self.addresses == Addresses::Linux;
+        require(!linux || self.banks == 1, "banks", f64::from(self.banks), "1 with addresses = \"linux\"")?;
+        require(!linux || self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses = \"linux\"")
+    }
+
+    /// Entries of a packet of `len` bytes.
+    #[inline]
+    fn cells(&self, len: u32) -> usize {
+        if self.cell_size == 0 { 1 } else { len.div_ceil(self.cell_size).max(1) as usize }
+    }
+}
+
+/// What the draws met and what the marks cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListStats {
+    /// Draws, one for each candidate wanted.
+    pub draws: u64,
+    /// Addresses read for them.
+    pub tries: u64,
+    /// Of these, unoccupied ones.
+    pub unoccupied: u64,
+    /// Of these, entries of another FIFO.
+    pub foreign: u64,
+    /// Of these, marked entries of the own FIFO.
+    pub marked: u64,
+    /// Draws that ended without a candidate.
+    pub empty_handed: u64,
+    /// Arrivals dropped alone for the flow of a marked entry.
+    pub dropped_alone: u64,
+    /// Cells of dropped packets that were not marked themselves, and held their data until the head.
+    pub wasted_cells: u64,
+    /// Most packets with such cells at one time.
+    pub most_wasted_packets: u32,
+}
+
+/// What a draw ended with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Live { packet: u32 },
+    Marked { flow: u64 },
+}
+
+/// One of the FIFOs.
+#[derive(Clone, Debug)]
+struct Fifo {
+    red: RedState,
+    live: u32,
+    /// Packets dropped whose entries are not discarded yet.
+    marked: u32,
+    /// Of these, packets with cells that hold data.
+    wasted: u32,
+}
+
+/// CHOKe over linked lists with mark bits.
+#[derive(Clone, Debug)]
+pub struct ChokeHardware<H, S> {
+    params: ChokeHardwareParams,
+    /// Packets of all FIFOs that wait, in the order of their admission.
+    data: LeakyFifo<H, S>,
+    list: ListMemory,
+    fifos: [Fifo; MAX_FIFOS],
+    admitted: u32,
+    /// The FIFO to serve next.
+    turn: u8,
+    /// The bank to draw from next.
+    bank: u8,
+    stats: Stats,
+    list_stats: ListStats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeHardware<H, S> {
+    /// Empty queues with their packets in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: ChokeHardwareParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let data = fifo_in(slots, params.red.limit)?;
+        let list = ListMemory::new(params.list_limit);
+        let fifos = core::array::from_fn(|_| Fifo { red: RedState::new(), live: 0, marked: 0, wasted: 0 });
+        Ok(Self {
+            params,
+            data,
+            list,
+            fifos,
+            admitted: 0,
+            turn: 0,
+            bank: 0,
+            stats: Stats::default(),
+            list_stats: ListStats::default(),
+        })
+    }
+
+    /// The waiting packets of all FIFOs, in the order of their arrival.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.data
+    }
+
+    /// Entries in use, of waiting and of marked packets.
+    pub fn entries(&self) -> usize {
+        self.list.occupied()
+    }
+
+    /// What the draws met and what the marks cost.
+    pub fn list_stats(&self) -> &ListStats {
+        &self.list_stats
+    }
+
+    /// Packets that hold data without waiting for anything but the head.
+    fn wasted(&self) -> u32 {
+        self.fifos.iter().map(|fifo| fifo.wasted).sum()
+    }
+
+    /// Drops every candidate of `flow`. Returns whether the arrival is to be dropped.
+    fn drop_matches<E: Env<H>>(&mut self, fifo: u8, flow: u64, env: &mut E) -> bool {
+        // All draws of an arrival see the list as it found it.
+        let mut found = [Found::Nothing; MAX_BANKS];
+        let mut count = 0;
+        for _ in 0..self.params.candidates {
+            let bank = usize::from(self.bank);
+            self.bank = (self.bank + 1) % self.params.banks.max(1);
+            let drawn = self.draw(bank, fifo, env);
+            // Two cells of one packet are one candidate.
+            let again = found.iter().take(count).any(|&before| before == drawn);
+            if let Some(place) = found.get_mut(count).filter(|_| drawn != Found::Nothing && !again) {
+                *place = drawn;
+                count += 1;
+            }
+        }
+        let (mut matched, mut pair) = (false, false);
+        for drawn in found.into_iter().take(count) {
+            match drawn {
+                Found::Nothing => {}
+                Found::Live { packet } => pair |= self.compare(packet, flow, fifo, env),
+                Found::Marked { flow: marked } => matched |= marked == flow,
+            }
+        }
+        self.list_stats.dropped_alone += u64::from(matched && !pair);
+        matched || pair
+    }
+
+    /// Compares a waiting packet; drops it when it has `flow`.
+    fn compare<E: Env<H>>(&mut self, packet: u32, flow: u64, fifo: u8, env: &mut E) -> bool {
+        let rank = self.list.live_before(packet);
+        let Some(position) = self.data.at_rank(rank) else { return false };
+        let Some(candidate) = self.data.get(position) else { return false };
+        self.stats.drawn += 1;
+        env.drawn(candidate);
+        if candidate.meta.flow != flow {
+            return false;
+        }
+        if let Some(candidate) = self.data.remove(position) {
+            drop_packet(&mut self.stats, env, candidate, DropCause::MatchQueued);
+        }
+        let cells = self.list.mark(packet);
+        let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return true };
+        (own.live, own.marked) = (own.live - 1, own.marked + 1);
+        if self.params.mark_one_cell && cells > 1 {
+            own.wasted += 1;
+            self.list_stats.wasted_cells += cells as u64 - 1;
+            self.list_stats.most_wasted_packets = self.list_stats.most_wasted_packets.max(self.wasted());
+        }
+        self.discard_marked(fifo);
+        true
+    }
+
+    /// Frees marked entries that have come to the head, in no time.
+    fn discard_marked(&mut self, fifo: u8) {
+        while self.list.head(fifo).is_some_and(|entry| entry.state == State::Marked) {
+            let cells = self.list.discard_head(fifo);
+            if let Some(own) = self.fifos.get_mut(usize::from(fifo)) {
+                own.marked -= 1;
+                own.wasted -= u32::from(self.params.mark_one_cell && cells > 1);
+            }
+        }
+    }
+
+    /// Draws one entry from `bank` for an arrival to `fifo`.
+    fn draw<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+        self.list_stats.draws += 1;
+        let found = match self.params.addresses {
+            Addresses::Live => self.draw_live(bank, fifo, env),
+            Addresses::Linux => self.draw_as_linux(fifo, env),
+            Addresses::Occupied | Addresses::Memory => self.draw_address(bank, fifo, env),
+        };
+        self.list_stats.empty_handed += u64::from(found == Found::Nothing);
+        found
+    }
+
+    /// Whether `address` lies in `bank`.
+    fn in_bank(&self, address: usize, bank: usize) -> bool {
+        address % usize::from(self.params.banks.max(1)) == bank
+    }
+
+    /// Uniform over the live entries of the FIFO, by rank in the order of admission.
+    fn draw_live<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+        let own = |&(address, entry): &(usize, &list_memory::Entry)| {
+            entry.fifo == fifo && matches!(entry.state, State::Live { .. }) && self.in_bank(address, bank)
+        };
+        let live = self.list.iter().filter(own).count();
+        if live == 0 {
+            return Found::Nothing;
+        }
+        let rank = uniform_below(live as u64, || env.random(Stream::Candidate)) as usize;
+        // A lone FIFO lies in the memory in the order of admission, from its head on and around the end.
+        let head = self.list.head_address(fifo).unwrap_or(0);
+        let from_head = self.list.iter().filter(own).filter(|(address, _)| *address >= head);
+        let around = self.list.iter().filter(own).filter(|(address, _)| *address < head);
+        let packet = from_head.chain(around).nth(rank).map(|(_, entry)| entry.packet);
+        self.list_stats.tries += 1;
+        packet.map_or(Found::Nothing, |packet| Found::Live { packet })
+    }
+
+    /// Draws addresses until one serves.
+    fn draw_address<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+        let unbounded = self.params.max_tries == 0;
+        if unbounded && !self.can_find(bank, fifo) {
+            return Found::Nothing;
+        }
+        let mut tries = 0;
+        while unbounded || tries < self.params.max_tries {
+            tries += 1;
+            let Some(address) = self.random_address(bank, env) else { return Found::Nothing };
+            self.list_stats.tries += 1;
+            match self.list.get(address) {
+                None => {
+                    self.list_stats.unoccupied += 1;
+                    if self.params.unoccupied_misses {
+                        return Found::Nothing;
+                    }
+                }
+                Some(entry) if entry.fifo != fifo => self.list_stats.foreign += 1,
+                Some(entry) if entry.state == State::Marked => {
+                    self.list_stats.marked += 1;
+                    match self.params.marked {
+                        MarkedEntry::Reject => {}
+                        MarkedEntry::Miss => return Found::Nothing,
+                        MarkedEntry::Blind => return Found::Marked { flow: entry.flow },
+                    }
+                }
+                Some(entry) => return Found::Live { packet: entry.packet },
+            }
+        }
+        Found::Nothing
+    }
+
+    /// Whether any entry of the bank would end a draw.
+    fn can_find(&self, bank: usize, fifo: u8) -> bool {
+        let any = self.params.marked != MarkedEntry::Reject;
+        self.list.iter().any(|(address, entry)| {
+            entry.fifo == fifo && (any || entry.state != State::Marked) && self.in_bank(address, bank)
+        })
+    }
+
+    /// An address of `bank`, of the whole memory or of its occupied part; `None` where that has none.
+    fn random_address<E: Env<H>>(&self, bank: usize, env: &mut E) -> Option<usize> {
+        let banks = usize::from(self.params.banks.max(1));
+        let mut below = |count: usize| {
+            (count > 0).then(|| uniform_below(count as u64, || env.random(Stream::Candidate)) as usize)
+        };
+        if self.params.addresses == Addresses::Memory {
+            let addresses = self.list.size().saturating_sub(bank).div_ceil(banks);
+            return below(addresses).map(|nth| bank + nth * banks);
+        }
+        let occupied = || self.list.iter().map(|(address, _)| address).filter(|&at| self.in_bank(at, bank));
+        let nth = below(occupied().count())?;
+        occupied().nth(nth)
+    }
+
+    /// Three tries from the head to the last live entry, then the head.
+    fn draw_as_linux<E: Env<H>>(&mut self, fifo: u8, env: &mut E) -> Found {
+        let Some(head) = self.list.head_address(fifo) else { return Found::Nothing };
+        let size = self.list.size();
+        let from_head = |address: usize| (address + size - head) % size;
+        let live = self.list.iter().filter(|(_, entry)| matches!(entry.state, State::Live { .. }));
+        let span = live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1);
+        for _ in 0..LINUX_TRIES {
+            let offset = uniform_below(span as u64, || env.random(Stream::Candidate)) as usize;
+            self.list_stats.tries += 1;
+            match self.list.get((head + offset) % size) {
+                Some(entry) if entry.state != State::Marked => return Found::Live { packet: entry.packet },
+                _ => self.list_stats.marked += 1,
+            }
+        }
+        self.list.head(fifo).map_or(Found::Nothing, |entry| Found::Live { packet: entry.packet })
+    }
+
+    /// Queues an arrival where both memories have room, marked for `cause` if there is one.
+    fn append<E: Env<H>>(&mut self, mut packet: Packet<H>, fifo: u8, mark: Option<DropCause>, env: &mut E) {
+        let cells = self.params.cells(packet.meta.len);
+        let data_fits = self.data.len() + self.wasted() < self.params.red.limit;
+        let list_fits = cells <= self.list.size() - self.list.occupied();
+        let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
+        let quota_fits = self.params.quota == 0 || own.live < self.params.quota;
+        if !(data_fits && list_fits && quota_fits) {
+            own.red.overflowed();
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+            return;
+        }
+        if let Some(cause) = mark {
+            packet.meta.ecn = Ecn::Ce;
+            self.stats.marked[cause as usize].add(packet.meta.len);
+        }
+        own.live += 1;
+        self.list.append(fifo, packet.meta.flow, self.admitted, cells);
+        self.admitted = self.admitted.wrapping_add(1);
+        // There is room for `limit` packets.
+        self.data.push(packet);
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeHardware<H, S> {
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let fifo = packet.meta.class % self.params.fifos.max(1);
+        let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
+        let length = own.live + if self.params.physical_length { own.marked } else { 0 };
+        own.red.update(&self.params.red, length, env.now());
+        let compared = !own.red.below_min_th(&self.params.red) && own.live > 0;
+        if compared && self.drop_matches(fifo, packet.meta.flow, env) {
+            drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
+            return;
+        }
+        let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
+        match own.red.verdict(&self.params.red, own.live, packet.meta.len, env) {
+            Some(cause) if !self.params.red.marks(packet.meta.ecn) => {
+                drop_packet(&mut self.stats, env, packet, cause);
+            }
+            verdict => self.append(packet, fifo, verdict, env),
+        }
+    }
+
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let fifos = self.params.fifos.max(1);
+        let waiting = (0..fifos).map(|step| (self.turn + step) % fifos).find_map(|fifo| {
+            let number = self.list.head(fifo)?.packet;
+            Some((fifo, number))
+        });
+        let Some((fifo, number)) = waiting else {
+            self.fifos.iter_mut().for_each(|fifo| fifo.red.idle(env.now()));
+            return None;
+        };
+        let rank = self.list.live_before(number);
+        let packet = if rank == 0 {
+            self.data.pop()?
+        } else {
+            let position = self.data.at_rank(rank)?;
+            self.data.remove(position)?
+        };
+        self.list.discard_head(fifo);
+        if let Some(own) = self.fifos.get_mut(usize::from(fifo)) {
+            own.live -= 1;
+        }
+        self.discard_marked(fifo);
+        self.turn = (fifo + 1) % fifos;
+        self.stats.departed.add(packet.meta.len);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.data.len(), bytes: self.data.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Of all FIFOs together.
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.fifos.iter().map(|fifo| fifo.red.avg).sum())
+    }
+}

@@ -1,0 +1,153 @@
+//! The memory that linked lists of packets lie in: entries at addresses, each the cell of a packet of one FIFO.
+
+/// Most entries of a list memory.
+pub const MAX_ENTRIES: usize = 1024;
+/// Most FIFOs that share one.
+pub const MAX_FIFOS: usize = 8;
+
+/// What an entry stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing.
+    Free,
+    /// A cell of a packet that waits, the first one or another.
+    Live { first: bool },
+    /// A cell of a packet that was dropped; discarded at the head.
+    Marked,
+}
+
+/// One entry of the memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Identity of the packet's flow, legible until the entry is discarded.
+    pub(super) flow: u64,
+    /// Number of the packet by admission; wraps around.
+    pub(super) packet: u32,
+    next: u16,
+    pub(super) fifo: u8,
+    pub(super) state: State,
+}
+
+/// Where a linked list begins and ends; meaningless while it has no entries.
+#[derive(Clone, Copy, Debug, Default)]
+struct List {
+    head: u16,
+    tail: u16,
+    entries: u16,
+}
+
+/// Entries, and the linked lists through them.
+#[derive(Clone, Debug)]
+pub(super) struct ListMemory {
+    entries: [Entry; MAX_ENTRIES],
+    lists: [List; MAX_FIFOS],
+    size: usize,
+    occupied: usize,
+    /// Where the search for a free entry begins: entry t of a lone FIFO has address t modulo the size.
+    cursor: usize,
+}
+
+impl ListMemory {
+    pub(super) fn new(size: u16) -> Self {
+        let free = Entry { flow: 0, packet: 0, next: 0, fifo: 0, state: State::Free };
+        Self {
+            entries: [free; MAX_ENTRIES],
+            lists: [List::default(); MAX_FIFOS],
+            size: usize::from(size).min(MAX_ENTRIES),
+            occupied: 0,
+            cursor: 0,
+        }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(super) fn occupied(&self) -> usize {
+        self.occupied
+    }
+
+    /// The entry at `address`; `None` outside the memory and where it is free.
+    pub(super) fn get(&self, address: usize) -> Option<&Entry> {
+        self.entries.get(..self.size)?.get(address).filter(|entry| entry.state != State::Free)
+    }
+
+    /// Occupied entries with their addresses.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        let entries = self.entries.iter().take(self.size).enumerate();
+        entries.filter(|(_, entry)| entry.state != State::Free)
+    }
+
+    /// Appends the cells of a packet to a list. The caller has seen that they fit.
+    pub(super) fn append(&mut self, fifo: u8, flow: u64, packet: u32, cells: usize) {
+        for cell in 0..cells.min(self.size - self.occupied) {
+            while self.get(self.cursor).is_some() {
+                self.step();
+            }
+            let address = self.cursor as u16;
+            if let Some(entry) = self.entries.get_mut(self.cursor) {
+                *entry = Entry { flow, packet, next: 0, fifo, state: State::Live { first: cell == 0 } };
+            }
+            self.link(fifo, address);
+            self.occupied += 1;
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        self.cursor = if self.cursor + 1 >= self.size { 0 } else { self.cursor + 1 };
+    }
+
+    fn link(&mut self, fifo: u8, address: u16) {
+        let Some(list) = self.lists.get_mut(usize::from(fifo)) else { return };
+        if list.entries == 0 {
+            list.head = address;
+        } else if let Some(last) = self.entries.get_mut(usize::from(list.tail)) {
+            last.next = address;
+        }
+        list.tail = address;
+        list.entries += 1;
+    }
+
+    /// Sets the flags of all cells of a packet; returns how many.
+    pub(super) fn mark(&mut self, packet: u32) -> usize {
+        let cells = self.entries.iter_mut().take(self.size);
+        let cells = cells.filter(|entry| entry.packet == packet && matches!(entry.state, State::Live { .. }));
+        cells.map(|entry| entry.state = State::Marked).count()
+    }
+
+    /// The entry at the head of a list.
+    pub(super) fn head(&self, fifo: u8) -> Option<&Entry> {
+        self.get(self.head_address(fifo)?)
+    }
+
+    /// The address of the head of a list.
+    pub(super) fn head_address(&self, fifo: u8) -> Option<usize> {
+        let list = self.lists.get(usize::from(fifo)).filter(|list| list.entries > 0)?;
+        Some(usize::from(list.head))
+    }
+
+    /// Frees the head of a list and all cells of the same packet after it; returns how many.
+    pub(super) fn discard_head(&mut self, fifo: u8) -> usize {
+        let Some(packet) = self.head(fifo).map(|entry| entry.packet) else { return 0 };
+        let mut cells = 0;
+        while self.head(fifo).is_some_and(|entry| entry.packet == packet) {
+            let Some(list) = self.lists.get_mut(usize::from(fifo)) else { break };
+            let Some(entry) = self.entries.get_mut(usize::from(list.head)) else { break };
+            entry.state = State::Free;
+            list.head = entry.next;
+            list.entries -= 1;
+            cells += 1;
+        }
+        self.occupied -= cells;
+        cells
+    }
+
+    /// Live packets of all lists that were admitted before `packet`.
+    pub(super) fn live_before(&self, packet: u32) -> u32 {
+        // Numbers wrap around, and there are never half as many packets as numbers.
+        let before = |entry: &Entry| (entry.packet.wrapping_sub(packet) as i32) < 0;
+        let firsts = self.iter().filter(|(_, entry)| entry.state == State::Live { first: true });
+        firsts.filter(|(_, entry)| before(entry)).count() as u32
+    }
+}

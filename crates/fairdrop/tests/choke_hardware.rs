@@ -1,0 +1,555 @@
+//! CHOKe over linked lists with mark bits: against a plain list with immediate removal, at the corners of its draws,
+//! and what its memory costs.
+
+#[allow(dead_code, reason = "each test file uses a part of the host")]
+mod host;
+#[allow(dead_code, reason = "each test file uses a part of the parameters")]
+mod params;
+#[allow(dead_code, reason = "each test file uses a part of the reference")]
+mod reference;
+
+use std::collections::{HashMap, HashSet};
+
+use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
+use fairdrop::{
+    Addresses, AnyParams, AverageIn, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom, DropCause,
+    MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Slot, Stream, slots_for, uniform_below,
+};
+use host::{Bits, Bottleneck, Event, MIXED_ECN, World, cases};
+use params::{events, red_params};
+use proptest::prelude::*;
+use reference::{ChokeScheme, Handed, Plan, Reference, Scheme};
+
+/// Compares every arrival, and nothing but matches and full memories drops.
+fn always(limit: u32) -> RedParams {
+    let red = RedParams { limit, min_th: 0.0, max_th: f64::INFINITY, max_p: 0.0, ..RedParams::default() };
+    RedParams { w_q: 1.0, ..red }
+}
+
+fn hardware(limit: u32) -> ChokeHardwareParams {
+    ChokeHardwareParams { red: always(limit), ..ChokeHardwareParams::default() }
+}
+
+/// The discipline with its own type, and classes.
+struct Lists {
+    queue: ChokeHardware<u32, Vec<Slot<u32>>>,
+    world: World,
+    arrivals: u32,
+}
+
+impl Lists {
+    fn new(params: ChokeHardwareParams, seed: u64) -> Self {
+        let slots = vec![None; slots_for(params.red.limit)];
+        let queue = ChokeHardware::new(params, slots).expect("parameters are valid");
+        Self { queue, world: World::new(seed), arrivals: 0 }
+    }
+
+    /// Draws that read always the same numbers.
+    fn scripted(params: ChokeHardwareParams, bits: &[u64]) -> Self {
+        let mut lists = Self::new(params, 1);
+        lists.world.bits[Stream::Candidate as usize] = Bits::Script(bits.iter().copied().collect());
+        lists
+    }
+
+    /// Drops that a packet causes: handle and cause.
+    fn arrive(&mut self, flow: u64, class: u8, len: u32) -> Vec<(u32, DropCause)> {
+        let packet = Packet::new(Meta { class, ..Meta::of_flow(flow, len) }, self.world.now, self.arrivals);
+        self.arrivals += 1;
+        self.queue.admit(packet, &mut self.world);
+        self.world.dropped.drain(..).map(|(packet, cause)| (packet.handle, cause)).collect()
+    }
+
+    fn next(&mut self) -> Option<Packet<u32>> {
+        self.queue.next(&mut self.world)
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        self.fifo().iter().map(|packet| packet.handle).collect()
+    }
+}
+
+/// 64 bits that `uniform_below(count)` turns into `number`.
+fn bits_for(number: u64, count: u64) -> u64 {
+    let step = u64::MAX / count;
+    let bits = number * step + step / 2;
+    assert_eq!(uniform_below(count, || bits), number);
+    bits
+}
+
+fn all_addresses() -> impl Strategy<Value = Addresses> {
+    prop_oneof![
+        Just(Addresses::Live),
+        Just(Addresses::Occupied),
+        Just(Addresses::Memory),
+        Just(Addresses::Linux)
+    ]
+}
+
+fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
+    let marked = prop_oneof![Just(MarkedEntry::Reject), Just(MarkedEntry::Miss), Just(MarkedEntry::Blind)];
+    let sizes = (1_u16..200, 0_u32..20, prop_oneof![Just(0_u32), 1_u32..3000], 0_u32..20);
+    let parts = (0_u8..6, 1_u8..6, 1_u8..=8);
+    let switches = prop::array::uniform3(any::<bool>());
+    (red_params(), all_addresses(), marked, sizes, parts, switches).prop_map(
+        |(red, addresses, marked, sizes, (candidates, banks, fifos), switches)| {
+            let (list_limit, quota, cell_size, max_tries) = sizes;
+            let [unoccupied_misses, physical_length, mark_one_cell] = switches;
+            let linux = addresses == Addresses::Linux;
+            ChokeHardwareParams {
+                red,
+                candidates,
+                banks: if linux { 1 } else { banks.min(list_limit as u8) },
+                addresses,
+                marked,
+                unoccupied_misses,
+                max_tries,
+                physical_length,
+                list_limit,
+                fifos: if linux { 1 } else { fifos },
+                quota,
+                cell_size,
+                mark_one_cell,
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Section 9: with draws that end at live entries and the live length, a mark bit is immediate removal, event by
+    /// event, whatever the draws read on their way.
+    #[test]
+    fn mark_bits_are_immediate_removal(
+        red in red_params(), trace in events(5), seed in any::<u64>(), candidates in 0_u8..5,
+        addresses in all_addresses(), mark_one_cell in any::<bool>(),
+    ) {
+        let params = ChokeHardwareParams {
+            red: red.clone(), candidates, addresses, mark_one_cell, ..ChokeHardwareParams::default()
+        };
+        let scheme = ChokeScheme {
+            plan: Plan::Fixed(candidates),
+            draw: DrawFrom::Uniform,
+            replacement: true,
+            sampling: Sampling::Packet,
+            average_in: AverageIn::Packets,
+            order: Order::MatchFirst,
+            count_on_match: false,
+        };
+        let mut fast = Bottleneck { ecn: MIXED_ECN, ..Bottleneck::new(AnyParams::ChokeHardware(params), seed) };
+        let mut slow = Reference::new(Scheme::Choke(red, scheme));
+        let mut coin = Bits::Stream(Philox::new(seed, 0, Stream::EarlyDrop as u32));
+        for event in &trace {
+            let step = fast.step(event);
+            if let Some(packet) = step.arrived.clone() {
+                // Eight FIFOs have an average each, seven of which stay 0.
+                let handed = Handed { drawn: &step.drawn, average: fast.queue.average_packets() };
+                let drops = slow.arrive(packet, fast.world.now, &handed, &mut || coin.next());
+                prop_assert_eq!(drops, Ok(step.dropped));
+            }
+            let departed = if step.asked { slow.dequeue(fast.world.now) } else { None };
+            prop_assert_eq!(step.departed, departed);
+            prop_assert!(fast.fifo().iter().eq(&slow.queue));
+            prop_assert_eq!(fast.queue.stats().marked.map(|count| count.packets), slow.marked);
+        }
+    }
+
+    /// The same with the draws on both sides: the rank of a live packet from the same random number.
+    #[test]
+    fn draws_of_live_ranks_are_those_of_a_list(trace in events(4), seed in any::<u64>(), limit in 1_u32..40) {
+        let params = ChokeHardwareParams { addresses: Addresses::Live, ..hardware(limit) };
+        let mut fast = Bottleneck::new(AnyParams::ChokeHardware(params), seed);
+        let mut ranks = Philox::new(seed, 0, Stream::Candidate as u32);
+        let mut list: Vec<(u32, u64)> = Vec::new();
+        for event in &trace {
+            let step = fast.step(event);
+            if let Some(packet) = &step.arrived {
+                let flow = packet.meta.flow;
+                let mut rank = 0;
+                if !list.is_empty() {
+                    rank = uniform_below(list.len() as u64, || ranks.next_u64()) as usize;
+                }
+                if list.get(rank).is_some_and(|&(_, candidate)| candidate == flow) {
+                    list.remove(rank);
+                } else if list.len() < limit as usize {
+                    list.push((packet.handle, flow));
+                }
+            }
+            if let Some(packet) = step.departed {
+                prop_assert_eq!(list.remove(0).0, packet.handle);
+            }
+            prop_assert!(fast.waiting().into_iter().eq(list.iter().map(|&(handle, _)| handle)));
+        }
+    }
+
+    /// Sections 20.1, 20.2 and 20.5 for every combination: nothing lost, order kept in each FIFO, no packet dropped
+    /// for an arrival of another FIFO, and entries for every cell of every packet.
+    #[test]
+    fn invariants_hold(
+        params in any_hardware(), trace in events(4), seed in any::<u64>(), classes in 1_u8..9,
+    ) {
+        let mut lists = Lists::new(params.clone(), seed);
+        let mut random = Philox::new(seed, 9, 9);
+        let mut waiting: HashMap<u32, (u64, u8)> = HashMap::new();
+        let mut last: HashMap<u8, u32> = HashMap::new();
+        let cells = |len: u32| if params.cell_size == 0 { 1 } else { len.div_ceil(params.cell_size).max(1) as usize };
+        for event in &trace {
+            match *event {
+                Event::Arrive { flow, len } => {
+                    let class = (random.next_u64() % u64::from(classes)) as u8;
+                    let handle = lists.arrivals;
+                    waiting.insert(handle, (flow, class % params.fifos));
+                    for (dropped, cause) in lists.arrive(flow, class, len) {
+                        prop_assert_eq!(cause == MatchQueued, dropped != handle);
+                        let entry = waiting.remove(&dropped);
+                        prop_assert!(cause != MatchQueued || entry == Some((flow, class % params.fifos)));
+                    }
+                }
+                Event::Finish => {
+                    let departed = lists.next();
+                    prop_assert_eq!(departed.is_none(), waiting.is_empty());
+                    if let Some(packet) = departed {
+                        let (flow, fifo) = waiting.remove(&packet.handle).unwrap();
+                        prop_assert_eq!(flow, packet.meta.flow);
+                        prop_assert!(last.insert(fifo, packet.handle) < Some(packet.handle));
+                    }
+                }
+                Event::Wait(_) => {}
+            }
+            let left: HashSet<u32> = lists.waiting().into_iter().collect();
+            prop_assert!(left.len() == waiting.len() && left.iter().all(|handle| waiting.contains_key(handle)));
+            let live: usize = lists.fifo().iter().map(|packet| cells(packet.meta.len)).sum();
+            prop_assert!(live <= lists.queue.entries() && lists.queue.entries() <= usize::from(params.list_limit));
+            prop_assert!(left.len() <= params.red.limit as usize);
+            if waiting.is_empty() {
+                prop_assert_eq!(lists.queue.entries(), 0, "the head is never a marked entry");
+            }
+            let seen = lists.queue.list_stats();
+            let ended = seen.draws - seen.empty_handed;
+            prop_assert!(params.addresses == Addresses::Linux || seen.tries >= ended);
+        }
+        let stats = lists.queue.stats();
+        prop_assert_eq!(
+            stats.arrived.packets,
+            stats.departed.packets + stats.dropped_total().packets + waiting.len() as u64
+        );
+        if params.marked != MarkedEntry::Blind {
+            prop_assert_eq!(lists.queue.list_stats().dropped_alone, 0);
+        }
+    }
+
+    /// Section 20.7: one FIFO of a shared memory that the others do not use is a private one; one bank is no bank.
+    #[test]
+    fn a_shared_memory_used_by_one_is_private(params in any_hardware(), trace in events(4), seed in any::<u64>()) {
+        let run = |fifos| {
+            let params = ChokeHardwareParams { fifos, addresses: Addresses::Memory, ..params.clone() };
+            let mut link = Bottleneck::new(AnyParams::ChokeHardware(params), seed);
+            trace.iter().map(|event| link.step(event)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(run(1), run(8));
+    }
+}
+
+// Draws that meet marked entries, A-14.
+
+/// Packets of flows 1, 2, 3, 2 with handles 0 to 3, and the one at address 1 dropped by an arrival with handle 4. The
+/// draws that led there take one number each; `then` come after them.
+fn with_a_marked_entry(params: ChokeHardwareParams, then: &[u64]) -> Lists {
+    let mut bits = vec![bits_for(0, 1), bits_for(0, 2), bits_for(0, 3), bits_for(1, 4)];
+    bits.extend(then);
+    let mut lists = Lists::scripted(params, &bits);
+    for flow in [1, 2, 3, 2] {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (4, MatchArriving)]);
+    assert_eq!((lists.waiting(), lists.queue.entries()), (vec![0, 2, 3], 4));
+    lists
+}
+
+#[test]
+fn a_marked_entry_is_rejected() {
+    let mut lists = with_a_marked_entry(hardware(10), &[bits_for(1, 4), bits_for(1, 4), bits_for(3, 4)]);
+    assert_eq!(lists.arrive(2, 0, 1000), [(3, MatchQueued), (5, MatchArriving)]);
+    let seen = lists.queue.list_stats();
+    assert_eq!((seen.draws, seen.tries, seen.marked, seen.empty_handed), (5, 4 + 3, 2, 0));
+}
+
+#[test]
+fn a_marked_entry_is_a_miss() {
+    let params = ChokeHardwareParams { marked: MarkedEntry::Miss, ..hardware(10) };
+    let mut lists = with_a_marked_entry(params, &[bits_for(1, 4)]);
+    assert_eq!(lists.arrive(2, 0, 1000), []);
+    assert_eq!(lists.waiting(), [0, 2, 3, 5]);
+    assert_eq!(lists.queue.stats().drawn, 4);
+}
+
+#[test]
+fn a_marked_entry_is_compared_blindly() {
+    let params = ChokeHardwareParams { marked: MarkedEntry::Blind, ..hardware(10) };
+    let mut lists = with_a_marked_entry(params, &[bits_for(1, 4), bits_for(1, 4)]);
+    // The pair rule breaks: the arrival alone.
+    assert_eq!(lists.arrive(2, 0, 1000), [(5, MatchArriving)]);
+    assert_eq!(lists.arrive(3, 0, 1000), []);
+    assert_eq!(lists.waiting(), [0, 2, 3, 6]);
+    assert_eq!((lists.queue.list_stats().dropped_alone, lists.queue.list_stats().marked), (1, 2));
+}
+
+#[test]
+fn tries_are_bounded() {
+    //
+    let params = ChokeHardwareParams { max_tries: 3, ..hardware(10) };
+    let mut lists = with_a_marked_entry(params, &[bits_for(1, 4); 3]);
+    assert_eq!(lists.arrive(2, 0, 1000), []);
+    assert_eq!(lists.queue.list_stats().tries, 4 + 3);
+}
+
+#[test]
+fn marked_entries_go_when_they_reach_the_head() {
+    let mut lists = with_a_marked_entry(hardware(10), &[]);
+    assert_eq!(lists.next().map(|packet| packet.handle), Some(0));
+    assert_eq!(lists.queue.entries(), 2);
+    assert_eq!(lists.next().map(|packet| packet.handle), Some(2));
+    assert_eq!(lists.next().map(|packet| packet.handle), Some(3));
+    assert_eq!((lists.next(), lists.queue.entries()), (None, 0));
+}
+
+#[test]
+fn marked_entries_fill_the_list_but_not_the_data_memory() {
+    //
+    let mut full_list =
+        with_a_marked_entry(ChokeHardwareParams { list_limit: 4, ..hardware(10) }, &[bits_for(0, 4)]);
+    assert_eq!(full_list.arrive(9, 0, 1000), [(5, Overflow)]);
+    let mut room = with_a_marked_entry(hardware(4), &[bits_for(0, 4), bits_for(0, 5)]);
+    assert_eq!(room.arrive(9, 0, 1000), []);
+    assert_eq!(room.arrive(9, 0, 1000), [(6, Overflow)]);
+}
+
+#[test]
+fn the_average_counts_marked_packets_on_request() {
+    for (physical_length, expected) in [(false, 3.0), (true, 4.0)] {
+        let params = ChokeHardwareParams { physical_length, ..hardware(10) };
+        let mut lists = with_a_marked_entry(params, &[bits_for(0, 4)]);
+        lists.arrive(9, 0, 1000);
+        assert_eq!(lists.queue.average_packets(), Some(expected));
+    }
+}
+
+#[test]
+fn linux_tries_three_times_and_takes_the_head() {
+    let params = ChokeHardwareParams { addresses: Addresses::Linux, ..hardware(10) };
+    let mut lists = with_a_marked_entry(params, &[bits_for(1, 4), bits_for(1, 4), bits_for(1, 4)]);
+    assert_eq!(lists.arrive(1, 0, 1000), [(0, MatchQueued), (5, MatchArriving)]);
+    assert_eq!(lists.queue.list_stats().marked, 3);
+    // The marked entry was behind the head and is gone with it; from the head on there are two.
+    assert_eq!((lists.waiting(), lists.queue.entries()), (vec![2, 3], 2));
+}
+
+#[test]
+fn linux_does_not_see_holes_at_the_tail() {
+    let params = ChokeHardwareParams { addresses: Addresses::Linux, ..hardware(10) };
+    let bits = [bits_for(0, 1), bits_for(0, 2), bits_for(2, 3), bits_for(1, 2)];
+    let mut lists = Lists::scripted(params, &bits);
+    for flow in [1, 2, 3] {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    assert_eq!(lists.arrive(3, 0, 1000), [(2, MatchQueued), (3, MatchArriving)]);
+    assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (4, MatchArriving)]);
+}
+
+// Banks, section 10.
+
+#[test]
+fn every_bank_gives_one_candidate() {
+    let params = ChokeHardwareParams { candidates: 4, banks: 4, ..hardware(100) };
+    let mut lists = Lists::new(params, 3);
+    for flow in 0..60 {
+        lists.arrive(flow, 0, 1000);
+    }
+    let mut seen = [0_u64; 60];
+    for _ in 0..20_000 {
+        lists.world.drawn.clear();
+        let mut copy = Lists { queue: lists.queue.clone(), world: lists.world.clone(), arrivals: 60 };
+        copy.arrive(99, 0, 1000);
+        lists.world.bits = copy.world.bits;
+        // Handles are addresses here: candidates are distinct, one of each bank.
+        let mut banks: Vec<u32> = copy.world.drawn.iter().map(|handle| handle % 4).collect();
+        banks.sort_unstable();
+        assert_eq!(banks, [0, 1, 2, 3]);
+        copy.world.drawn.iter().for_each(|&handle| seen[handle as usize] += 1);
+    }
+    // Inclusion probability 1 / 15, the live entries of a bank.
+    assert_uniform(&seen);
+}
+
+#[test]
+fn fewer_candidates_than_banks_take_turns() {
+    let params = ChokeHardwareParams { candidates: 2, banks: 3, ..hardware(100) };
+    let mut lists = Lists::new(params, 3);
+    for flow in 0..30 {
+        lists.arrive(flow, 0, 1000);
+    }
+    let mut banks = Vec::new();
+    for flow in 100..103 {
+        lists.world.drawn.clear();
+        lists.arrive(flow, 0, 1000);
+        banks.extend(lists.world.drawn.iter().map(|handle| handle % 3));
+    }
+    let turns: Vec<u32> = (0..6).map(|turn| (banks[0] + turn) % 3).collect();
+    assert_eq!(banks, turns);
+}
+
+// Shared memory, section 11.
+
+/// Five standard deviations of the chi-squared statistic, either way.
+fn assert_uniform(counts: &[u64]) {
+    let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    let chi_squared: f64 = counts.iter().map(|&n| (n as f64 - expected).powi(2) / expected).sum();
+    let freedom = (counts.len() - 1) as f64;
+    let deviations = (chi_squared - freedom) / (2.0 * freedom).sqrt();
+    assert!(deviations.abs() < 5.0, "{counts:?}: {deviations} standard deviations");
+}
+
+#[test]
+fn accepted_draws_are_uniform_over_own_live_entries_and_tries_are_geometric() {
+    // Nothing is compared before 49 packets of a FIFO wait, marked ones included.
+    let params = ChokeHardwareParams {
+        red: RedParams { min_th: 49.0, ..always(300) },
+        addresses: Addresses::Memory,
+        fifos: 3,
+        list_limit: 400,
+        physical_length: true,
+        ..ChokeHardwareParams::default()
+    };
+    let mut lists = Lists::new(params, 5);
+    for packet in 0..147 {
+        assert_eq!(lists.arrive(7, (packet % 3) as u8, 1000), []);
+    }
+    let marked = |lists: &Lists| lists.queue.entries() - lists.waiting().len();
+    while marked(&lists) < 10 {
+        lists.arrive(7, 0, 1000);
+    }
+    let waiting = lists.fifo().iter().filter(|packet| packet.meta.class == 0).count();
+    let before = *lists.queue.list_stats();
+    let mut seen: HashMap<u32, u64> = HashMap::new();
+    let draws = 40_000;
+    for _ in 0..draws {
+        let mut copy =
+            Lists { queue: lists.queue.clone(), world: lists.world.clone(), arrivals: lists.arrivals };
+        copy.world.drawn.clear();
+        copy.arrive(9999, 0, 1000);
+        *seen.entry(copy.world.drawn[0]).or_default() += 1;
+        lists.world.bits = copy.world.bits;
+        let (tries, total) = (copy.queue.list_stats().tries, before.tries);
+        *seen.entry(u32::MAX).or_default() += tries - total;
+    }
+    let tries = seen.remove(&u32::MAX).unwrap() as f64;
+    assert_eq!(seen.len(), waiting);
+    assert_uniform(&seen.into_values().collect::<Vec<_>>());
+    // Geometric with p = own / all: mean 1 / p, variance (1 - p) / p^2.
+    let p = waiting as f64 / 400.0;
+    let deviation = ((1.0 - p) / (p * p) * f64::from(draws)).sqrt();
+    assert!((tries - f64::from(draws) / p).abs() < 5.0 * deviation, "{tries} tries, p = {p}");
+}
+
+#[test]
+fn fifos_are_served_in_turn() {
+    let mut lists = Lists::new(ChokeHardwareParams { fifos: 3, ..hardware(100) }, 1);
+    for (flow, class) in [(1, 0), (2, 0), (3, 0), (4, 1), (5, 5), (6, 1)] {
+        assert_eq!(lists.arrive(flow, class, 1000), []);
+    }
+    let order: Vec<u64> = std::iter::from_fn(|| lists.next()).map(|packet| packet.meta.flow).collect();
+    assert_eq!(order, [1, 4, 5, 2, 6, 3]);
+}
+
+#[test]
+fn a_quota_holds_one_fifo() {
+    let mut lists = Lists::new(ChokeHardwareParams { fifos: 2, quota: 2, ..hardware(3) }, 1);
+    assert_eq!(lists.arrive(1, 0, 1000), []);
+    assert_eq!(lists.arrive(2, 0, 1000), []);
+    assert_eq!(lists.arrive(3, 0, 1000), [(2, Overflow)]);
+    assert_eq!(lists.arrive(4, 1, 1000), []);
+    assert_eq!(lists.arrive(5, 1, 1000), [(4, Overflow)], "the shared memory is full");
+}
+
+// Chopped packets, section 8 and A-46.
+
+#[test]
+fn draws_are_by_cells() {
+    let params = ChokeHardwareParams { cell_size: 400, ..hardware(100) };
+    let mut lists = Lists::new(params, 8);
+    let lengths = [400, 401, 1200, 1500, 40];
+    for (flow, &len) in (0..).zip(&lengths) {
+        lists.arrive(flow, 0, len);
+    }
+    assert_eq!(lists.queue.entries(), 1 + 2 + 3 + 4 + 1);
+    let draws = 110_000;
+    let mut seen = [0_u64; 5];
+    for _ in 0..draws {
+        let mut copy = Lists { queue: lists.queue.clone(), world: lists.world.clone(), arrivals: 5 };
+        copy.world.drawn.clear();
+        copy.arrive(99, 0, 40);
+        seen[copy.world.drawn[0] as usize] += 1;
+        lists.world.bits = copy.world.bits;
+    }
+    for (count, cells) in seen.into_iter().zip([1.0, 2.0, 3.0, 4.0, 1.0]) {
+        let p = cells / 11.0;
+        let deviation = (f64::from(draws) * p * (1.0 - p)).sqrt();
+        assert!((count as f64 - f64::from(draws) * p).abs() < 5.0 * deviation, "{seen:?}");
+    }
+}
+
+#[test]
+fn a_packet_of_which_one_cell_is_marked_holds_its_data() {
+    for (mark_one_cell, fate) in [(false, vec![]), (true, vec![(4, Overflow)])] {
+        let params = ChokeHardwareParams { cell_size: 400, mark_one_cell, ..hardware(2) };
+        // Cells: flow 1 has one, flow 2 three. The second of the three is drawn.
+        let bits = [bits_for(0, 1), bits_for(2, 4), bits_for(0, 4), bits_for(0, 5)];
+        let mut lists = Lists::scripted(params, &bits);
+        assert_eq!(lists.arrive(1, 0, 400), []);
+        assert_eq!(lists.arrive(2, 0, 1200), []);
+        assert_eq!(lists.arrive(2, 0, 400), [(1, MatchQueued), (2, MatchArriving)]);
+        assert_eq!((lists.waiting(), lists.queue.entries()), (vec![0], 4));
+        let expected = if mark_one_cell { (2, 1) } else { (0, 0) };
+        let seen = lists.queue.list_stats();
+        assert_eq!((seen.wasted_cells, seen.most_wasted_packets), expected);
+        if mark_one_cell {
+            // The data memory has room for two packets, and one of them is dead.
+            lists.arrivals = 4;
+            assert_eq!(lists.arrive(3, 0, 400), fate);
+            lists.next();
+            assert_eq!(lists.arrive(3, 0, 400), [], "put together and thrown away at the head");
+        } else {
+            assert_eq!(lists.arrive(3, 0, 400), fate);
+        }
+    }
+}
+
+#[test]
+fn a_packet_needs_entries_for_all_its_cells() {
+    let params = ChokeHardwareParams { cell_size: 400, list_limit: 3, ..hardware(10) };
+    let mut lists = Lists::new(params, 1);
+    assert_eq!(lists.arrive(1, 0, 1201), [(0, Overflow)]);
+    assert_eq!(lists.arrive(1, 0, 1200), []);
+    assert_eq!(lists.arrive(2, 0, 1), [(2, Overflow)]);
+}
+
+// Parameters.
+
+#[test]
+fn errors_name_the_parameter() {
+    let check = |change: fn(&mut ChokeHardwareParams)| {
+        let mut params = ChokeHardwareParams::default();
+        change(&mut params);
+        params.validate().map_err(|error| error.name)
+    };
+    assert_eq!(check(|_| ()), Ok(()));
+    assert_eq!(check(|params| params.candidates = 33), Err("candidates"));
+    assert_eq!(check(|params| params.banks = 0), Err("banks"));
+    assert_eq!(check(|params| (params.banks, params.list_limit) = (8, 7)), Err("banks"));
+    assert_eq!(check(|params| params.list_limit = 1025), Err("list_limit"));
+    assert_eq!(check(|params| params.list_limit = 0), Err("list_limit"));
+    assert_eq!(check(|params| params.fifos = 9), Err("fifos"));
+    assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Linux, 2)), Err("banks"));
+    assert_eq!(check(|params| (params.addresses, params.fifos) = (Addresses::Linux, 2)), Err("fifos"));
+    assert_eq!(check(|params| params.red.limit = 0), Err("limit"));
+}
