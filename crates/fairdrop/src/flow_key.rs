@@ -238,9 +238,8 @@ mod tests {
         let half = FlowKey::SourcePrefix(25, 64);
         assert_eq!(id(half, v4(0)), id(half, v4(127)));
         assert_ne!(id(half, v4(127)), id(half, v4(128)));
-        let v6 = |high: u64, low: u64| {
-            IpAddr::V6(Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)))
-        };
+        let v6 =
+            |high: u64, low: u64| IpAddr::V6(Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)));
         assert_eq!(id(half, v6(7, 0)), id(half, v6(7, u64::MAX)));
         assert_ne!(id(half, v6(7, 0)), id(half, v6(6, 0)));
         let all = FlowKey::SourcePrefix(0, 0);
@@ -254,7 +253,10 @@ mod tests {
     fn each_kind_looks_at_its_own_fields() {
         let (one, other) = (packet(v4(1), Some((5, 80))), packet(v4(1), Some((6, 80))));
         assert_ne!(FlowKey::FiveTuple.id(KEY, &one), FlowKey::FiveTuple.id(KEY, &other));
-        assert_ne!(FlowKey::FiveTuple.id(KEY, &one), FlowKey::FiveTuple.id(KEY, &Endpoints { protocol: 6, ..one }));
+        assert_ne!(
+            FlowKey::FiveTuple.id(KEY, &one),
+            FlowKey::FiveTuple.id(KEY, &Endpoints { protocol: 6, ..one })
+        );
         for kind in [FlowKey::Source, FlowKey::Destination, FlowKey::SourceDestination] {
             assert_eq!(kind.id(KEY, &one), kind.id(KEY, &other), "{kind:?}");
         }
@@ -279,7 +281,8 @@ mod tests {
         let address = IpAddr::V6(Ipv6Addr::from_bits(u128::MAX));
         let ids: HashSet<u64> = (0..=u16::MAX)
             .map(|port| {
-                let of = Endpoints { source: address, destination: address, protocol: 6, ports: Some((9, port)) };
+                let of =
+                    Endpoints { source: address, destination: address, protocol: 6, ports: Some((9, port)) };
                 FlowKey::FiveTuple.id(KEY, &of)
             })
             .collect();

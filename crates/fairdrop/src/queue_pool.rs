@@ -7,9 +7,8 @@
 
 use core::marker::PhantomData;
 
-use crate::Packet;
 use crate::params::require;
-use crate::{Backlog, ParamError};
+use crate::{Backlog, Packet, ParamError, Storage};
 
 /// No slot, or no queue.
 const NONE: u32 = u32::MAX;
@@ -80,8 +79,8 @@ impl<H, T, Q, P, S> QueuePool<H, T, Q, P, S>
 where
     T: Copy + Default,
     Q: Default,
-    P: AsRef<[PacketSlot<H, T>]> + AsMut<[PacketSlot<H, T>]>,
-    S: AsRef<[QueueSlot<Q>]> + AsMut<[QueueSlot<Q>]>,
+    P: Storage<PacketSlot<H, T>>,
+    S: Storage<QueueSlot<Q>>,
 {
     /// Empty queues; anything in the storage is lost.
     ///
@@ -259,6 +258,13 @@ where
         slots.filter_map(|slot| slot.packet.as_ref())
     }
 
+    /// Queues of `list` from the first.
+    pub(crate) fn list_iter(&self, list: QueueList) -> impl Iterator<Item = u32> {
+        core::iter::successors(list.first(), |&queue| {
+            self.queue(queue).map(|record| record.next).filter(|&next| next != NONE)
+        })
+    }
+
     /// Appends `queue` to `list`.
     #[inline]
     pub(crate) fn list_push(&mut self, list: &mut QueueList, queue: u32) {
@@ -285,7 +291,8 @@ where
 
     /// Deals the packets of the queues of `list` out anew, queue by queue in the order of the list and each from its
     /// head, so that packets that shared a queue keep their order. `place` says where each goes, and the list then
-    /// holds the queues that have packets, in the order of their first. O(packets).
+    /// holds the queues that have packets, in the order of their first. The list must hold every queue that has packets.
+    /// O(packets and queues of the list).
     pub(crate) fn regroup(&mut self, list: &mut QueueList, mut place: impl FnMut(&Packet<H>) -> u32) {
         let mut chain = NONE;
         let mut end = NONE;
@@ -343,7 +350,9 @@ mod tests {
     fn refuses_too_little_storage() {
         let slots: Vec<PacketSlot<u32>> = std::vec![PacketSlot::default(); 3];
         let queues: Vec<QueueSlot<()>> = std::vec![QueueSlot::default(); 2];
-        let name = |packets, count| QueuePool::new(slots.clone(), queues.clone(), packets, count).err().map(|e| e.name);
+        let name = |packets, count| {
+            QueuePool::new(slots.clone(), queues.clone(), packets, count).err().map(|e| e.name)
+        };
         assert_eq!(name(4, 2), Some("slots"));
         assert_eq!(name(3, 3), Some("queues"));
         assert_eq!(name(3, 2), None);
