@@ -134,9 +134,6 @@ where
     #[inline]
     pub(crate) fn append<E: Env<H>>(&mut self, queue: u32, packet: Packet<H>, env: &mut E) {
         if self.pool.packets(queue) == 0 {
-            if let Some(turn) = self.pool.state_mut(queue) {
-                turn.deficit = 0;
-            }
             self.pool.list_push(&mut self.active, queue);
         }
         match self.pool.push(queue, packet, ()) {
@@ -167,6 +164,7 @@ where
         self.stats.departed.add(packet.meta.len);
         match self.pool.packets(queue) {
             0 => {
+                self.pool.state_mut(queue)?.deficit = 0;
                 self.longest.remove(queue);
                 self.end_turn();
             }
