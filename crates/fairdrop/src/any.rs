@@ -3,13 +3,16 @@
 use core::fmt;
 
 use crate::disciplines::{
-    back_choke_memory, blue, choke, choke_hardware, chokew, codel, droptail, pie, red, ward,
+    back_choke_memory, blue, choke, choke_hardware, chokew, codel, droptail, drr, dualpi2, fq, fq_codel, pie,
+    red, sfq, ward,
 };
 use crate::{
     BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeHardware,
     ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Discipline, DropTail,
-    DropTailParams, Env, LeakyFifo, Memory, Packet, ParamError, ParamSpec, ParamValue, Pie, PieParams, Red,
-    RedParams, Slot, Stats, Time, Ward, WardParams, slots_for,
+    DropTailParams, Drr, DrrParams, DualPi2, DualPi2Params, Env, Fattest, FlowPlace, FlowQueue, FluidFlow,
+    Fq, FqCoDel, FqCoDelParams, FqParams, HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot,
+    ParamError, ParamSpec, ParamValue, Pie, PieParams, QueueSlot, Red, RedParams, Sfq, SfqParams, Slot,
+    Stats, Time, Turn, Ward, WardParams, places_for, slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -114,6 +117,46 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         also_uses: None,
         source: "RFC 8033",
     },
+    DisciplineInfo {
+        name: "drr",
+        title: "DRR",
+        doc: "A queue per flow; queues take turns, each by so many bytes. A full buffer takes from the longest.",
+        params: drr::SPECS,
+        also_uses: None,
+        source: "Shreedhar, Varghese 1996",
+    },
+    DisciplineInfo {
+        name: "sfq",
+        title: "SFQ",
+        doc: "DRR over queues that flows are hashed into.",
+        params: sfq::SPECS,
+        also_uses: None,
+        source: "McKenney 1990",
+    },
+    DisciplineInfo {
+        name: "fq",
+        title: "FQ",
+        doc: "A queue per flow; packets leave in the order in which a fluid system would finish them, by weights.",
+        params: fq::SPECS,
+        also_uses: None,
+        source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
+    },
+    DisciplineInfo {
+        name: "fq_codel",
+        title: "FQ-CoDel",
+        doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a CoDel.",
+        params: fq_codel::SPECS,
+        also_uses: Some("codel"),
+        source: "RFC 8290",
+    },
+    DisciplineInfo {
+        name: "dualpi2",
+        title: "DualPI2",
+        doc: "A queue for L4S packets, which it marks, beside one for the rest, which it drops from; coupled.",
+        params: dualpi2::SPECS,
+        also_uses: None,
+        source: "RFC 9332",
+    },
 ];
 
 /// The entry of [`CATALOGUE`] called `name`.
@@ -147,6 +190,16 @@ pub enum AnyParams {
     CoDel(CoDelParams),
     /// See [`Pie`].
     Pie(PieParams),
+    /// See [`Drr`].
+    Drr(DrrParams),
+    /// See [`Sfq`].
+    Sfq(SfqParams),
+    /// See [`Fq`].
+    Fq(FqParams),
+    /// See [`FqCoDel`].
+    FqCoDel(FqCoDelParams),
+    /// See [`DualPi2`].
+    DualPi2(DualPi2Params),
 }
 
 impl AnyParams {
@@ -163,6 +216,11 @@ impl AnyParams {
             "blue" => Self::Blue(BlueParams::default()),
             "codel" => Self::CoDel(CoDelParams::default()),
             "pie" => Self::Pie(PieParams::default()),
+            "drr" => Self::Drr(DrrParams::default()),
+            "sfq" => Self::Sfq(SfqParams::default()),
+            "fq" => Self::Fq(FqParams::default()),
+            "fq_codel" => Self::FqCoDel(FqCoDelParams::default()),
+            "dualpi2" => Self::DualPi2(DualPi2Params::default()),
             _ => return None,
         })
     }
@@ -180,6 +238,11 @@ impl AnyParams {
             Self::Blue(_) => "blue",
             Self::CoDel(_) => "codel",
             Self::Pie(_) => "pie",
+            Self::Drr(_) => "drr",
+            Self::Sfq(_) => "sfq",
+            Self::Fq(_) => "fq",
+            Self::FqCoDel(_) => "fq_codel",
+            Self::DualPi2(_) => "dualpi2",
         }
     }
 
@@ -201,8 +264,15 @@ impl AnyParams {
             (Self::ChokeW(chokew), "chokew") => chokew.set(name, value),
             (Self::Ward(ward), "ward") => ward.set(name, value),
             (Self::Blue(blue), "blue") => blue.set(name, value),
-            (Self::CoDel(codel), "codel") => codel.set(name, value),
+            (Self::CoDel(codel) | Self::FqCoDel(FqCoDelParams { codel, .. }), "codel") => {
+                codel.set(name, value)
+            }
             (Self::Pie(pie), "pie") => pie.set(name, value),
+            (Self::Drr(drr), "drr") => drr.set(name, value),
+            (Self::Sfq(sfq), "sfq") => sfq.set(name, value),
+            (Self::Fq(fq), "fq") => fq.set(name, value),
+            (Self::FqCoDel(fq_codel), "fq_codel") => fq_codel.set(name, value),
+            (Self::DualPi2(dualpi2), "dualpi2") => dualpi2.set(name, value),
             _ => false,
         }
     }
@@ -213,8 +283,12 @@ impl AnyParams {
             Self::DropTail(params) => params.limit = limit,
             Self::Ward(params) => params.limit = limit,
             Self::Blue(params) => params.limit = limit,
-            Self::CoDel(params) => params.limit = limit,
+            Self::CoDel(params) | Self::FqCoDel(FqCoDelParams { codel: params, .. }) => params.limit = limit,
             Self::Pie(params) => params.limit = limit,
+            Self::Drr(params) => params.limit = limit,
+            Self::Sfq(params) => params.limit = limit,
+            Self::Fq(params) => (params.limit, params.rate_bps) = (limit, rate_bps),
+            Self::DualPi2(params) => params.limit = limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
@@ -232,8 +306,12 @@ impl AnyParams {
             Self::DropTail(params) => params.limit,
             Self::Ward(params) => params.limit,
             Self::Blue(params) => params.limit,
-            Self::CoDel(params) => params.limit,
+            Self::CoDel(params) | Self::FqCoDel(FqCoDelParams { codel: params, .. }) => params.limit,
             Self::Pie(params) => params.limit,
+            Self::Drr(params) => params.limit,
+            Self::Sfq(params) => params.limit,
+            Self::Fq(params) => params.limit,
+            Self::DualPi2(params) => params.limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
@@ -258,6 +336,11 @@ impl AnyParams {
             Self::Blue(params) => params.validate(),
             Self::CoDel(params) => params.validate(),
             Self::Pie(params) => params.validate(),
+            Self::Drr(params) => params.validate(),
+            Self::Sfq(params) => params.validate(),
+            Self::Fq(params) => params.validate(),
+            Self::FqCoDel(params) => params.validate(),
+            Self::DualPi2(params) => params.validate(),
         }
     }
 }
@@ -285,6 +368,32 @@ pub enum AnyDiscipline<H, M: Memory> {
     CoDel(CoDel<H, M::Of<Slot<H>>>),
     /// See [`Pie`].
     Pie(Pie<H, M::Of<Slot<H>>>),
+    /// See [`Drr`].
+    Drr(
+        Drr<
+            H,
+            M::Of<PacketSlot<H>>,
+            M::Of<QueueSlot<Turn>>,
+            M::Of<HeapPlace<Longest>>,
+            M::Of<FlowPlace<u32>>,
+        >,
+    ),
+    /// See [`Sfq`].
+    Sfq(Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>>),
+    /// See [`Fq`].
+    Fq(
+        Fq<
+            H,
+            M::Of<PacketSlot<H, f64>>,
+            M::Of<QueueSlot<FluidFlow>>,
+            M::Of<HeapPlace<f64>>,
+            M::Of<FlowPlace<u32>>,
+        >,
+    ),
+    /// See [`FqCoDel`].
+    FqCoDel(FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>),
+    /// See [`DualPi2`].
+    DualPi2(DualPi2<H, M::Of<PacketSlot<H>>>),
 }
 
 /// The same expression on whichever discipline it is.
@@ -301,6 +410,11 @@ macro_rules! each {
             Self::Blue($queue) => $call,
             Self::CoDel($queue) => $call,
             Self::Pie($queue) => $call,
+            Self::Drr($queue) => $call,
+            Self::Sfq($queue) => $call,
+            Self::Fq($queue) => $call,
+            Self::FqCoDel($queue) => $call,
+            Self::DualPi2($queue) => $call,
         }
     };
 }
@@ -313,18 +427,52 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
     pub fn new(params: AnyParams, memory: &mut M) -> Result<Self, ParamError> {
         params.validate()?;
         let limit = params.limit();
-        let slots = take(memory, slots_for(limit), limit)?;
+        // One ring of slots, for the disciplines with one FIFO.
+        let ring = |memory: &mut M| take(memory, slots_for(limit), limit);
         Ok(match params {
-            AnyParams::DropTail(params) => Self::DropTail(DropTail::new(params, slots)?),
-            AnyParams::Red(params) => Self::Red(Red::new(params, slots)?),
-            AnyParams::Choke(params) => Self::Choke(Choke::new(params, slots)?),
-            AnyParams::BackChokeMemory(params) => Self::BackChokeMemory(BackChokeMemory::new(params, slots)?),
-            AnyParams::ChokeHardware(params) => Self::ChokeHardware(ChokeHardware::new(params, slots)?),
-            AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, slots)?),
-            AnyParams::Ward(params) => Self::Ward(Ward::new(params, slots)?),
-            AnyParams::Blue(params) => Self::Blue(Blue::new(params, slots)?),
-            AnyParams::CoDel(params) => Self::CoDel(CoDel::new(params, slots)?),
-            AnyParams::Pie(params) => Self::Pie(Pie::new(params, slots)?),
+            AnyParams::DropTail(params) => Self::DropTail(DropTail::new(params, ring(memory)?)?),
+            AnyParams::Red(params) => Self::Red(Red::new(params, ring(memory)?)?),
+            AnyParams::Choke(params) => Self::Choke(Choke::new(params, ring(memory)?)?),
+            AnyParams::BackChokeMemory(params) => {
+                Self::BackChokeMemory(BackChokeMemory::new(params, ring(memory)?)?)
+            }
+            AnyParams::ChokeHardware(params) => {
+                Self::ChokeHardware(ChokeHardware::new(params, ring(memory)?)?)
+            }
+            AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, ring(memory)?)?),
+            AnyParams::Ward(params) => Self::Ward(Ward::new(params, ring(memory)?)?),
+            AnyParams::Blue(params) => Self::Blue(Blue::new(params, ring(memory)?)?),
+            AnyParams::CoDel(params) => Self::CoDel(CoDel::new(params, ring(memory)?)?),
+            AnyParams::Pie(params) => Self::Pie(Pie::new(params, ring(memory)?)?),
+            AnyParams::Drr(params) => {
+                let slots = take(memory, limit as usize, limit)?;
+                let records = take(memory, limit as usize, limit)?;
+                let places = take(memory, limit as usize, limit)?;
+                Self::Drr(Drr::new(params, slots, records, places, take(memory, places_for(limit), limit)?)?)
+            }
+            AnyParams::Sfq(params) => {
+                let queues = params.queues as usize;
+                let slots = take(memory, limit as usize, limit)?;
+                let records = take(memory, queues, limit)?;
+                Self::Sfq(Sfq::new(params, slots, records, take(memory, queues, limit)?)?)
+            }
+            AnyParams::Fq(params) => {
+                let flows = fq::flows_for(limit);
+                let slots = take(memory, limit as usize, limit)?;
+                let records = take(memory, flows as usize, limit)?;
+                let mut places = || take(memory, flows as usize, limit);
+                let heaps = [places()?, places()?, places()?];
+                Self::Fq(Fq::new(params, slots, records, heaps, take(memory, places_for(flows), limit)?)?)
+            }
+            AnyParams::FqCoDel(params) => {
+                let queues = params.queues as usize;
+                let slots = take(memory, fq_codel::slots_for(limit), limit)?;
+                let records = take(memory, queues, limit)?;
+                Self::FqCoDel(FqCoDel::new(params, slots, records, take(memory, queues, limit)?)?)
+            }
+            AnyParams::DualPi2(params) => {
+                Self::DualPi2(DualPi2::new(params, take(memory, limit as usize, limit)?)?)
+            }
         })
     }
 
@@ -341,13 +489,19 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             Self::Blue(queue) => Some(queue.fifo()),
             Self::CoDel(queue) => Some(queue.fifo()),
             Self::Pie(queue) => Some(queue.fifo()),
+            Self::Drr(_) | Self::Sfq(_) | Self::Fq(_) | Self::FqCoDel(_) | Self::DualPi2(_) => None,
         }
     }
 
     /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by queue.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
-        if let Some(fifo) = self.fifo() {
-            fifo.iter().for_each(visit);
+        match self {
+            Self::Drr(queue) => queue.for_each_waiting(visit),
+            Self::Sfq(queue) => queue.for_each_waiting(visit),
+            Self::Fq(queue) => queue.for_each_waiting(visit),
+            Self::FqCoDel(queue) => queue.for_each_waiting(visit),
+            Self::DualPi2(queue) => queue.for_each_waiting(visit),
+            _ => self.fifo().into_iter().flat_map(LeakyFifo::iter).for_each(visit),
         }
     }
 }
@@ -355,6 +509,15 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
 impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
 where
     M::Of<Slot<H>>: Clone,
+    M::Of<PacketSlot<H>>: Clone,
+    M::Of<PacketSlot<H, f64>>: Clone,
+    M::Of<QueueSlot<Turn>>: Clone,
+    M::Of<QueueSlot<FluidFlow>>: Clone,
+    M::Of<QueueSlot<FlowQueue>>: Clone,
+    M::Of<HeapPlace<Longest>>: Clone,
+    M::Of<HeapPlace<Fattest>>: Clone,
+    M::Of<HeapPlace<f64>>: Clone,
+    M::Of<FlowPlace<u32>>: Clone,
 {
     fn clone(&self) -> Self {
         match self {
@@ -368,6 +531,11 @@ where
             Self::Blue(queue) => Self::Blue(queue.clone()),
             Self::CoDel(queue) => Self::CoDel(queue.clone()),
             Self::Pie(queue) => Self::Pie(queue.clone()),
+            Self::Drr(queue) => Self::Drr(queue.clone()),
+            Self::Sfq(queue) => Self::Sfq(queue.clone()),
+            Self::Fq(queue) => Self::Fq(queue.clone()),
+            Self::FqCoDel(queue) => Self::FqCoDel(queue.clone()),
+            Self::DualPi2(queue) => Self::DualPi2(queue.clone()),
         }
     }
 }

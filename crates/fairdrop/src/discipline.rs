@@ -1,6 +1,6 @@
 //! The contract between a discipline and its host.
 
-use crate::{Backlog, DropCause, Env, LeakyFifo, Packet, Slot, Stats, Time};
+use crate::{Backlog, DropCause, Ecn, Env, LeakyFifo, Packet, Slot, Stats, Time};
 
 /// A queue discipline over packets with handles of type `H`.
 pub trait Discipline<H> {
@@ -38,6 +38,30 @@ pub trait Discipline<H> {
 pub(crate) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
     stats.dropped[cause as usize].add(packet.meta.len);
     env.dropped(packet, cause);
+}
+
+/// Marks the packet where `ecn` says so and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
+#[inline]
+pub(crate) fn mark_or_drop<H, E: Env<H>>(
+    stats: &mut Stats,
+    env: &mut E,
+    mut packet: Packet<H>,
+    cause: DropCause,
+    ecn: bool,
+) -> Option<Packet<H>> {
+    if !ecn || packet.meta.ecn == Ecn::NotCapable {
+        drop_packet(stats, env, packet, cause);
+        return None;
+    }
+    mark(stats, &mut packet, cause);
+    Some(packet)
+}
+
+/// Marks the packet, which is ECN-capable, and counts it.
+#[inline]
+pub(crate) fn mark<H>(stats: &mut Stats, packet: &mut Packet<H>, cause: DropCause) {
+    packet.meta.ecn = Ecn::Ce;
+    stats.marked[cause as usize].add(packet.meta.len);
 }
 
 /// Appends `packet`, or drops it when `limit` packets wait. Returns whether it was queued.

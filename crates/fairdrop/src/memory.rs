@@ -12,3 +12,8 @@ pub trait Memory {
     /// `count` values, each the default; `None` when there is no room for them.
     fn take<T: Default>(&mut self, count: usize) -> Option<Self::Of<T>>;
 }
+
+/// Storage that a host lends: anything that is a slice of `T`. There is nothing to implement.
+pub trait Storage<T>: AsRef<[T]> + AsMut<[T]> {}
+
+impl<T, S: AsRef<[T]> + AsMut<[T]>> Storage<T> for S {}

@@ -64,7 +64,7 @@ impl Lists {
     }
 
     fn waiting(&self) -> Vec<u32> {
-        self.fifo().iter().map(|packet| packet.handle).collect()
+        self.queue.fifo().iter().map(|packet| packet.handle).collect()
     }
 }
 
@@ -218,7 +218,7 @@ proptest! {
             }
             let left: HashSet<u32> = lists.waiting().into_iter().collect();
             prop_assert!(left.len() == waiting.len() && left.iter().all(|handle| waiting.contains_key(handle)));
-            let live: usize = lists.fifo().iter().map(|packet| cells(packet.meta.len)).sum();
+            let live: usize = lists.queue.fifo().iter().map(|packet| cells(packet.meta.len)).sum();
             prop_assert!(live <= lists.queue.entries() && lists.queue.entries() <= usize::from(params.list_limit));
             prop_assert!(left.len() <= params.red.limit as usize);
             if waiting.is_empty() {
@@ -428,7 +428,7 @@ fn accepted_draws_are_uniform_over_own_live_entries_and_tries_are_geometric() {
     while marked(&lists) < 10 {
         lists.arrive(7, 0, 1000);
     }
-    let waiting = lists.fifo().iter().filter(|packet| packet.meta.class == 0).count();
+    let waiting = lists.queue.fifo().iter().filter(|packet| packet.meta.class == 0).count();
     let before = *lists.queue.list_stats();
     let mut seen: HashMap<u32, u64> = HashMap::new();
     let draws = 40_000;

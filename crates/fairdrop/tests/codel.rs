@@ -52,10 +52,12 @@ fn depart_after(link: &mut Bottleneck, gap: u64) -> usize {
 fn defaults_are_those_of_the_rfc() {
     let params = CoDelParams::default();
     assert_eq!((params.target, params.interval), (Time::from_ms(5), Time::from_ms(100)));
-    let mut read = CoDelParams { target: Time::ZERO, interval: Time::ZERO, mtu: 0, ..params.clone() };
+    let mut read =
+        CoDelParams { target: Time::ZERO, interval: Time::ZERO, mtu: 0, ecn: false, ..params.clone() };
     assert!(read.set("target", ParamValue::Number(0.005)));
     assert!(read.set("interval", ParamValue::Number(0.1)));
     assert!(read.set("mtu", ParamValue::Number(1500.0)));
+    assert!(read.set("ecn", ParamValue::Switch(true)));
     assert!(!read.set("mtu", ParamValue::Switch(true)) && !read.set("tea", ParamValue::Number(1.0)));
     assert_eq!(read, params);
 }
@@ -248,11 +250,8 @@ fn params() -> impl Strategy<Value = CoDelParams> {
     let target = prop_oneof![Just(0_u64), Just(5 * MS), 0..20 * MS, 0_u64..1000];
     let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..200 * MS, 1..10 * MS];
     let mtu = prop_oneof![Just(0_u32), Just(1000), 0_u32..4000];
-    (1_u32..60, target, interval, mtu).prop_map(|(limit, target, interval, mtu)| CoDelParams {
-        limit,
-        target: Time::from_ns(target),
-        interval: Time::from_ns(interval),
-        mtu,
+    (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
+        CoDelParams { ecn, limit, target: Time::from_ns(target), interval: Time::from_ns(interval), mtu }
     })
 }
 

@@ -30,6 +30,13 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// The same for every class.
+    pub const EQUAL: Self = {
+        let mut by_class = [0.0; MAX_CLASSES];
+        by_class[0] = 1.0;
+        Self { by_class, classes: 1, lowest: 1.0 }
+    };
+
     /// `weights` by class, class 0 first.
     ///
     /// # Errors

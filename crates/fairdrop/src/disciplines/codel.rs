@@ -8,7 +8,7 @@
 //! 2018, section 5 (pseudo-code).
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, drop_packet};
+use crate::discipline::{append_or_overflow, mark_or_drop};
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
@@ -29,11 +29,13 @@ pub struct CoDelParams {
     pub interval: Time,
     /// Nothing is dropped while no more bytes than this wait behind the head.
     pub mtu: u32,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
 }
 
 impl Default for CoDelParams {
     fn default() -> Self {
-        Self { limit: 300, target: Time::from_ms(5), interval: Time::from_ms(100), mtu: 1500 }
+        Self { limit: 300, target: Time::from_ms(5), interval: Time::from_ms(100), mtu: 1500, ecn: true }
     }
 }
 
@@ -63,6 +65,14 @@ pub const SPECS: &[ParamSpec] = &[
         doc: "Nothing is dropped while no more bytes than this wait behind the head.",
         source: "RFC 8289, 5.6",
     },
+    ParamSpec {
+        name: "ecn",
+        unit: "",
+        kind: Kind::Switch,
+        default: "true",
+        doc: "Mark ECN-capable packets where others are dropped.",
+        source: "RFC 8289, 3; RFC 3168, 5",
+    },
 ];
 
 impl CoDelParams {
@@ -72,6 +82,7 @@ impl CoDelParams {
             "target" => value.time(&mut self.target),
             "interval" => value.time(&mut self.interval),
             "mtu" => value.integer(&mut self.mtu),
+            "ecn" => value.switch(&mut self.ecn),
             _ => false,
         }
     }
@@ -95,10 +106,30 @@ fn spacing(interval: Time, count: u32) -> Time {
     Time::from_ns((square / u128::from(count.max(1))).isqrt() as u64)
 }
 
-/// Controlled delay over a FIFO.
-#[derive(Clone, Debug)]
-pub struct CoDel<H, S> {
-    params: CoDelParams,
+/// Where the control law takes packets from: the head of one queue.
+pub(crate) trait Head<H> {
+    /// Removes the oldest packet.
+    fn pop(&mut self) -> Option<Packet<H>>;
+
+    /// Bytes waiting.
+    fn bytes(&self) -> u64;
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Head<H> for LeakyFifo<H, S> {
+    #[inline]
+    fn pop(&mut self) -> Option<Packet<H>> {
+        LeakyFifo::pop(self)
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        LeakyFifo::bytes(self)
+    }
+}
+
+/// The state of the control law for one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoDelState {
     /// When packets will have waited for `target` over a whole `interval`; `None` since one waited less.
     first_above: Option<Time>,
     dropping: bool,
@@ -107,6 +138,92 @@ pub struct CoDel<H, S> {
     count: u32,
     /// `count` as the dropping state began.
     last_count: u32,
+}
+
+impl CoDelState {
+    /// The count of the control law while packets are being dropped: drops are `interval / sqrt(count)` apart.
+    pub fn dropping(&self) -> Option<u32> {
+        self.dropping.then_some(self.count)
+    }
+
+    /// The first packet that is not dropped (RFC 8289, 5.5). With `ecn`, an ECN-capable one is marked where it would
+    /// have been dropped, and leaves.
+    #[inline]
+    pub(crate) fn next<H, Q: Head<H>, E: Env<H>>(
+        &mut self,
+        params: &CoDelParams,
+        queue: &mut Q,
+        stats: &mut Stats,
+        env: &mut E,
+    ) -> Option<Packet<H>> {
+        let now = env.now();
+        let (mut packet, ripe) = self.take(params, queue, now)?;
+        if !self.dropping {
+            if ripe {
+                let marked = mark_or_drop(stats, env, packet, DropCause::Codel, params.ecn);
+                let next = marked.or_else(|| self.take(params, queue, now).map(|(packet, _)| packet));
+                self.begin_dropping(params, now);
+                return next;
+            }
+            return Some(packet);
+        }
+        self.dropping = ripe;
+        while self.dropping && now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            let next = self.drop_next.after(spacing(params.interval, self.count));
+            if let Some(marked) = mark_or_drop(stats, env, packet, DropCause::Codel, params.ecn) {
+                self.drop_next = next;
+                return Some(marked);
+            }
+            let (following, ripe) = self.take(params, queue, now)?;
+            packet = following;
+            if ripe {
+                self.drop_next = next;
+            } else {
+                self.dropping = false;
+            }
+        }
+        Some(packet)
+    }
+
+    /// Takes the head, and says whether it may be dropped (RFC 8289, 5.6, `dodequeue`).
+    #[inline]
+    fn take<H, Q: Head<H>>(
+        &mut self,
+        params: &CoDelParams,
+        queue: &mut Q,
+        now: Time,
+    ) -> Option<(Packet<H>, bool)> {
+        let Some(packet) = queue.pop() else {
+            (self.first_above, self.dropping) = (None, false);
+            return None;
+        };
+        let low = now.since(packet.enqueued) < params.target;
+        if low || queue.bytes() <= u64::from(params.mtu) {
+            self.first_above = None;
+            return Some((packet, false));
+        }
+        let ripe = *self.first_above.get_or_insert(now.after(params.interval));
+        // `interval` is at least 1 ns, so the packet that starts the clock is not yet ripe.
+        Some((packet, now >= ripe))
+    }
+
+    /// How the control law starts a new dropping state: where the last one stopped, when that was recent.
+    fn begin_dropping(&mut self, params: &CoDelParams, now: Time) {
+        let rise = self.count.wrapping_sub(self.last_count);
+        let recent = u128::from(now.since(self.drop_next).ns()) < 16 * u128::from(params.interval.ns());
+        self.count = if rise > 1 && recent { rise } else { 1 };
+        self.last_count = self.count;
+        self.drop_next = now.after(spacing(params.interval, self.count));
+        self.dropping = true;
+    }
+}
+
+/// Controlled delay over a FIFO.
+#[derive(Clone, Debug)]
+pub struct CoDel<H, S> {
+    params: CoDelParams,
+    state: CoDelState,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
@@ -119,16 +236,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> CoDel<H, S> {
     pub fn new(params: CoDelParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self {
-            params,
-            first_above: None,
-            dropping: false,
-            drop_next: Time::ZERO,
-            count: 0,
-            last_count: 0,
-            fifo,
-            stats: Stats::default(),
-        })
+        Ok(Self { params, state: CoDelState::default(), fifo, stats: Stats::default() })
     }
 
     /// The waiting packets.
@@ -138,34 +246,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> CoDel<H, S> {
 
     /// The count of the control law while packets are being dropped: drops are `interval / sqrt(count)` apart.
     pub fn dropping(&self) -> Option<u32> {
-        self.dropping.then_some(self.count)
-    }
-
-    /// Takes the head, and says whether it may be dropped (RFC 8289, 5.6, `dodequeue`).
-    #[inline]
-    fn take(&mut self, now: Time) -> Option<(Packet<H>, bool)> {
-        let Some(packet) = self.fifo.pop() else {
-            self.first_above = None;
-            return None;
-        };
-        let low = now.since(packet.enqueued) < self.params.target;
-        if low || self.fifo.bytes() <= u64::from(self.params.mtu) {
-            self.first_above = None;
-            return Some((packet, false));
-        }
-        let ripe = *self.first_above.get_or_insert(now.after(self.params.interval));
-        // `interval` is at least 1 ns, so the packet that starts the clock is not yet ripe.
-        Some((packet, now >= ripe))
-    }
-
-    /// How the control law starts a new dropping state: where the last one stopped, when that was recent.
-    fn begin_dropping(&mut self, now: Time) {
-        let rise = self.count.wrapping_sub(self.last_count);
-        let recent = u128::from(now.since(self.drop_next).ns()) < 16 * u128::from(self.params.interval.ns());
-        self.count = if rise > 1 && recent { rise } else { 1 };
-        self.last_count = self.count;
-        self.drop_next = now.after(spacing(self.params.interval, self.count));
-        self.dropping = true;
+        self.state.dropping()
     }
 }
 
@@ -176,31 +257,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
         append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
     }
 
-    /// The first packet that is not dropped (RFC 8289, 5.5).
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let now = env.now();
-        let mut taken = self.take(now);
-        if self.dropping {
-            self.dropping = matches!(taken, Some((_, true)));
-            while self.dropping && now >= self.drop_next {
-                if let Some((packet, _)) = taken {
-                    drop_packet(&mut self.stats, env, packet, DropCause::Codel);
-                }
-                self.count = self.count.saturating_add(1);
-                taken = self.take(now);
-                if matches!(taken, Some((_, true))) {
-                    self.drop_next = self.drop_next.after(spacing(self.params.interval, self.count));
-                } else {
-                    self.dropping = false;
-                }
-            }
-        } else if let Some((packet, true)) = taken {
-            drop_packet(&mut self.stats, env, packet, DropCause::Codel);
-            taken = self.take(now);
-            self.begin_dropping(now);
-        }
-        let (packet, _) = taken?;
+        let packet = self.state.next(&self.params, &mut self.fifo, &mut self.stats, env)?;
         self.stats.departed.add(packet.meta.len);
         Some(packet)
     }

@@ -148,22 +148,33 @@ impl Bottleneck {
     }
 
     pub fn step(&mut self, event: &Event) -> Step {
-        let mut step = Step::default();
         match *event {
             Event::Arrive { flow, len } => {
                 let ecn = self.ecn[self.arrivals as usize % self.ecn.len()];
-                let meta = Meta { ecn, ..Meta::of_flow(flow, len) };
-                let packet = Packet::new(meta, self.world.now, self.arrivals);
-                self.arrivals += 1;
-                step.arrived = Some(packet.clone());
-                self.queue.admit(packet, &mut self.world);
+                self.offer(Meta { ecn, ..Meta::of_flow(flow, len) })
             }
-            Event::Finish => self.busy = false,
+            Event::Finish => {
+                self.busy = false;
+                self.ask(Step::default())
+            }
             Event::Wait(ns) => {
                 self.world.now = self.world.now.after(Time::from_ns(ns));
-                return step;
+                Step::default()
             }
         }
+    }
+
+    /// A packet of this kind arrives.
+    pub fn offer(&mut self, meta: Meta) -> Step {
+        let packet = Packet::new(meta, self.world.now, self.arrivals);
+        self.arrivals += 1;
+        let step = Step { arrived: Some(packet.clone()), ..Step::default() };
+        self.queue.admit(packet, &mut self.world);
+        self.ask(step)
+    }
+
+    /// The transmitter asks for a packet if it is free.
+    fn ask(&mut self, mut step: Step) -> Step {
         if !self.busy {
             step.asked = true;
             step.departed = self.queue.next(&mut self.world);
@@ -193,6 +204,13 @@ impl Bottleneck {
     /// The waiting packets, for disciplines with one FIFO.
     pub fn fifo(&self) -> &LeakyFifo<u32, Box<[Slot<u32>]>> {
         self.queue.fifo().expect("the discipline has one FIFO")
+    }
+
+    /// The waiting packets of all queues.
+    pub fn queued(&self) -> Vec<Packet<u32>> {
+        let mut queued = Vec::new();
+        self.queue.for_each_waiting(|packet| queued.push(packet.clone()));
+        queued
     }
 
     /// Handles of the waiting packets, head first.

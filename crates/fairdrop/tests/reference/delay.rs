@@ -1,7 +1,7 @@
 //! `CoDel`, PIE and BLUE as slowly and obviously as they can be written: a plain list, times in seconds as f64 where
 //! the algorithm computes with them, every timer event made one by one.
 
-use fairdrop::{BlueParams, CoDelParams, DropCause, Packet, PieParams};
+use fairdrop::{BlueParams, CoDelParams, DropCause, Ecn, Packet, PieParams};
 
 pub type Drops = Vec<(Packet<u32>, DropCause)>;
 
@@ -29,7 +29,7 @@ fn unit(bits: u64) -> f64 {
 /// RFC 8289, section 5.
 pub struct CoDelModel {
     params: CoDelParams,
-    queue: Vec<Packet<u32>>,
+    pub queue: Vec<Packet<u32>>,
     first_above_time: u64,
     drop_next: i128,
     count: u32,
@@ -55,6 +55,12 @@ impl CoDelModel {
             gap += 1;
         }
         t + gap as i128
+    }
+
+    /// Whether the packet is marked instead of dropped.
+    fn mark(&self, packet: Option<&mut Packet<u32>>) -> bool {
+        let capable = packet.filter(|packet| self.params.ecn && packet.meta.ecn != Ecn::NotCapable);
+        capable.map(|packet| packet.meta.ecn = Ecn::Ce).is_some()
     }
 
     /// Section 5.6.
@@ -99,8 +105,12 @@ impl Model for CoDelModel {
                 self.dropping = false;
             }
             while i128::from(now) >= self.drop_next && self.dropping {
-                drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
                 self.count += 1;
+                if self.mark(packet.as_mut()) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
+                drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
                 (packet, ok_to_drop) = self.dodequeue(now);
                 if ok_to_drop {
                     self.drop_next = self.control_law(self.drop_next);
@@ -109,8 +119,10 @@ impl Model for CoDelModel {
                 }
             }
         } else if ok_to_drop {
-            drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
-            (packet, _) = self.dodequeue(now);
+            if !self.mark(packet.as_mut()) {
+                drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
+                (packet, _) = self.dodequeue(now);
+            }
             self.dropping = true;
             let delta = self.count - self.lastcount;
             self.count = 1;

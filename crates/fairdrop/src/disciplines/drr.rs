@@ -1,0 +1,290 @@
+//! DRR, deficit round robin: a queue per flow, served in turns that are fair in bytes.
+//!
+//! Each flow that has packets waiting is in a round. At its turn it may send `quantum` bytes more, in whole packets;
+//! what it could not use is its deficit, which it keeps until its queue is empty. The buffer is shared: when it is full,
+//! the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as long.
+//!
+//! Flows are told apart exactly: there are as many queues as packets that may wait, so one is always free.
+//!
+//! Source: M. Shreedhar, G. Varghese, "Efficient fair queuing using deficit round-robin", IEEE/ACM Transactions on
+//! Networking 4(3), 1996, section III; the stealing of buffers is that of P. McKenney, "Stochastic fairness queueing",
+//! INFOCOM 1990.
+
+use core::cmp::Reverse;
+
+use super::droptail::DropTailParams;
+use crate::discipline::drop_packet;
+use crate::indexed_heap::IndexedHeap;
+use crate::params::require;
+use crate::queue_pool::{QueueList, QueuePool};
+use crate::{
+    Backlog, Discipline, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet, PacketSlot,
+    ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage,
+};
+
+/// Most bytes that one turn may add.
+const MOST_QUANTUM: u32 = 1_000_000;
+
+/// Parameters of [`Drr`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrrParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Bytes that a flow may send more at each turn.
+    pub quantum: u32,
+}
+
+impl Default for DrrParams {
+    fn default() -> Self {
+        Self { limit: 300, quantum: 1500 }
+    }
+}
+
+/// The quantum of a round robin.
+pub(crate) const QUANTUM: ParamSpec = ParamSpec {
+    name: "quantum",
+    unit: "bytes",
+    kind: Kind::Bytes(1, MOST_QUANTUM as u64),
+    default: "1500B",
+    doc: "Bytes that a queue may send more at each turn; work per packet is O(1) when no packet is longer.",
+    source: "Shreedhar, Varghese 1996, III",
+};
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[QUANTUM];
+
+/// Checks the quantum of a round robin.
+pub(crate) fn check_quantum(quantum: u32) -> Result<(), ParamError> {
+    require((1..=MOST_QUANTUM).contains(&quantum), "quantum", f64::from(quantum), "1 to 1000000 bytes")
+}
+
+impl DrrParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "quantum" => value.integer(&mut self.quantum),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        check_quantum(self.quantum)
+    }
+}
+
+/// What a round robin keeps for a queue: bytes that it may still send.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turn {
+    deficit: u64,
+}
+
+/// The length of a queue in packets as a key: the longest queue comes first.
+pub type Longest = Reverse<u32>;
+
+/// Queues that share a buffer and take turns. Which packet goes to which queue is for others to say.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds<H, P, Q, L> {
+    pub(crate) pool: QueuePool<H, (), Turn, P, Q>,
+    longest: IndexedHeap<L>,
+    /// Queues that have packets; the first one's turn it is.
+    active: QueueList,
+    /// Whether the first queue has its quantum for this turn.
+    granted: bool,
+    pub(crate) stats: Stats,
+}
+
+impl<H, P, Q, L> Rounds<H, P, Q, L>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<Turn>>,
+    L: Storage<HeapPlace<Longest>>,
+{
+    /// `queues` empty queues that share room for `limit` packets.
+    pub(crate) fn new(slots: P, records: Q, places: L, limit: u32, queues: u32) -> Result<Self, ParamError> {
+        let pool = QueuePool::new(slots, records, limit as usize, queues as usize)?;
+        let longest = IndexedHeap::new(places, queues as usize)?;
+        Ok(Self { pool, longest, active: QueueList::EMPTY, granted: false, stats: Stats::default() })
+    }
+
+    /// Makes room for an arrival whose queue is `own`, if it has one yet. Returns whether there is room now: not when
+    /// the buffer is full and no queue would be longer than the arrival's own. A queue that gives way keeps a packet.
+    #[inline]
+    pub(crate) fn make_room<E: Env<H>>(&mut self, own: Option<u32>, limit: u32, env: &mut E) -> bool {
+        if self.pool.backlog().packets < limit {
+            return true;
+        }
+        let length = own.map_or(0, |queue| self.pool.packets(queue)) + 1;
+        let Some((queue, Reverse(longest))) = self.longest.first() else { return false };
+        if longest <= length {
+            return false;
+        }
+        if let Some(packet) = self.pool.pop_tail(queue) {
+            self.longest.set(queue, Reverse(longest - 1));
+            drop_packet(&mut self.stats, env, packet, DropCause::LongestQueue);
+        }
+        true
+    }
+
+    /// Appends to `queue`, which joins the round if it was empty.
+    #[inline]
+    pub(crate) fn append<E: Env<H>>(&mut self, queue: u32, packet: Packet<H>, env: &mut E) {
+        if self.pool.packets(queue) == 0 {
+            self.pool.list_push(&mut self.active, queue);
+        }
+        match self.pool.push(queue, packet, ()) {
+            None => self.longest.set(queue, Reverse(self.pool.packets(queue))),
+            Some(packet) => drop_packet(&mut self.stats, env, packet, DropCause::Overflow),
+        }
+    }
+
+    /// The next packet in turn, and the queue that it leaves.
+    #[inline]
+    pub(crate) fn next(&mut self, quantum: u32) -> Option<(Packet<H>, u32)> {
+        let queue = loop {
+            let queue = self.active.first()?;
+            let len = u64::from(self.pool.head(queue)?.0.meta.len);
+            let turn = self.pool.state_mut(queue)?;
+            if !self.granted {
+                turn.deficit += u64::from(quantum);
+                self.granted = true;
+            }
+            if let Some(rest) = turn.deficit.checked_sub(len) {
+                turn.deficit = rest;
+                break queue;
+            }
+            self.end_turn();
+            self.pool.list_push(&mut self.active, queue);
+        };
+        let packet = self.pool.pop(queue)?;
+        self.stats.departed.add(packet.meta.len);
+        match self.pool.packets(queue) {
+            0 => {
+                self.pool.state_mut(queue)?.deficit = 0;
+                self.longest.remove(queue);
+                self.end_turn();
+            }
+            left => self.longest.set(queue, Reverse(left)),
+        }
+        Some((packet, queue))
+    }
+
+    /// Takes the first queue out of the round.
+    #[inline]
+    fn end_turn(&mut self) {
+        self.granted = false;
+        self.pool.list_pop(&mut self.active);
+    }
+
+    /// Deals the waiting packets out anew, in the order of the round; deficits are forgotten.
+    pub(crate) fn regroup(&mut self, place: impl FnMut(&Packet<H>) -> u32) {
+        self.granted = false;
+        self.pool.regroup(&mut self.active, place);
+        self.longest.clear();
+        for queue in self.pool.list_iter(self.active) {
+            self.longest.set(queue, Reverse(self.pool.packets(queue)));
+        }
+    }
+
+    /// Visits the waiting packets queue by queue, in the order of the round.
+    pub(crate) fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        self.pool.list_iter(self.active).flat_map(|queue| self.pool.iter(queue)).for_each(visit);
+    }
+}
+
+/// Deficit round robin over exact flows.
+#[derive(Clone, Debug)]
+pub struct Drr<H, P, Q, L, F> {
+    params: DrrParams,
+    rounds: Rounds<H, P, Q, L>,
+    /// Queues by flow, of the flows that have packets waiting.
+    flows: FlowTable<F>,
+    idle: QueueList,
+}
+
+impl<H, P, Q, L, F> Drr<H, P, Q, L, F>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<Turn>>,
+    L: Storage<HeapPlace<Longest>>,
+    F: Storage<FlowPlace<u32>>,
+{
+    /// An empty queue. `slots`, `queues` and `places` have `limit` elements or more, `flows` [`crate::places_for`] as many
+    /// flows.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small for `limit`.
+    pub fn new(params: DrrParams, slots: P, queues: Q, places: L, flows: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let flows = FlowTable::new(flows, params.limit)?;
+        let mut rounds = Rounds::new(slots, queues, places, params.limit, params.limit)?;
+        let mut idle = QueueList::EMPTY;
+        (0..params.limit).for_each(|queue| rounds.pool.list_push(&mut idle, queue));
+        Ok(Self { params, rounds, flows, idle })
+    }
+
+    /// Flows that have packets waiting.
+    pub fn flows(&self) -> u32 {
+        self.flows.len()
+    }
+
+    /// Visits every waiting packet, flow by flow: first the flow whose turn it is.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        self.rounds.for_each_waiting(visit);
+    }
+
+    /// The queue of `flow`, which may be a new one.
+    #[inline]
+    fn queue_of(&mut self, flow: u64) -> Option<u32> {
+        if let Some(&queue) = self.flows.get(flow) {
+            return Some(queue);
+        }
+        let queue = self.rounds.pool.list_pop(&mut self.idle)?;
+        self.flows.get_or_insert(flow, || queue).copied()
+    }
+}
+
+impl<H, P, Q, L, F> Discipline<H> for Drr<H, P, Q, L, F>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<Turn>>,
+    L: Storage<HeapPlace<Longest>>,
+    F: Storage<FlowPlace<u32>>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.rounds.stats.arrived.add(packet.meta.len);
+        let own = self.flows.get(packet.meta.flow).copied();
+        let queue = if self.rounds.make_room(own, self.params.limit, env) {
+            self.queue_of(packet.meta.flow)
+        } else {
+            None
+        };
+        match queue {
+            Some(queue) => self.rounds.append(queue, packet, env),
+            None => drop_packet(&mut self.rounds.stats, env, packet, DropCause::Overflow),
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        let (packet, queue) = self.rounds.next(self.params.quantum)?;
+        if self.rounds.pool.packets(queue) == 0 {
+            self.flows.remove::<u32>(packet.meta.flow);
+            self.rounds.pool.list_push(&mut self.idle, queue);
+        }
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.rounds.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.rounds.stats
+    }
+}

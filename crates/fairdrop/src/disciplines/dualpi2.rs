@@ -1,0 +1,361 @@
+//! `DualPI2`: a queue for traffic that answers to marks at once (L4S) beside one for the rest, coupled.
+//!
+//! Packets with ECT(1) or CE go to the L4S queue, all others to the classic one. A controller as in PIE steers the
+//! waiting time to a target by a probability p'. Classic packets are dropped or marked with probability p'^2, L4S
+//! packets are marked with k p' or by a ramp on their own waiting time, whichever is more. Since the rate of classic flows
+//! falls with the root of their loss and that of L4S flows with their marks, both take about the same rate. The L4S
+//! queue goes first unless the head of the classic one has waited `t_shift` longer.
+//!
+//! The controller needs no timer. All updates that have come due are made, each as of its own time, before a call does
+//! anything else, as in [PIE](super::pie).
+//!
+//! Source: K. De Schepper, B. Briscoe, G. White, "Dual-queue coupled active queue management (AQM) for low latency, low
+//! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
+
+use super::droptail::DropTailParams;
+use crate::discipline::{drop_packet, mark, mark_or_drop};
+use crate::params::require;
+use crate::queue_pool::QueuePool;
+use crate::{
+    Backlog, Discipline, DropCause, Ecn, Env, Kind, Packet, PacketSlot, ParamError, ParamSpec, ParamValue,
+    QueueSlot, Stats, Storage, Stream, Time, unit_interval,
+};
+
+/// The number of the L4S queue in the pool.
+const L4S: u32 = 0;
+/// The number of the classic queue.
+const CLASSIC: u32 = 1;
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// Shortest target and round trip, so that updates are at least 33 us apart.
+const SHORTEST: Time = Time::from_ns(100_000);
+/// Weight of the distance from the target, times the round trip squared and over the time between updates (appendix A.1).
+const INTEGRAL_GAIN: f64 = 0.1;
+/// Weight of the change, times the round trip (appendix A.1).
+const PROPORTIONAL_GAIN: f64 = 0.3;
+
+/// Parameters of [`DualPi2`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct DualPi2Params {
+    /// Packets that may wait in both queues together.
+    pub limit: u32,
+    /// Waiting time that classic packets are steered to.
+    pub target: Time,
+    /// Longest usual round trip; the gains follow from it.
+    pub rtt_max: Time,
+    /// Coupling factor k.
+    pub coupling: f64,
+    /// L4S packets that have waited no longer are not marked for it.
+    pub min_th: Time,
+    /// From this much above `min_th` all are.
+    pub range: Time,
+    /// How much longer the classic head must have waited to go first.
+    pub t_shift: Time,
+    /// Mark classic packets that are ECN-capable instead of dropping them.
+    pub ecn: bool,
+}
+
+impl Default for DualPi2Params {
+    fn default() -> Self {
+        Self {
+            limit: 300,
+            target: Time::from_ms(15),
+            rtt_max: Time::from_ms(100),
+            coupling: 2.0,
+            min_th: Time::from_ns(800_000),
+            range: Time::from_ns(400_000),
+            t_shift: Time::from_ms(30),
+            ecn: true,
+        }
+    }
+}
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "target",
+        unit: "s",
+        kind: Kind::Seconds(1e-4, 1000.0),
+        default: "15ms",
+        doc: "Waiting time that the controller steers to.",
+        source: "RFC 9332, A.1",
+    },
+    ParamSpec {
+        name: "rtt_max",
+        unit: "s",
+        kind: Kind::Seconds(1e-4, 1000.0),
+        default: "100ms",
+        doc: "Longest usual round trip. Updates are the lesser of target and a third of it apart.",
+        source: "RFC 9332, A.1",
+    },
+    ParamSpec {
+        name: "coupling",
+        unit: "",
+        kind: Kind::Number(1.0, 100.0),
+        default: "2",
+        doc: "Coupling factor k: L4S packets are marked with k times the probability p'.",
+        source: "RFC 9332, A.1",
+    },
+    ParamSpec {
+        name: "min_th",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "800us",
+        doc: "Waiting time up to which no L4S packet is marked for it.",
+        source: "RFC 9332, A.1",
+    },
+    ParamSpec {
+        name: "range",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "400us",
+        doc: "From this much above min_th every L4S packet is marked.",
+        source: "RFC 9332, A.1",
+    },
+    ParamSpec {
+        name: "t_shift",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "30ms",
+        doc: "How much longer than the L4S head the classic one must have waited to go first.",
+        source: "RFC 9332, 4.1 (time-shifted FIFO); twice the target is chosen here",
+    },
+    ParamSpec {
+        name: "ecn",
+        unit: "",
+        kind: Kind::Switch,
+        default: "true",
+        doc: "Mark classic packets that are ECN-capable where others are dropped, except in overload.",
+        source: "RFC 9332, A.1",
+    },
+];
+
+impl DualPi2Params {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "target" => value.time(&mut self.target),
+            "rtt_max" => value.time(&mut self.rtt_max),
+            "coupling" => value.number(&mut self.coupling),
+            "min_th" => value.time(&mut self.min_th),
+            "range" => value.time(&mut self.range),
+            "t_shift" => value.time(&mut self.t_shift),
+            "ecn" => value.switch(&mut self.ecn),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        let long = |time: Time| SHORTEST <= time && time <= LONGEST;
+        require(long(self.target), "target", self.target.seconds(), "100 us to 1000 s")?;
+        require(long(self.rtt_max), "rtt_max", self.rtt_max.seconds(), "100 us to 1000 s")?;
+        require((1.0..=100.0).contains(&self.coupling), "coupling", self.coupling, "1 to 100")?;
+        require(self.min_th <= LONGEST, "min_th", self.min_th.seconds(), "0 to 1000 s")?;
+        require(self.range <= LONGEST, "range", self.range.seconds(), "0 to 1000 s")?;
+        require(self.t_shift <= LONGEST, "t_shift", self.t_shift.seconds(), "0 to 1000 s")
+    }
+
+    /// Time between updates (appendix A.1).
+    pub fn t_update(&self) -> Time {
+        self.target.min(Time::from_ns(self.rtt_max.ns() / 3))
+    }
+
+    /// Marks by an L4S packet's own waiting time: a ramp (appendix A.1, `laqm`).
+    fn ramp(&self, wait: Time) -> f64 {
+        let above = wait.since(self.min_th);
+        match wait {
+            _ if wait <= self.min_th => 0.0,
+            _ if above >= self.range => 1.0,
+            _ => above.ns() as f64 / self.range.ns() as f64,
+        }
+    }
+}
+
+/// The controller (appendix A.1, `dualpi2_update`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Controller {
+    /// p'.
+    base: f64,
+    /// Waiting time at the last update.
+    old_delay: Time,
+}
+
+impl Controller {
+    fn update(&mut self, params: &DualPi2Params, delay: Time) {
+        let round_trip = params.rtt_max.seconds();
+        let alpha = INTEGRAL_GAIN * params.t_update().seconds() / (round_trip * round_trip);
+        let beta = PROPORTIONAL_GAIN / round_trip;
+        let (now, old) = (delay.seconds(), self.old_delay.seconds());
+        let step = alpha * (now - params.target.seconds()) + beta * (now - old);
+        self.base = (self.base + step).clamp(0.0, 1.0);
+        self.old_delay = delay;
+    }
+}
+
+/// Two coupled queues.
+#[derive(Clone, Debug)]
+pub struct DualPi2<H, P> {
+    params: DualPi2Params,
+    controller: Controller,
+    next_update: Time,
+    pool: QueuePool<H, (), (), P, [QueueSlot<()>; 2]>,
+    stats: Stats,
+}
+
+impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
+    /// An empty queue; `slots` has `limit` elements or more. Updates are at multiples of
+    /// [`t_update`](DualPi2Params::t_update).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: DualPi2Params, slots: P) -> Result<Self, ParamError> {
+        params.validate()?;
+        let queues = [QueueSlot::default(), QueueSlot::default()];
+        let pool = QueuePool::new(slots, queues, params.limit as usize, 2)?;
+        let controller = Controller { base: 0.0, old_delay: Time::ZERO };
+        let next_update = params.t_update();
+        Ok(Self { params, controller, next_update, pool, stats: Stats::default() })
+    }
+
+    /// The probability p', as of the last call.
+    pub fn probability(&self) -> f64 {
+        self.controller.base
+    }
+
+    /// Packets in the L4S and in the classic queue.
+    pub fn packets(&self) -> (u32, u32) {
+        (self.pool.packets(L4S), self.pool.packets(CLASSIC))
+    }
+
+    /// Visits every waiting packet: the L4S queue first.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        self.pool.iter(L4S).chain(self.pool.iter(CLASSIC)).for_each(visit);
+    }
+
+    /// How long the head of `queue` has waited at `now`; `None` when it is empty.
+    #[inline]
+    fn wait(&self, queue: u32, now: Time) -> Option<Time> {
+        self.pool.head(queue).map(|(packet, ())| now.since(packet.enqueued))
+    }
+
+    /// Makes all updates due until `now`, each with the waits of its own time (appendix A.2: the longer of both). An
+    /// empty queue's controller comes to rest, and is left there.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let (before, at) = (self.controller, self.next_update);
+            let delay = self.wait(L4S, at).max(self.wait(CLASSIC, at)).unwrap_or(Time::ZERO);
+            self.controller.update(&self.params, delay);
+            let t_update = self.params.t_update();
+            self.next_update = at.after(t_update);
+            if self.pool.backlog().packets == 0 && self.controller == before {
+                let missed = now.since(at).ns() / t_update.ns().max(1) + 1;
+                self.next_update = at.after(Time::from_ns(missed.saturating_mul(t_update.ns())));
+            }
+            if self.next_update == Time::NEVER {
+                return;
+            }
+        }
+    }
+
+    /// The queue that goes first: that whose head has waited longer, `t_shift` added for the L4S queue.
+    #[inline]
+    fn schedule(&self, now: Time) -> Option<u32> {
+        Some(match (self.wait(L4S, now), self.wait(CLASSIC, now)) {
+            (Some(l4s), Some(classic)) if classic > l4s.after(self.params.t_shift) => CLASSIC,
+            (Some(_), _) => L4S,
+            (None, Some(_)) => CLASSIC,
+            (None, None) => return None,
+        })
+    }
+
+    #[inline]
+    fn coin<E: Env<H>>(env: &mut E, probability: f64) -> bool {
+        unit_interval(env.random(Stream::DualPi2Coin)) < probability
+    }
+
+    /// An L4S packet as it leaves: marked, or dropped in overload (appendix A.2).
+    #[inline]
+    fn judge_l4s<E: Env<H>>(&mut self, mut packet: Packet<H>, now: Time, env: &mut E) -> Option<Packet<H>> {
+        let base = self.controller.base;
+        let coupled = self.params.coupling * base;
+        let mut probability = coupled;
+        if coupled >= 1.0 {
+            if Self::coin(env, base * base) {
+                drop_packet(&mut self.stats, env, packet, DropCause::DualPi2);
+                return None;
+            }
+        } else if self.pool.packets(L4S) > 0 {
+            // The ramp spares a packet that leaves nothing behind (`Th_len` of appendix A.1).
+            probability = coupled.max(self.params.ramp(now.since(packet.enqueued)));
+        }
+        if Self::coin(env, probability) {
+            mark(&mut self.stats, &mut packet, DropCause::DualPi2);
+        }
+        Some(packet)
+    }
+
+    /// A classic packet as it leaves: dropped, or marked unless there is overload (appendix A.2).
+    #[inline]
+    fn judge_classic<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> Option<Packet<H>> {
+        let base = self.controller.base;
+        if !Self::coin(env, base * base) {
+            return Some(packet);
+        }
+        let ecn = self.params.ecn && self.params.coupling * base < 1.0;
+        mark_or_drop(&mut self.stats, env, packet, DropCause::DualPi2, ecn)
+    }
+}
+
+impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.catch_up(env.now());
+        self.stats.arrived.add(packet.meta.len);
+        let queue = if matches!(packet.meta.ecn, Ecn::Ect1 | Ecn::Ce) { L4S } else { CLASSIC };
+        let full = self.pool.backlog().packets >= self.params.limit;
+        let rejected = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };
+        if let Some(packet) = rejected {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let now = env.now();
+        self.catch_up(now);
+        loop {
+            let queue = self.schedule(now)?;
+            let packet = self.pool.pop(queue)?;
+            let kept = match queue {
+                L4S => self.judge_l4s(packet, now, env),
+                _ => self.judge_classic(packet, env),
+            };
+            if let Some(packet) = kept {
+                self.stats.departed.add(packet.meta.len);
+                return Some(packet);
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        Some(self.next_update)
+    }
+
+    fn tick<E: Env<H>>(&mut self, env: &mut E) {
+        self.catch_up(env.now());
+    }
+}

@@ -1,0 +1,342 @@
+//! FQ and WFQ: bit-by-bit round robin, the ideal that round robins by packet come near.
+//!
+//! A fluid system serves the same arrivals, all flows that have something waiting at once, each in proportion to its
+//! weight. Virtual time grows by what a flow of weight 1 is served there. A packet starts in it when the flow's last one
+//! has finished, or now, F = max(V, `F_prev`) + size / weight is when it finishes, and packets are sent in that order. None
+//! leaves later than in the fluid system by more than the longest packet takes on the link.
+//!
+//! V depends on the rate of the link. All work is O(log n) amortised: heaps of flows by the tag of their first packet,
+//! by when they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of
+//! the flow with the most packets over weight makes room, unless that is the arrival's own; of what the fluid system has
+//! served of that packet nothing is given back.
+//!
+//! A flow is remembered until it has nothing waiting in either system, for which there are twice as many records as
+//! packets that may wait. Should they be used up, packets of other flows overflow.
+//!
+//! Source: A. Demers, S. Keshav, S. Shenker, "Analysis and simulation of a fair queueing algorithm", SIGCOMM 1989,
+//! section 2; A. Parekh, R. Gallager, "A generalized processor sharing approach to flow control in integrated services
+//! networks: the single-node case", IEEE/ACM Transactions on Networking 1(3), 1993, sections II and III.
+
+use super::chokew::{MAX_CLASSES, Weights};
+use super::droptail::DropTailParams;
+use crate::discipline::drop_packet;
+use crate::indexed_heap::IndexedHeap;
+use crate::params::require;
+use crate::queue_pool::{QueueList, QueuePool};
+use crate::{
+    Backlog, Discipline, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet, PacketSlot,
+    ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
+};
+
+/// Parameters of [`Fq`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Rate of the link, bit/s.
+    pub rate_bps: u64,
+    /// Weights of flows, by priority class.
+    pub weights: Weights,
+}
+
+impl Default for FqParams {
+    fn default() -> Self {
+        Self { limit: 300, rate_bps: 1_000_000, weights: Weights::EQUAL }
+    }
+}
+
+/// Parameters as a scenario writes them. The rate is that of the link.
+pub const SPECS: &[ParamSpec] = &[ParamSpec {
+    name: "weights",
+    unit: "",
+    kind: Kind::Numbers(MAX_CLASSES, 1.0, 1_000_000.0),
+    default: "[1]",
+    doc: "Weights of flows of the priority classes 0, 1, ...: shares are in proportion. A class that is not listed has \
+          the lowest weight.",
+    source: "Parekh, Gallager 1993, II",
+}];
+
+impl FqParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match (name, value) {
+            ("weights", ParamValue::Numbers(numbers)) => {
+                Weights::new(numbers).map(|weights| self.weights = weights).is_ok()
+            }
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require(self.limit <= 1 << 29, "limit", f64::from(self.limit), "1 to 536870912")?;
+        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "above 0")
+    }
+}
+
+/// What FQ keeps for a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FluidFlow {
+    flow: u64,
+    weight: f64,
+    /// Virtual time when its newest packet finishes.
+    last: f64,
+    /// Whether it is served in the fluid system.
+    flowing: bool,
+}
+
+/// Records of flows that a queue of at most `limit` packets needs.
+pub const fn flows_for(limit: u32) -> u32 {
+    2 * limit
+}
+
+/// The fluid system: virtual time, and who is served.
+#[derive(Clone, Debug)]
+struct Fluid<L> {
+    /// Bytes that a flow of weight 1 has been served.
+    virtual_time: f64,
+    /// When that was.
+    at: Time,
+    /// Bytes that the link sends in a nanosecond.
+    bytes_per_ns: f64,
+    /// Sum of the weights of those who are served.
+    weights: f64,
+    /// By when they will have nothing left.
+    served: IndexedHeap<L>,
+}
+
+/// Fair queueing with weights.
+#[derive(Clone, Debug)]
+pub struct Fq<H, P, Q, L, F> {
+    params: FqParams,
+    /// Notes are the virtual times when packets start.
+    pool: QueuePool<H, f64, FluidFlow, P, Q>,
+    flows: FlowTable<F>,
+    idle: QueueList,
+    fluid: Fluid<L>,
+    /// By when their first packets finish.
+    first: IndexedHeap<L>,
+    /// By packets over weight, most first.
+    longest: IndexedHeap<L>,
+    stats: Stats,
+}
+
+impl<H, P, Q, L, F> Fq<H, P, Q, L, F>
+where
+    P: Storage<PacketSlot<H, f64>>,
+    Q: Storage<QueueSlot<FluidFlow>>,
+    L: Storage<HeapPlace<f64>>,
+    F: Storage<FlowPlace<u32>>,
+{
+    /// An empty queue. `slots` has `limit` elements or more, `queues` and each of `places` have [`flows_for`] as many,
+    /// `flows` has [`crate::places_for`] those.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small for `limit`.
+    pub fn new(params: FqParams, slots: P, queues: Q, places: [L; 3], flows: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let records = flows_for(params.limit);
+        let mut pool = QueuePool::new(slots, queues, params.limit as usize, records as usize)?;
+        let flows = FlowTable::new(flows, records)?;
+        let mut idle = QueueList::EMPTY;
+        (0..records).for_each(|queue| pool.list_push(&mut idle, queue));
+        let [served, first, longest] = places.map(|places| IndexedHeap::new(places, records as usize));
+        let bytes_per_ns = params.rate_bps as f64 / 8e9;
+        let fluid = Fluid { virtual_time: 0.0, at: Time::ZERO, bytes_per_ns, weights: 0.0, served: served? };
+        Ok(Self {
+            params,
+            pool,
+            flows,
+            idle,
+            fluid,
+            first: first?,
+            longest: longest?,
+            stats: Stats::default(),
+        })
+    }
+
+    /// Virtual time, in bytes of a flow of weight 1, as of the last call; it begins anew when everything is idle.
+    pub fn virtual_time(&self) -> f64 {
+        self.fluid.virtual_time
+    }
+
+    /// Flows that have something waiting, here or in the fluid system.
+    pub fn flows(&self) -> u32 {
+        self.flows.len()
+    }
+
+    /// Visits every waiting packet, flow by flow.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        (0..self.pool.queue_count()).flat_map(|queue| self.pool.iter(queue)).for_each(visit);
+    }
+
+    /// Moves the fluid system to `now`: it serves everyone until the next has nothing left, and so on.
+    #[inline]
+    fn advance(&mut self, now: Time) {
+        let mut budget = now.since(self.fluid.at).ns() as f64 * self.fluid.bytes_per_ns;
+        self.fluid.at = self.fluid.at.max(now);
+        while let Some((queue, last)) = self.fluid.served.first::<f64>() {
+            let needed = (last - self.fluid.virtual_time) * self.fluid.weights;
+            if needed > budget {
+                self.fluid.virtual_time += budget / self.fluid.weights;
+                return;
+            }
+            budget -= needed;
+            self.fluid.virtual_time = last;
+            self.stop(queue);
+        }
+        if self.pool.backlog().packets == 0 {
+            self.fluid.virtual_time = 0.0;
+        }
+    }
+
+    /// The flow of `queue` has nothing left in the fluid system.
+    #[inline]
+    fn stop(&mut self, queue: u32) {
+        self.fluid.served.remove::<f64>(queue);
+        let Some(flow) = self.pool.state_mut(queue) else { return };
+        flow.flowing = false;
+        self.fluid.weights -= flow.weight;
+        if self.fluid.served.first::<f64>().is_none() {
+            // Nothing of rounding is left.
+            self.fluid.weights = 0.0;
+        }
+        self.forget_if_idle(queue);
+    }
+
+    /// Frees the record of a flow that has nothing waiting anywhere.
+    #[inline]
+    fn forget_if_idle(&mut self, queue: u32) {
+        let Some(&FluidFlow { flow, flowing, .. }) = self.pool.state(queue) else { return };
+        let is_idle = self.pool.packets(queue) == 0 && !flowing;
+        if is_idle && self.flows.remove::<u32>(flow).is_some() {
+            self.pool.list_push(&mut self.idle, queue);
+        }
+    }
+
+    /// Brings the heaps up to date with what waits in `queue`.
+    #[inline]
+    fn reorder(&mut self, queue: u32) {
+        let weight = self.pool.state(queue).map_or(1.0, |flow| flow.weight);
+        match self.pool.head(queue).map(|(packet, start)| start + f64::from(packet.meta.len) / weight) {
+            Some(finish) => {
+                self.first.set(queue, finish);
+                self.longest.set(queue, -f64::from(self.pool.packets(queue)) / weight);
+            }
+            None => {
+                self.first.remove::<f64>(queue);
+                self.longest.remove::<f64>(queue);
+                self.forget_if_idle(queue);
+            }
+        }
+    }
+
+    /// Makes room for an arrival of a flow that has `own`, its share of the buffer with it. Returns whether there is
+    /// room now.
+    #[inline]
+    fn make_room<E: Env<H>>(&mut self, own: f64, env: &mut E) -> bool {
+        if self.pool.backlog().packets < self.params.limit {
+            return true;
+        }
+        let Some((queue, longest)) = self.longest.first::<f64>() else { return false };
+        if -longest <= own {
+            return false;
+        }
+        let start = self.pool.tail(queue).map_or(0.0, |(_, start)| start);
+        if let Some(packet) = self.pool.pop_tail(queue) {
+            self.take_back(queue, start);
+            self.reorder(queue);
+            drop_packet(&mut self.stats, env, packet, DropCause::LongestQueue);
+        }
+        true
+    }
+
+    /// The flow's newest packet, which starts at `start`, is gone: the fluid system serves no more of it.
+    #[inline]
+    fn take_back(&mut self, queue: u32, start: f64) {
+        let now = self.fluid.virtual_time;
+        let Some(flow) = self.pool.state_mut(queue).filter(|flow| flow.flowing) else { return };
+        flow.last = start.max(now);
+        if flow.last > now {
+            self.fluid.served.set(queue, flow.last);
+        } else {
+            self.stop(queue);
+        }
+    }
+
+    /// The record of `flow`, which may be a new one with `weight`.
+    #[inline]
+    fn record_of(&mut self, flow: u64, weight: f64) -> Option<u32> {
+        if let Some(&queue) = self.flows.get(flow) {
+            return Some(queue);
+        }
+        let queue = self.pool.list_pop(&mut self.idle)?;
+        let last = self.fluid.virtual_time;
+        *self.pool.state_mut(queue)? = FluidFlow { flow, weight, last, flowing: false };
+        self.flows.get_or_insert(flow, || queue).copied()
+    }
+
+    /// Appends to `queue`, here and in the fluid system.
+    #[inline]
+    fn append<E: Env<H>>(&mut self, queue: u32, packet: Packet<H>, env: &mut E) {
+        let Some(flow) = self.pool.state_mut(queue) else { return };
+        let start = flow.last.max(self.fluid.virtual_time);
+        flow.last = start + f64::from(packet.meta.len) / flow.weight;
+        if !flow.flowing {
+            flow.flowing = true;
+            self.fluid.weights += flow.weight;
+        }
+        self.fluid.served.set(queue, flow.last);
+        if let Some(packet) = self.pool.push(queue, packet, start) {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+        }
+        self.reorder(queue);
+    }
+}
+
+impl<H, P, Q, L, F> Discipline<H> for Fq<H, P, Q, L, F>
+where
+    P: Storage<PacketSlot<H, f64>>,
+    Q: Storage<QueueSlot<FluidFlow>>,
+    L: Storage<HeapPlace<f64>>,
+    F: Storage<FlowPlace<u32>>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.advance(env.now());
+        self.stats.arrived.add(packet.meta.len);
+        let own = self.flows.get(packet.meta.flow).copied();
+        let (waiting, weight) = match own.and_then(|queue| Some((queue, self.pool.state(queue)?.weight))) {
+            Some((queue, weight)) => (self.pool.packets(queue), weight),
+            None => (0, self.params.weights.of(packet.meta.class)),
+        };
+        let has_record = own.is_some() || self.idle.first().is_some();
+        let fits = has_record && self.make_room(f64::from(waiting + 1) / weight, env);
+        match if fits { self.record_of(packet.meta.flow, weight) } else { None } {
+            Some(queue) => self.append(queue, packet, env),
+            None => drop_packet(&mut self.stats, env, packet, DropCause::Overflow),
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.advance(env.now());
+        let (queue, _) = self.first.first::<f64>()?;
+        let packet = self.pool.pop(queue)?;
+        self.stats.departed.add(packet.meta.len);
+        self.reorder(queue);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

@@ -1,0 +1,286 @@
+//! FQ-CoDel: flows are hashed into queues that take turns in bytes, and each queue is a [`CoDel`](super::codel).
+//!
+//! A queue that begins to have packets is new, and goes before the old ones until it has sent `quantum` bytes: flows that
+//! send little do not wait for those that send much. When the buffer is full, packets are dropped from the head of the
+//! queue with the most bytes, up to `drop_batch` of them and up to half of the queue.
+//!
+//! The fattest queue comes from a heap, which costs O(log queues) whenever a queue's length changes. The RFC describes
+//! a scan over all queues at every overflow, and takes whole batches to make up for it; where queues hold a packet
+//! or two, as under an attack from many flows, a batch is one packet and each drop costs a scan.
+//!
+//! Source: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, "The flow queue CoDel packet scheduler
+//! and active queue management algorithm", RFC 8290, 2018, sections 4 and 5.
+
+use core::cmp::Reverse;
+
+use super::codel::{CoDelParams, CoDelState, Head};
+use super::drr::check_quantum;
+use super::sfq::{QUEUES, SALT, check_queues};
+use crate::discipline::drop_packet;
+use crate::flow_key::bucket;
+use crate::indexed_heap::IndexedHeap;
+use crate::params::require;
+use crate::queue_pool::{QueueList, QueuePool};
+use crate::{
+    Backlog, Discipline, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError, ParamSpec,
+    ParamValue, QueueSlot, Stats, Storage,
+};
+
+/// Most packets that one overflow may drop.
+const MOST_DROPPED: u32 = 65_536;
+
+/// Parameters of [`FqCoDel`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqCoDelParams {
+    /// Those of every queue; `limit` is that of all of them together.
+    pub codel: CoDelParams,
+    /// Queues that flows are hashed into.
+    pub queues: u32,
+    /// Bytes that a queue may send more at each turn.
+    pub quantum: u32,
+    /// Most packets that are dropped at once when the buffer is full.
+    pub drop_batch: u32,
+    /// Key of the hash.
+    pub salt: u32,
+}
+
+impl Default for FqCoDelParams {
+    fn default() -> Self {
+        Self { codel: CoDelParams::default(), queues: 1024, quantum: 1514, drop_batch: 64, salt: 0 }
+    }
+}
+
+/// Parameters as a scenario writes them, beside those of `CoDel`.
+pub const SPECS: &[ParamSpec] = &[
+    QUEUES,
+    ParamSpec {
+        name: "quantum",
+        unit: "bytes",
+        kind: Kind::Bytes(1, 1_000_000),
+        default: "1514B",
+        doc: "Bytes that a queue may send more at each turn.",
+        source: "RFC 8290, 5.2.3",
+    },
+    ParamSpec {
+        name: "drop_batch",
+        unit: "packets",
+        kind: Kind::Integer(1, MOST_DROPPED as i64),
+        default: "64",
+        doc: "Most packets of the fattest queue that are dropped at once when the buffer is full.",
+        source: "RFC 8290, 4.1",
+    },
+    SALT,
+];
+
+impl FqCoDelParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "queues" => value.integer(&mut self.queues),
+            "quantum" => value.integer(&mut self.quantum),
+            "drop_batch" => value.integer(&mut self.drop_batch),
+            "salt" => value.integer(&mut self.salt),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.codel.validate()?;
+        check_queues(self.queues)?;
+        check_quantum(self.quantum)?;
+        let batch = (1..=MOST_DROPPED).contains(&self.drop_batch);
+        require(batch, "drop_batch", f64::from(self.drop_batch), "1 to 65536 packets")
+    }
+}
+
+/// What FQ-CoDel keeps for a queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowQueue {
+    codel: CoDelState,
+    /// Bytes that it may still send at this turn.
+    credit: i64,
+    /// Whether it is in one of the lists.
+    listed: bool,
+}
+
+/// The length of a queue in bytes as a key: the fattest queue comes first.
+pub type Fattest = Reverse<u64>;
+
+/// Packet slots that a queue of at most `limit` packets needs: an arrival is queued before others make room for it.
+pub const fn slots_for(limit: u32) -> usize {
+    limit as usize + 1
+}
+
+/// Flow queues with controlled delay.
+#[derive(Clone, Debug)]
+pub struct FqCoDel<H, P, Q, L> {
+    params: FqCoDelParams,
+    pool: QueuePool<H, (), FlowQueue, P, Q>,
+    fattest: IndexedHeap<L>,
+    new: QueueList,
+    old: QueueList,
+    stats: Stats,
+}
+
+/// One queue of the pool, as `CoDel` sees it.
+struct One<'a, H, P, Q, L> {
+    pool: &'a mut QueuePool<H, (), FlowQueue, P, Q>,
+    fattest: &'a mut IndexedHeap<L>,
+    queue: u32,
+}
+
+impl<H, P, Q, L> Head<H> for One<'_, H, P, Q, L>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<FlowQueue>>,
+    L: Storage<HeapPlace<Fattest>>,
+{
+    #[inline]
+    fn pop(&mut self) -> Option<Packet<H>> {
+        let packet = self.pool.pop(self.queue)?;
+        match self.pool.packets(self.queue) {
+            0 => self.fattest.remove(self.queue),
+            _ => self.fattest.set(self.queue, Reverse(self.pool.bytes(self.queue))),
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.pool.bytes(self.queue)
+    }
+}
+
+impl<H, P, Q, L> FqCoDel<H, P, Q, L>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<FlowQueue>>,
+    L: Storage<HeapPlace<Fattest>>,
+{
+    /// An empty queue. `slots` has [`slots_for`] as many packets or more, `records` and `places` have `queues` elements.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: FqCoDelParams, slots: P, records: Q, places: L) -> Result<Self, ParamError> {
+        params.validate()?;
+        let pool = QueuePool::new(slots, records, slots_for(params.codel.limit), params.queues as usize)?;
+        let fattest = IndexedHeap::new(places, params.queues as usize)?;
+        let (new, old) = (QueueList::EMPTY, QueueList::EMPTY);
+        Ok(Self { params, pool, fattest, new, old, stats: Stats::default() })
+    }
+
+    /// The queue that `flow` is in.
+    #[inline]
+    pub fn queue_of(&self, flow: u64) -> u32 {
+        bucket([u64::from(self.params.salt), 0], flow, self.params.queues)
+    }
+
+    /// Visits every waiting packet, queue by queue: first the new queues, then the old ones, each in the order of turns.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        let queues = self.pool.list_iter(self.new).chain(self.pool.list_iter(self.old));
+        queues.flat_map(|queue| self.pool.iter(queue)).for_each(visit);
+    }
+
+    #[inline]
+    fn head_of(&mut self, queue: u32) -> One<'_, H, P, Q, L> {
+        One { pool: &mut self.pool, fattest: &mut self.fattest, queue }
+    }
+
+    /// Drops from the head of the fattest queue (RFC 8290, 4.1). `own` is the queue of the arrival, its newest packet.
+    #[cold]
+    fn shed<E: Env<H>>(&mut self, own: u32, env: &mut E) {
+        let Some((queue, _)) = self.fattest.first::<Fattest>() else { return };
+        let packets = self.pool.packets(queue);
+        let is_arrival = queue == own && packets == 1;
+        let cause = if is_arrival { DropCause::Overflow } else { DropCause::LongestQueue };
+        for _ in 0..packets.div_ceil(2).min(self.params.drop_batch) {
+            let Some(packet) = self.head_of(queue).pop() else { return };
+            drop_packet(&mut self.stats, env, packet, cause);
+        }
+    }
+
+    /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last of
+    /// the old ones (RFC 8290, 4.2).
+    #[inline]
+    fn turn(&mut self) -> Option<(u32, bool)> {
+        loop {
+            let is_new = self.new.first().is_some();
+            let queue = self.new.first().or_else(|| self.old.first())?;
+            let state = self.pool.state_mut(queue)?;
+            if state.credit > 0 {
+                return Some((queue, is_new));
+            }
+            state.credit += i64::from(self.params.quantum);
+            self.leave_list(is_new);
+            self.pool.list_push(&mut self.old, queue);
+        }
+    }
+
+    /// Takes the first of the new or of the old queues out of its list.
+    #[inline]
+    fn leave_list(&mut self, is_new: bool) -> Option<u32> {
+        self.pool.list_pop(if is_new { &mut self.new } else { &mut self.old })
+    }
+}
+
+impl<H, P, Q, L> Discipline<H> for FqCoDel<H, P, Q, L>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<FlowQueue>>,
+    L: Storage<HeapPlace<Fattest>>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let queue = self.queue_of(packet.meta.flow);
+        if let Some(packet) = self.pool.push(queue, packet, ()) {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+            return;
+        }
+        self.fattest.set(queue, Reverse(self.pool.bytes(queue)));
+        let quantum = i64::from(self.params.quantum);
+        if let Some(state) = self.pool.state_mut(queue).filter(|state| !state.listed) {
+            (state.listed, state.credit) = (true, quantum);
+            self.pool.list_push(&mut self.new, queue);
+        }
+        if self.pool.backlog().packets > self.params.codel.limit {
+            self.shed(queue, env);
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        loop {
+            let (queue, is_new) = self.turn()?;
+            let mut codel = self.pool.state(queue)?.codel;
+            let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue };
+            let packet = codel.next(&self.params.codel, &mut head, &mut self.stats, env);
+            let state = self.pool.state_mut(queue)?;
+            state.codel = codel;
+            let Some(packet) = packet else {
+                // An empty new queue becomes an old one, or it would go first again with its next packet.
+                state.listed = is_new;
+                self.leave_list(is_new);
+                if is_new {
+                    self.pool.list_push(&mut self.old, queue);
+                }
+                continue;
+            };
+            state.credit -= i64::from(packet.meta.len);
+            self.stats.departed.add(packet.meta.len);
+            return Some(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

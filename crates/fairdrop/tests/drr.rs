@@ -1,0 +1,326 @@
+//! DRR and SFQ: boundaries, fairness in bytes, invariants, and agreement with a slow model event by event.
+
+#[path = "reference/delay.rs"]
+#[allow(dead_code, reason = "each test file uses a part of the models")]
+mod delay;
+#[allow(dead_code, reason = "each test file uses a part of the host")]
+mod host;
+#[allow(dead_code, reason = "each test file uses a part of what they share")]
+mod multi;
+#[path = "reference/rounds.rs"]
+#[allow(dead_code, reason = "each test file uses a part of the models")]
+mod rounds;
+
+use fairdrop::DropCause::{LongestQueue, Overflow};
+use fairdrop::{
+    AnyDiscipline, AnyParams, Discipline, DropTailParams, DrrParams, Meta, ParamValue, SfqParams, Time,
+};
+use host::{Bottleneck, Event as Plain, cases};
+use multi::{Event, check_conservation, compare, events, same};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use rounds::{RoundRobin, hashed};
+
+fn drr(limit: u32, quantum: u32) -> AnyParams {
+    AnyParams::Drr(DrrParams { limit, quantum })
+}
+
+fn sfq(params: &SfqParams) -> AnyParams {
+    AnyParams::Sfq(params.clone())
+}
+
+/// `count` packets of `len` bytes of `flow`, behind a busy transmitter.
+fn fill(link: &mut Bottleneck, flow: u64, count: u32, len: u32) {
+    (0..count).for_each(|_| assert_eq!(link.step(&Plain::Arrive { flow, len }).causes(), []));
+}
+
+/// The flows of the next `count` departures.
+fn departures(link: &mut Bottleneck, count: usize) -> Vec<u64> {
+    (0..count).map(|_| link.finish().departed.expect("packets wait").meta.flow).collect()
+}
+
+#[test]
+fn parameters_by_name() {
+    let mut params = AnyParams::of("drr").unwrap();
+    assert!(params.set("drr", "quantum", ParamValue::Number(700.0)));
+    assert!(
+        !params.set("drr", "quantum", ParamValue::Switch(true))
+            && !params.set("drr", "tea", ParamValue::Number(1.0))
+    );
+    params.set_link(50, 1_000_000);
+    assert_eq!(params, drr(50, 700));
+    let mut params = AnyParams::of("sfq").unwrap();
+    for (name, value) in [("queues", 7.0), ("quantum", 9.0), ("perturb", 0.5), ("salt", 3.0)] {
+        assert!(params.set("sfq", name, ParamValue::Number(value)), "{name}");
+    }
+    let expected = SfqParams { limit: 300, queues: 7, quantum: 9, perturb: Time::from_ms(500), salt: 3 };
+    assert_eq!(params, sfq(&expected));
+}
+
+#[test]
+fn errors_name_the_parameter() {
+    let name = |params: AnyParams| params.validate().expect_err("out of range").name;
+    assert_eq!(name(drr(0, 1500)), "limit");
+    assert_eq!(name(drr(10, 0)), "quantum");
+    assert_eq!(name(drr(10, 1_000_001)), "quantum");
+    let with = |change: fn(&mut SfqParams)| {
+        let mut params = SfqParams::default();
+        change(&mut params);
+        name(AnyParams::Sfq(params))
+    };
+    assert_eq!(with(|params| params.queues = 0), "queues");
+    assert_eq!(with(|params| params.perturb = Time::from_ns(999_999)), "perturb");
+    assert_eq!(with(|params| params.perturb = Time::from_ms(1_000_001)), "perturb");
+}
+
+/// The example of the paper's figures: a packet goes when it is no longer than the deficit, to the byte.
+#[test]
+fn a_packet_as_long_as_the_deficit_goes() {
+    for (len, first) in [(500, 1), (501, 2)] {
+        let mut link = Bottleneck::blocked(drr(100, 500));
+        fill(&mut link, 1, 1, len);
+        fill(&mut link, 2, 1, 500);
+        assert_eq!(departures(&mut link, 1), [first], "{len} bytes");
+    }
+}
+
+/// What a turn leaves over is used at the next one: 300 of 500 bytes, then 700 at once.
+#[test]
+fn deficits_are_kept() {
+    let mut link = Bottleneck::blocked(drr(100, 500));
+    fill(&mut link, 1, 1, 300);
+    fill(&mut link, 1, 1, 700);
+    fill(&mut link, 2, 3, 500);
+    assert_eq!(departures(&mut link, 5), [1, 2, 1, 2, 2]);
+}
+
+/// A flow that goes idle forgets its deficit.
+#[test]
+fn an_empty_queue_has_no_deficit() {
+    let mut link = Bottleneck::blocked(drr(100, 500));
+    fill(&mut link, 1, 1, 100);
+    fill(&mut link, 2, 4, 500);
+    assert_eq!(departures(&mut link, 1), [1]);
+    fill(&mut link, 1, 1, 501);
+    assert_eq!(departures(&mut link, 3), [2, 2, 1], "401 bytes more would have let it go first");
+}
+
+/// Bytes are shared, not packets: ten small ones for one large one.
+#[test]
+fn small_packets_go_in_bunches() {
+    let mut link = Bottleneck::blocked(drr(100, 1000));
+    fill(&mut link, 1, 20, 100);
+    fill(&mut link, 2, 2, 1000);
+    let expected: Vec<u64> = [[1; 10].as_slice(), &[2], &[1; 10], &[2]].concat();
+    assert_eq!(departures(&mut link, 22), expected);
+}
+
+#[test]
+fn a_full_buffer_takes_the_newest_of_the_longest_queue() {
+    let mut link = Bottleneck::blocked(drr(5, 1500));
+    fill(&mut link, 1, 2, 1000);
+    fill(&mut link, 2, 3, 1000);
+    let step = link.arrive(3);
+    assert_eq!(
+        step.dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>(),
+        [(4, LongestQueue)]
+    );
+    // Now two queues have two packets and one has one: with its arrival it would be as long as the longest.
+    assert_eq!(link.arrive(3).causes(), [Overflow]);
+    assert_eq!(link.arrive(1).causes(), [Overflow]);
+    assert_eq!(link.arrive(4).causes(), [LongestQueue]);
+}
+
+/// As many flows as packets fit, each with a queue of its own, and again after they have gone.
+#[test]
+fn as_many_flows_as_packets() {
+    let mut link = Bottleneck::blocked(drr(64, 1500));
+    for round in 0..3 {
+        (0..64).for_each(|flow| fill(&mut link, flow << 40 | round, 1, 1000));
+        let AnyDiscipline::Drr(queue) = &link.queue else { panic!("it is DRR") };
+        assert_eq!(queue.flows(), 64);
+        assert_eq!(link.arrive(u64::MAX).causes(), [Overflow]);
+        assert_eq!(departures(&mut link, 64).len(), 64);
+        let AnyDiscipline::Drr(queue) = &link.queue else { panic!("it is DRR") };
+        assert_eq!(queue.flows(), 0);
+        link.finish();
+        link.busy = true;
+    }
+}
+
+/// The hash changes exactly at multiples of `perturb`, and packets that wait keep their order.
+#[test]
+fn the_hash_changes_on_time() {
+    let perturb = Time::from_ms(10);
+    let params = SfqParams { limit: 100, queues: 8, perturb, ..SfqParams::default() };
+    let mut link = Bottleneck::blocked(sfq(&params));
+    for flow in 0..8 {
+        fill(&mut link, flow, 3, 1000);
+    }
+    for (now, number) in [(perturb.ns() - 1, 0), (perturb.ns(), 1), (5 * perturb.ns() + 7, 5)] {
+        link.world.now = Time::from_ns(now);
+        link.queue.tick(&mut link.world);
+        let AnyDiscipline::Sfq(queue) = &link.queue else { panic!("it is SFQ") };
+        for flow in 0..8 {
+            assert_eq!(u64::from(queue.queue_of(flow)), hashed(0, number, flow, 8));
+        }
+        assert_eq!(queue.deadline(), Some(Time::from_ns((number + 1) * perturb.ns())));
+    }
+    let mut last = [0; 8];
+    for _ in 0..24 {
+        let packet = link.finish().departed.unwrap();
+        let before = std::mem::replace(&mut last[packet.meta.flow as usize], packet.handle + 1);
+        assert!(before <= packet.handle);
+    }
+    let never = SfqParams { perturb: Time::ZERO, ..params };
+    assert_eq!(Bottleneck::new(sfq(&never), 1).queue.deadline(), None);
+}
+
+fn sfq_params() -> impl Strategy<Value = SfqParams> {
+    let perturb = prop_oneof![Just(0_u64), Just(1_000_000), 1_000_000..500_000_000_u64];
+    let quantum = prop_oneof![Just(1500_u32), Just(1000), 50_u32..3000];
+    (1_u32..40, 1_u32..12, quantum, perturb, any::<u32>()).prop_map(
+        |(limit, queues, quantum, perturb, salt)| SfqParams {
+            limit,
+            queues,
+            quantum,
+            perturb: Time::from_ns(perturb),
+            salt,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn drr_agrees(params in sfq_params(), trace in events(6, 300)) {
+        let result = compare(drr(params.limit, params.quantum), RoundRobin::drr(params.limit, params.quantum), None, &trace, 0);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn sfq_agrees(params in sfq_params(), trace in events(12, 300)) {
+        let result = compare(sfq(&params), RoundRobin::sfq(params), None, &trace, 0);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn nothing_is_lost(params in sfq_params(), trace in events(8, 200), exact: bool) {
+        let params = if exact { drr(params.limit, params.quantum) } else { sfq(&params) };
+        let steps = check_conservation(&params, &trace, 0, true)?;
+        for step in steps {
+            // A packet that gives way makes room for one of another queue.
+            for (victim, cause) in &step.dropped {
+                let arrived = step.arrived.as_ref().expect("only arrivals drop");
+                prop_assert!(*cause == LongestQueue || (*cause == Overflow && victim == arrived));
+                prop_assert!(*cause != LongestQueue || victim.meta.flow != arrived.meta.flow);
+            }
+        }
+    }
+
+    /// Theorem of the paper (section IV): over any interval in which two flows always have packets waiting, what they are
+    /// served differs by at most a quantum and twice the longest packet.
+    #[test]
+    fn backlogged_flows_are_served_alike(
+        quantum in prop_oneof![Just(1500_u32), 20_u32..4000],
+        lens in prop::collection::vec(prop::collection::vec(0_u32..=1500, 40..80), 2..6),
+        lead in 0_usize..30,
+    ) {
+        let mut link = Bottleneck::blocked(drr(1000, quantum));
+        // The first flow is already being served as the others begin.
+        let (first, others) = lens.split_first().expect("two or more");
+        for &len in first {
+            link.step(&Plain::Arrive { flow: 0, len });
+        }
+        (0..lead).for_each(|_| drop(link.finish()));
+        for (flow, lens) in (1..).zip(others) {
+            for &len in lens {
+                link.step(&Plain::Arrive { flow, len });
+            }
+        }
+        let mut left: Vec<usize> = lens.iter().map(Vec::len).collect();
+        left[0] -= lead;
+        let mut served = vec![0_i64; lens.len()];
+        let bound = i64::from(quantum) + 2 * 1500;
+        let (mut least, mut most) = (vec![vec![0; lens.len()]; lens.len()], vec![vec![0; lens.len()]; lens.len()]);
+        loop {
+            let packet = link.finish().departed.expect("all are backlogged");
+            let flow = packet.meta.flow as usize;
+            left[flow] -= 1;
+            if left[flow] == 0 {
+                break;
+            }
+            served[flow] += i64::from(packet.meta.len);
+            for i in 0..served.len() {
+                for j in 0..i {
+                    let ahead = served[i] - served[j];
+                    least[i][j] = ahead.min(least[i][j]);
+                    most[i][j] = ahead.max(most[i][j]);
+                    prop_assert!(most[i][j] - least[i][j] <= bound, "flows {} and {}", i, j);
+                }
+            }
+        }
+    }
+
+    /// One flow, or one queue: a FIFO that overflows.
+    #[test]
+    fn one_queue_is_droptail(params in sfq_params(), trace in events(6, 200)) {
+        let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
+        let one_queue = SfqParams { queues: 1, ..params.clone() };
+        prop_assert_eq!(same(sfq(&one_queue), droptail.clone(), &trace), Ok(()));
+        let one_flow: Vec<Event> = trace.into_iter().map(|event| match event {
+            Event::Arrive(meta) => Event::Arrive(Meta { flow: 7, ..meta }),
+            other => other,
+        }).collect();
+        prop_assert_eq!(same(drr(params.limit, params.quantum), droptail, &one_flow), Ok(()));
+    }
+
+    /// Flows that do not share queues are told apart as exactly as by DRR. Which of several longest queues gives way
+    /// may differ, so the buffer is large.
+    #[test]
+    fn sfq_without_collisions_is_drr(params in sfq_params(), trace in events(6, 200)) {
+        let params = SfqParams { limit: 1000, queues: 1000, perturb: Time::ZERO, ..params };
+        let mut buckets: Vec<u64> = (0..6).map(|flow| hashed(params.salt, 0, flow, 1000)).collect();
+        buckets.sort_unstable();
+        buckets.dedup();
+        prop_assume!(buckets.len() == 6);
+        prop_assert_eq!(same(sfq(&params), drr(1000, params.quantum), &trace), Ok(()));
+    }
+
+    /// What flows are called makes no difference to DRR.
+    #[test]
+    fn labels_do_not_matter(params in sfq_params(), trace in events(6, 200), key: u64) {
+        let (mut one, mut other) = (
+            Bottleneck::new(drr(params.limit, params.quantum), 1),
+            Bottleneck::new(drr(params.limit, params.quantum), 1),
+        );
+        for event in &trace {
+            let renamed = match event {
+                Event::Arrive(meta) => Event::Arrive(Meta { flow: (meta.flow ^ key).rotate_left(17), ..*meta }),
+                other => other.clone(),
+            };
+            let (a, b) = (event.play(&mut one), renamed.play(&mut other));
+            prop_assert_eq!(a.departed.map(|p| p.handle), b.departed.map(|p| p.handle));
+            let handles = |dropped: &multi::Drops| dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>();
+            prop_assert_eq!(handles(&a.dropped), handles(&b.dropped));
+        }
+    }
+}
+
+/// The random cases above are worth something only if they reach every cause often.
+#[test]
+fn random_traces_reach_every_cause() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (sfq_params(), events(6, 300));
+    let mut reached = [0; 2];
+    for _ in 0..1000 {
+        let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
+        let causes = compare(sfq(&params), RoundRobin::sfq(params), None, &trace, 0).unwrap();
+        for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
+            *cases += u32::from(causes.contains(cause));
+        }
+    }
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+}

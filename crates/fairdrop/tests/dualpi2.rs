@@ -1,0 +1,330 @@
+//! `DualPI2`: boundaries of RFC 9332, the coupling, invariants, and agreement with a slow model event by event.
+
+#[path = "reference/delay.rs"]
+#[allow(dead_code, reason = "each test file uses a part of the models")]
+mod delay;
+#[allow(dead_code, reason = "each test file uses a part of the host")]
+mod host;
+#[allow(dead_code, reason = "each test file uses a part of what they share")]
+mod multi;
+#[path = "reference/rounds.rs"]
+#[allow(dead_code, reason = "each test file uses a part of the models")]
+mod rounds;
+
+use fairdrop::DropCause::{DualPi2 as Coin, Overflow};
+use fairdrop::{
+    AnyDiscipline, AnyParams, Discipline, DropTailParams, DualPi2Params, Ecn, Meta, ParamValue, Stream, Time,
+};
+use host::{Bottleneck, DROP, KEEP, cases};
+use multi::{Event, check_conservation, compare, events, same};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use rounds::DualPi2Model;
+
+const MS: u64 = 1_000_000;
+
+fn dualpi2(params: &DualPi2Params) -> AnyParams {
+    AnyParams::DualPi2(params.clone())
+}
+
+fn roomy() -> DualPi2Params {
+    DualPi2Params { limit: 10_000, ..DualPi2Params::default() }
+}
+
+fn packet(ecn: Ecn) -> Meta {
+    Meta { ecn, ..Meta::of_flow(1, 1000) }
+}
+
+fn probability(link: &Bottleneck) -> f64 {
+    let AnyDiscipline::DualPi2(queue) = &link.queue else { panic!("it is DualPI2") };
+    queue.probability()
+}
+
+fn packets(link: &Bottleneck) -> (u32, u32) {
+    let AnyDiscipline::DualPi2(queue) = &link.queue else { panic!("it is DualPI2") };
+    queue.packets()
+}
+
+fn at(link: &mut Bottleneck, ns: u64) {
+    link.world.now = Time::from_ns(ns);
+}
+
+#[test]
+fn defaults_are_those_of_the_rfc() {
+    let params = DualPi2Params::default();
+    assert_eq!((params.target, params.rtt_max), (Time::from_ms(15), Time::from_ms(100)));
+    assert_eq!(params.t_update(), Time::from_ms(15), "the lesser of target and a third of rtt_max");
+    assert_eq!((params.min_th.ns(), params.range.ns(), params.coupling), (800_000, 400_000, 2.0));
+    let mut any = AnyParams::of("dualpi2").unwrap();
+    for (name, value) in
+        [("target", 0.01), ("rtt_max", 0.06), ("min_th", 0.001), ("range", 0.0), ("t_shift", 0.02)]
+    {
+        assert!(any.set("dualpi2", name, ParamValue::Number(value)), "{name}");
+    }
+    assert!(any.set("dualpi2", "coupling", ParamValue::Number(1.5)));
+    assert!(any.set("dualpi2", "ecn", ParamValue::Switch(false)));
+    any.set_link(50, 1);
+    let expected = DualPi2Params {
+        limit: 50,
+        target: Time::from_ms(10),
+        rtt_max: Time::from_ms(60),
+        coupling: 1.5,
+        min_th: Time::from_ms(1),
+        range: Time::ZERO,
+        t_shift: Time::from_ms(20),
+        ecn: false,
+    };
+    assert_eq!(any, dualpi2(&expected));
+}
+
+#[test]
+fn errors_name_the_parameter() {
+    let with = |change: fn(&mut DualPi2Params)| {
+        let mut params = DualPi2Params::default();
+        change(&mut params);
+        params.validate().expect_err("out of range").name
+    };
+    assert_eq!(with(|params| params.limit = 0), "limit");
+    assert_eq!(with(|params| params.target = Time::from_ns(99_999)), "target");
+    assert_eq!(with(|params| params.rtt_max = Time::ZERO), "rtt_max");
+    assert_eq!(with(|params| params.coupling = f64::NAN), "coupling");
+    assert_eq!(with(|params| params.t_shift = Time::NEVER), "t_shift");
+}
+
+/// Section 2.5.1.1: ECT(1) and CE are L4S, the others are classic.
+#[test]
+fn the_ecn_field_chooses_the_queue() {
+    for (ecn, expected) in
+        [(Ecn::NotCapable, (0, 1)), (Ecn::Ect0, (0, 1)), (Ecn::Ect1, (1, 0)), (Ecn::Ce, (1, 0))]
+    {
+        let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+        link.offer(packet(ecn));
+        assert_eq!(packets(&link), expected, "{ecn:?}");
+    }
+}
+
+/// The L4S queue goes first until the classic head has waited more than `t_shift` longer.
+#[test]
+fn the_classic_queue_goes_first_after_the_shift() {
+    for (wait, l4s_first) in [(30 * MS, true), (30 * MS + 1, false)] {
+        let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+        link.world.bits[Stream::DualPi2Coin as usize] = KEEP;
+        link.offer(packet(Ecn::NotCapable));
+        at(&mut link, wait);
+        link.offer(packet(Ecn::Ect1));
+        assert_eq!(link.finish().departed.unwrap().meta.ecn == Ecn::Ect1, l4s_first, "{wait} ns");
+    }
+}
+
+/// Appendix A.1: alpha (delay - target) + beta (delay - old delay), alpha 0.1 * 15 ms / (100 ms)^2, beta 0.3 / 100 ms.
+#[test]
+fn steps_are_those_of_the_appendix() {
+    let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+    at(&mut link, 5 * MS);
+    link.offer(packet(Ecn::NotCapable));
+    at(&mut link, 15 * MS - 1);
+    link.offer(packet(Ecn::NotCapable));
+    assert_eq!(probability(&link), 0.0);
+    at(&mut link, 15 * MS);
+    link.queue.tick(&mut link.world);
+    // -5 ms from the target, 10 ms more than before.
+    assert!((probability(&link) - (0.15 * -0.005 + 3.0 * 0.01)).abs() < 1e-12);
+    at(&mut link, 30 * MS);
+    link.queue.tick(&mut link.world);
+    assert!((probability(&link) - (0.02925 + 0.15 * 0.01 + 3.0 * 0.015)).abs() < 1e-12);
+    assert_eq!(link.queue.deadline(), Some(Time::from_ns(45 * MS)));
+}
+
+/// Appendix A.1: the ramp, and one packet alone is not marked however long it has waited.
+#[test]
+fn long_waits_are_marked() {
+    for (wait, behind, marked) in
+        [(800_000, true, false), (800_001, true, true), (1_200_000, true, true), (1_200_000, false, false)]
+    {
+        let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+        link.world.bits[Stream::DualPi2Coin as usize] = DROP;
+        link.offer(packet(Ecn::Ect1));
+        if behind {
+            link.offer(packet(Ecn::Ect1));
+        }
+        at(&mut link, wait);
+        let departed = link.finish().departed.unwrap();
+        assert_eq!(departed.meta.ecn == Ecn::Ce, marked, "{wait} ns");
+        assert_eq!(link.queue.stats().marked_for(Coin).packets, u64::from(marked));
+    }
+    let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+    link.world.bits[Stream::DualPi2Coin as usize] = KEEP;
+    (0..2).for_each(|_| drop(link.offer(packet(Ecn::Ect1))));
+    at(&mut link, 1_199_999);
+    assert_eq!(link.finish().departed.unwrap().meta.ecn, Ecn::Ect1, "not yet certain");
+}
+
+/// A link whose classic head has waited until p' is between `low` and `high`.
+fn congested(params: &DualPi2Params, low: f64, high: f64) -> Bottleneck {
+    let mut link = Bottleneck::blocked(dualpi2(params));
+    (0..200_000).for_each(|_| drop(link.offer(packet(Ecn::NotCapable))));
+    while probability(&link) < low {
+        link.wait(15 * MS);
+        link.queue.tick(&mut link.world);
+    }
+    assert!(probability(&link) < high, "{}", probability(&link));
+    link
+}
+
+/// Appendix A.1: classic packets are dropped with p'^2, L4S packets marked with 2 p'; fractions of many coins.
+#[test]
+fn the_two_probabilities_are_coupled() {
+    let params = DualPi2Params { limit: 400_000, ..roomy() };
+    let mut link = congested(&params, 0.3, 0.4);
+    let base = probability(&link);
+    let n = 20_000_u32;
+    let close = |count: u64, of: u64, p: f64| {
+        let deviation = (of as f64 * p * (1.0 - p)).sqrt();
+        assert!((count as f64 - of as f64 * p).abs() < 5.0 * deviation, "{count} of {of}, should be {p}");
+    };
+    // One at a time in the L4S queue, so that no ramp marks.
+    let mut marked = 0;
+    for _ in 0..n {
+        link.offer(packet(Ecn::Ect1));
+        let departed = link.finish().departed.expect("packets wait");
+        marked += u64::from(departed.meta.ecn == Ecn::Ce);
+    }
+    close(marked, u64::from(n), 2.0 * base);
+    let before = link.queue.backlog().packets;
+    (0..n).for_each(|_| drop(link.finish()));
+    let taken = u64::from(before - link.queue.backlog().packets);
+    close(taken - u64::from(n), taken, base * base);
+    assert_eq!(probability(&link), base);
+}
+
+/// Appendix A.2: from p' = 1 / k on, ECN spares nobody, and L4S packets are dropped with p'^2 as well.
+#[test]
+fn overload_drops_whatever_can_be_marked() {
+    let mut params = DualPi2Params { limit: 400_000, t_shift: Time::ZERO, ..roomy() };
+    for (low, dropped) in [(0.4, false), (0.5, true)] {
+        params.ecn = true;
+        let mut link = congested(&params, low, 1.1);
+        assert_eq!(probability(&link) >= 0.5, dropped);
+        link.world.bits[Stream::DualPi2Coin as usize] = DROP;
+        link.world.now = Time::from_ns(link.world.now.ns() + 1);
+        // All classic packets fall; the L4S packet then goes by its own rule.
+        let l4s = link.offer(packet(Ecn::Ect1)).arrived.unwrap().handle;
+        let step = link.finish();
+        assert_eq!(step.dropped.iter().any(|(packet, _)| packet.handle == l4s), dropped);
+        let mut capable = Bottleneck::blocked(dualpi2(&params));
+        (0..200_000).for_each(|_| drop(capable.offer(packet(Ecn::Ect0))));
+        while probability(&capable) < low {
+            capable.wait(15 * MS);
+            capable.queue.tick(&mut capable.world);
+        }
+        capable.world.bits[Stream::DualPi2Coin as usize] = DROP;
+        let step = capable.finish();
+        assert_eq!(step.count(Coin) > 0, dropped, "classic packets that could be marked");
+        assert_eq!(step.departed.is_some(), !dropped);
+    }
+}
+
+#[test]
+fn full_buffer_overflows_without_a_coin() {
+    let mut link = Bottleneck::blocked(dualpi2(&DualPi2Params { limit: 2, ..roomy() }));
+    link.offer(packet(Ecn::Ect1));
+    link.offer(packet(Ecn::Ect0));
+    assert_eq!(link.offer(packet(Ecn::Ect1)).causes(), [Overflow]);
+    assert_eq!(link.world.used[Stream::DualPi2Coin as usize], 0);
+}
+
+/// Times beyond everything do not wrap, and a long silence is no long loop.
+#[test]
+fn late_times_do_not_wrap() {
+    let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+    at(&mut link, u64::MAX - 1);
+    link.queue.tick(&mut link.world);
+    link.offer(packet(Ecn::Ect0));
+    link.world.now = Time::NEVER;
+    assert!(link.finish().departed.is_some());
+    assert!(link.finish().departed.is_none());
+}
+
+fn params() -> impl Strategy<Value = DualPi2Params> {
+    let target = prop_oneof![Just(15 * MS), 100_000..50 * MS];
+    let rtt_max = prop_oneof![Just(100 * MS), 10 * MS..300 * MS];
+    let t_shift = prop_oneof![Just(0_u64), Just(30 * MS), 0..100 * MS];
+    let ramp = (
+        prop_oneof![Just(0_u64), Just(800_000), 0..20 * MS],
+        prop_oneof![Just(0_u64), Just(400_000), 0..20 * MS],
+    );
+    (1_u32..40, target, rtt_max, t_shift, ramp, 1.0..4.0, any::<bool>()).prop_map(
+        |(limit, target, rtt_max, t_shift, (min_th, range), coupling, ecn)| DualPi2Params {
+            limit,
+            target: Time::from_ns(target),
+            rtt_max: Time::from_ns(rtt_max),
+            coupling,
+            min_th: Time::from_ns(min_th),
+            range: Time::from_ns(range),
+            t_shift: Time::from_ns(t_shift),
+            ecn,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn dualpi2_agrees(params in params(), trace in events(6, 250), seed: u64) {
+        let model = DualPi2Model::new(params.clone());
+        let result = compare(dualpi2(&params), model, Some(Stream::DualPi2Coin), &trace, seed);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn nothing_is_lost(params in params(), trace in events(8, 200), seed: u64) {
+        // A flow that changes its ECN field changes queues, so that only packets of one kind keep their order.
+        let steps = check_conservation(&dualpi2(&params), &trace, seed, false)?;
+        for step in steps {
+            prop_assert!(step.dropped.iter().all(|(_, cause)| [Overflow, Coin].contains(cause)));
+        }
+    }
+
+    #[test]
+    fn the_probability_stays_one(params in params(), trace in events(6, 200), seed: u64) {
+        let mut link = Bottleneck::new(dualpi2(&params), seed);
+        for event in &trace {
+            event.play(&mut link);
+            prop_assert!((0.0..=1.0).contains(&probability(&link)));
+        }
+    }
+
+    /// A target that is never reached, and no L4S packets: a FIFO that overflows.
+    #[test]
+    fn without_delay_it_is_droptail(params in params(), trace in events(6, 100)) {
+        let slow = Time::from_ms(1_000_000);
+        let params = DualPi2Params { target: slow, rtt_max: slow, ..params };
+        let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
+        let classic: Vec<Event> = trace.into_iter().map(|event| match event {
+            Event::Arrive(meta) => Event::Arrive(Meta { ecn: Ecn::NotCapable, ..meta }),
+            other => other,
+        }).collect();
+        prop_assert_eq!(same(dualpi2(&params), droptail, &classic), Ok(()));
+    }
+}
+
+/// The random cases above are worth something only if they reach every cause, and marks, often.
+#[test]
+fn random_traces_reach_every_cause() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (params(), events(6, 250));
+    let mut reached = [0; 3];
+    for _ in 0..1000 {
+        let (params, trace): (DualPi2Params, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
+        let mut link = Bottleneck::new(dualpi2(&params), 3);
+        trace.iter().for_each(|event| drop(event.play(&mut link)));
+        let stats = link.queue.stats();
+        let seen = [stats.dropped_for(Overflow), stats.dropped_for(Coin), stats.marked_for(Coin)];
+        for (count, cases) in seen.iter().zip(&mut reached) {
+            *cases += u32::from(count.packets > 0);
+        }
+    }
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+}

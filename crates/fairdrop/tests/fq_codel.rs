@@ -1,0 +1,242 @@
+//! FQ-CoDel: boundaries of RFC 8290, marks, invariants, and agreement with a slow model event by event.
+
+#[path = "reference/delay.rs"]
+#[allow(dead_code, reason = "each test file uses a part of the models")]
+mod delay;
+#[allow(dead_code, reason = "each test file uses a part of the host")]
+mod host;
+#[allow(dead_code, reason = "each test file uses a part of what they share")]
+mod multi;
+#[path = "reference/rounds.rs"]
+#[allow(dead_code, reason = "each test file uses a part of the models")]
+mod rounds;
+
+use fairdrop::DropCause::{Codel, LongestQueue, Overflow};
+use fairdrop::{
+    AnyDiscipline, AnyParams, CoDelParams, Discipline, Ecn, FqCoDelParams, Meta, ParamValue, Time,
+};
+use host::{Bottleneck, cases};
+use multi::{Event, check_conservation, compare, events, same};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use rounds::{FqCoDelModel, hashed};
+
+const MS: u64 = 1_000_000;
+
+fn fq_codel(params: &FqCoDelParams) -> AnyParams {
+    AnyParams::FqCoDel(params.clone())
+}
+
+/// Defaults of the RFC with room for `limit` packets, one queue for each of the flows 0 to 7.
+fn standard(limit: u32) -> FqCoDelParams {
+    let codel = CoDelParams { limit, ..CoDelParams::default() };
+    let params = FqCoDelParams { codel, ..FqCoDelParams::default() };
+    let mut used: Vec<u64> = (0..8).map(|flow| hashed(0, 0, flow, 1024)).collect();
+    used.sort_unstable();
+    used.dedup();
+    assert_eq!(used.len(), 8, "the flows used here do not share queues");
+    params
+}
+
+fn fill(link: &mut Bottleneck, flow: u64, count: u32, len: u32) {
+    (0..count).for_each(|_| assert_eq!(link.offer(Meta::of_flow(flow, len)).causes(), []));
+}
+
+fn departures(link: &mut Bottleneck, count: usize) -> Vec<u64> {
+    (0..count).map(|_| link.finish().departed.expect("packets wait").meta.flow).collect()
+}
+
+#[test]
+fn defaults_are_those_of_the_rfc() {
+    let params = FqCoDelParams::default();
+    assert_eq!((params.queues, params.quantum, params.drop_batch), (1024, 1514, 64));
+    assert_eq!((params.codel.target, params.codel.interval), (Time::from_ms(5), Time::from_ms(100)));
+    let mut any = AnyParams::of("fq_codel").unwrap();
+    for (name, value) in [("queues", 7.0), ("quantum", 9.0), ("drop_batch", 3.0), ("salt", 5.0)] {
+        assert!(any.set("fq_codel", name, ParamValue::Number(value)), "{name}");
+    }
+    assert!(any.set("codel", "target", ParamValue::Number(0.001)), "those of CoDel as well");
+    any.set_link(50, 1);
+    let codel = CoDelParams { limit: 50, target: Time::from_ms(1), ..CoDelParams::default() };
+    assert_eq!(any, fq_codel(&FqCoDelParams { codel, queues: 7, quantum: 9, drop_batch: 3, salt: 5 }));
+}
+
+#[test]
+fn errors_name_the_parameter() {
+    let with = |change: fn(&mut FqCoDelParams)| {
+        let mut params = FqCoDelParams::default();
+        change(&mut params);
+        params.validate().expect_err("out of range").name
+    };
+    assert_eq!(with(|params| params.codel.limit = 0), "limit");
+    assert_eq!(with(|params| params.codel.interval = Time::ZERO), "interval");
+    assert_eq!(with(|params| params.queues = 0), "queues");
+    assert_eq!(with(|params| params.quantum = 0), "quantum");
+    assert_eq!(with(|params| params.drop_batch = 0), "drop_batch");
+    assert_eq!(with(|params| params.drop_batch = 65_537), "drop_batch");
+}
+
+/// 4.2: new queues go before old ones, until they have sent a quantum.
+#[test]
+fn new_queues_go_first() {
+    let mut link = Bottleneck::blocked(fq_codel(&standard(1000)));
+    fill(&mut link, 1, 10, 1514);
+    fill(&mut link, 2, 10, 1514);
+    assert_eq!(departures(&mut link, 4), [1, 2, 1, 2], "a quantum each, then they are old");
+    fill(&mut link, 3, 3, 757);
+    assert_eq!(departures(&mut link, 5), [3, 3, 1, 2, 3], "two make a quantum; then it waits for its turn");
+}
+
+/// 4.2: a new queue that empties becomes an old one, and does not go first again with its next packet.
+#[test]
+fn an_emptied_new_queue_is_old() {
+    let mut link = Bottleneck::blocked(fq_codel(&standard(1000)));
+    fill(&mut link, 1, 10, 1514);
+    assert_eq!(departures(&mut link, 2), [1, 1]);
+    fill(&mut link, 2, 1, 100);
+    assert_eq!(departures(&mut link, 2), [2, 1]);
+    fill(&mut link, 2, 1, 100);
+    assert_eq!(departures(&mut link, 2), [2, 1], "behind queue 1 in the list, whose credit is used up");
+    assert_eq!(departures(&mut link, 1), [1]);
+    fill(&mut link, 2, 1, 100);
+    assert_eq!(departures(&mut link, 1), [2], "it has left the lists, and is new");
+}
+
+/// 4.1: half of the fattest queue goes, from its head, but no more than a batch.
+#[test]
+fn overflow_drops_from_the_head_of_the_fattest() {
+    for (batch, expected) in [(64, vec![0, 1, 2, 3]), (3, vec![0, 1, 2])] {
+        let params = FqCoDelParams { drop_batch: batch, ..standard(10) };
+        let mut link = Bottleneck::blocked(fq_codel(&params));
+        fill(&mut link, 1, 7, 1000);
+        fill(&mut link, 2, 3, 1400);
+        let step = link.offer(Meta::of_flow(3, 1000));
+        assert_eq!(step.dropped.iter().map(|(p, _)| p.handle).collect::<Vec<_>>(), expected);
+        assert!(step.causes().iter().all(|cause| *cause == LongestQueue));
+    }
+}
+
+/// By bytes, not packets.
+#[test]
+fn the_fattest_is_that_with_the_most_bytes() {
+    let mut link = Bottleneck::blocked(fq_codel(&standard(10)));
+    fill(&mut link, 1, 8, 100);
+    fill(&mut link, 2, 2, 1000);
+    assert_eq!(link.offer(Meta::of_flow(1, 100)).dropped[0].0.meta.flow, 2);
+}
+
+/// An arrival that is the fattest queue by itself overflows.
+#[test]
+fn an_arrival_can_be_the_fattest() {
+    let mut link = Bottleneck::blocked(fq_codel(&standard(2)));
+    fill(&mut link, 1, 1, 100);
+    fill(&mut link, 2, 1, 100);
+    let step = link.offer(Meta::of_flow(3, 1000));
+    assert_eq!(step.causes(), [Overflow]);
+    assert_eq!(step.dropped[0].0.handle, 2);
+}
+
+/// Only the queue that is too slow is touched: each has a clock of its own.
+#[test]
+fn each_queue_is_a_codel() {
+    let mut link = Bottleneck::blocked(fq_codel(&standard(10_000)));
+    fill(&mut link, 1, 2000, 1514);
+    let mut drops = 0;
+    for _ in 0..400 {
+        link.wait(MS);
+        link.offer(Meta::of_flow(2, 100));
+        let step = link.finish();
+        assert!(step.dropped.iter().all(|(packet, cause)| packet.meta.flow == 1 && *cause == Codel));
+        drops += step.dropped.len();
+    }
+    assert!(drops > 5, "{drops}");
+}
+
+/// With ECN the same packets are marked and none is dropped; without the switch, or by senders that cannot, they are.
+#[test]
+fn capable_packets_are_marked() {
+    let run = |ecn: Ecn, switch: bool| {
+        let mut params = standard(10_000);
+        params.codel.ecn = switch;
+        let mut link = Bottleneck::blocked(fq_codel(&params));
+        for _ in 0..2000 {
+            link.offer(Meta { ecn, ..Meta::of_flow(1, 1000) });
+        }
+        let mut ce = 0;
+        for _ in 0..400 {
+            link.wait(MS);
+            ce += u64::from(link.finish().departed.is_some_and(|packet| packet.meta.ecn == Ecn::Ce));
+        }
+        let stats = link.queue.stats();
+        assert_eq!(stats.marked_for(Codel).packets, ce);
+        (ce > 5, stats.dropped_for(Codel).packets > 5)
+    };
+    assert_eq!(run(Ecn::Ect0, true), (true, false));
+    assert_eq!(run(Ecn::Ect1, true), (true, false));
+    assert_eq!(run(Ecn::NotCapable, true), (false, true));
+    assert_eq!(run(Ecn::Ect0, false), (false, true));
+}
+
+fn params() -> impl Strategy<Value = FqCoDelParams> {
+    let target = prop_oneof![Just(5 * MS), 0..20 * MS, 0_u64..1000];
+    let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..10 * MS];
+    let mtu = prop_oneof![Just(0_u32), Just(1000), 0_u32..4000];
+    let quantum = prop_oneof![Just(1514_u32), Just(1000), 50_u32..3000];
+    let codel =
+        (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
+            CoDelParams { limit, target: Time::from_ns(target), interval: Time::from_ns(interval), mtu, ecn }
+        });
+    (codel, 1_u32..10, quantum, 1_u32..10, any::<u32>()).prop_map(
+        |(codel, queues, quantum, drop_batch, salt)| FqCoDelParams {
+            codel,
+            queues,
+            quantum,
+            drop_batch,
+            salt,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn fq_codel_agrees(params in params(), trace in events(6, 300)) {
+        let result = compare(fq_codel(&params), FqCoDelModel::new(params), None, &trace, 0);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    #[test]
+    fn nothing_is_lost(params in params(), trace in events(8, 200)) {
+        check_conservation(&fq_codel(&params), &trace, 0, true)?;
+    }
+
+    /// One queue is one `CoDel`, as long as nothing overflows: the buffers drop at different ends. Credits change nothing.
+    #[test]
+    fn one_queue_is_codel(params in params(), trace in events(6, 200)) {
+        let codel = CoDelParams { limit: 1000, ..params.codel };
+        let params = FqCoDelParams { codel: codel.clone(), queues: 1, ..params };
+        prop_assert_eq!(same(fq_codel(&params), AnyParams::CoDel(codel), &trace), Ok(()));
+    }
+}
+
+/// The random cases above are worth something only if they reach every cause, and marks, often.
+#[test]
+fn random_traces_reach_every_cause() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (params(), events(6, 300));
+    let mut reached = [0; 4];
+    for _ in 0..1000 {
+        let (params, trace): (FqCoDelParams, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
+        let causes = compare(fq_codel(&params), FqCoDelModel::new(params.clone()), None, &trace, 0).unwrap();
+        for (cause, cases) in [Overflow, LongestQueue, Codel].iter().zip(&mut reached) {
+            *cases += u32::from(causes.contains(cause));
+        }
+        let mut link = Bottleneck::new(fq_codel(&params), 0);
+        trace.iter().for_each(|event| drop(event.play(&mut link)));
+        assert!(matches!(link.queue, AnyDiscipline::FqCoDel(_)));
+        reached[3] += u32::from(link.queue.stats().marked_total().packets > 0);
+    }
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+}
