@@ -2,12 +2,14 @@
 
 use core::fmt;
 
-use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
+use crate::disciplines::{
+    back_choke_memory, blue, choke, chokew, codel, droptail, fred, pie, red, rio, ward,
+};
 use crate::{
     BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
-    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Memory, Packet,
-    ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
-    slots_for,
+    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, FlowPlace, Fred, FredFlow,
+    FredParams, LeakyFifo, Memory, Packet, ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams,
+    Rio, RioParams, Slot, Stats, Time, Ward, WardParams, places_for, slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -103,6 +105,22 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         also_uses: None,
         source: "RFC 8033",
     },
+    DisciplineInfo {
+        name: "fred",
+        title: "FRED",
+        doc: "RED with a count of waiting packets per flow: refuses flows that have their share, spares those with few.",
+        params: fred::SPECS,
+        also_uses: Some("red"),
+        source: "Lin, Morris 1997",
+    },
+    DisciplineInfo {
+        name: "rio",
+        title: "RIO",
+        doc: "Two REDs over one FIFO: packets within their profile (IN) are judged by the IN packets alone.",
+        params: rio::SPECS,
+        also_uses: Some("red"),
+        source: "Clark, Fang 1998",
+    },
 ];
 
 /// The entry of [`CATALOGUE`] called `name`.
@@ -134,6 +152,10 @@ pub enum AnyParams {
     CoDel(CoDelParams),
     /// See [`Pie`].
     Pie(PieParams),
+    /// See [`Fred`].
+    Fred(FredParams),
+    /// See [`Rio`].
+    Rio(RioParams),
 }
 
 impl AnyParams {
@@ -149,6 +171,8 @@ impl AnyParams {
             "blue" => Self::Blue(BlueParams::default()),
             "codel" => Self::CoDel(CoDelParams::default()),
             "pie" => Self::Pie(PieParams::default()),
+            "fred" => Self::Fred(FredParams::default()),
+            "rio" => Self::Rio(RioParams::default()),
             _ => return None,
         })
     }
@@ -165,6 +189,8 @@ impl AnyParams {
             Self::Blue(_) => "blue",
             Self::CoDel(_) => "codel",
             Self::Pie(_) => "pie",
+            Self::Fred(_) => "fred",
+            Self::Rio(_) => "rio",
         }
     }
 
@@ -176,7 +202,9 @@ impl AnyParams {
                 Self::Red(red)
                 | Self::Choke(ChokeParams { red, .. })
                 | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-                | Self::ChokeW(ChokeWParams { red, .. }),
+                | Self::ChokeW(ChokeWParams { red, .. })
+                | Self::Fred(FredParams { red, .. })
+                | Self::Rio(RioParams { red, .. }),
                 "red",
             ) => red.set(name, value),
             (Self::Choke(choke), "choke") => choke.set(name, value),
@@ -186,6 +214,8 @@ impl AnyParams {
             (Self::Blue(blue), "blue") => blue.set(name, value),
             (Self::CoDel(codel), "codel") => codel.set(name, value),
             (Self::Pie(pie), "pie") => pie.set(name, value),
+            (Self::Fred(fred), "fred") => fred.set(name, value),
+            (Self::Rio(rio), "rio") => rio.set(name, value),
             _ => false,
         }
     }
@@ -201,7 +231,9 @@ impl AnyParams {
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-            | Self::ChokeW(ChokeWParams { red, .. }) => {
+            | Self::ChokeW(ChokeWParams { red, .. })
+            | Self::Fred(FredParams { red, .. })
+            | Self::Rio(RioParams { red, .. }) => {
                 red.limit = limit;
                 red.set_link_rate(rate_bps);
             }
@@ -219,7 +251,9 @@ impl AnyParams {
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-            | Self::ChokeW(ChokeWParams { red, .. }) => red.limit,
+            | Self::ChokeW(ChokeWParams { red, .. })
+            | Self::Fred(FredParams { red, .. })
+            | Self::Rio(RioParams { red, .. }) => red.limit,
         }
     }
 
@@ -238,6 +272,8 @@ impl AnyParams {
             Self::Blue(params) => params.validate(),
             Self::CoDel(params) => params.validate(),
             Self::Pie(params) => params.validate(),
+            Self::Fred(params) => params.validate(),
+            Self::Rio(params) => params.validate(),
         }
     }
 }
@@ -263,6 +299,10 @@ pub enum AnyDiscipline<H, M: Memory> {
     CoDel(CoDel<H, M::Of<Slot<H>>>),
     /// See [`Pie`].
     Pie(Pie<H, M::Of<Slot<H>>>),
+    /// See [`Fred`].
+    Fred(Fred<H, M::Of<Slot<H>>, M::Of<FlowPlace<FredFlow>>>),
+    /// See [`Rio`].
+    Rio(Rio<H, M::Of<Slot<H>>>),
 }
 
 /// The same expression on whichever discipline it is.
@@ -278,6 +318,8 @@ macro_rules! each {
             Self::Blue($queue) => $call,
             Self::CoDel($queue) => $call,
             Self::Pie($queue) => $call,
+            Self::Fred($queue) => $call,
+            Self::Rio($queue) => $call,
         }
     };
 }
@@ -301,6 +343,11 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             AnyParams::Blue(params) => Self::Blue(Blue::new(params, slots)?),
             AnyParams::CoDel(params) => Self::CoDel(CoDel::new(params, slots)?),
             AnyParams::Pie(params) => Self::Pie(Pie::new(params, slots)?),
+            AnyParams::Fred(params) => {
+                let places = take(memory, places_for(limit), limit)?;
+                Self::Fred(Fred::new(params, slots, places)?)
+            }
+            AnyParams::Rio(params) => Self::Rio(Rio::new(params, slots)?),
         })
     }
 
@@ -316,6 +363,8 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             Self::Blue(queue) => Some(queue.fifo()),
             Self::CoDel(queue) => Some(queue.fifo()),
             Self::Pie(queue) => Some(queue.fifo()),
+            Self::Fred(queue) => Some(queue.fifo()),
+            Self::Rio(queue) => Some(queue.fifo()),
         }
     }
 
@@ -330,6 +379,7 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
 impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
 where
     M::Of<Slot<H>>: Clone,
+    M::Of<FlowPlace<FredFlow>>: Clone,
 {
     fn clone(&self) -> Self {
         match self {
@@ -342,6 +392,8 @@ where
             Self::Blue(queue) => Self::Blue(queue.clone()),
             Self::CoDel(queue) => Self::CoDel(queue.clone()),
             Self::Pie(queue) => Self::Pie(queue.clone()),
+            Self::Fred(queue) => Self::Fred(queue.clone()),
+            Self::Rio(queue) => Self::Rio(queue.clone()),
         }
     }
 }

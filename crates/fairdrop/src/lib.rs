@@ -53,8 +53,10 @@ pub use disciplines::choke::{Candidates, Choke, ChokeParams, DrawFrom, Schedule}
 pub use disciplines::chokew::{ChokeW, ChokeWParams, Weights};
 pub use disciplines::codel::{CoDel, CoDelParams};
 pub use disciplines::droptail::{DropTail, DropTailParams};
+pub use disciplines::fred::{Fred, FredFlow, FredParams};
 pub use disciplines::pie::{Pie, PieParams};
 pub use disciplines::red::{Red, RedParams};
+pub use disciplines::rio::{Rio, RioParams};
 pub use disciplines::ward::{FullCase3, Ward, WardParams};
 pub use env::{Env, Stream, uniform_below, unit_interval};
 pub use flow_table::{FlowPlace, FlowTable, places_for};

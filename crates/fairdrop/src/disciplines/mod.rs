@@ -6,6 +6,8 @@ pub mod choke;
 pub mod chokew;
 pub mod codel;
 pub mod droptail;
+pub mod fred;
 pub mod pie;
 pub mod red;
+pub mod rio;
 pub mod ward;
