@@ -129,12 +129,14 @@ pub struct Bottleneck {
     pub world: World,
     pub busy: bool,
     pub arrivals: u32,
+    /// What the packets of a flow carry.
+    pub meta: fn(u64, u32) -> Meta,
 }
 
 impl Bottleneck {
     pub fn new(params: AnyParams, seed: u64) -> Self {
         let queue = Queue::new(params, &mut Heap).expect("parameters are valid");
-        Self { queue, world: World::new(seed), busy: false, arrivals: 0 }
+        Self { queue, world: World::new(seed), busy: false, arrivals: 0, meta: Meta::of_flow }
     }
 
     /// A transmitter that is busy for ever, so that packets leave by [`Self::step`] with `Finish` only.
@@ -146,7 +148,7 @@ impl Bottleneck {
         let mut step = Step::default();
         match *event {
             Event::Arrive { flow, len } => {
-                let packet = Packet::new(Meta::of_flow(flow, len), self.world.now, self.arrivals);
+                let packet = Packet::new((self.meta)(flow, len), self.world.now, self.arrivals);
                 self.arrivals += 1;
                 step.arrived = Some(packet.clone());
                 self.queue.admit(packet, &mut self.world);

@@ -70,7 +70,7 @@ pub struct Reference {
     pub queue: Vec<Packet<u32>>,
     pub average: f64,
     count: i64,
-    idle_since: Option<Time>,
+    pub idle_since: Option<Time>,
 }
 
 impl Reference {
@@ -131,20 +131,34 @@ impl Reference {
     }
 
     fn update_average(&mut self, red: &RedParams, now: Time, theirs: Option<f64>) -> Result<(), String> {
-        let mut rounding = 0.0;
-        if self.queue.is_empty()
-            && let Some(since) = self.idle_since.take()
-        {
-            let missed = (now.ns() - since.ns()) / red.mean_packet_time.ns();
-            self.average *= repeated_product(1.0 - red.w_q, missed);
-            // Each product rounds by half an epsilon, in another order than the implementation's squaring.
-            rounding = self.average * missed as f64 * f64::EPSILON + f64::MIN_POSITIVE;
-            if missed == 0 {
-                rounding = 0.0;
-            }
+        let rounding = self.decay_if_idle(red, now);
+        self.sample(red);
+        self.go_on_with(theirs, rounding)
+    }
+
+    /// Makes up for the arrivals that an idle link missed; returns what that may have cost in precision.
+    pub fn decay_if_idle(&mut self, red: &RedParams, now: Time) -> f64 {
+        if !self.queue.is_empty() {
+            return 0.0;
         }
+        let Some(since) = self.idle_since.take() else { return 0.0 };
+        let missed = (now.ns() - since.ns()) / red.mean_packet_time.ns();
+        self.average *= repeated_product(1.0 - red.w_q, missed);
+        if missed == 0 {
+            return 0.0;
+        }
+        // Each product rounds by half an epsilon, in another order than the implementation's squaring.
+        self.average * missed as f64 * f64::EPSILON + f64::MIN_POSITIVE
+    }
+
+    /// One step of the average.
+    pub fn sample(&mut self, red: &RedParams) {
         let n = self.queue.len() as f64;
         self.average = (1.0 - red.w_q) * self.average + red.w_q * n;
+    }
+
+    /// Takes over their average if it is the same to the `rounding`.
+    pub fn go_on_with(&mut self, theirs: Option<f64>, rounding: f64) -> Result<(), String> {
         let theirs = theirs.ok_or("no average")?;
         if (theirs - self.average).abs() > rounding {
             return Err(format!("average {theirs:e}, should be {:e} to {rounding:e}", self.average));
@@ -174,22 +188,42 @@ impl Reference {
 
     /// RED for a packet that nothing else has dropped.
     fn red(&mut self, red: &RedParams, packet: Packet<u32>, coin: &mut dyn FnMut() -> u64) -> Drops {
-        if let Some(cause) = self.red_verdict(red, &packet, coin) {
-            self.count = 0;
+        if let Some(cause) = self.red_verdict(red, &packet, Some(coin)) {
             return vec![(packet, cause)];
         }
         let drops = self.append(packet, red.limit);
-        if !drops.is_empty() && self.average >= red.min_th {
-            self.count = 0;
+        if !drops.is_empty() {
+            self.overflowed(red);
         }
         drops
     }
 
-    fn red_verdict(
+    /// A packet that RED kept did not fit.
+    pub fn overflowed(&mut self, red: &RedParams) {
+        if self.average >= red.min_th {
+            self.count = 0;
+        }
+    }
+
+    /// Whether RED drops a packet, which it counts; without a `coin` not early.
+    pub fn red_verdict(
         &mut self,
         red: &RedParams,
         packet: &Packet<u32>,
-        coin: &mut dyn FnMut() -> u64,
+        coin: Option<&mut dyn FnMut() -> u64>,
+    ) -> Option<DropCause> {
+        let cause = self.red_cause(red, packet, coin);
+        if cause.is_some() {
+            self.count = 0;
+        }
+        cause
+    }
+
+    fn red_cause(
+        &mut self,
+        red: &RedParams,
+        packet: &Packet<u32>,
+        coin: Option<&mut dyn FnMut() -> u64>,
     ) -> Option<DropCause> {
         let avg = self.average;
         if avg < red.min_th || (red.ns2_compat && self.queue.len() <= 1) {
@@ -220,11 +254,11 @@ impl Reference {
             (false, true) if c * p_b < 2.0 => p_b / (2.0 - c * p_b),
             (false, _) => 1.0,
         };
-        let u = (coin() >> 11) as f64 / 2_f64.powi(53);
+        let u = (coin?() >> 11) as f64 / 2_f64.powi(53);
         (u < p_a).then_some(DropCause::RedEarly)
     }
 
-    fn append(&mut self, packet: Packet<u32>, limit: u32) -> Drops {
+    pub fn append(&mut self, packet: Packet<u32>, limit: u32) -> Drops {
         if self.queue.len() >= limit as usize {
             return vec![(packet, DropCause::Overflow)];
         }
