@@ -3,13 +3,14 @@
 use core::fmt;
 
 use crate::disciplines::{
-    back_choke_memory, blue, choke, chokew, codel, droptail, fred, pie, red, rio, ward,
+    back_choke_memory, blue, choke, chokew, codel, csfq, droptail, fred, pie, red, rio, sred, ward,
 };
 use crate::{
     BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
-    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, FlowPlace, Fred, FredFlow,
-    FredParams, LeakyFifo, Memory, Packet, ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams,
-    Rio, RioParams, Slot, Stats, Time, Ward, WardParams, places_for, slots_for,
+    ChokeWParams, CoDel, CoDelParams, Csfq, CsfqParams, Discipline, DropTail, DropTailParams, Env, FlowPlace,
+    Fred, FredFlow, FredParams, LeakyFifo, Memory, Packet, ParamError, ParamSpec, ParamValue, Pie, PieParams,
+    RateEstimate, Red, RedParams, Rio, RioParams, Slot, Sred, SredParams, Stats, Time, Ward, WardParams,
+    Zombie, places_for, slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -121,6 +122,24 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         also_uses: Some("red"),
         source: "Clark, Fang 1998",
     },
+    DisciplineInfo {
+        name: "sred",
+        title: "SRED",
+        doc: "Drops arrivals at random by the number of flows, told from how often an arrival meets its flow in a list of \
+              flows seen lately.",
+        params: sred::SPECS,
+        also_uses: None,
+        source: "Ott, Lakshman, Wong 1999",
+    },
+    DisciplineInfo {
+        name: "csfq",
+        title: "CSFQ",
+        doc: "Drops arrivals by the rate of their flow that an edge wrote on them, so that none gets more than the fair \
+              rate.",
+        params: csfq::SPECS,
+        also_uses: None,
+        source: "Stoica, Shenker, Zhang 1998",
+    },
 ];
 
 /// The entry of [`CATALOGUE`] called `name`.
@@ -156,6 +175,10 @@ pub enum AnyParams {
     Fred(FredParams),
     /// See [`Rio`].
     Rio(RioParams),
+    /// See [`Sred`].
+    Sred(SredParams),
+    /// See [`Csfq`].
+    Csfq(CsfqParams),
 }
 
 impl AnyParams {
@@ -173,6 +196,8 @@ impl AnyParams {
             "pie" => Self::Pie(PieParams::default()),
             "fred" => Self::Fred(FredParams::default()),
             "rio" => Self::Rio(RioParams::default()),
+            "sred" => Self::Sred(SredParams::default()),
+            "csfq" => Self::Csfq(CsfqParams::default()),
             _ => return None,
         })
     }
@@ -191,6 +216,8 @@ impl AnyParams {
             Self::Pie(_) => "pie",
             Self::Fred(_) => "fred",
             Self::Rio(_) => "rio",
+            Self::Sred(_) => "sred",
+            Self::Csfq(_) => "csfq",
         }
     }
 
@@ -216,6 +243,8 @@ impl AnyParams {
             (Self::Pie(pie), "pie") => pie.set(name, value),
             (Self::Fred(fred), "fred") => fred.set(name, value),
             (Self::Rio(rio), "rio") => rio.set(name, value),
+            (Self::Sred(sred), "sred") => sred.set(name, value),
+            (Self::Csfq(csfq), "csfq") => csfq.set(name, value),
             _ => false,
         }
     }
@@ -228,6 +257,8 @@ impl AnyParams {
             Self::Blue(params) => params.limit = limit,
             Self::CoDel(params) => params.limit = limit,
             Self::Pie(params) => params.limit = limit,
+            Self::Sred(params) => params.limit = limit,
+            Self::Csfq(params) => (params.limit, params.rate_bps) = (limit, rate_bps.max(1)),
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
@@ -248,6 +279,8 @@ impl AnyParams {
             Self::Blue(params) => params.limit,
             Self::CoDel(params) => params.limit,
             Self::Pie(params) => params.limit,
+            Self::Sred(params) => params.limit,
+            Self::Csfq(params) => params.limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
@@ -274,9 +307,16 @@ impl AnyParams {
             Self::Pie(params) => params.validate(),
             Self::Fred(params) => params.validate(),
             Self::Rio(params) => params.validate(),
+            Self::Sred(params) => params.validate(),
+            Self::Csfq(params) => params.validate(),
         }
     }
 }
+
+/// FRED in the pieces of a [`Memory`].
+type FredIn<H, M> = Fred<H, <M as Memory>::Of<Slot<H>>, <M as Memory>::Of<FlowPlace<FredFlow>>>;
+/// CSFQ in the pieces of a [`Memory`].
+type CsfqIn<H, M> = Csfq<H, <M as Memory>::Of<Slot<H>>, <M as Memory>::Of<FlowPlace<RateEstimate>>>;
 
 /// Any discipline.
 #[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
@@ -300,9 +340,13 @@ pub enum AnyDiscipline<H, M: Memory> {
     /// See [`Pie`].
     Pie(Pie<H, M::Of<Slot<H>>>),
     /// See [`Fred`].
-    Fred(Fred<H, M::Of<Slot<H>>, M::Of<FlowPlace<FredFlow>>>),
+    Fred(FredIn<H, M>),
     /// See [`Rio`].
     Rio(Rio<H, M::Of<Slot<H>>>),
+    /// See [`Sred`].
+    Sred(Sred<H, M::Of<Slot<H>>, M::Of<Zombie>>),
+    /// See [`Csfq`].
+    Csfq(CsfqIn<H, M>),
 }
 
 /// The same expression on whichever discipline it is.
@@ -320,6 +364,8 @@ macro_rules! each {
             Self::Pie($queue) => $call,
             Self::Fred($queue) => $call,
             Self::Rio($queue) => $call,
+            Self::Sred($queue) => $call,
+            Self::Csfq($queue) => $call,
         }
     };
 }
@@ -348,6 +394,14 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
                 Self::Fred(Fred::new(params, slots, places)?)
             }
             AnyParams::Rio(params) => Self::Rio(Rio::new(params, slots)?),
+            AnyParams::Sred(params) => {
+                let zombies = take(memory, params.zombies as usize, limit)?;
+                Self::Sred(Sred::new(params, slots, zombies)?)
+            }
+            AnyParams::Csfq(params) => {
+                let places = take(memory, params.places(), limit)?;
+                Self::Csfq(Csfq::new(params, slots, places)?)
+            }
         })
     }
 
@@ -365,6 +419,8 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             Self::Pie(queue) => Some(queue.fifo()),
             Self::Fred(queue) => Some(queue.fifo()),
             Self::Rio(queue) => Some(queue.fifo()),
+            Self::Sred(queue) => Some(queue.fifo()),
+            Self::Csfq(queue) => Some(queue.fifo()),
         }
     }
 
@@ -380,6 +436,8 @@ impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
 where
     M::Of<Slot<H>>: Clone,
     M::Of<FlowPlace<FredFlow>>: Clone,
+    M::Of<FlowPlace<RateEstimate>>: Clone,
+    M::Of<Zombie>: Clone,
 {
     fn clone(&self) -> Self {
         match self {
@@ -394,6 +452,8 @@ where
             Self::Pie(queue) => Self::Pie(queue.clone()),
             Self::Fred(queue) => Self::Fred(queue.clone()),
             Self::Rio(queue) => Self::Rio(queue.clone()),
+            Self::Sred(queue) => Self::Sred(queue.clone()),
+            Self::Csfq(queue) => Self::Csfq(queue.clone()),
         }
     }
 }
