@@ -333,6 +333,11 @@ where
         self.edge.flows.get(flow)
     }
 
+    /// What the edge keeps of the flows for which it has no place, as one.
+    pub fn other_flows(&self) -> &RateEstimate {
+        &self.edge.others
+    }
+
     /// Flows that the edge keeps now.
     pub fn flows(&self) -> u32 {
         self.edge.flows.len()

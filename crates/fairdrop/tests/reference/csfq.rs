@@ -50,10 +50,23 @@ impl CsfqModel {
         let (queue, flows) = (Vec::new(), HashMap::new());
         let (others, a, f) = (Rate::default(), Rate::default(), Rate::default());
         let (swept, start_time, tmp_alpha, congested) = (0, 0, 0.0, false);
-        Self { params, queue, flows, others, swept, a, f, alpha, estimated: alpha, congested, start_time, tmp_alpha }
+        Self {
+            params,
+            queue,
+            flows,
+            others,
+            swept,
+            a,
+            f,
+            alpha,
+            estimated: alpha,
+            congested,
+            start_time,
+            tmp_alpha,
+        }
     }
 
-    fn estimate(&mut self, flow: u64, len: u32, now: u64) -> f64 {
+    fn estimate(&mut self, flow: u64, len: u32, now: u64, theirs: f64) -> Result<f64, String> {
         let k = self.params.k.ns();
         if !self.flows.contains_key(&flow) {
             let room = self.params.flows as usize;
@@ -63,16 +76,24 @@ impl CsfqModel {
             }
             if self.flows.len() < room {
                 self.flows.insert(flow, Rate { bps: 0.0, last: now });
-                return 0.0;
+                return Ok(0.0);
             }
         }
         let rate = self.flows.get_mut(&flow).unwrap_or(&mut self.others);
         rate.update(len, now, k);
-        rate.bps
+        rate.bps = same("rate", rate.bps, theirs)?;
+        Ok(rate.bps)
     }
 
     /// Figure 2 of the paper, with what is decided here: see the page of the discipline.
-    fn estimate_alpha(&mut self, label: f64, len: u32, dropped: bool, now: u64, fast: (f64, f64)) -> Result<(), String> {
+    fn estimate_alpha(
+        &mut self,
+        label: f64,
+        len: u32,
+        dropped: bool,
+        now: u64,
+        fast: (f64, f64),
+    ) -> Result<(), String> {
         let c = self.params.rate_bps as f64;
         self.a.update(len, now, self.params.k_alpha.ns());
         if !dropped {
@@ -128,7 +149,11 @@ fn label_of(rate: f64) -> u16 {
 }
 
 fn rate_of(label: u16) -> f64 {
-    if label == 0 { 0.0 } else { 2_f64.powi(i32::from(label / 1024)) * (1.0 + f64::from(label % 1024) / 1024.0) }
+    if label == 0 {
+        0.0
+    } else {
+        2_f64.powi(i32::from(label / 1024)) * (1.0 + f64::from(label % 1024) / 1024.0)
+    }
 }
 
 impl Model for CsfqModel {
@@ -146,7 +171,8 @@ impl Model for CsfqModel {
         let AnyDiscipline::Csfq(fast) = fast else { return Err("not CSFQ".into()) };
         let (flow, len) = (packet.meta.flow, packet.meta.len);
         if self.params.edge && packet.meta.label == 0 {
-            let rate = self.estimate(flow, len, now);
+            let theirs = fast.flow(flow).unwrap_or(fast.other_flows()).bps;
+            let rate = self.estimate(flow, len, now, theirs)?;
             packet.meta.label = label_of(rate);
         }
         let label = rate_of(packet.meta.label);
@@ -177,10 +203,7 @@ impl Model for CsfqModel {
         if self.congested != fast.congested() || self.flows.len() != fast.flows() as usize {
             return Err(format!("congested {}, {} flows", fast.congested(), fast.flows()));
         }
-        for (flow, rate) in &mut self.flows {
-            let theirs = fast.flow(*flow).ok_or_else(|| format!("flow {flow} is not kept"))?;
-            rate.bps = same("rate", rate.bps, theirs.bps)?;
-        }
-        Ok(())
+        let forgotten = self.flows.keys().find(|flow| fast.flow(**flow).is_none());
+        forgotten.map_or(Ok(()), |flow| Err(format!("flow {flow} is not kept")))
     }
 }
