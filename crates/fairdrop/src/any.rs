@@ -3,420 +3,230 @@
 use core::fmt;
 
 use crate::disciplines::{
-    back_choke_memory, blue, choke, choke_hardware, chokew, codel, droptail, drr, dualpi2, fq, fq_codel, pie,
-    red, sfq, ward,
+    back_choke_memory, blue, choke, choke_hardware, chokew, codel, csfq, droptail, drr, dualpi2, fq,
+    fq_codel, fred, pie, red, rio, sfq, sred, ward,
 };
 use crate::{
     BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeHardware,
-    ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Discipline, DropTail,
-    DropTailParams, Drr, DrrParams, DualPi2, DualPi2Params, Env, Fattest, FlowPlace, FlowQueue, FluidFlow,
-    Fq, FqCoDel, FqCoDelParams, FqParams, HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot,
-    ParamError, ParamSpec, ParamValue, Pie, PieParams, QueueSlot, Red, RedParams, Sfq, SfqParams, Slot,
-    Stats, Time, Turn, Ward, WardParams, places_for, slots_for,
+    ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Csfq, CsfqParams, Discipline,
+    DisciplineInfo, DropTail, DropTailParams, Drr, DrrParams, DualPi2, DualPi2Params, Env, Fattest,
+    FlowPlace, FlowQueue, FluidFlow, Fq, FqCoDel, FqCoDelParams, FqParams, Fred, FredFlow, FredParams,
+    HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot, ParamError, ParamSpec, ParamValue, Pie,
+    PieParams, QueueSlot, RateEstimate, Red, RedParams, Rio, RioParams, Sfq, SfqParams, Slot, Sred,
+    SredParams, Stats, Time, Turn, Ward, WardParams, Zombie, places_for, slots_for,
 };
 
-/// What a list of disciplines says of one.
-#[derive(Clone, Copy, Debug)]
-pub struct DisciplineInfo {
-    /// Name in scenarios, tables and documents.
-    pub name: &'static str,
-    /// Name in prose.
-    pub title: &'static str,
-    /// One sentence.
-    pub doc: &'static str,
-    /// Its own parameters.
-    pub params: &'static [ParamSpec],
-    /// The discipline whose parameters it uses as well.
-    pub also_uses: Option<&'static str>,
-    /// Where it was published.
-    pub source: &'static str,
+/// The parameter that every discipline has.
+pub const LIMIT: ParamSpec = droptail::LIMIT;
+
+/// The ring of a discipline with one FIFO.
+type Ring<H, M> = <M as Memory>::Of<Slot<H>>;
+
+/// The FIFO of a discipline that has one.
+macro_rules! fifo {
+    (one, $queue:ident) => {
+        Some($queue.fifo())
+    };
+    (several, $queue:ident) => {{
+        let _ = $queue;
+        None
+    }};
 }
 
-/// Every discipline of this crate.
-pub const CATALOGUE: &[DisciplineInfo] = &[
-    DisciplineInfo {
-        name: "droptail",
-        title: "DropTail",
-        doc: "A FIFO that drops what does not fit.",
-        params: &[],
-        also_uses: None,
-        source: "common practice",
-    },
-    DisciplineInfo {
-        name: "red",
-        title: "RED",
-        doc: "Drops arrivals early, at random, by the average queue.",
-        params: red::SPECS,
-        also_uses: None,
-        source: "Floyd, Jacobson 1993",
-    },
-    DisciplineInfo {
-        name: "choke",
-        title: "CHOKe",
-        doc: "RED, after comparing each arrival with packets drawn from the queue: those of its flow are dropped \
-              with it.",
-        params: choke::SPECS,
-        also_uses: Some("red"),
-        source: "Pan, Prabhakar, Psounis 2000",
-    },
-    DisciplineInfo {
-        name: "back_choke_memory",
-        title: "Back CHOKe with memory",
-        doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
-        params: back_choke_memory::SPECS,
-        also_uses: Some("red"),
-        source: "Pan, Prabhakar, Psounis 2000, IV.B",
-    },
-    DisciplineInfo {
-        name: "choke_hardware",
-        title: "CHOKe in hardware",
-        doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
-              shared memory, chopped packets.",
-        params: choke_hardware::SPECS,
-        also_uses: Some("red"),
-        source: "IEEE Micro 2001",
-    },
-    DisciplineInfo {
-        name: "chokew",
-        title: "CHOKeW",
-        doc: "Compares each arrival with more packets the longer the queue has been long, fewer for classes of greater \
-              weight; RED after that on request.",
-        params: chokew::SPECS,
-        also_uses: Some("red"),
-        source: "Wen, Fang, Sun 2005",
-    },
-    DisciplineInfo {
-        name: "ward",
-        title: "WARD",
-        doc: "Compares an arrival with two queued packets, the more likely the fuller the buffer.",
-        params: ward::SPECS,
-        also_uses: None,
-        source: "Ho, Chan, Chen, section 3.1",
-    },
-    DisciplineInfo {
-        name: "blue",
-        title: "BLUE",
-        doc: "Drops arrivals at random; overflow raises the probability, an idle link lowers it.",
-        params: blue::SPECS,
-        also_uses: None,
-        source: "Feng, Kandlur, Saha, Shin 1999",
-    },
-    DisciplineInfo {
-        name: "codel",
-        title: "CoDel",
-        doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
-        params: codel::SPECS,
-        also_uses: None,
-        source: "RFC 8289",
-    },
-    DisciplineInfo {
-        name: "pie",
-        title: "PIE",
-        doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
-        params: pie::SPECS,
-        also_uses: None,
-        source: "RFC 8033",
-    },
-    DisciplineInfo {
-        name: "drr",
-        title: "DRR",
-        doc: "A queue per flow; queues take turns, each by so many bytes. A full buffer takes from the longest.",
-        params: drr::SPECS,
-        also_uses: None,
-        source: "Shreedhar, Varghese 1996",
-    },
-    DisciplineInfo {
-        name: "sfq",
-        title: "SFQ",
-        doc: "DRR over queues that flows are hashed into.",
-        params: sfq::SPECS,
-        also_uses: None,
-        source: "McKenney 1990",
-    },
-    DisciplineInfo {
-        name: "fq",
-        title: "FQ",
-        doc: "A queue per flow; packets leave in the order in which a fluid system would finish them, by weights.",
-        params: fq::SPECS,
-        also_uses: None,
-        source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
-    },
-    DisciplineInfo {
-        name: "fq_codel",
-        title: "FQ-CoDel",
-        doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a CoDel.",
-        params: fq_codel::SPECS,
-        also_uses: Some("codel"),
-        source: "RFC 8290",
-    },
-    DisciplineInfo {
-        name: "dualpi2",
-        title: "DualPI2",
-        doc: "A queue for L4S packets, which it marks, beside one for the rest, which it drops from; coupled.",
-        params: dualpi2::SPECS,
-        also_uses: None,
-        source: "RFC 9332",
-    },
-];
+/// Visits the waiting packets of a discipline.
+macro_rules! visit {
+    (one, $queue:ident, $visit:ident) => {
+        $queue.fifo().iter().for_each($visit)
+    };
+    (several, $queue:ident, $visit:ident) => {
+        $queue.for_each_waiting($visit)
+    };
+}
+
+/// What is the same for every discipline, from one line about each: module, variant, parameters and where the limit is
+/// among them, whether packets wait in one FIFO or several, and the type with its storage.
+macro_rules! disciplines {
+    ($($module:ident: $variant:ident($params:ident, $($limit:ident).+) $fifos:ident $queue:ty;)*) => {
+        /// Every discipline of this crate.
+        pub const CATALOGUE: &[DisciplineInfo] = &[$($module::INFO),*];
+
+        /// Parameters of any discipline.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum AnyParams {
+            $(
+                #[doc = concat!("See [`", stringify!($variant), "`].")]
+                $variant($params),
+            )*
+        }
+
+        impl AnyParams {
+            /// The defaults of the discipline called `name`; `None` when there is none.
+            pub fn of(name: &str) -> Option<Self> {
+                $(if name == $module::INFO.name {
+                    return Some(Self::$variant($params::default()));
+                })*
+                None
+            }
+
+            /// What [`CATALOGUE`] says of the discipline.
+            pub const fn info(&self) -> &'static DisciplineInfo {
+                match self {
+                    $(Self::$variant(_) => &$module::INFO,)*
+                }
+            }
+
+            /// Packets that may wait.
+            pub const fn limit(&self) -> u32 {
+                match self {
+                    $(Self::$variant(params) => params.$($limit).+,)*
+                }
+            }
+
+            /// Checks ranges.
+            ///
+            /// # Errors
+            /// Names the first parameter that is out of range.
+            pub fn validate(&self) -> Result<(), ParamError> {
+                match self {
+                    $(Self::$variant(params) => params.validate(),)*
+                }
+            }
+
+            fn set_limit(&mut self, limit: u32) {
+                match self {
+                    $(Self::$variant(params) => params.$($limit).+ = limit,)*
+                }
+            }
+
+            /// Sets a parameter of the discipline's own.
+            fn set_own(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+                match self {
+                    $(Self::$variant(params) => params.set(name, value),)*
+                }
+            }
+        }
+
+        /// Any discipline.
+        #[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
+        pub enum AnyDiscipline<H, M: Memory> {
+            $(
+                #[doc = concat!("See [`", stringify!($variant), "`].")]
+                $variant($queue),
+            )*
+        }
+
+        /// The same expression on whichever discipline it is.
+        macro_rules! each {
+            ($self:ident, $name:ident => $call:expr) => {
+                match $self {
+                    $(Self::$variant($name) => $call,)*
+                }
+            };
+        }
+
+        impl<H, M: Memory> AnyDiscipline<H, M> {
+            /// The waiting packets, where they wait in one FIFO.
+            pub fn fifo(&self) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+                match self {
+                    $(Self::$variant(queue) => fifo!($fifos, queue),)*
+                }
+            }
+
+            /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by
+            /// queue.
+            pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+                match self {
+                    $(Self::$variant(queue) => visit!($fifos, queue, visit),)*
+                }
+            }
+        }
+
+        impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
+        where
+            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<HeapPlace<Longest>>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone,
+        {
+            fn clone(&self) -> Self {
+                match self {
+                    $(Self::$variant(queue) => Self::$variant(queue.clone()),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    droptail: DropTail(DropTailParams, limit) one DropTail<H, Ring<H, M>>;
+    red: Red(RedParams, limit) one Red<H, Ring<H, M>>;
+    choke: Choke(ChokeParams, red.limit) one Choke<H, Ring<H, M>>;
+    back_choke_memory: BackChokeMemory(BackChokeMemoryParams, red.limit) one BackChokeMemory<H, Ring<H, M>>;
+    choke_hardware: ChokeHardware(ChokeHardwareParams, red.limit) one ChokeHardware<H, Ring<H, M>>;
+    chokew: ChokeW(ChokeWParams, red.limit) one ChokeW<H, Ring<H, M>>;
+    ward: Ward(WardParams, limit) one Ward<H, Ring<H, M>>;
+    fred: Fred(FredParams, red.limit) one Fred<H, Ring<H, M>, M::Of<FlowPlace<FredFlow>>>;
+    rio: Rio(RioParams, red.limit) one Rio<H, Ring<H, M>>;
+    sred: Sred(SredParams, limit) one Sred<H, Ring<H, M>, M::Of<Zombie>>;
+    blue: Blue(BlueParams, limit) one Blue<H, Ring<H, M>>;
+    csfq: Csfq(CsfqParams, limit) one Csfq<H, Ring<H, M>, M::Of<FlowPlace<RateEstimate>>>;
+    codel: CoDel(CoDelParams, limit) one CoDel<H, Ring<H, M>>;
+    pie: Pie(PieParams, limit) one Pie<H, Ring<H, M>>;
+    sfq: Sfq(SfqParams, limit) several Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>>;
+    drr: Drr(DrrParams, limit) several Drr<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>, M::Of<FlowPlace<u32>>>;
+    fq: Fq(FqParams, limit) several Fq<H, M::Of<PacketSlot<H, f64>>, M::Of<QueueSlot<FluidFlow>>, M::Of<HeapPlace<f64>>, M::Of<FlowPlace<u32>>>;
+    fq_codel: FqCoDel(FqCoDelParams, codel.limit) several FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>;
+    dualpi2: DualPi2(DualPi2Params, limit) several DualPi2<H, M::Of<PacketSlot<H>>>;
+}
 
 /// The entry of [`CATALOGUE`] called `name`.
 pub fn info(name: &str) -> Option<&'static DisciplineInfo> {
     CATALOGUE.iter().find(|info| info.name == name)
 }
 
-/// The parameter that every discipline has.
-pub const LIMIT: ParamSpec = droptail::LIMIT;
-
-/// Parameters of any discipline.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AnyParams {
-    /// See [`DropTail`].
-    DropTail(DropTailParams),
-    /// See [`Red`].
-    Red(RedParams),
-    /// See [`Choke`].
-    Choke(ChokeParams),
-    /// See [`BackChokeMemory`].
-    BackChokeMemory(BackChokeMemoryParams),
-    /// See [`ChokeHardware`].
-    ChokeHardware(ChokeHardwareParams),
-    /// See [`ChokeW`].
-    ChokeW(ChokeWParams),
-    /// See [`Ward`].
-    Ward(WardParams),
-    /// See [`Blue`].
-    Blue(BlueParams),
-    /// See [`CoDel`].
-    CoDel(CoDelParams),
-    /// See [`Pie`].
-    Pie(PieParams),
-    /// See [`Drr`].
-    Drr(DrrParams),
-    /// See [`Sfq`].
-    Sfq(SfqParams),
-    /// See [`Fq`].
-    Fq(FqParams),
-    /// See [`FqCoDel`].
-    FqCoDel(FqCoDelParams),
-    /// See [`DualPi2`].
-    DualPi2(DualPi2Params),
-}
-
 impl AnyParams {
-    /// The defaults of the discipline called `name`; `None` when there is none.
-    pub fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "droptail" => Self::DropTail(DropTailParams::default()),
-            "red" => Self::Red(RedParams::default()),
-            "choke" => Self::Choke(ChokeParams::default()),
-            "back_choke_memory" => Self::BackChokeMemory(BackChokeMemoryParams::default()),
-            "choke_hardware" => Self::ChokeHardware(ChokeHardwareParams::default()),
-            "chokew" => Self::ChokeW(ChokeWParams::default()),
-            "ward" => Self::Ward(WardParams::default()),
-            "blue" => Self::Blue(BlueParams::default()),
-            "codel" => Self::CoDel(CoDelParams::default()),
-            "pie" => Self::Pie(PieParams::default()),
-            "drr" => Self::Drr(DrrParams::default()),
-            "sfq" => Self::Sfq(SfqParams::default()),
-            "fq" => Self::Fq(FqParams::default()),
-            "fq_codel" => Self::FqCoDel(FqCoDelParams::default()),
-            "dualpi2" => Self::DualPi2(DualPi2Params::default()),
-            _ => return None,
-        })
-    }
-
     /// The discipline's name, as in [`CATALOGUE`].
     pub const fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// The parameters of RED, for a discipline that has them beside its own.
+    const fn red_mut(&mut self) -> Option<&mut RedParams> {
         match self {
-            Self::DropTail(_) => "droptail",
-            Self::Red(_) => "red",
-            Self::Choke(_) => "choke",
-            Self::BackChokeMemory(_) => "back_choke_memory",
-            Self::ChokeHardware(_) => "choke_hardware",
-            Self::ChokeW(_) => "chokew",
-            Self::Ward(_) => "ward",
-            Self::Blue(_) => "blue",
-            Self::CoDel(_) => "codel",
-            Self::Pie(_) => "pie",
-            Self::Drr(_) => "drr",
-            Self::Sfq(_) => "sfq",
-            Self::Fq(_) => "fq",
-            Self::FqCoDel(_) => "fq_codel",
-            Self::DualPi2(_) => "dualpi2",
+            Self::Red(red)
+            | Self::Choke(ChokeParams { red, .. })
+            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
+            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
+            | Self::ChokeW(ChokeWParams { red, .. })
+            | Self::Fred(FredParams { red, .. })
+            | Self::Rio(RioParams { red, .. }) => Some(red),
+            _ => None,
         }
     }
 
     /// Sets a parameter of the discipline `owner`: this one, or the one whose parameters it uses as well. In the
     /// order of the specs, since some parameters qualify earlier ones. Returns whether there is one of that kind.
     pub fn set(&mut self, owner: &str, name: &str, value: ParamValue<'_>) -> bool {
-        match (self, owner) {
-            (
-                Self::Red(red)
-                | Self::Choke(ChokeParams { red, .. })
-                | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-                | Self::ChokeHardware(ChokeHardwareParams { red, .. })
-                | Self::ChokeW(ChokeWParams { red, .. }),
-                "red",
-            ) => red.set(name, value),
-            (Self::Choke(choke), "choke") => choke.set(name, value),
-            (Self::BackChokeMemory(back), "back_choke_memory") => back.set(name, value),
-            (Self::ChokeHardware(hardware), "choke_hardware") => hardware.set(name, value),
-            (Self::ChokeW(chokew), "chokew") => chokew.set(name, value),
-            (Self::Ward(ward), "ward") => ward.set(name, value),
-            (Self::Blue(blue), "blue") => blue.set(name, value),
-            (Self::CoDel(codel) | Self::FqCoDel(FqCoDelParams { codel, .. }), "codel") => {
-                codel.set(name, value)
-            }
-            (Self::Pie(pie), "pie") => pie.set(name, value),
-            (Self::Drr(drr), "drr") => drr.set(name, value),
-            (Self::Sfq(sfq), "sfq") => sfq.set(name, value),
-            (Self::Fq(fq), "fq") => fq.set(name, value),
-            (Self::FqCoDel(fq_codel), "fq_codel") => fq_codel.set(name, value),
-            (Self::DualPi2(dualpi2), "dualpi2") => dualpi2.set(name, value),
+        if owner == self.name() {
+            return self.set_own(name, value);
+        }
+        match (owner, self) {
+            ("codel", Self::FqCoDel(FqCoDelParams { codel, .. })) => codel.set(name, value),
+            ("red", other) => other.red_mut().is_some_and(|red| red.set(name, value)),
             _ => false,
         }
     }
 
     /// Sets the number of packets that may wait, and what depends on the rate of the link (bit/s).
     pub fn set_link(&mut self, limit: u32, rate_bps: u64) {
+        self.set_limit(limit);
         match self {
-            Self::DropTail(params) => params.limit = limit,
-            Self::Ward(params) => params.limit = limit,
-            Self::Blue(params) => params.limit = limit,
-            Self::CoDel(params) | Self::FqCoDel(FqCoDelParams { codel: params, .. }) => params.limit = limit,
-            Self::Pie(params) => params.limit = limit,
-            Self::Drr(params) => params.limit = limit,
-            Self::Sfq(params) => params.limit = limit,
-            Self::Fq(params) => (params.limit, params.rate_bps) = (limit, rate_bps),
-            Self::DualPi2(params) => params.limit = limit,
-            Self::Red(red)
-            | Self::Choke(ChokeParams { red, .. })
-            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
-            | Self::ChokeW(ChokeWParams { red, .. }) => {
-                red.limit = limit;
-                red.set_link_rate(rate_bps);
+            Self::Fq(params) => params.rate_bps = rate_bps,
+            Self::Csfq(params) => params.rate_bps = rate_bps.max(1),
+            other => {
+                if let Some(red) = other.red_mut() {
+                    red.set_link_rate(rate_bps);
+                }
             }
         }
     }
-
-    /// Packets that may wait.
-    pub const fn limit(&self) -> u32 {
-        match self {
-            Self::DropTail(params) => params.limit,
-            Self::Ward(params) => params.limit,
-            Self::Blue(params) => params.limit,
-            Self::CoDel(params) | Self::FqCoDel(FqCoDelParams { codel: params, .. }) => params.limit,
-            Self::Pie(params) => params.limit,
-            Self::Drr(params) => params.limit,
-            Self::Sfq(params) => params.limit,
-            Self::Fq(params) => params.limit,
-            Self::DualPi2(params) => params.limit,
-            Self::Red(red)
-            | Self::Choke(ChokeParams { red, .. })
-            | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-            | Self::ChokeHardware(ChokeHardwareParams { red, .. })
-            | Self::ChokeW(ChokeWParams { red, .. }) => red.limit,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        match self {
-            Self::DropTail(params) => params.validate(),
-            Self::Red(params) => params.validate(),
-            Self::Choke(params) => params.validate(),
-            Self::BackChokeMemory(params) => params.validate(),
-            Self::ChokeHardware(params) => params.validate(),
-            Self::ChokeW(params) => params.validate(),
-            Self::Ward(params) => params.validate(),
-            Self::Blue(params) => params.validate(),
-            Self::CoDel(params) => params.validate(),
-            Self::Pie(params) => params.validate(),
-            Self::Drr(params) => params.validate(),
-            Self::Sfq(params) => params.validate(),
-            Self::Fq(params) => params.validate(),
-            Self::FqCoDel(params) => params.validate(),
-            Self::DualPi2(params) => params.validate(),
-        }
-    }
-}
-
-/// Any discipline.
-#[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
-pub enum AnyDiscipline<H, M: Memory> {
-    /// See [`DropTail`].
-    DropTail(DropTail<H, M::Of<Slot<H>>>),
-    /// See [`Red`].
-    Red(Red<H, M::Of<Slot<H>>>),
-    /// See [`Choke`].
-    Choke(Choke<H, M::Of<Slot<H>>>),
-    /// See [`BackChokeMemory`].
-    BackChokeMemory(BackChokeMemory<H, M::Of<Slot<H>>>),
-    /// See [`ChokeHardware`].
-    ChokeHardware(ChokeHardware<H, M::Of<Slot<H>>>),
-    /// See [`ChokeW`].
-    ChokeW(ChokeW<H, M::Of<Slot<H>>>),
-    /// See [`Ward`].
-    Ward(Ward<H, M::Of<Slot<H>>>),
-    /// See [`Blue`].
-    Blue(Blue<H, M::Of<Slot<H>>>),
-    /// See [`CoDel`].
-    CoDel(CoDel<H, M::Of<Slot<H>>>),
-    /// See [`Pie`].
-    Pie(Pie<H, M::Of<Slot<H>>>),
-    /// See [`Drr`].
-    Drr(
-        Drr<
-            H,
-            M::Of<PacketSlot<H>>,
-            M::Of<QueueSlot<Turn>>,
-            M::Of<HeapPlace<Longest>>,
-            M::Of<FlowPlace<u32>>,
-        >,
-    ),
-    /// See [`Sfq`].
-    Sfq(Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>>),
-    /// See [`Fq`].
-    Fq(
-        Fq<
-            H,
-            M::Of<PacketSlot<H, f64>>,
-            M::Of<QueueSlot<FluidFlow>>,
-            M::Of<HeapPlace<f64>>,
-            M::Of<FlowPlace<u32>>,
-        >,
-    ),
-    /// See [`FqCoDel`].
-    FqCoDel(FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>),
-    /// See [`DualPi2`].
-    DualPi2(DualPi2<H, M::Of<PacketSlot<H>>>),
-}
-
-/// The same expression on whichever discipline it is.
-macro_rules! each {
-    ($self:ident, $queue:ident => $call:expr) => {
-        match $self {
-            Self::DropTail($queue) => $call,
-            Self::Red($queue) => $call,
-            Self::Choke($queue) => $call,
-            Self::BackChokeMemory($queue) => $call,
-            Self::ChokeHardware($queue) => $call,
-            Self::ChokeW($queue) => $call,
-            Self::Ward($queue) => $call,
-            Self::Blue($queue) => $call,
-            Self::CoDel($queue) => $call,
-            Self::Pie($queue) => $call,
-            Self::Drr($queue) => $call,
-            Self::Sfq($queue) => $call,
-            Self::Fq($queue) => $call,
-            Self::FqCoDel($queue) => $call,
-            Self::DualPi2($queue) => $call,
-        }
-    };
 }
 
 impl<H, M: Memory> AnyDiscipline<H, M> {
@@ -441,9 +251,22 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             }
             AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, ring(memory)?)?),
             AnyParams::Ward(params) => Self::Ward(Ward::new(params, ring(memory)?)?),
+            AnyParams::Rio(params) => Self::Rio(Rio::new(params, ring(memory)?)?),
             AnyParams::Blue(params) => Self::Blue(Blue::new(params, ring(memory)?)?),
             AnyParams::CoDel(params) => Self::CoDel(CoDel::new(params, ring(memory)?)?),
             AnyParams::Pie(params) => Self::Pie(Pie::new(params, ring(memory)?)?),
+            AnyParams::Fred(params) => {
+                let flows = take(memory, places_for(limit), limit)?;
+                Self::Fred(Fred::new(params, ring(memory)?, flows)?)
+            }
+            AnyParams::Sred(params) => {
+                let zombies = take(memory, params.zombies as usize, limit)?;
+                Self::Sred(Sred::new(params, ring(memory)?, zombies)?)
+            }
+            AnyParams::Csfq(params) => {
+                let flows = take(memory, params.places(), limit)?;
+                Self::Csfq(Csfq::new(params, ring(memory)?, flows)?)
+            }
             AnyParams::Drr(params) => {
                 let slots = take(memory, limit as usize, limit)?;
                 let records = take(memory, limit as usize, limit)?;
@@ -474,69 +297,6 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
                 Self::DualPi2(DualPi2::new(params, take(memory, limit as usize, limit)?)?)
             }
         })
-    }
-
-    /// The waiting packets, where they wait in one FIFO.
-    pub fn fifo(&self) -> Option<&LeakyFifo<H, M::Of<Slot<H>>>> {
-        match self {
-            Self::DropTail(queue) => Some(queue.fifo()),
-            Self::Red(queue) => Some(queue.fifo()),
-            Self::Choke(queue) => Some(queue.fifo()),
-            Self::BackChokeMemory(queue) => Some(queue.fifo()),
-            Self::ChokeHardware(queue) => Some(queue.fifo()),
-            Self::ChokeW(queue) => Some(queue.fifo()),
-            Self::Ward(queue) => Some(queue.fifo()),
-            Self::Blue(queue) => Some(queue.fifo()),
-            Self::CoDel(queue) => Some(queue.fifo()),
-            Self::Pie(queue) => Some(queue.fifo()),
-            Self::Drr(_) | Self::Sfq(_) | Self::Fq(_) | Self::FqCoDel(_) | Self::DualPi2(_) => None,
-        }
-    }
-
-    /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by queue.
-    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
-        match self {
-            Self::Drr(queue) => queue.for_each_waiting(visit),
-            Self::Sfq(queue) => queue.for_each_waiting(visit),
-            Self::Fq(queue) => queue.for_each_waiting(visit),
-            Self::FqCoDel(queue) => queue.for_each_waiting(visit),
-            Self::DualPi2(queue) => queue.for_each_waiting(visit),
-            _ => self.fifo().into_iter().flat_map(LeakyFifo::iter).for_each(visit),
-        }
-    }
-}
-
-impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
-where
-    M::Of<Slot<H>>: Clone,
-    M::Of<PacketSlot<H>>: Clone,
-    M::Of<PacketSlot<H, f64>>: Clone,
-    M::Of<QueueSlot<Turn>>: Clone,
-    M::Of<QueueSlot<FluidFlow>>: Clone,
-    M::Of<QueueSlot<FlowQueue>>: Clone,
-    M::Of<HeapPlace<Longest>>: Clone,
-    M::Of<HeapPlace<Fattest>>: Clone,
-    M::Of<HeapPlace<f64>>: Clone,
-    M::Of<FlowPlace<u32>>: Clone,
-{
-    fn clone(&self) -> Self {
-        match self {
-            Self::DropTail(queue) => Self::DropTail(queue.clone()),
-            Self::Red(queue) => Self::Red(queue.clone()),
-            Self::Choke(queue) => Self::Choke(queue.clone()),
-            Self::BackChokeMemory(queue) => Self::BackChokeMemory(queue.clone()),
-            Self::ChokeHardware(queue) => Self::ChokeHardware(queue.clone()),
-            Self::ChokeW(queue) => Self::ChokeW(queue.clone()),
-            Self::Ward(queue) => Self::Ward(queue.clone()),
-            Self::Blue(queue) => Self::Blue(queue.clone()),
-            Self::CoDel(queue) => Self::CoDel(queue.clone()),
-            Self::Pie(queue) => Self::Pie(queue.clone()),
-            Self::Drr(queue) => Self::Drr(queue.clone()),
-            Self::Sfq(queue) => Self::Sfq(queue.clone()),
-            Self::Fq(queue) => Self::Fq(queue.clone()),
-            Self::FqCoDel(queue) => Self::FqCoDel(queue.clone()),
-            Self::DualPi2(queue) => Self::DualPi2(queue.clone()),
-        }
     }
 }
 

@@ -1,6 +1,23 @@
 //! The contract between a discipline and its host.
 
-use crate::{Backlog, DropCause, Ecn, Env, LeakyFifo, Packet, Slot, Stats, Time};
+use crate::{Backlog, DropCause, Ecn, Env, LeakyFifo, Packet, ParamSpec, Slot, Stats, Time};
+
+/// What a list of disciplines says of one.
+#[derive(Clone, Copy, Debug)]
+pub struct DisciplineInfo {
+    /// Name in scenarios, tables and documents.
+    pub name: &'static str,
+    /// Name in prose.
+    pub title: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// Its own parameters.
+    pub params: &'static [ParamSpec],
+    /// The discipline whose parameters it uses as well.
+    pub also_uses: Option<&'static str>,
+    /// Where it was published.
+    pub source: &'static str,
+}
 
 /// A queue discipline over packets with handles of type `H`.
 pub trait Discipline<H> {

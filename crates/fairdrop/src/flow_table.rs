@@ -118,6 +118,24 @@ impl<S> FlowTable<S> {
         Some(state)
     }
 
+    /// Forgets every flow whose state `keep` refuses; asks of some twice.
+    pub fn retain<T>(&mut self, mut keep: impl FnMut(&T) -> bool)
+    where
+        S: AsMut<[FlowPlace<T>]>,
+    {
+        let mut at = 0;
+        while let Some(place) = self.places.as_mut().get(at) {
+            match place {
+                // Another may close the gap: the same place again.
+                Some((flow, state)) if !keep(state) => {
+                    let flow = *flow;
+                    self.remove::<T>(flow);
+                }
+                _ => at += 1,
+            }
+        }
+    }
+
     /// Every flow and its state, in no particular order.
     pub fn iter<'a, T: 'a>(&'a self) -> impl Iterator<Item = (u64, &'a T)>
     where
@@ -199,6 +217,19 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        #[test]
+        fn retains_what_it_should(flows in prop::collection::vec(0_u64..1000, 0..24), below in 0_u64..1000) {
+            let mut table = FlowTable::new::<u64>(std::vec![None; 32], 24).unwrap();
+            for &flow in &flows {
+                table.get_or_insert(flow, || flow);
+            }
+            table.retain(|&flow: &u64| flow < below);
+            for flow in flows {
+                prop_assert_eq!(table.get::<u64>(flow).copied(), (flow < below).then_some(flow));
+            }
+            prop_assert_eq!(table.len() as usize, table.iter::<u64>().count());
+        }
 
         /// Against a map of the standard library, on few flows so that searches collide.
         #[test]

@@ -91,7 +91,7 @@ impl QueueConfig {
             report.add(section.origin(error.name), &section.path(error.name), &value, error.valid);
             return;
         }
-        for name in ["min_th", "max_th", "l_th", "l_minus", "l_plus"] {
+        for name in ["min_th", "max_th", "min_th_in", "max_th_in", "l_th", "l_minus", "l_plus"] {
             // An infinite threshold is how it is switched off.
             let threshold = section.number(name).filter(|_| section.is_set(name)).unwrap_or(0.0);
             if threshold > f64::from(self.limit) && threshold.is_finite() {

@@ -11,12 +11,22 @@
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
-    Stats,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats,
 };
 
 /// Most entries of the memory.
 pub const MAX_MEMORY: usize = 256;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "back_choke_memory",
+    title: "Back CHOKe with memory",
+    doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "Pan, Prabhakar, Psounis 2000, IV.B",
+};
 
 /// Parameters of [`BackChokeMemory`].
 #[derive(Clone, Debug, PartialEq)]

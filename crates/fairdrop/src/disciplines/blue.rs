@@ -11,12 +11,22 @@ use super::droptail::{DropTailParams, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
-    Stats, Stream, Time, unit_interval,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Stream, Time, unit_interval,
 };
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "blue",
+    title: "BLUE",
+    doc: "Drops arrivals at random; overflow raises the probability, an idle link lowers it.",
+    params: SPECS,
+    also_uses: None,
+    source: "Feng, Kandlur, Saha, Shin 1999",
+};
 
 /// Parameters of [`Blue`].
 #[derive(Clone, Debug, PartialEq)]

@@ -16,8 +16,8 @@
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
-    Position, Slot, Stats,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Position, Slot, Stats,
 };
 
 /// Most candidates drawn for one arrival.
@@ -177,6 +177,17 @@ pub enum Candidates {
     /// More candidates the higher the average (self-adjusting CHOKe).
     Regions(Schedule),
 }
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "choke",
+    title: "CHOKe",
+    doc: "RED, after comparing each arrival with packets drawn from the queue: those of its flow are dropped \
+          with it.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "Pan, Prabhakar, Psounis 2000",
+};
 
 /// Parameters of [`Choke`].
 #[derive(Clone, Debug, PartialEq)]

@@ -16,8 +16,8 @@ use super::red::{RedParams, RedState};
 use crate::discipline::drop_packet;
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
-    Slot, Stats, Stream, uniform_below,
+    Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Stream, uniform_below,
 };
 use list_memory::{ListMemory, State};
 pub use list_memory::{MAX_ENTRIES, MAX_FIFOS};
@@ -54,6 +54,17 @@ pub enum MarkedEntry {
     /// It compares as if nothing were marked: an arrival that matches is dropped alone.
     Blind,
 }
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "choke_hardware",
+    title: "CHOKe in hardware",
+    doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
+          shared memory, chopped packets.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "IEEE Micro 2001",
+};
 
 /// Parameters of [`ChokeHardware`].
 #[derive(Clone, Debug, PartialEq)]

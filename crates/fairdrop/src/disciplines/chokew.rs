@@ -12,8 +12,8 @@
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
-    Stats, Stream, unit_interval,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Stream, unit_interval,
 };
 
 /// Most classes that have a weight of their own.
@@ -74,6 +74,17 @@ impl Default for Weights {
         Self { by_class, classes: 2, lowest: 1.0 }
     }
 }
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "chokew",
+    title: "CHOKeW",
+    doc: "Compares each arrival with more packets the longer the queue has been long, fewer for classes of greater \
+          weight; RED after that on request.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "Wen, Fang, Sun 2005",
+};
 
 /// Parameters of [`ChokeW`].
 #[derive(Clone, Debug, PartialEq)]

@@ -11,12 +11,22 @@ use super::droptail::{DropTailParams, fifo_in};
 use crate::discipline::{append_or_overflow, mark_or_drop};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
-    Stats, Time,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Time,
 };
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "codel",
+    title: "CoDel",
+    doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
+    params: SPECS,
+    also_uses: None,
+    source: "RFC 8289",
+};
 
 /// Parameters of [`CoDel`].
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,8 @@
 use crate::discipline::{append_or_overflow, depart};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, Slot, Stats, slots_for,
+    Backlog, Discipline, DisciplineInfo, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
+    Slot, Stats, slots_for,
 };
 
 /// The buffer limit, which every discipline has.
@@ -15,6 +16,16 @@ pub const LIMIT: ParamSpec = ParamSpec {
     default: "300p",
     doc: "Packets that may wait; the one in transmission does not count.",
     source: "Pan, Prabhakar, Psounis 2000, III.A",
+};
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "droptail",
+    title: "DropTail",
+    doc: "A FIFO that drops what does not fit.",
+    params: &[],
+    also_uses: None,
+    source: "common practice",
 };
 
 /// Parameters of [`DropTail`].
@@ -31,6 +42,11 @@ impl Default for DropTailParams {
 }
 
 impl DropTailParams {
+    /// It has no parameter but the limit, which every discipline has: there is none to set by name.
+    pub fn set(&mut self, _name: &str, _value: ParamValue<'_>) -> bool {
+        false
+    }
+
     /// Checks ranges.
     ///
     /// # Errors

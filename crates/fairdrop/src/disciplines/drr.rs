@@ -18,12 +18,22 @@ use crate::indexed_heap::IndexedHeap;
 use crate::params::require;
 use crate::queue_pool::{QueueList, QueuePool};
 use crate::{
-    Backlog, Discipline, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet, PacketSlot,
-    ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet,
+    PacketSlot, ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage,
 };
 
 /// Most bytes that one turn may add.
 const MOST_QUANTUM: u32 = 1_000_000;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "drr",
+    title: "DRR",
+    doc: "A queue per flow; queues take turns, each by so many bytes. A full buffer takes from the longest.",
+    params: SPECS,
+    also_uses: None,
+    source: "Shreedhar, Varghese 1996",
+};
 
 /// Parameters of [`Drr`].
 #[derive(Clone, Debug, PartialEq)]

@@ -17,8 +17,8 @@ use crate::discipline::{drop_packet, mark, mark_or_drop};
 use crate::params::require;
 use crate::queue_pool::QueuePool;
 use crate::{
-    Backlog, Discipline, DropCause, Ecn, Env, Kind, Packet, PacketSlot, ParamError, ParamSpec, ParamValue,
-    QueueSlot, Stats, Storage, Stream, Time, unit_interval,
+    Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, Packet, PacketSlot, ParamError,
+    ParamSpec, ParamValue, QueueSlot, Stats, Storage, Stream, Time, unit_interval,
 };
 
 /// The number of the L4S queue in the pool.
@@ -33,6 +33,16 @@ const SHORTEST: Time = Time::from_ns(100_000);
 const INTEGRAL_GAIN: f64 = 0.1;
 /// Weight of the change, times the round trip (appendix A.1).
 const PROPORTIONAL_GAIN: f64 = 0.3;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "dualpi2",
+    title: "DualPI2",
+    doc: "A queue for L4S packets, which it marks, beside one for the rest, which it drops from; coupled.",
+    params: SPECS,
+    also_uses: None,
+    source: "RFC 9332",
+};
 
 /// Parameters of [`DualPi2`].
 #[derive(Clone, Debug, PartialEq)]

@@ -24,8 +24,18 @@ use crate::indexed_heap::IndexedHeap;
 use crate::params::require;
 use crate::queue_pool::{QueueList, QueuePool};
 use crate::{
-    Backlog, Discipline, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet, PacketSlot,
-    ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet,
+    PacketSlot, ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
+};
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "fq",
+    title: "FQ",
+    doc: "A queue per flow; packets leave in the order in which a fluid system would finish them, by weights.",
+    params: SPECS,
+    also_uses: None,
+    source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
 };
 
 /// Parameters of [`Fq`].

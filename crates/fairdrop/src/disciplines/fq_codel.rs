@@ -22,12 +22,22 @@ use crate::indexed_heap::IndexedHeap;
 use crate::params::require;
 use crate::queue_pool::{QueueList, QueuePool};
 use crate::{
-    Backlog, Discipline, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError, ParamSpec,
-    ParamValue, QueueSlot, Stats, Storage,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError,
+    ParamSpec, ParamValue, QueueSlot, Stats, Storage,
 };
 
 /// Most packets that one overflow may drop.
 const MOST_DROPPED: u32 = 65_536;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "fq_codel",
+    title: "FQ-CoDel",
+    doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a CoDel.",
+    params: SPECS,
+    also_uses: Some("codel"),
+    source: "RFC 8290",
+};
 
 /// Parameters of [`FqCoDel`].
 #[derive(Clone, Debug, PartialEq)]

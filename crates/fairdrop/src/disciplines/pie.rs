@@ -19,8 +19,8 @@ use super::droptail::{DropTailParams, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue, Slot,
-    Stats, Stream, Time, unit_interval,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Stream, Time, unit_interval,
 };
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
@@ -39,6 +39,16 @@ const STEEP_FROM: Time = Time::from_ms(250);
 const EARLIEST: f64 = 0.85;
 /// ... and from here on the arrival is.
 const LATEST: f64 = 8.5;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "pie",
+    title: "PIE",
+    doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
+    params: SPECS,
+    also_uses: None,
+    source: "RFC 8033",
+};
 
 /// Parameters of [`Pie`].
 #[derive(Clone, Debug, PartialEq)]

@@ -12,8 +12,18 @@ use super::droptail::{LIMIT, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
-    Position, Slot, Stats, Stream, Time, unit_interval,
+    Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Position, Slot, Stats, Stream, Time, unit_interval,
+};
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "red",
+    title: "RED",
+    doc: "Drops arrivals early, at random, by the average queue.",
+    params: SPECS,
+    also_uses: None,
+    source: "Floyd, Jacobson 1993",
 };
 
 /// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
@@ -234,12 +244,24 @@ impl RedState {
     /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
     #[inline]
     pub(crate) fn update(&mut self, params: &RedParams, waiting: u32, now: Time) {
+        self.decay_if_idle(params, waiting, now);
+        self.sample(params, waiting);
+    }
+
+    /// Makes up for the arrivals that an idle link missed, once, as the first one after it comes.
+    #[inline]
+    pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
         if waiting == 0
             && let Some(since) = self.idle_since.take()
         {
             let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
             self.avg *= power(1.0 - params.w_q, missed);
         }
+    }
+
+    /// Moves the average one step towards `waiting` packets.
+    #[inline]
+    pub(crate) fn sample(&mut self, params: &RedParams, waiting: u32) {
         self.avg = (1.0 - params.w_q) * self.avg + params.w_q * f64::from(waiting);
     }
 
@@ -257,6 +279,19 @@ impl RedState {
     #[inline]
     pub(crate) fn verdict<H, E: Env<H>>(
         &mut self,
+        params: &RedParams,
+        waiting: u32,
+        len: u32,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        self.verdict_if(true, params, waiting, len, env)
+    }
+
+    /// The same, with a coin for those of `may_drop_early` only; the others are counted.
+    #[inline]
+    pub(crate) fn verdict_if<H, E: Env<H>>(
+        &mut self,
+        may_drop_early: bool,
         params: &RedParams,
         waiting: u32,
         len: u32,
@@ -284,7 +319,7 @@ impl RedState {
         self.count += 1;
         let scale = if params.byte_mode { f64::from(len) / f64::from(params.mean_packet_size) } else { 1.0 };
         let p_a = spaced(params, p_b * scale, self.count as f64);
-        if unit_interval(env.random(Stream::EarlyDrop)) < p_a {
+        if may_drop_early && unit_interval(env.random(Stream::EarlyDrop)) < p_a {
             self.count = 0;
             return Some(DropCause::RedEarly);
         }
@@ -308,6 +343,12 @@ impl RedState {
     #[inline]
     pub(crate) fn idle(&mut self, now: Time) {
         self.idle_since.get_or_insert(now);
+    }
+
+    /// The link is busy again, whether an arrival has been counted or not.
+    #[inline]
+    pub(crate) fn busy(&mut self) {
+        self.idle_since = None;
     }
 }
 

@@ -15,8 +15,8 @@ use crate::discipline::drop_packet;
 use crate::flow_key::bucket;
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError, ParamSpec,
-    ParamValue, QueueSlot, Stats, Storage, Time,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError,
+    ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
 };
 
 /// Most queues.
@@ -25,6 +25,16 @@ pub(crate) const MOST_QUEUES: u32 = 1 << 20;
 const LONGEST_PERTURB: Time = Time::from_ms(1_000_000);
 /// Shortest, since a change moves every waiting packet.
 const SHORTEST_PERTURB: Time = Time::from_ms(1);
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "sfq",
+    title: "SFQ",
+    doc: "DRR over queues that flows are hashed into.",
+    params: SPECS,
+    also_uses: None,
+    source: "McKenney 1990",
+};
 
 /// Parameters of [`Sfq`].
 #[derive(Clone, Debug, PartialEq)]

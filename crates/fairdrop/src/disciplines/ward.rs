@@ -11,8 +11,8 @@
 use super::droptail::{DropTailParams, fifo_in};
 use crate::discipline::{append_or_overflow, depart, drop_packet};
 use crate::{
-    Backlog, Discipline, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
-    Position, Slot, Stats, Stream, uniform_below,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Position, Slot, Stats, Stream, uniform_below,
 };
 
 /// Steps of the weight between 0.0 and 1.0.
@@ -27,6 +27,16 @@ pub enum FullCase3 {
     /// It is dropped as an overflow.
     Drop,
 }
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "ward",
+    title: "WARD",
+    doc: "Compares an arrival with two queued packets, the more likely the fuller the buffer.",
+    params: SPECS,
+    also_uses: None,
+    source: "Ho, Chan, Chen, section 3.1",
+};
 
 /// Parameters of [`Ward`].
 #[derive(Clone, Debug, PartialEq)]

@@ -134,12 +134,15 @@ pub struct Bottleneck {
     pub arrivals: u32,
     /// ECN fields of the arrivals, in turn.
     pub ecn: [Ecn; 4],
+    /// What else the packets of a flow carry.
+    pub meta: fn(u64, u32) -> Meta,
 }
 
 impl Bottleneck {
     pub fn new(params: AnyParams, seed: u64) -> Self {
         let queue = Queue::new(params, &mut Heap).expect("parameters are valid");
-        Self { queue, world: World::new(seed), busy: false, arrivals: 0, ecn: [Ecn::NotCapable; 4] }
+        let ecn = [Ecn::NotCapable; 4];
+        Self { queue, world: World::new(seed), busy: false, arrivals: 0, ecn, meta: Meta::of_flow }
     }
 
     /// A transmitter that is busy for ever, so that packets leave by [`Self::step`] with `Finish` only.
@@ -151,7 +154,7 @@ impl Bottleneck {
         match *event {
             Event::Arrive { flow, len } => {
                 let ecn = self.ecn[self.arrivals as usize % self.ecn.len()];
-                self.offer(Meta { ecn, ..Meta::of_flow(flow, len) })
+                self.offer(Meta { ecn, ..(self.meta)(flow, len) })
             }
             Event::Finish => {
                 self.busy = false;

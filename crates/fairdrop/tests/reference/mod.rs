@@ -74,7 +74,7 @@ pub struct Reference {
     pub queue: Vec<Packet<u32>>,
     pub average: f64,
     count: i64,
-    idle_since: Option<Time>,
+    pub idle_since: Option<Time>,
     /// Packets marked, by cause.
     pub marked: [u64; DropCause::COUNT],
 }
@@ -112,14 +112,14 @@ impl Reference {
             Scheme::Red(red) => {
                 none_drawn(handed.drawn)?;
                 self.update_average(&red, self.queue.len(), now, handed.average)?;
-                let verdict = self.red_verdict(&red, &packet, coin);
+                let verdict = self.red_verdict(&red, &packet, Some(coin));
                 Ok(self.carry_out(&red, packet, verdict))
             }
             Scheme::Choke(red, choke) => {
                 self.update_average(&red, self.length(&choke), now, handed.average)?;
                 let mut verdict = None;
                 if choke.order == Order::RedFirst {
-                    verdict = self.red_verdict(&red, &packet, coin);
+                    verdict = self.red_verdict(&red, &packet, Some(coin));
                     if verdict.is_some() && !marks(&red, &packet) {
                         none_drawn(handed.drawn)?;
                         return Ok(self.carry_out(&red, packet, verdict));
@@ -131,7 +131,7 @@ impl Reference {
                     return Ok(matched.into_iter().chain([(packet, DropCause::MatchArriving)]).collect());
                 }
                 if choke.order == Order::MatchFirst {
-                    verdict = self.red_verdict(&red, &packet, coin);
+                    verdict = self.red_verdict(&red, &packet, Some(coin));
                 }
                 Ok(self.carry_out(&red, packet, verdict))
             }
@@ -183,20 +183,33 @@ impl Reference {
         now: Time,
         theirs: Option<f64>,
     ) -> Result<(), String> {
-        let mut rounding = 0.0;
-        if self.queue.is_empty()
-            && let Some(since) = self.idle_since.take()
-        {
-            let missed = (now.ns() - since.ns()) / red.mean_packet_time.ns();
-            self.average *= repeated_product(1.0 - red.w_q, missed);
-            // Each product rounds by half an epsilon, in another order than the implementation's squaring.
-            rounding = self.average * missed as f64 * f64::EPSILON + f64::MIN_POSITIVE;
-            if missed == 0 {
-                rounding = 0.0;
-            }
+        let rounding = self.decay_if_idle(red, now);
+        self.sample(red, length);
+        self.go_on_with(theirs, rounding)
+    }
+
+    /// Makes up for the arrivals that an idle link missed; returns what that may have cost in precision.
+    pub fn decay_if_idle(&mut self, red: &RedParams, now: Time) -> f64 {
+        if !self.queue.is_empty() {
+            return 0.0;
         }
-        let n = length as f64;
-        self.average = (1.0 - red.w_q) * self.average + red.w_q * n;
+        let Some(since) = self.idle_since.take() else { return 0.0 };
+        let missed = (now.ns() - since.ns()) / red.mean_packet_time.ns();
+        self.average *= repeated_product(1.0 - red.w_q, missed);
+        if missed == 0 {
+            return 0.0;
+        }
+        // Each product rounds by half an epsilon, in another order than the implementation's squaring.
+        self.average * missed as f64 * f64::EPSILON + f64::MIN_POSITIVE
+    }
+
+    /// One step of the average towards a queue of this length.
+    pub fn sample(&mut self, red: &RedParams, length: usize) {
+        self.average = (1.0 - red.w_q) * self.average + red.w_q * length as f64;
+    }
+
+    /// Takes over their average if it is the same to the `rounding`.
+    pub fn go_on_with(&mut self, theirs: Option<f64>, rounding: f64) -> Result<(), String> {
         let theirs = theirs.ok_or("no average")?;
         if (theirs - self.average).abs() > rounding {
             return Err(format!("average {theirs:e}, should be {:e} to {rounding:e}", self.average));
@@ -241,17 +254,25 @@ impl Reference {
             }
         }
         let drops = self.append(packet, red.limit);
-        if !drops.is_empty() && self.average >= red.min_th {
-            self.count = 0;
+        if !drops.is_empty() {
+            self.overflowed(red);
         }
         drops
     }
 
-    fn red_verdict(
+    /// A packet that RED kept did not fit.
+    pub fn overflowed(&mut self, red: &RedParams) {
+        if self.average >= red.min_th {
+            self.count = 0;
+        }
+    }
+
+    /// Whether RED drops a packet, which it counts; without a `coin` not early.
+    pub fn red_verdict(
         &mut self,
         red: &RedParams,
         packet: &Packet<u32>,
-        coin: &mut dyn FnMut() -> u64,
+        coin: Option<&mut dyn FnMut() -> u64>,
     ) -> Option<DropCause> {
         let avg = self.average;
         if avg < red.min_th || (red.ns2_compat && self.queue.len() <= 1) {
@@ -283,7 +304,7 @@ impl Reference {
             (false, true) if c * p_b < 2.0 => p_b / (2.0 - c * p_b),
             (false, _) => 1.0,
         };
-        let u = (coin() >> 11) as f64 / 2_f64.powi(53);
+        let u = (coin?() >> 11) as f64 / 2_f64.powi(53);
         if u < p_a {
             self.count = 0;
             return Some(DropCause::RedEarly);
@@ -291,7 +312,7 @@ impl Reference {
         None
     }
 
-    fn append(&mut self, packet: Packet<u32>, limit: u32) -> Drops {
+    pub fn append(&mut self, packet: Packet<u32>, limit: u32) -> Drops {
         if self.queue.len() >= limit as usize {
             return vec![(packet, DropCause::Overflow)];
         }

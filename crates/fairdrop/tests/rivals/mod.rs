@@ -97,7 +97,15 @@ pub fn check_conservation(
     trace: &[Event],
     seed: u64,
 ) -> Result<Vec<Step>, TestCaseError> {
-    let mut link = Bottleneck::new(params.clone(), seed);
+    check_conservation_of(Bottleneck::new(params.clone(), seed), params.limit(), trace)
+}
+
+/// The same of a queue of `limit` packets that is there already, and new.
+pub fn check_conservation_of(
+    mut link: Bottleneck,
+    limit: u32,
+    trace: &[Event],
+) -> Result<Vec<Step>, TestCaseError> {
     let mut balance: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
     let (mut dropped, mut sent, mut last) = (0, 0, None);
     let mut steps = Vec::new();
@@ -121,7 +129,7 @@ pub fn check_conservation(
             prop_assert_eq!(waiting.get(flow).copied().unwrap_or_default(), *count);
         }
         let handles = link.waiting();
-        prop_assert!(handles.is_sorted() && handles.len() <= params.limit() as usize);
+        prop_assert!(handles.is_sorted() && handles.len() <= limit as usize);
         if let Some(departed) = &step.departed {
             prop_assert!(last < Some(departed.handle), "FIFO order");
             last = Some(departed.handle);

@@ -1,0 +1,466 @@
+//! CSFQ, core-stateless fair queueing.
+//!
+//! The edge of a network estimates the rate of each flow and writes it on its packets; routers inside drop a packet of
+//! rate r with probability 1 - alpha / r, so that no flow leaves with more than the fair rate alpha, and write that on
+//! what they forward. They estimate alpha from the rates of all that arrives and all that is accepted, and look at no
+//! flow. A queue is an edge for packets that come without a label, when `edge` is set.
+//!
+//! Source: I. Stoica, S. Shenker, H. Zhang, "Core-stateless fair queueing: achieving approximately fair bandwidth
+//! allocations in high speed networks", ACM SIGCOMM 1998, section 3: estimates by equation 3, drops by equation 2, the
+//! fair rate by equation 6 and figure 2 with its two amendments.
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::exp::{exp_minus, mean_exp_minus};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
+    ParamError, ParamSpec, ParamValue, RateLabel, Slot, Stats, Stream, Time, places_for, unit_interval,
+};
+
+/// Longest time that a parameter may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// Most flows that an edge keeps.
+const MOST_FLOWS: u32 = 1_000_000;
+/// A flow is forgotten after this many times `k`, when its old rate weighs 2e-9.
+const FORGOTTEN_AFTER: u64 = 20;
+/// What an overflow leaves of the fair rate.
+const AFTER_OVERFLOW: f64 = 0.99;
+/// What all overflows between two estimates leave of it at the least.
+const AFTER_OVERFLOWS: f64 = 0.75;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "csfq",
+    title: "CSFQ",
+    doc: "Drops arrivals by the rate of their flow that an edge wrote on them, so that none gets more than the fair \
+          rate.",
+    params: SPECS,
+    also_uses: None,
+    source: "Stoica, Shenker, Zhang 1998",
+};
+
+/// Parameters of [`Csfq`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct CsfqParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Rate of the link, in bit/s (C).
+    pub rate_bps: u64,
+    /// Estimate the rates of flows whose packets come without a label.
+    pub edge: bool,
+    /// Flows that the edge keeps; the flows beyond are taken for one.
+    pub flows: u32,
+    /// Averaging time of the rate of a flow (K).
+    pub k: Time,
+    /// Averaging time of the rates of all that arrives and all that is accepted (Kalpha).
+    pub k_alpha: Time,
+    /// How long the link must be congested, or not, between two estimates of the fair rate (Kc).
+    pub k_c: Time,
+    /// Part of the buffer that must be full before the link counts as congested.
+    pub threshold: f64,
+}
+
+impl Default for CsfqParams {
+    fn default() -> Self {
+        let (k, k_alpha, k_c) = (Time::from_ms(100), Time::from_ms(100), Time::from_ms(100));
+        let (limit, rate_bps, flows) = (300, 1_000_000, 4096);
+        Self { limit, rate_bps, edge: true, flows, k, k_alpha, k_c, threshold: 0.5 }
+    }
+}
+
+const STOICA_1998: &str = "Stoica, Shenker, Zhang 1998, section 3";
+
+/// Parameters as a scenario writes them (`rate_bps` is that of the link).
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "edge",
+        unit: "",
+        kind: Kind::Switch,
+        default: "true",
+        doc: "Estimate the rates of flows whose packets come without a label, and label them. Otherwise such packets are \
+              dropped by overflow only.",
+        source: STOICA_1998,
+    },
+    ParamSpec {
+        name: "flows",
+        unit: "",
+        kind: Kind::Integer(1, 1_000_000),
+        default: "4096",
+        doc: "Flows that the edge keeps; those beyond are taken for one flow together.",
+        source: "chosen here",
+    },
+    ParamSpec {
+        name: "k",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "100ms",
+        doc: "Averaging time of the rate of a flow (K).",
+        source: STOICA_1998,
+    },
+    ParamSpec {
+        name: "k_alpha",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "100ms",
+        doc: "Averaging time of the rates of all that arrives and of all that is accepted (Kalpha).",
+        source: STOICA_1998,
+    },
+    ParamSpec {
+        name: "k_c",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "100ms",
+        doc: "Time for which the link is congested, or is not, between two estimates of the fair rate (Kc).",
+        source: STOICA_1998,
+    },
+    ParamSpec {
+        name: "threshold",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.5",
+        doc: "Part of the buffer that must be full before a link that was not congested counts as congested.",
+        source: STOICA_1998,
+    },
+];
+
+impl CsfqParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "edge" => value.switch(&mut self.edge),
+            "flows" => value.integer(&mut self.flows),
+            "k" => value.time(&mut self.k),
+            "k_alpha" => value.time(&mut self.k_alpha),
+            "k_c" => value.time(&mut self.k_c),
+            "threshold" => value.number(&mut self.threshold),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "1 or more")?;
+        let flows = (1..=MOST_FLOWS).contains(&self.flows);
+        require(flows, "flows", f64::from(self.flows), "1 to 1000000")?;
+        for (name, time) in [("k", self.k), ("k_alpha", self.k_alpha), ("k_c", self.k_c)] {
+            require(time > Time::ZERO && time <= LONGEST, name, time.seconds(), "1 ns to 1000 s")?;
+        }
+        require((0.0..=1.0).contains(&self.threshold), "threshold", self.threshold, "0 to 1")
+    }
+
+    /// Places that the table of flows needs: few without an edge.
+    pub fn places(&self) -> usize {
+        places_for(self.kept())
+    }
+
+    fn kept(&self) -> u32 {
+        if self.edge { self.flows } else { 0 }
+    }
+}
+
+/// A rate by exponential averaging (equation 3 of the paper).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateEstimate {
+    /// The estimate, in bit/s.
+    pub bps: f64,
+    /// When the last packet came.
+    pub last: Time,
+}
+
+impl RateEstimate {
+    /// A packet of `len` bytes at `now`; `k` is the averaging time. Packets at one instant add up to a burst.
+    #[inline]
+    fn update(&mut self, len: u32, now: Time, k: Time) {
+        let spans = now.since(self.last).seconds() / k.seconds();
+        // (1 - e^(-T/K)) l / T, written so that it has its limit l / K at T = 0.
+        let newest = mean_exp_minus(spans) * (f64::from(len) * 8.0 / k.seconds());
+        self.bps = newest + exp_minus(spans) * self.bps;
+        self.last = now;
+    }
+}
+
+/// What a router knows of its link: the fair rate, and what it is estimated from.
+#[derive(Clone, Copy, Debug)]
+struct FairRate {
+    /// In bit/s (alpha).
+    alpha: f64,
+    /// Overflows before the next estimate do not take alpha below this.
+    least: f64,
+    arrived: RateEstimate,
+    accepted: RateEstimate,
+    congested: bool,
+    /// Since when the link is congested, or is not, or when alpha was estimated last.
+    since: Time,
+    /// The highest rate on a packet since then, while not congested.
+    highest: f64,
+}
+
+impl FairRate {
+    fn new(rate_bps: f64) -> Self {
+        let (arrived, accepted) = (RateEstimate::default(), RateEstimate::default());
+        let (alpha, least) = (rate_bps, rate_bps * AFTER_OVERFLOWS);
+        Self { alpha, least, arrived, accepted, congested: false, since: Time::ZERO, highest: 0.0 }
+    }
+
+    /// A packet with `rate` on it arrives, and is `accepted` or not; `long` says whether the queue is.
+    fn update(&mut self, params: &CsfqParams, rate: f64, len: u32, accepted: bool, long: bool, now: Time) {
+        self.arrived.update(len, now, params.k_alpha);
+        if accepted {
+            self.accepted.update(len, now, params.k_alpha);
+        }
+        let link = params.rate_bps as f64;
+        let congested = self.arrived.bps >= link && (self.congested || long);
+        self.highest = if congested { 0.0 } else { self.highest.max(rate) };
+        let over = now.since(self.since) >= params.k_c;
+        if congested != self.congested {
+            (self.congested, self.since) = (congested, now);
+        } else if over {
+            let fair = if congested {
+                self.alpha * link / self.accepted.bps
+            } else if self.highest > 0.0 {
+                self.highest
+            } else {
+                // Nothing came with a label: there is nothing to estimate from.
+                self.alpha
+            };
+            // A link carries no flow faster than itself, and no label is lower than the lowest.
+            self.alpha = fair.min(link).max(RateLabel::LOWEST.decode());
+            self.least = self.alpha * AFTER_OVERFLOWS;
+            (self.since, self.highest) = (now, 0.0);
+        }
+    }
+
+    /// The buffer overflowed: alpha was too high.
+    fn overflowed(&mut self) {
+        self.alpha = (self.alpha * AFTER_OVERFLOW).max(self.least);
+    }
+
+    /// The drop probability of a packet with `rate` on it.
+    #[inline]
+    fn probability(&self, rate: f64) -> f64 {
+        if self.congested && rate > self.alpha { 1.0 - self.alpha / rate } else { 0.0 }
+    }
+}
+
+/// The flows that an edge keeps.
+#[derive(Clone, Debug)]
+struct Edge<F> {
+    flows: FlowTable<F>,
+    /// The flows for which there was no place, as one.
+    others: RateEstimate,
+    /// When idle flows were forgotten last.
+    swept: Time,
+}
+
+impl<F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>> Edge<F> {
+    /// The rate of `flow`, of which a packet of `len` bytes arrives; 0 when it is the first, which has no rate yet.
+    #[inline]
+    fn rate(&mut self, flow: u64, len: u32, now: Time, params: &CsfqParams) -> f64 {
+        if self.flows.get(flow).is_none() {
+            if self.flows.len() >= params.flows {
+                self.forget_idle(now, params.k);
+            }
+            if self.flows.len() < params.flows {
+                self.flows.get_or_insert(flow, || RateEstimate { bps: 0.0, last: now });
+                return 0.0;
+            }
+        }
+        let estimate = self.flows.get_mut(flow).unwrap_or(&mut self.others);
+        estimate.update(len, now, params.k);
+        estimate.bps
+    }
+
+    /// Makes room, at most once in `k`, so that a table full of busy flows is not searched for every packet.
+    fn forget_idle(&mut self, now: Time, k: Time) {
+        if now.since(self.swept) >= k {
+            let longest = k.ns().saturating_mul(FORGOTTEN_AFTER);
+            self.flows.retain(|flow: &RateEstimate| now.since(flow.last).ns() < longest);
+            self.swept = now;
+        }
+    }
+}
+
+/// Core-stateless fair queueing over a FIFO, with an edge.
+#[derive(Clone, Debug)]
+pub struct Csfq<H, S, F> {
+    params: CsfqParams,
+    edge: Edge<F>,
+    fair: FairRate,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S, F> Csfq<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with a table of flows in `places` (see
+    /// [`CsfqParams::places`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`, or `places` for `flows`.
+    pub fn new(params: CsfqParams, slots: S, places: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        let flows = FlowTable::new(places, params.kept())?;
+        let edge = Edge { flows, others: RateEstimate::default(), swept: Time::ZERO };
+        let fair = FairRate::new(params.rate_bps as f64);
+        Ok(Self { params, edge, fair, fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The fair rate as it is estimated now, in bit/s (alpha).
+    pub fn fair_rate(&self) -> f64 {
+        self.fair.alpha
+    }
+
+    /// Whether the link counts as congested.
+    pub fn congested(&self) -> bool {
+        self.fair.congested
+    }
+
+    /// The rate of all that arrives, in bit/s (A).
+    pub fn arrival_rate(&self) -> f64 {
+        self.fair.arrived.bps
+    }
+
+    /// The rate of all that the coin leaves, in bit/s (F).
+    pub fn accepted_rate(&self) -> f64 {
+        self.fair.accepted.bps
+    }
+
+    /// What the edge keeps of `flow`.
+    pub fn flow(&self, flow: u64) -> Option<&RateEstimate> {
+        self.edge.flows.get(flow)
+    }
+
+    /// What the edge keeps of the flows for which it has no place, as one.
+    pub fn other_flows(&self) -> &RateEstimate {
+        &self.edge.others
+    }
+
+    /// Flows that the edge keeps now.
+    pub fn flows(&self) -> u32 {
+        self.edge.flows.len()
+    }
+
+    /// The packet's label, or the one that this edge gives it.
+    #[inline]
+    fn label(&mut self, packet: &Packet<H>, now: Time) -> RateLabel {
+        let label = RateLabel(packet.meta.label);
+        if self.params.edge && label == RateLabel::NONE {
+            RateLabel::encode(self.edge.rate(packet.meta.flow, packet.meta.len, now, &self.params))
+        } else {
+            label
+        }
+    }
+}
+
+impl<H, S, F> Discipline<H> for Csfq<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
+        let (now, len) = (env.now(), packet.meta.len);
+        self.stats.arrived.add(len);
+        let mut label = self.label(&packet, now);
+        let rate = label.decode();
+        let p = self.fair.probability(rate);
+        let dropped = p > 0.0 && unit_interval(env.random(Stream::CsfqCoin)) < p;
+        let long = f64::from(self.fifo.len()) >= self.params.threshold * f64::from(self.params.limit);
+        self.fair.update(&self.params, rate, len, !dropped, long, now);
+        if p > 0.0 {
+            label = label.min(RateLabel::encode(self.fair.alpha));
+        }
+        packet.meta.label = label.0;
+        if dropped {
+            drop_packet(&mut self.stats, env, packet, DropCause::Csfq);
+        } else if !append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
+            self.fair.overflowed();
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        depart(&mut self.fifo, &mut self.stats)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn parameters_by_name() {
+        let mut params = CsfqParams::default();
+        for (name, number) in
+            [("flows", 7.0), ("k", 0.001), ("k_alpha", 0.002), ("k_c", 0.003), ("threshold", 0.25)]
+        {
+            assert!(params.set(name, ParamValue::Number(number)), "{name}");
+        }
+        assert!(params.set("edge", ParamValue::Switch(false)));
+        let (k, k_alpha, k_c) = (Time::from_ms(1), Time::from_ms(2), Time::from_ms(3));
+        let expected =
+            CsfqParams { edge: false, flows: 7, k, k_alpha, k_c, threshold: 0.25, ..CsfqParams::default() };
+        assert_eq!(params, expected);
+        assert!(!params.set("rate_bps", ParamValue::Number(1.0)), "that is the link's");
+    }
+
+    #[test]
+    fn errors_name_the_parameter() {
+        let check = |change: fn(&mut CsfqParams)| {
+            let mut params = CsfqParams::default();
+            change(&mut params);
+            params.validate().map_err(|error| error.name)
+        };
+        assert_eq!(check(|_| ()), Ok(()));
+        assert_eq!(check(|params| params.limit = 0), Err("limit"));
+        assert_eq!(check(|params| params.rate_bps = 0), Err("rate_bps"));
+        assert_eq!(check(|params| params.flows = 0), Err("flows"));
+        assert_eq!(check(|params| params.k = Time::ZERO), Err("k"));
+        assert_eq!(check(|params| params.k_alpha = Time::NEVER), Err("k_alpha"));
+        assert_eq!(check(|params| params.k_c = Time::ZERO), Err("k_c"));
+        assert_eq!(check(|params| params.threshold = f64::NAN), Err("threshold"));
+        let slots = std::vec![None::<Packet<u8>>; crate::slots_for(300)];
+        let few = Csfq::new(CsfqParams::default(), slots, std::vec![None; 4096]);
+        assert_eq!(few.expect_err("at three quarters").name, "places");
+    }
+
+    /// A steady flow is estimated at its rate, whatever the gaps; a burst at one instant adds len / K for each packet.
+    #[test]
+    fn estimates_of_steady_flows_and_bursts() {
+        let k = Time::from_ms(100);
+        for gap in [10_000, 1_000_000, 80_000_000, 700_000_000] {
+            let mut estimate = RateEstimate::default();
+            (1..=200_000).for_each(|n| estimate.update(1000, Time::from_ns(n * gap), k));
+            let rate = 8000.0 / (gap as f64 / 1e9);
+            assert!((estimate.bps / rate - 1.0).abs() < 1e-6, "{gap} ns: {} bit/s", estimate.bps);
+        }
+        let mut burst = RateEstimate { bps: 0.0, last: k };
+        (0..3).for_each(|_| burst.update(1000, k, k));
+        assert_eq!(burst.bps, 3.0 * 80_000.0);
+        burst.update(0, Time::from_ms(200), k);
+        assert!((burst.bps - 240_000.0 * (-1.0_f64).exp()).abs() < 1e-9);
+    }
+}

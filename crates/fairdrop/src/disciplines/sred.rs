@@ -1,0 +1,297 @@
+//! SRED, stabilized random early drop.
+//!
+//! Each arrival is compared with a flow drawn from a list of flows seen lately, the zombies; how often the two are one
+//! flow says how many flows there are, about one over the frequency of hits. The probability of a drop rises with the
+//! square of that number, up to a bound set by how full the buffer is. In the full form an arrival that hits, which
+//! flows with many packets do more often, is dropped more often as well.
+//!
+//! Source: T. Ott, T. Lakshman, L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999, sections II (zombies), III (simple
+//! SRED) and VI (full SRED).
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Stream, Time, uniform_below, unit_interval,
+};
+
+/// Most zombies.
+const MOST_ZOMBIES: u32 = 1_000_000;
+/// Number of flows from which the probability has its bound.
+const MANY_FLOWS: f64 = 256.0;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "sred",
+    title: "SRED",
+    doc: "Drops arrivals at random by the number of flows, told from how often an arrival meets its flow in a list of \
+          flows seen lately.",
+    params: SPECS,
+    also_uses: None,
+    source: "Ott, Lakshman, Wong 1999",
+};
+
+/// Parameters of [`Sred`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SredParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Flows remembered (M).
+    pub zombies: u32,
+    /// Probability that an arrival takes the place of the zombie it missed (p).
+    pub overwrite: f64,
+    /// Bound of the drop probability while a third of the buffer or more is full; a quarter of it from a sixth on.
+    pub max_p: f64,
+    /// Drop arrivals that hit more often than others.
+    pub full: bool,
+}
+
+impl Default for SredParams {
+    fn default() -> Self {
+        Self { limit: 300, zombies: 1000, overwrite: 0.25, max_p: 0.15, full: true }
+    }
+}
+
+const OTT_1999: &str = "Ott, Lakshman, Wong 1999";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "zombies",
+        unit: "",
+        kind: Kind::Integer(1, 1_000_000),
+        default: "1000",
+        doc: "Flows in the list of flows seen lately (M).",
+        source: OTT_1999,
+    },
+    ParamSpec {
+        name: "overwrite",
+        unit: "",
+        kind: Kind::NumberAbove(0.0, 1.0),
+        default: "0.25",
+        doc: "Probability that an arrival takes the place of the zombie it missed (p). The weight of the newest \
+              comparison in the frequency of hits is overwrite / zombies.",
+        source: OTT_1999,
+    },
+    ParamSpec {
+        name: "max_p",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.15",
+        doc: "Bound of the drop probability while a third of the buffer or more is full, before the factor of full \
+              SRED; a quarter of it from a sixth of the buffer on, and 0 below.",
+        source: OTT_1999,
+    },
+    ParamSpec {
+        name: "full",
+        unit: "",
+        kind: Kind::Switch,
+        default: "true",
+        doc: "Full SRED: multiply the probability by 1 + 1 / frequency for arrivals that hit. Simple SRED otherwise.",
+        source: OTT_1999,
+    },
+];
+
+impl SredParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "zombies" => value.integer(&mut self.zombies),
+            "overwrite" => value.number(&mut self.overwrite),
+            "max_p" => value.number(&mut self.max_p),
+            "full" => value.switch(&mut self.full),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        let zombies = (1..=MOST_ZOMBIES).contains(&self.zombies);
+        require(zombies, "zombies", f64::from(self.zombies), "1 to 1000000")?;
+        let overwrite = self.overwrite > 0.0 && self.overwrite <= 1.0;
+        require(overwrite, "overwrite", self.overwrite, "above 0, at most 1")?;
+        require((0.0..=1.0).contains(&self.max_p), "max_p", self.max_p, "0 to 1")
+    }
+
+    /// The bound of the drop probability for an arrival that finds `waiting` packets (`p_sred`).
+    #[inline]
+    fn bound(&self, waiting: u32) -> f64 {
+        let (waiting, limit) = (u64::from(waiting), u64::from(self.limit));
+        if 3 * waiting >= limit {
+            self.max_p
+        } else if 6 * waiting >= limit {
+            self.max_p / 4.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// A flow seen lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Zombie {
+    /// The flow.
+    pub flow: u64,
+    /// Arrivals that hit it since it came into the list.
+    pub hits: u32,
+    /// When it came into the list or was last hit.
+    pub seen: Time,
+}
+
+/// Stabilized random early drop over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Sred<H, S, Z> {
+    params: SredParams,
+    zombies: Z,
+    /// Zombies there are: the first ones of the list.
+    known: u32,
+    /// Frequency of hits, P(t).
+    hit_frequency: f64,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S, Z> Sred<H, S, Z>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    Z: AsRef<[Zombie]> + AsMut<[Zombie]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]), and an empty list in `zombies`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`, or `zombies` for the parameter.
+    pub fn new(params: SredParams, slots: S, zombies: Z) -> Result<Self, ParamError> {
+        params.validate()?;
+        let count = zombies.as_ref().len();
+        let enough = count >= params.zombies as usize;
+        require(enough, "zombies", count as f64, "places for as many as the parameter says")?;
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self { params, zombies, known: 0, hit_frequency: 0.0, fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// Frequency of hits; one over it estimates the number of active flows.
+    pub fn hit_frequency(&self) -> f64 {
+        self.hit_frequency
+    }
+
+    /// Flows seen lately: those with many hits and a long memory are likely to take more than their share.
+    pub fn zombies(&self) -> &[Zombie] {
+        self.zombies.as_ref().get(..self.known as usize).unwrap_or(&[])
+    }
+
+    /// Compares `flow` with a zombie and remembers it, by chance. Returns whether it hit.
+    #[inline]
+    fn meet_zombie<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
+        let seen = env.now();
+        if self.known < self.params.zombies {
+            if let Some(place) = self.zombies.as_mut().get_mut(self.known as usize) {
+                *place = Zombie { flow, hits: 0, seen };
+            }
+            self.known += 1;
+            return false;
+        }
+        let at = uniform_below(u64::from(self.known), || env.random(Stream::Zombie));
+        let Some(zombie) = self.zombies.as_mut().get_mut(at as usize) else { return false };
+        let hit = zombie.flow == flow;
+        if hit {
+            (zombie.hits, zombie.seen) = (zombie.hits.saturating_add(1), seen);
+        } else if unit_interval(env.random(Stream::ZombieOverwrite)) < self.params.overwrite {
+            *zombie = Zombie { flow, hits: 0, seen };
+        }
+        let weight = self.params.overwrite / f64::from(self.params.zombies);
+        self.hit_frequency = (1.0 - weight) * self.hit_frequency + if hit { weight } else { 0.0 };
+        hit
+    }
+
+    /// The drop probability of an arrival that finds `waiting` packets (`p_zap`); may be above 1.
+    #[inline]
+    fn probability(&self, waiting: u32, hit: bool) -> f64 {
+        let bound = self.params.bound(waiting);
+        let many = MANY_FLOWS * self.hit_frequency;
+        let p = if many > 1.0 { bound / (many * many) } else { bound };
+        if self.params.full && hit { p * (1.0 + 1.0 / self.hit_frequency) } else { p }
+    }
+}
+
+impl<H, S, Z> Discipline<H> for Sred<H, S, Z>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    Z: AsRef<[Zombie]> + AsMut<[Zombie]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let waiting = self.fifo.len();
+        let hit = self.meet_zombie(packet.meta.flow, env);
+        let p = self.probability(waiting, hit);
+        let full = waiting >= self.params.limit;
+        if !full && p > 0.0 && unit_interval(env.random(Stream::SredCoin)) < p {
+            drop_packet(&mut self.stats, env, packet, DropCause::Sred);
+        } else {
+            append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        depart(&mut self.fifo, &mut self.stats)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+
+    #[test]
+    fn parameters_by_name() {
+        let mut params = SredParams::default();
+        for (name, number) in [("zombies", 7.0), ("overwrite", 0.5), ("max_p", 0.25)] {
+            assert!(params.set(name, ParamValue::Number(number)), "{name}");
+        }
+        assert!(params.set("full", ParamValue::Switch(false)));
+        assert_eq!(params, SredParams { limit: 300, zombies: 7, overwrite: 0.5, max_p: 0.25, full: false });
+        assert!(!params.set("min_th", ParamValue::Number(1.0)));
+    }
+
+    #[test]
+    fn errors_name_the_parameter() {
+        let name = |params: SredParams| params.validate().expect_err("out of range").name;
+        assert_eq!(name(SredParams { limit: 0, ..SredParams::default() }), "limit");
+        assert_eq!(name(SredParams { zombies: 0, ..SredParams::default() }), "zombies");
+        assert_eq!(name(SredParams { overwrite: 0.0, ..SredParams::default() }), "overwrite");
+        assert_eq!(name(SredParams { max_p: f64::NAN, ..SredParams::default() }), "max_p");
+        let slots = std::vec![None::<Packet<u8>>; crate::slots_for(300)];
+        let few = Sred::new(SredParams::default(), slots, std::vec![Zombie::default(); 999]);
+        assert_eq!(few.expect_err("one is missing").name, "zombies");
+    }
+
+    /// The paper's steps: nothing below a sixth of the buffer, a quarter below a third, all from there on.
+    #[test]
+    fn the_bound_goes_by_sixths_and_thirds_of_the_buffer() {
+        let params = SredParams { limit: 60, max_p: 0.5, ..SredParams::default() };
+        for (waiting, bound) in [(0, 0.0), (9, 0.0), (10, 0.125), (19, 0.125), (20, 0.5), (59, 0.5)] {
+            assert_eq!(params.bound(waiting), bound, "{waiting} waiting");
+        }
+        let uneven = SredParams { limit: 7, ..params };
+        assert_eq!([0, 1, 2, 3].map(|waiting| uneven.bound(waiting)), [0.0, 0.0, 0.125, 0.5]);
+    }
+}
