@@ -2,12 +2,16 @@
 
 use core::fmt;
 
-use crate::disciplines::{back_choke_memory, blue, choke, chokew, codel, droptail, pie, red, ward};
+use crate::disciplines::{
+    afd, back_choke_memory, blue, choke, chokew, codel, droptail, flow_valve, penalty_box, pie, red, red_pd,
+    sfb, ward,
+};
 use crate::{
-    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
-    ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, LeakyFifo, Memory, Packet,
-    ParamError, ParamSpec, ParamValue, Pie, PieParams, Red, RedParams, Slot, Stats, Time, Ward, WardParams,
-    slots_for,
+    Afd, AfdParams, BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams,
+    ChokeW, ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Env, FlowPlace,
+    FlowValve, FlowValveParams, LeakyFifo, Memory, Packet, ParamError, ParamSpec, ParamValue, PenaltyBox,
+    PenaltyBoxParams, PenaltyFlow, Pie, PieParams, Red, RedParams, RedPd, RedPdFlow, RedPdParams, Sfb,
+    SfbBin, SfbParams, Slot, Stats, Time, ValveFlow, Ward, WardParams, places_for, slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -103,6 +107,47 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
         also_uses: None,
         source: "RFC 8033",
     },
+    DisciplineInfo {
+        name: "afd",
+        title: "AFD",
+        doc: "Drops arrivals of flows whose part of a sample of recent arrivals is above a fair share, which the queue's \
+              length steers.",
+        params: afd::SPECS,
+        also_uses: None,
+        source: "Pan, Breslau, Prabhakar, Shenker 2003",
+    },
+    DisciplineInfo {
+        name: "sfb",
+        title: "SFB",
+        doc: "BLUE in the bins of several hash functions; flows that drive all of theirs to 1 share a rate limit.",
+        params: sfb::SPECS,
+        also_uses: None,
+        source: "Feng, Kandlur, Saha, Shin 2001",
+    },
+    DisciplineInfo {
+        name: "red_pd",
+        title: "RED-PD",
+        doc: "RED behind a filter that drops packets of the flows that RED drops most.",
+        params: red_pd::SPECS,
+        also_uses: Some("red"),
+        source: "Mahajan, Floyd, Wetherall 2001",
+    },
+    DisciplineInfo {
+        name: "penalty_box",
+        title: "RED with penalty box",
+        doc: "RED, with a shared rate limit for flows that have too much of its drops.",
+        params: penalty_box::SPECS,
+        also_uses: Some("red"),
+        source: "Floyd, Fall 1999",
+    },
+    DisciplineInfo {
+        name: "flow_valve",
+        title: "Flow valve",
+        doc: "RED, with a valve that shuts for a flow that goes on sending against heavy loss.",
+        params: flow_valve::SPECS,
+        also_uses: Some("red"),
+        source: "Cho 1999",
+    },
 ];
 
 /// The entry of [`CATALOGUE`] called `name`.
@@ -134,6 +179,16 @@ pub enum AnyParams {
     CoDel(CoDelParams),
     /// See [`Pie`].
     Pie(PieParams),
+    /// See [`Afd`].
+    Afd(AfdParams),
+    /// See [`Sfb`].
+    Sfb(SfbParams),
+    /// See [`RedPd`].
+    RedPd(RedPdParams),
+    /// See [`PenaltyBox`].
+    PenaltyBox(PenaltyBoxParams),
+    /// See [`FlowValve`].
+    FlowValve(FlowValveParams),
 }
 
 impl AnyParams {
@@ -149,6 +204,11 @@ impl AnyParams {
             "blue" => Self::Blue(BlueParams::default()),
             "codel" => Self::CoDel(CoDelParams::default()),
             "pie" => Self::Pie(PieParams::default()),
+            "afd" => Self::Afd(AfdParams::default()),
+            "sfb" => Self::Sfb(SfbParams::default()),
+            "red_pd" => Self::RedPd(RedPdParams::default()),
+            "penalty_box" => Self::PenaltyBox(PenaltyBoxParams::default()),
+            "flow_valve" => Self::FlowValve(FlowValveParams::default()),
             _ => return None,
         })
     }
@@ -165,6 +225,11 @@ impl AnyParams {
             Self::Blue(_) => "blue",
             Self::CoDel(_) => "codel",
             Self::Pie(_) => "pie",
+            Self::Afd(_) => "afd",
+            Self::Sfb(_) => "sfb",
+            Self::RedPd(_) => "red_pd",
+            Self::PenaltyBox(_) => "penalty_box",
+            Self::FlowValve(_) => "flow_valve",
         }
     }
 
@@ -176,7 +241,10 @@ impl AnyParams {
                 Self::Red(red)
                 | Self::Choke(ChokeParams { red, .. })
                 | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-                | Self::ChokeW(ChokeWParams { red, .. }),
+                | Self::ChokeW(ChokeWParams { red, .. })
+                | Self::RedPd(RedPdParams { red, .. })
+                | Self::PenaltyBox(PenaltyBoxParams { red, .. })
+                | Self::FlowValve(FlowValveParams { red, .. }),
                 "red",
             ) => red.set(name, value),
             (Self::Choke(choke), "choke") => choke.set(name, value),
@@ -186,6 +254,11 @@ impl AnyParams {
             (Self::Blue(blue), "blue") => blue.set(name, value),
             (Self::CoDel(codel), "codel") => codel.set(name, value),
             (Self::Pie(pie), "pie") => pie.set(name, value),
+            (Self::Afd(afd), "afd") => afd.set(name, value),
+            (Self::Sfb(sfb), "sfb") => sfb.set(name, value),
+            (Self::RedPd(red_pd), "red_pd") => red_pd.set(name, value),
+            (Self::PenaltyBox(penalty_box), "penalty_box") => penalty_box.set(name, value),
+            (Self::FlowValve(flow_valve), "flow_valve") => flow_valve.set(name, value),
             _ => false,
         }
     }
@@ -198,10 +271,15 @@ impl AnyParams {
             Self::Blue(params) => params.limit = limit,
             Self::CoDel(params) => params.limit = limit,
             Self::Pie(params) => params.limit = limit,
+            Self::Afd(params) => params.limit = limit,
+            Self::Sfb(params) => params.limit = limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-            | Self::ChokeW(ChokeWParams { red, .. }) => {
+            | Self::ChokeW(ChokeWParams { red, .. })
+            | Self::RedPd(RedPdParams { red, .. })
+            | Self::PenaltyBox(PenaltyBoxParams { red, .. })
+            | Self::FlowValve(FlowValveParams { red, .. }) => {
                 red.limit = limit;
                 red.set_link_rate(rate_bps);
             }
@@ -216,10 +294,15 @@ impl AnyParams {
             Self::Blue(params) => params.limit,
             Self::CoDel(params) => params.limit,
             Self::Pie(params) => params.limit,
+            Self::Afd(params) => params.limit,
+            Self::Sfb(params) => params.limit,
             Self::Red(red)
             | Self::Choke(ChokeParams { red, .. })
             | Self::BackChokeMemory(BackChokeMemoryParams { red, .. })
-            | Self::ChokeW(ChokeWParams { red, .. }) => red.limit,
+            | Self::ChokeW(ChokeWParams { red, .. })
+            | Self::RedPd(RedPdParams { red, .. })
+            | Self::PenaltyBox(PenaltyBoxParams { red, .. })
+            | Self::FlowValve(FlowValveParams { red, .. }) => red.limit,
         }
     }
 
@@ -238,6 +321,11 @@ impl AnyParams {
             Self::Blue(params) => params.validate(),
             Self::CoDel(params) => params.validate(),
             Self::Pie(params) => params.validate(),
+            Self::Afd(params) => params.validate(),
+            Self::Sfb(params) => params.validate(),
+            Self::RedPd(params) => params.validate(),
+            Self::PenaltyBox(params) => params.validate(),
+            Self::FlowValve(params) => params.validate(),
         }
     }
 }
@@ -263,6 +351,16 @@ pub enum AnyDiscipline<H, M: Memory> {
     CoDel(CoDel<H, M::Of<Slot<H>>>),
     /// See [`Pie`].
     Pie(Pie<H, M::Of<Slot<H>>>),
+    /// See [`Afd`].
+    Afd(Afd<H, M::Of<Slot<H>>, M::Of<u64>, M::Of<FlowPlace<u32>>>),
+    /// See [`Sfb`].
+    Sfb(Sfb<H, M::Of<Slot<H>>, M::Of<SfbBin>>),
+    /// See [`RedPd`].
+    RedPd(RedPd<H, M::Of<Slot<H>>, M::Of<FlowPlace<RedPdFlow>>>),
+    /// See [`PenaltyBox`].
+    PenaltyBox(PenaltyBox<H, M::Of<Slot<H>>, M::Of<FlowPlace<PenaltyFlow>>>),
+    /// See [`FlowValve`].
+    FlowValve(FlowValve<H, M::Of<Slot<H>>, M::Of<FlowPlace<ValveFlow>>>),
 }
 
 /// The same expression on whichever discipline it is.
@@ -278,6 +376,11 @@ macro_rules! each {
             Self::Blue($queue) => $call,
             Self::CoDel($queue) => $call,
             Self::Pie($queue) => $call,
+            Self::Afd($queue) => $call,
+            Self::Sfb($queue) => $call,
+            Self::RedPd($queue) => $call,
+            Self::PenaltyBox($queue) => $call,
+            Self::FlowValve($queue) => $call,
         }
     };
 }
@@ -301,6 +404,27 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             AnyParams::Blue(params) => Self::Blue(Blue::new(params, slots)?),
             AnyParams::CoDel(params) => Self::CoDel(CoDel::new(params, slots)?),
             AnyParams::Pie(params) => Self::Pie(Pie::new(params, slots)?),
+            AnyParams::Afd(params) => {
+                let shadow = take(memory, params.shadow as usize, limit)?;
+                let places = take(memory, places_for(params.shadow), limit)?;
+                Self::Afd(Afd::new(params, slots, shadow, places)?)
+            }
+            AnyParams::Sfb(params) => {
+                let bins = take(memory, params.bins_needed(), limit)?;
+                Self::Sfb(Sfb::new(params, slots, bins)?)
+            }
+            AnyParams::RedPd(params) => {
+                let places = take(memory, places_for(params.max_flows), limit)?;
+                Self::RedPd(RedPd::new(params, slots, places)?)
+            }
+            AnyParams::PenaltyBox(params) => {
+                let places = take(memory, places_for(params.max_flows), limit)?;
+                Self::PenaltyBox(PenaltyBox::new(params, slots, places)?)
+            }
+            AnyParams::FlowValve(params) => {
+                let places = take(memory, places_for(params.max_flows), limit)?;
+                Self::FlowValve(FlowValve::new(params, slots, places)?)
+            }
         })
     }
 
@@ -316,6 +440,11 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
             Self::Blue(queue) => Some(queue.fifo()),
             Self::CoDel(queue) => Some(queue.fifo()),
             Self::Pie(queue) => Some(queue.fifo()),
+            Self::Afd(queue) => Some(queue.fifo()),
+            Self::Sfb(queue) => Some(queue.fifo()),
+            Self::RedPd(queue) => Some(queue.fifo()),
+            Self::PenaltyBox(queue) => Some(queue.fifo()),
+            Self::FlowValve(queue) => Some(queue.fifo()),
         }
     }
 
@@ -330,6 +459,12 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
 impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
 where
     M::Of<Slot<H>>: Clone,
+    M::Of<u64>: Clone,
+    M::Of<FlowPlace<u32>>: Clone,
+    M::Of<SfbBin>: Clone,
+    M::Of<FlowPlace<RedPdFlow>>: Clone,
+    M::Of<FlowPlace<PenaltyFlow>>: Clone,
+    M::Of<FlowPlace<ValveFlow>>: Clone,
 {
     fn clone(&self) -> Self {
         match self {
@@ -342,6 +477,11 @@ where
             Self::Blue(queue) => Self::Blue(queue.clone()),
             Self::CoDel(queue) => Self::CoDel(queue.clone()),
             Self::Pie(queue) => Self::Pie(queue.clone()),
+            Self::Afd(queue) => Self::Afd(queue.clone()),
+            Self::Sfb(queue) => Self::Sfb(queue.clone()),
+            Self::RedPd(queue) => Self::RedPd(queue.clone()),
+            Self::PenaltyBox(queue) => Self::PenaltyBox(queue.clone()),
+            Self::FlowValve(queue) => Self::FlowValve(queue.clone()),
         }
     }
 }

@@ -118,6 +118,24 @@ impl<S> FlowTable<S> {
         Some(state)
     }
 
+    /// Forgets the flows whose state does not fulfil `keep`, which may be asked of a state more than once.
+    pub fn retain<T>(&mut self, keep: impl Fn(&T) -> bool)
+    where
+        S: AsMut<[FlowPlace<T>]>,
+    {
+        let mut at = 0;
+        while let Some(place) = self.places.as_mut().get(at) {
+            match place {
+                // Another may have taken the place of the one that is gone.
+                Some((flow, state)) if !keep(state) => {
+                    let flow = *flow;
+                    self.remove::<T>(flow);
+                }
+                _ => at += 1,
+            }
+        }
+    }
+
     /// Every flow and its state, in no particular order.
     pub fn iter<'a, T: 'a>(&'a self) -> impl Iterator<Item = (u64, &'a T)>
     where

@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod any;
+mod arithmetic;
 mod discipline;
 pub mod disciplines;
 mod env;
@@ -44,17 +45,23 @@ mod params;
 mod philox;
 mod stats;
 mod time;
+mod token_bucket;
 
 pub use any::{AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, LIMIT, info};
 pub use discipline::Discipline;
+pub use disciplines::afd::{Afd, AfdParams};
 pub use disciplines::back_choke_memory::{BackChokeMemory, BackChokeMemoryParams};
 pub use disciplines::blue::{Blue, BlueParams};
 pub use disciplines::choke::{Candidates, Choke, ChokeParams, DrawFrom, Schedule};
 pub use disciplines::chokew::{ChokeW, ChokeWParams, Weights};
 pub use disciplines::codel::{CoDel, CoDelParams};
 pub use disciplines::droptail::{DropTail, DropTailParams};
+pub use disciplines::flow_valve::{FlowValve, FlowValveParams, ValveFlow};
+pub use disciplines::penalty_box::{PenaltyBox, PenaltyBoxParams, PenaltyFlow, PenaltyTest};
 pub use disciplines::pie::{Pie, PieParams};
 pub use disciplines::red::{Red, RedParams};
+pub use disciplines::red_pd::{RedPd, RedPdFlow, RedPdParams};
+pub use disciplines::sfb::{Sfb, SfbBin, SfbParams};
 pub use disciplines::ward::{FullCase3, Ward, WardParams};
 pub use env::{Env, Stream, uniform_below, unit_interval};
 pub use flow_table::{FlowPlace, FlowTable, places_for};
