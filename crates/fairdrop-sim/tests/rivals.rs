@@ -97,3 +97,19 @@ fn runs_are_reproducible_and_counts_agree() {
         assert_eq!(arrivals, queue.arrivals);
     }
 }
+
+#[test]
+fn explore() {
+    for name in ["droptail", "red", "choke", "afd", "sfb", "red_pd", "penalty_box", "flow_valve"] {
+        let run = run(HEADLINE, name);
+        let drops = run.queues[0].drops;
+        println!(
+            "{name}: udp {:.3} tcp {:.3} util {:.3} wait {:.3} {:?}",
+            share(&run, "udp"),
+            share(&run, "tcp"),
+            run.utilisation,
+            run.queues[0].sojourn_s.mean,
+            drops.0
+        );
+    }
+}

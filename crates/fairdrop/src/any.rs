@@ -3,17 +3,18 @@
 use core::fmt;
 
 use crate::disciplines::{
-    back_choke_memory, blue, choke, choke_hardware, chokew, codel, csfq, droptail, drr, dualpi2, fq,
-    fq_codel, fred, pie, red, rio, sfq, sred, ward,
+    afd, back_choke_memory, blue, choke, choke_hardware, chokew, codel, csfq, droptail, drr, dualpi2,
+    flow_valve, fq, fq_codel, fred, penalty_box, pie, red, red_pd, rio, sfb, sfq, sred, ward,
 };
 use crate::{
-    BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeHardware,
+    Afd, AfdParams, BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeHardware,
     ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Csfq, CsfqParams, Discipline,
     DisciplineInfo, DropTail, DropTailParams, Drr, DrrParams, DualPi2, DualPi2Params, Env, Fattest,
-    FlowPlace, FlowQueue, FluidFlow, Fq, FqCoDel, FqCoDelParams, FqParams, Fred, FredFlow, FredParams,
-    HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot, ParamError, ParamSpec, ParamValue, Pie,
-    PieParams, QueueSlot, RateEstimate, Red, RedParams, Rio, RioParams, Sfq, SfqParams, Slot, Sred,
-    SredParams, Stats, Time, Turn, Ward, WardParams, Zombie, places_for, slots_for,
+    FlowPlace, FlowQueue, FlowValve, FlowValveParams, FluidFlow, Fq, FqCoDel, FqCoDelParams, FqParams, Fred,
+    FredFlow, FredParams, HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot, ParamError, ParamSpec,
+    ParamValue, PenaltyBox, PenaltyBoxParams, PenaltyFlow, Pie, PieParams, QueueSlot, RateEstimate, Red,
+    RedParams, RedPd, RedPdFlow, RedPdParams, Rio, RioParams, Sfb, SfbBin, SfbParams, Sfq, SfqParams, Slot,
+    Sred, SredParams, Stats, Time, Turn, ValveFlow, Ward, WardParams, Zombie, places_for, slots_for,
 };
 
 /// The parameter that every discipline has.
@@ -143,7 +144,7 @@ macro_rules! disciplines {
 
         impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
         where
-            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<HeapPlace<Longest>>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone,
+            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<HeapPlace<Longest>>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone, M::Of<u64>: Clone, M::Of<SfbBin>: Clone, M::Of<FlowPlace<RedPdFlow>>: Clone, M::Of<FlowPlace<PenaltyFlow>>: Clone, M::Of<FlowPlace<ValveFlow>>: Clone,
         {
             fn clone(&self) -> Self {
                 match self {
@@ -166,7 +167,12 @@ disciplines! {
     rio: Rio(RioParams, red.limit) one Rio<H, Ring<H, M>>;
     sred: Sred(SredParams, limit) one Sred<H, Ring<H, M>, M::Of<Zombie>>;
     blue: Blue(BlueParams, limit) one Blue<H, Ring<H, M>>;
+    sfb: Sfb(SfbParams, limit) one Sfb<H, Ring<H, M>, M::Of<SfbBin>>;
+    red_pd: RedPd(RedPdParams, red.limit) one RedPd<H, Ring<H, M>, M::Of<FlowPlace<RedPdFlow>>>;
+    penalty_box: PenaltyBox(PenaltyBoxParams, red.limit) one PenaltyBox<H, Ring<H, M>, M::Of<FlowPlace<PenaltyFlow>>>;
+    flow_valve: FlowValve(FlowValveParams, red.limit) one FlowValve<H, Ring<H, M>, M::Of<FlowPlace<ValveFlow>>>;
     csfq: Csfq(CsfqParams, limit) one Csfq<H, Ring<H, M>, M::Of<FlowPlace<RateEstimate>>>;
+    afd: Afd(AfdParams, limit) one Afd<H, Ring<H, M>, M::Of<u64>, M::Of<FlowPlace<u32>>>;
     codel: CoDel(CoDelParams, limit) one CoDel<H, Ring<H, M>>;
     pie: Pie(PieParams, limit) one Pie<H, Ring<H, M>>;
     sfq: Sfq(SfqParams, limit) several Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>>;
@@ -196,7 +202,10 @@ impl AnyParams {
             | Self::ChokeHardware(ChokeHardwareParams { red, .. })
             | Self::ChokeW(ChokeWParams { red, .. })
             | Self::Fred(FredParams { red, .. })
-            | Self::Rio(RioParams { red, .. }) => Some(red),
+            | Self::Rio(RioParams { red, .. })
+            | Self::RedPd(RedPdParams { red, .. })
+            | Self::PenaltyBox(PenaltyBoxParams { red, .. })
+            | Self::FlowValve(FlowValveParams { red, .. }) => Some(red),
             _ => None,
         }
     }
@@ -263,9 +272,30 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
                 let zombies = take(memory, params.zombies as usize, limit)?;
                 Self::Sred(Sred::new(params, ring(memory)?, zombies)?)
             }
+            AnyParams::Sfb(params) => {
+                let bins = take(memory, params.bins_needed(), limit)?;
+                Self::Sfb(Sfb::new(params, ring(memory)?, bins)?)
+            }
+            AnyParams::RedPd(params) => {
+                let flows = take(memory, places_for(params.max_flows), limit)?;
+                Self::RedPd(RedPd::new(params, ring(memory)?, flows)?)
+            }
+            AnyParams::PenaltyBox(params) => {
+                let flows = take(memory, places_for(params.max_flows), limit)?;
+                Self::PenaltyBox(PenaltyBox::new(params, ring(memory)?, flows)?)
+            }
+            AnyParams::FlowValve(params) => {
+                let flows = take(memory, places_for(params.max_flows), limit)?;
+                Self::FlowValve(FlowValve::new(params, ring(memory)?, flows)?)
+            }
             AnyParams::Csfq(params) => {
                 let flows = take(memory, params.places(), limit)?;
                 Self::Csfq(Csfq::new(params, ring(memory)?, flows)?)
+            }
+            AnyParams::Afd(params) => {
+                let shadow = take(memory, params.shadow as usize, limit)?;
+                let flows = take(memory, places_for(params.shadow), limit)?;
+                Self::Afd(Afd::new(params, ring(memory)?, shadow, flows)?)
             }
             AnyParams::Drr(params) => {
                 let slots = take(memory, limit as usize, limit)?;

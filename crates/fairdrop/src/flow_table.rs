@@ -118,7 +118,7 @@ impl<S> FlowTable<S> {
         Some(state)
     }
 
-    /// Forgets every flow whose state `keep` refuses; asks of some twice.
+    /// Forgets the flows whose state does not fulfil `keep`, which may be asked of a state more than once.
     pub fn retain<T>(&mut self, mut keep: impl FnMut(&T) -> bool)
     where
         S: AsMut<[FlowPlace<T>]>,
@@ -126,7 +126,7 @@ impl<S> FlowTable<S> {
         let mut at = 0;
         while let Some(place) = self.places.as_mut().get(at) {
             match place {
-                // Another may close the gap: the same place again.
+                // Another may have taken the place of the one that is gone.
                 Some((flow, state)) if !keep(state) => {
                     let flow = *flow;
                     self.remove::<T>(flow);

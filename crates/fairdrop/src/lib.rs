@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod any;
+mod arithmetic;
 mod discipline;
 pub mod disciplines;
 mod env;
@@ -49,9 +50,11 @@ mod queue_pool;
 mod rate_label;
 mod stats;
 mod time;
+mod token_bucket;
 
 pub use any::{AnyDiscipline, AnyParams, CATALOGUE, LIMIT, info};
 pub use discipline::{Discipline, DisciplineInfo};
+pub use disciplines::afd::{Afd, AfdParams};
 pub use disciplines::back_choke_memory::{BackChokeMemory, BackChokeMemoryParams};
 pub use disciplines::blue::{Blue, BlueParams};
 pub use disciplines::choke::{
@@ -66,12 +69,16 @@ pub use disciplines::csfq::{Csfq, CsfqParams, RateEstimate};
 pub use disciplines::droptail::{DropTail, DropTailParams};
 pub use disciplines::drr::{Drr, DrrParams, Longest, Turn};
 pub use disciplines::dualpi2::{DualPi2, DualPi2Params};
+pub use disciplines::flow_valve::{FlowValve, FlowValveParams, ValveFlow};
 pub use disciplines::fq::{FluidFlow, Fq, FqParams};
 pub use disciplines::fq_codel::{Fattest, FlowQueue, FqCoDel, FqCoDelParams};
 pub use disciplines::fred::{Fred, FredFlow, FredParams};
+pub use disciplines::penalty_box::{PenaltyBox, PenaltyBoxParams, PenaltyFlow, PenaltyTest};
 pub use disciplines::pie::{Pie, PieParams};
 pub use disciplines::red::{Red, RedParams};
+pub use disciplines::red_pd::{RedPd, RedPdFlow, RedPdParams};
 pub use disciplines::rio::{Rio, RioParams};
+pub use disciplines::sfb::{Sfb, SfbBin, SfbParams};
 pub use disciplines::sfq::{Sfq, SfqParams};
 pub use disciplines::sred::{Sred, SredParams, Zombie};
 pub use disciplines::ward::{FullCase3, Ward, WardParams};

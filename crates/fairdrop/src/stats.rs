@@ -31,11 +31,12 @@ pub enum DropCause {
     Sred = 11,
     /// The arriving packet's label was above the fair rate (CSFQ).
     Csfq = 12,
-    /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve).
+    /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
+    /// SFB's rate limit).
     Filter = 13,
     /// The arriving packet's flow sent above the fair rate (AFD).
     Afd = 14,
-    /// The coin of the arriving packet's bins fell on it (SFB).
+    /// The coin of the arriving packet's bins fell on it, or one of them was full (SFB).
     Sfb = 15,
     /// The buffer was full: a packet of the longest queue made room (per-flow queues).
     LongestQueue = 16,

@@ -1,0 +1,326 @@
+//! AFD, approximate fair dropping: each flow is held to a fair rate that the queue's length steers.
+//!
+//! A shadow buffer holds the flows of a sample of recent arrivals; how often a flow is in it says how fast it sends. A
+//! flow that is in it `m` times is dropped with probability `1 - m_fair / m`, so that about `m_fair` of it is left.
+//! Every `t_update` the fair share `m_fair` moves by how far the queue is from `q_target` and by how that changed.
+//!
+//! No timer is needed: between calls the queue does not change, so the updates that have come due are one sum, added
+//! before an arrival or a departure does anything else.
+//!
+//! Source: R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate fairness through differential dropping", ACM
+//! Computer Communication Review 33(2), 2003.
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
+    ParamError, ParamSpec, ParamValue, Slot, Stats, Stream, Time, uniform_below, unit_interval,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// Most places of a shadow buffer.
+const LARGEST_SHADOW: u32 = 1_000_000;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "afd",
+    title: "AFD",
+    doc: "Drops arrivals of flows whose part of a sample of recent arrivals is above a fair share, which the queue's \
+          length steers.",
+    params: SPECS,
+    also_uses: None,
+    source: "Pan, Breslau, Prabhakar, Shenker 2003",
+};
+
+/// Parameters of [`Afd`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct AfdParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// The queue aimed at, in packets.
+    pub q_target: f64,
+    /// Places of the shadow buffer (b).
+    pub shadow: u32,
+    /// Packets of mean size for each that is sampled (s).
+    pub sample_every: f64,
+    /// Time between updates of the fair share.
+    pub t_update: Time,
+    /// Weight of the queue's distance from the target at the last update, in places per packet.
+    pub alpha: f64,
+    /// Weight of that distance now, in places per packet.
+    pub beta: f64,
+    /// Mean packet size in bytes: a packet is sampled the more often the longer it is.
+    pub mean_packet_size: u32,
+}
+
+impl Default for AfdParams {
+    fn default() -> Self {
+        Self {
+            limit: 300,
+            q_target: 100.0,
+            shadow: 500,
+            sample_every: 5.0,
+            t_update: Time::from_ns(6_250_000),
+            alpha: 1.7,
+            beta: 1.8,
+            mean_packet_size: 1000,
+        }
+    }
+}
+
+const PAN_2003: &str = "Pan, Breslau, Prabhakar, Shenker 2003";
+const CHOSEN: &str = "chosen here; the parameter is that of Pan et al. 2003";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "q_target",
+        unit: "packets",
+        kind: Kind::Packets(0.0, 1e9),
+        default: "100p",
+        doc: "Queue that the fair share is steered to.",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "shadow",
+        unit: "packets",
+        kind: Kind::Packets(1.0, LARGEST_SHADOW as f64),
+        default: "500p",
+        doc: "Places of the shadow buffer (b).",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "sample_every",
+        unit: "packets",
+        kind: Kind::Number(1.0, 1e6),
+        default: "5",
+        doc: "Packets of mean size for each that is sampled (s).",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "t_update",
+        unit: "s",
+        kind: Kind::Seconds(1e-9, 1000.0),
+        default: "6.25ms",
+        doc: "Time between updates of the fair share: 160 a second.",
+        source: PAN_2003,
+    },
+    ParamSpec {
+        name: "alpha",
+        unit: "",
+        kind: Kind::Number(0.0, 1000.0),
+        default: "1.7",
+        doc: "Weight of the queue's distance from its target at the last update.",
+        source: PAN_2003,
+    },
+    ParamSpec {
+        name: "beta",
+        unit: "",
+        kind: Kind::Number(0.0, 1000.0),
+        default: "1.8",
+        doc: "Weight of the queue's distance from its target now.",
+        source: PAN_2003,
+    },
+    ParamSpec {
+        name: "mean_packet_size",
+        unit: "bytes",
+        kind: Kind::Bytes(1, 65_535),
+        default: "1000B",
+        doc: "Packet size that sample_every counts in: longer packets are sampled more often.",
+        source: CHOSEN,
+    },
+];
+
+impl AfdParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "q_target" => value.number(&mut self.q_target),
+            "shadow" => value.integer(&mut self.shadow),
+            "sample_every" => value.number(&mut self.sample_every),
+            "t_update" => value.time(&mut self.t_update),
+            "alpha" => value.number(&mut self.alpha),
+            "beta" => value.number(&mut self.beta),
+            "mean_packet_size" => value.integer(&mut self.mean_packet_size),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require((0.0..=1e9).contains(&self.q_target), "q_target", self.q_target, "0 to 1000000000")?;
+        let shadow = (1..=LARGEST_SHADOW).contains(&self.shadow);
+        require(shadow, "shadow", f64::from(self.shadow), "1 to 1000000")?;
+        require((1.0..=1e6).contains(&self.sample_every), "sample_every", self.sample_every, "1 to 1000000")?;
+        let t_update = Time::from_ns(1) <= self.t_update && self.t_update <= LONGEST;
+        require(t_update, "t_update", self.t_update.seconds(), "1 ns to 1000 s")?;
+        require((0.0..=1000.0).contains(&self.alpha), "alpha", self.alpha, "0 to 1000")?;
+        require((0.0..=1000.0).contains(&self.beta), "beta", self.beta, "0 to 1000")?;
+        let size = f64::from(self.mean_packet_size);
+        require(self.mean_packet_size > 0, "mean_packet_size", size, "1 or more")
+    }
+}
+
+/// AFD over a FIFO. `R` holds the shadow buffer, `F` how often each flow is in it.
+#[derive(Clone, Debug)]
+pub struct Afd<H, S, R, F> {
+    params: AfdParams,
+    fair_share: f64,
+    /// The queue's distance from its target at the last update, in packets.
+    last_error: f64,
+    next_update: Time,
+    shadow: R,
+    /// Places of the shadow buffer that are taken.
+    sampled: usize,
+    counts: FlowTable<F>,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S, R, F> Afd<H, S, R, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    R: AsRef<[u64]> + AsMut<[u64]>,
+    F: AsRef<[FlowPlace<u32>]> + AsMut<[FlowPlace<u32>]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with a shadow buffer of at least `shadow` places and
+    /// [`crate::places_for`] as many flows. Updates are at multiples of `t_update`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: AfdParams, slots: S, shadow: R, places: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        let enough = shadow.as_ref().len() >= params.shadow as usize;
+        require(
+            enough,
+            "shadow",
+            shadow.as_ref().len() as f64,
+            "at least as many places as the parameter says",
+        )?;
+        let counts = FlowTable::new(places, params.shadow)?;
+        let (fair_share, last_error) = (f64::from(params.shadow), -params.q_target);
+        let next_update = params.t_update;
+        let stats = Stats::default();
+        Ok(Self { params, fair_share, last_error, next_update, shadow, sampled: 0, counts, fifo, stats })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The fair share in places of the shadow buffer, as of the last call.
+    pub fn fair_share(&self) -> f64 {
+        self.fair_share
+    }
+
+    /// Places of the shadow buffer that `flow` has.
+    pub fn count(&self, flow: u64) -> u32 {
+        self.counts.get(flow).copied().unwrap_or(0)
+    }
+
+    /// Makes all updates due until `now`: the first one with the queue's change, the others without.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now < self.next_update {
+            return;
+        }
+        let period = self.params.t_update.ns().max(1);
+        let more = now.since(self.next_update).ns() / period;
+        let AfdParams { alpha, beta, .. } = self.params;
+        let error = f64::from(self.fifo.len()) - self.params.q_target;
+        self.move_by(alpha * self.last_error - beta * error);
+        self.move_by((alpha - beta) * error * more as f64);
+        self.last_error = error;
+        self.next_update =
+            self.next_update.after(Time::from_ns(period.saturating_mul(more.saturating_add(1))));
+    }
+
+    /// At a share of the whole shadow buffer no flow is above it.
+    fn move_by(&mut self, step: f64) {
+        self.fair_share = (self.fair_share + step).clamp(0.0, f64::from(self.params.shadow));
+    }
+
+    /// Whether the arrival of `flow` is dropped, with probability 1 - fair share / count.
+    #[inline]
+    fn is_unfair<E: Env<H>>(&self, flow: u64, env: &mut E) -> bool {
+        let count = f64::from(self.count(flow));
+        count > self.fair_share
+            && unit_interval(env.random(Stream::AfdCoin)) * count < count - self.fair_share
+    }
+
+    /// Samples an arrival, whatever became of it; it takes the place of another once the shadow buffer is full.
+    #[inline]
+    fn sample<E: Env<H>>(&mut self, flow: u64, len: u32, env: &mut E) {
+        let every = self.params.sample_every * f64::from(self.params.mean_packet_size);
+        if unit_interval(env.random(Stream::AfdSample)) * every >= f64::from(len) {
+            return;
+        }
+        let full = self.sampled == self.params.shadow as usize;
+        let places = u64::from(self.params.shadow);
+        let at = if full {
+            uniform_below(places, || env.random(Stream::AfdSample)) as usize
+        } else {
+            self.sampled
+        };
+        let Some(place) = self.shadow.as_mut().get_mut(at) else { return };
+        let old = core::mem::replace(place, flow);
+        if full {
+            self.forget(old);
+        } else {
+            self.sampled += 1;
+        }
+        if let Some(count) = self.counts.get_or_insert(flow, || 0) {
+            *count += 1;
+        }
+    }
+
+    /// One place less for `flow`.
+    fn forget(&mut self, flow: u64) {
+        match self.counts.get_mut(flow) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.counts.remove(flow)),
+        }
+    }
+}
+
+impl<H, S, R, F> Discipline<H> for Afd<H, S, R, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    R: AsRef<[u64]> + AsMut<[u64]>,
+    F: AsRef<[FlowPlace<u32>]> + AsMut<[FlowPlace<u32>]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.catch_up(env.now());
+        self.stats.arrived.add(packet.meta.len);
+        let (flow, len) = (packet.meta.flow, packet.meta.len);
+        if self.is_unfair(flow, env) {
+            drop_packet(&mut self.stats, env, packet, DropCause::Afd);
+        } else {
+            append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+        }
+        self.sample(flow, len, env);
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.catch_up(env.now());
+        depart(&mut self.fifo, &mut self.stats)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}

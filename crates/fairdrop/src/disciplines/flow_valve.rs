@@ -1,0 +1,290 @@
+//! Flow valve: a safety valve before RED that shuts for a flow that goes on sending against heavy loss.
+//!
+//! Of each flow that RED has dropped lately three numbers are kept: its loss `p`, its part `f` of what arrives, and
+//! whether its valve is shut. The valve shuts when the loss is above `max_p` of RED and `f` is above what TCP could have
+//! of the link at that loss. From then on all packets of the flow are dropped, until it has been silent for `back_off`.
+//!
+//! Source: K. Cho, "Flow-valve: embedding a safety-valve in RED", GLOBECOM 1999. The constants are those of its
+//! implementation in ALTQ (`altq_red.c`).
+
+use super::red::{RedParams, RedQueue};
+use crate::arithmetic::sqrt;
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
+    ParamError, ParamSpec, ParamValue, Slot, Stats, Time,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// Most flows that can be remembered: the one that makes room for another is searched among them.
+const MOST_FLOWS: u32 = 4096;
+/// Weight of the newest packet in a flow's loss (ALTQ).
+const LOSS_WEIGHT: f64 = 1.0 / 128.0;
+/// Weight of the newest measurement in a flow's part of the arrivals (ALTQ).
+const PART_WEIGHT: f64 = 1.0 / 32.0;
+/// Packets of a flow between two measurements of its part (ALTQ).
+const PACKETS: u32 = 10;
+/// Packets under way beside those waiting, in the part of the link that TCP could have (ALTQ).
+const EXTRA_PACKETS: f64 = 5.0;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "flow_valve",
+    title: "Flow valve",
+    doc: "RED, with a valve that shuts for a flow that goes on sending against heavy loss.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "Cho 1999",
+};
+
+/// Parameters of [`FlowValve`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowValveParams {
+    /// The queue behind the valve; a flow's loss must be above `max_p` for its valve to shut.
+    pub red: RedParams,
+    /// Silence after which a valve opens again.
+    pub back_off: Time,
+    /// Time without a drop after which a flow is forgotten.
+    pub forget_after: Time,
+    /// Flows that are remembered.
+    pub max_flows: u32,
+}
+
+impl Default for FlowValveParams {
+    fn default() -> Self {
+        Self {
+            red: RedParams::default(),
+            back_off: Time::from_ms(1000),
+            forget_after: Time::from_ms(3000),
+            max_flows: 64,
+        }
+    }
+}
+
+const ALTQ: &str = "ALTQ, altq_red.c; the parameter is that of Cho 1999";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "back_off",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "1s",
+        doc: "A valve opens for a packet that comes more than this after the one before.",
+        source: ALTQ,
+    },
+    ParamSpec {
+        name: "forget_after",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 1000.0),
+        default: "3s",
+        doc: "A flow is forgotten more than this after its last drop; at least back_off.",
+        source: ALTQ,
+    },
+    ParamSpec {
+        name: "max_flows",
+        unit: "",
+        kind: Kind::Integer(1, MOST_FLOWS as i64),
+        default: "64",
+        doc: "Flows that are remembered: the last ones dropped.",
+        source: ALTQ,
+    },
+];
+
+impl FlowValveParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "back_off" => value.time(&mut self.back_off),
+            "forget_after" => value.time(&mut self.forget_after),
+            "max_flows" => value.integer(&mut self.max_flows),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.red.validate()?;
+        require(self.back_off <= LONGEST, "back_off", self.back_off.seconds(), "0 to 1000 s")?;
+        let forget = self.back_off <= self.forget_after && self.forget_after <= LONGEST;
+        require(forget, "forget_after", self.forget_after.seconds(), "back_off to 1000 s")?;
+        let flows = (1..=MOST_FLOWS).contains(&self.max_flows);
+        require(flows, "max_flows", f64::from(self.max_flows), "1 to 4096")
+    }
+
+    /// The part of the link that a TCP flow has at the loss `p`, when all round trips are those of a queue of
+    /// `max_th`: packets per round trip by the formula of Padhye and others with a timeout of four round trips, over the
+    /// packets that a round trip has room for.
+    pub fn fair_part(&self, p: f64) -> f64 {
+        let timeouts = (3.0 * sqrt(0.75 * p)).min(1.0) * p * (1.0 + 32.0 * p * p);
+        1.0 / (sqrt(4.0 / 3.0 * p) + timeouts) / (self.red.max_th + EXTRA_PACKETS)
+    }
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ValveFlow {
+    shut: bool,
+    /// Its loss.
+    loss: f64,
+    /// Its part of what arrives.
+    part: f64,
+    /// Its packets since its part was last measured, and the number of the arrival with which it was.
+    packets: u32,
+    measured: u64,
+    /// Its last drop, and the number of that drop.
+    dropped: Time,
+    drop_number: u64,
+}
+
+impl ValveFlow {
+    /// A packet of the flow is the `arrival`th of all; its part is measured over every ten of its packets.
+    fn measure(&mut self, arrival: u64) {
+        self.packets += 1;
+        if self.packets == PACKETS {
+            let newest = f64::from(PACKETS) / (arrival - self.measured) as f64;
+            self.part = PART_WEIGHT * newest + (1.0 - PART_WEIGHT) * self.part;
+            (self.packets, self.measured) = (0, arrival);
+        }
+    }
+}
+
+/// RED behind a flow valve, over a FIFO. `F` holds what is remembered of flows.
+#[derive(Clone, Debug)]
+pub struct FlowValve<H, S, F> {
+    params: FlowValveParams,
+    queue: RedQueue<H, S>,
+    flows: FlowTable<F>,
+    /// Drops so far, of RED and of shut valves.
+    drops: u64,
+}
+
+impl<H, S, F> FlowValve<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<ValveFlow>]> + AsMut<[FlowPlace<ValveFlow>]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with [`crate::places_for`] `max_flows` flows.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: FlowValveParams, slots: S, places: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let queue = RedQueue::new(&params.red, slots)?;
+        let flows = FlowTable::new(places, params.max_flows)?;
+        Ok(Self { params, queue, flows, drops: 0 })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.queue.fifo
+    }
+
+    /// Whether the valve of `flow` was shut at its last packet.
+    pub fn is_shut(&self, flow: u64) -> bool {
+        self.flows.get(flow).is_some_and(|state| state.shut)
+    }
+
+    /// The loss of `flow` and its part of what arrives, where they are remembered.
+    pub fn loss_and_part(&self, flow: u64) -> Option<(f64, f64)> {
+        self.flows.get(flow).map(|state| (state.loss, state.part))
+    }
+
+    /// Whether the valve is shut for a packet of `flow`, the latest arrival.
+    #[inline]
+    fn is_stopped(&mut self, flow: u64, now: Time) -> bool {
+        let arrival = self.queue.stats.arrived.packets;
+        let Some(state) = self.flows.get_mut(flow) else { return false };
+        let silence = now.since(state.dropped);
+        if silence > self.params.forget_after {
+            self.flows.remove(flow);
+            return false;
+        }
+        state.measure(arrival);
+        let heavy = state.loss > self.params.red.max_p;
+        if !state.shut && heavy && state.part > self.params.fair_part(state.loss) {
+            state.shut = true;
+        }
+        if state.shut && silence > self.params.back_off {
+            (state.shut, state.loss) = (false, 0.0);
+        }
+        if state.shut {
+            self.drops += 1;
+            (state.dropped, state.drop_number) = (now, self.drops);
+            return true;
+        }
+        false
+    }
+
+    /// RED kept or dropped a packet of `flow`: the loss of a flow that is remembered follows, and a flow that is not
+    /// is remembered from its first drop on.
+    #[inline]
+    fn note(&mut self, flow: u64, dropped: bool, now: Time) {
+        if let Some(state) = self.flows.get_mut(flow) {
+            state.loss *= 1.0 - LOSS_WEIGHT;
+        } else if dropped {
+            self.make_room();
+        }
+        if !dropped {
+            return;
+        }
+        self.drops += 1;
+        let arrival = self.queue.stats.arrived.packets;
+        let new = || ValveFlow { measured: arrival - 1, ..ValveFlow::default() };
+        if let Some(state) = self.flows.get_or_insert(flow, new) {
+            state.loss += LOSS_WEIGHT;
+            (state.dropped, state.drop_number) = (now, self.drops);
+        }
+    }
+
+    /// Forgets the flow whose last drop is longest ago when there is no room for another.
+    fn make_room(&mut self) {
+        if self.flows.len() < self.params.max_flows {
+            return;
+        }
+        let oldest = self.flows.iter().min_by_key(|(_, state)| state.drop_number).map(|(flow, _)| flow);
+        if let Some(flow) = oldest {
+            self.flows.remove(flow);
+        }
+    }
+}
+
+impl<H, S, F> Discipline<H> for FlowValve<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<ValveFlow>]> + AsMut<[FlowPlace<ValveFlow>]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.queue.stats.arrived.add(packet.meta.len);
+        let (flow, now) = (packet.meta.flow, env.now());
+        if self.is_stopped(flow, now) {
+            self.queue.drop(packet, DropCause::Filter, env);
+            return;
+        }
+        self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
+        let queued = self.queue.admit_by_red(&self.params.red, packet, env);
+        self.note(flow, !queued, now);
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.next(env)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.queue.stats
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.queue.state.avg)
+    }
+}

@@ -1,0 +1,350 @@
+//! RED with penalty box: flows with too much of RED's drops share a rate limit.
+//!
+//! RED drops each flow in proportion to what it sends, so a flow's part of the drops, times what arrives, estimates its
+//! rate. At the end of every `interval` the flows whose estimate is above what TCP with the round trip time `rtt`
+//! would send at the present loss, and (with `test = "disproportionate"`) whose part of the drops is above
+//! ln(3n)/n for n dropped flows, are put into the box. All flows in the box share `penalty_share` of the link; what is
+//! beyond that is dropped before RED sees it. A flow leaves the box once it sends at most half as much as when it was
+//! put there.
+//!
+//! No timer is needed: an interval that has come to its end is closed before an arrival does anything else.
+//!
+//! Source: S. Floyd, K. Fall, "Promoting the use of end-to-end congestion control in the Internet", IEEE/ACM
+//! Transactions on Networking 7(4), 1999, section 4; S. Floyd, K. Fall, K. Tieu, "Estimating arrival rates from the
+//! RED packet drop history", 1998.
+
+use super::red::{RedParams, RedQueue};
+use crate::arithmetic::{ln, sqrt};
+use crate::params::require;
+use crate::token_bucket::TokenBucket;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
+    ParamError, ParamSpec, ParamValue, Slot, Stats, Time,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// Most flows that can be remembered.
+const MOST_FLOWS: u32 = 1_000_000;
+
+/// Which flows are put into the box.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PenaltyTest {
+    /// Those that are not TCP-friendly and have more than ln(3n)/n of the drops.
+    #[default]
+    Disproportionate,
+    /// Those that are not TCP-friendly.
+    Unfriendly,
+}
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "penalty_box",
+    title: "RED with penalty box",
+    doc: "RED, with a shared rate limit for flows that have too much of its drops.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "Floyd, Fall 1999",
+};
+
+/// Parameters of [`PenaltyBox`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PenaltyBoxParams {
+    /// The queue behind the filter.
+    pub red: RedParams,
+    /// Which flows are put into the box.
+    pub test: PenaltyTest,
+    /// Time over which drops are counted.
+    pub interval: Time,
+    /// Nobody is put into the box after an interval with fewer drops than this.
+    pub min_drops: u32,
+    /// Shortest round trip time of the TCP flow that others are compared with.
+    pub rtt: Time,
+    /// Part of the link that all flows in the box share.
+    pub penalty_share: f64,
+    /// Packets of mean size that they may send at once.
+    pub penalty_burst: f64,
+    /// Flows that are remembered.
+    pub max_flows: u32,
+}
+
+impl Default for PenaltyBoxParams {
+    fn default() -> Self {
+        Self {
+            red: RedParams::default(),
+            test: PenaltyTest::Disproportionate,
+            interval: Time::from_ms(5000),
+            min_drops: 20,
+            rtt: Time::from_ms(40),
+            penalty_share: 0.05,
+            penalty_burst: 5.0,
+            max_flows: 250,
+        }
+    }
+}
+
+const FLOYD_1999: &str = "Floyd, Fall 1999";
+const CHOSEN: &str = "chosen here: the paper leaves it open";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "test",
+        unit: "",
+        kind: Kind::Choice(&["disproportionate", "unfriendly"]),
+        default: "\"disproportionate\"",
+        doc: "Flows put into the box: those above the rate of TCP (unfriendly) or, of these, those with more than \
+              ln(3n)/n of the drops.",
+        source: FLOYD_1999,
+    },
+    ParamSpec {
+        name: "interval",
+        unit: "s",
+        kind: Kind::Seconds(1e-6, 1000.0),
+        default: "5s",
+        doc: "Time over which drops are counted.",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "min_drops",
+        unit: "packets",
+        kind: Kind::Integer(1, 1_000_000),
+        default: "20",
+        doc: "Nobody is put into the box after an interval with fewer drops of RED.",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "rtt",
+        unit: "s",
+        kind: Kind::Seconds(1e-6, 1000.0),
+        default: "40ms",
+        doc: "Shortest round trip time of the TCP flow that others are compared with.",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "penalty_share",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.05",
+        doc: "Part of the link that all flows in the box share.",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "penalty_burst",
+        unit: "packets",
+        kind: Kind::Packets(0.0, 1e6),
+        default: "5p",
+        doc: "Packets of mean size that they may send at once.",
+        source: CHOSEN,
+    },
+    ParamSpec {
+        name: "max_flows",
+        unit: "",
+        kind: Kind::Integer(1, MOST_FLOWS as i64),
+        default: "250",
+        doc: "Flows that are remembered; drops of others are not noted while there is no room.",
+        source: CHOSEN,
+    },
+];
+
+impl PenaltyBoxParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match (name, value) {
+            ("test", ParamValue::Word("disproportionate")) => self.test = PenaltyTest::Disproportionate,
+            ("test", ParamValue::Word("unfriendly")) => self.test = PenaltyTest::Unfriendly,
+            ("interval", value) => return value.time(&mut self.interval),
+            ("min_drops", value) => return value.integer(&mut self.min_drops),
+            ("rtt", value) => return value.time(&mut self.rtt),
+            ("penalty_share", value) => return value.number(&mut self.penalty_share),
+            ("penalty_burst", value) => return value.number(&mut self.penalty_burst),
+            ("max_flows", value) => return value.integer(&mut self.max_flows),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.red.validate()?;
+        let time = |time: Time| Time::from_ns(1000) <= time && time <= LONGEST;
+        require(time(self.interval), "interval", self.interval.seconds(), "1 us to 1000 s")?;
+        let drops = (1..=1_000_000).contains(&self.min_drops);
+        require(drops, "min_drops", f64::from(self.min_drops), "1 to 1000000")?;
+        require(time(self.rtt), "rtt", self.rtt.seconds(), "1 us to 1000 s")?;
+        let share = (0.0..=1.0).contains(&self.penalty_share);
+        require(share, "penalty_share", self.penalty_share, "0 to 1")?;
+        let burst = (0.0..=1e6).contains(&self.penalty_burst);
+        require(burst, "penalty_burst", self.penalty_burst, "0 to 1000000")?;
+        let flows = (1..=MOST_FLOWS).contains(&self.max_flows);
+        require(flows, "max_flows", f64::from(self.max_flows), "1 to 1000000")
+    }
+
+    /// The most that a TCP flow with round trip time `rtt` sends at the loss `p`, in bytes per second: equation 1 of
+    /// Floyd and Fall, 1.5 sqrt(2/3) B / (R sqrt(p)).
+    pub fn friendly_rate(&self, p: f64) -> f64 {
+        f64::from(self.red.mean_packet_size) * sqrt(1.5 / p) / self.rtt.seconds()
+    }
+
+    /// The part of the drops that one of `n` dropped flows may have.
+    fn share_allowed(&self, n: u32) -> f64 {
+        match self.test {
+            PenaltyTest::Disproportionate => ln(n.saturating_mul(3)) / f64::from(n),
+            PenaltyTest::Unfriendly => 0.0,
+        }
+    }
+
+    /// What the flows in the box share, in bytes per second.
+    fn penalty_rate(&self) -> f64 {
+        let link = f64::from(self.red.mean_packet_size) / self.red.mean_packet_time.seconds();
+        self.penalty_share * link
+    }
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PenaltyFlow {
+    /// RED's drops in this interval.
+    drops: u32,
+    /// Bytes that arrived in this interval, while it was in the box.
+    arrived: u64,
+    /// Its rate in bytes per second when it was put into the box, if it is there.
+    boxed_at: Option<f64>,
+}
+
+/// RED with penalty box over a FIFO. `F` holds what is remembered of flows.
+#[derive(Clone, Debug)]
+pub struct PenaltyBox<H, S, F> {
+    params: PenaltyBoxParams,
+    queue: RedQueue<H, S>,
+    flows: FlowTable<F>,
+    interval_ends: Time,
+    /// Packets and bytes that reached RED in this interval, and packets that it dropped.
+    arrived: (u64, u64),
+    dropped: u64,
+    bucket: TokenBucket,
+}
+
+impl<H, S, F> PenaltyBox<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<PenaltyFlow>]> + AsMut<[FlowPlace<PenaltyFlow>]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with [`crate::places_for`] `max_flows` flows. Intervals
+    /// end at multiples of `interval`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: PenaltyBoxParams, slots: S, places: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let queue = RedQueue::new(&params.red, slots)?;
+        let flows = FlowTable::new(places, params.max_flows)?;
+        let bucket = TokenBucket::full(params.penalty_burst * f64::from(params.red.mean_packet_size));
+        let interval_ends = params.interval;
+        Ok(Self { params, queue, flows, interval_ends, arrived: (0, 0), dropped: 0, bucket })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.queue.fifo
+    }
+
+    /// The rate of `flow` when it was put into the box, in bytes per second; `None` when it is not there.
+    pub fn boxed_at(&self, flow: u64) -> Option<f64> {
+        self.flows.get(flow).and_then(|state| state.boxed_at)
+    }
+
+    /// Closes the intervals that have come to their end. Nothing arrived in any but the first of several.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now < self.interval_ends {
+            return;
+        }
+        let period = self.params.interval.ns().max(1);
+        let more = now.since(self.interval_ends).ns() / period;
+        self.close_interval();
+        if more > 0 {
+            self.close_interval();
+        }
+        self.interval_ends =
+            self.interval_ends.after(Time::from_ns(period.saturating_mul(more.saturating_add(1))));
+    }
+
+    fn close_interval(&mut self) {
+        let seconds = self.params.interval.seconds();
+        let (packets, bytes) = self.arrived;
+        let dropped_flows = self.flows.iter().filter(|(_, flow)| flow.drops > 0).count() as u32;
+        let share_allowed = self.params.share_allowed(dropped_flows);
+        let friendly = self.params.friendly_rate(self.dropped as f64 / packets as f64);
+        let enough = self.dropped >= u64::from(self.params.min_drops);
+        for (_, flow) in self.flows.iter_mut() {
+            let share = f64::from(flow.drops) / self.dropped.max(1) as f64;
+            let rate = share * bytes as f64 / seconds;
+            match flow.boxed_at {
+                Some(before) if flow.arrived as f64 / seconds <= 0.5 * before => flow.boxed_at = None,
+                None if enough && share > share_allowed && rate > friendly => flow.boxed_at = Some(rate),
+                _ => {}
+            }
+            (flow.drops, flow.arrived) = (0, 0);
+        }
+        self.flows.retain(|flow: &PenaltyFlow| flow.boxed_at.is_some());
+        (self.arrived, self.dropped) = ((0, 0), 0);
+    }
+
+    /// Whether an arrival is beyond the rate of the box.
+    #[inline]
+    fn is_penalised(&mut self, flow: u64, len: u32, now: Time) -> bool {
+        let Some(state) = self.flows.get_mut(flow).filter(|state| state.boxed_at.is_some()) else {
+            return false;
+        };
+        state.arrived += u64::from(len);
+        let burst = self.params.penalty_burst * f64::from(self.params.red.mean_packet_size);
+        !self.bucket.take(f64::from(len), self.params.penalty_rate(), burst, now)
+    }
+}
+
+impl<H, S, F> Discipline<H> for PenaltyBox<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<PenaltyFlow>]> + AsMut<[FlowPlace<PenaltyFlow>]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        let (flow, len) = (packet.meta.flow, packet.meta.len);
+        self.queue.stats.arrived.add(len);
+        let now = env.now();
+        self.catch_up(now);
+        if self.is_penalised(flow, len, now) {
+            self.queue.drop(packet, DropCause::Filter, env);
+            return;
+        }
+        self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
+        self.arrived = (self.arrived.0 + 1, self.arrived.1 + u64::from(len));
+        if !self.queue.admit_by_red(&self.params.red, packet, env) {
+            self.dropped += 1;
+            if let Some(state) = self.flows.get_or_insert(flow, PenaltyFlow::default) {
+                state.drops = state.drops.saturating_add(1);
+            }
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.next(env)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.queue.stats
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.queue.state.avg)
+    }
+}

@@ -1,0 +1,362 @@
+//! RED-PD, RED with preferential dropping: a filter before RED drops packets of the flows that RED drops most.
+//!
+//! Time is divided into lists, each with the flows that RED dropped in it. A flow of the reference TCP rate for the
+//! round trip time `target_rtt` at the present loss is dropped about once in `appearances` of `lists` lists; one that is in at least
+//! `appearances` of the last `lists` lists sends more than that. Such a flow is monitored: a filter before the queue
+//! drops its packets with a probability of its own, which rises while RED goes on dropping it as often and falls
+//! once it is in none of the lists. RED sees what passes the filter, so its losses go on measuring what the flow sends.
+//!
+//! No timer is needed: lists that have come to their end are closed before an arrival does anything else. A
+//! list in which nothing arrived does not change the measured loss.
+//!
+//! Source: R. Mahajan, S. Floyd, D. Wetherall, "Controlling high-bandwidth flows at the congested router", ICNP 2001.
+//! What the paper leaves open is as the authors' scripts for ns-2 (`tcl/ex/red-pd`) have it.
+
+use super::red::{RedParams, RedQueue};
+use crate::arithmetic::sqrt;
+use crate::params::require;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
+    ParamError, ParamSpec, ParamValue, Slot, Stats, Stream, Time, unit_interval,
+};
+
+/// Longest time that a parameter of a discipline may be: 1000 s.
+const LONGEST: Time = Time::from_ms(1_000_000);
+/// Most lists that can be kept.
+pub const MAX_LISTS: u32 = 8;
+/// Most flows that can be remembered.
+const MOST_FLOWS: u32 = 1_000_000;
+/// No probability rises in a list with a lower loss than this (ns-2).
+const LEAST_LOSS: f64 = 0.001;
+/// Weight of the newest list in the average loss (ns-2).
+const LOSS_WEIGHT: f64 = 0.5;
+/// The probability that a flow is monitored with at first is at most this (ns-2).
+const HIGHEST_START: f64 = 0.5;
+/// A probability up to this is given up instead of lowered (ns-2).
+const LOWEST: f64 = 0.005;
+/// The largest step down (ns-2).
+const LARGEST_FALL: f64 = 0.05;
+/// Lists from a change to the next rise, and to the next fall (ns-2).
+const LISTS_TO_RISE: u64 = 4;
+const LISTS_TO_FALL: u64 = 3;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "red_pd",
+    title: "RED-PD",
+    doc: "RED behind a filter that drops packets of the flows that RED drops most.",
+    params: SPECS,
+    also_uses: Some("red"),
+    source: "Mahajan, Floyd, Wetherall 2001",
+};
+
+/// Parameters of [`RedPd`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedPdParams {
+    /// The queue behind the filter.
+    pub red: RedParams,
+    /// Round trip time of the reference TCP flow (R).
+    pub target_rtt: Time,
+    /// Lists that are kept.
+    pub lists: u32,
+    /// Lists a flow must be in to be monitored.
+    pub appearances: u32,
+    /// Flows that are remembered.
+    pub max_flows: u32,
+}
+
+impl Default for RedPdParams {
+    fn default() -> Self {
+        Self {
+            red: RedParams::default(),
+            target_rtt: Time::from_ms(40),
+            lists: 5,
+            appearances: 3,
+            max_flows: 250,
+        }
+    }
+}
+
+const MAHAJAN_2001: &str = "Mahajan, Floyd, Wetherall 2001";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "target_rtt",
+        unit: "s",
+        kind: Kind::Seconds(1e-6, 1000.0),
+        default: "40ms",
+        doc: "Round trip time of the TCP flow whose rate at the present loss others are held to (R).",
+        source: MAHAJAN_2001,
+    },
+    ParamSpec {
+        name: "lists",
+        unit: "",
+        kind: Kind::Integer(1, MAX_LISTS as i64),
+        default: "5",
+        doc: "Lists of dropped flows that are kept.",
+        source: MAHAJAN_2001,
+    },
+    ParamSpec {
+        name: "appearances",
+        unit: "",
+        kind: Kind::Integer(1, MAX_LISTS as i64),
+        default: "3",
+        doc: "Lists a flow must be in to be monitored; at most lists.",
+        source: MAHAJAN_2001,
+    },
+    ParamSpec {
+        name: "max_flows",
+        unit: "",
+        kind: Kind::Integer(1, MOST_FLOWS as i64),
+        default: "250",
+        doc: "Flows that are remembered, monitored or in a list; drops of others are not noted while there is no room.",
+        source: "ns-2, tcl/ex/red-pd: 50 in each list",
+    },
+];
+
+impl RedPdParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "target_rtt" => value.time(&mut self.target_rtt),
+            "lists" => value.integer(&mut self.lists),
+            "appearances" => value.integer(&mut self.appearances),
+            "max_flows" => value.integer(&mut self.max_flows),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        self.red.validate()?;
+        let rtt = Time::from_ns(1000) <= self.target_rtt && self.target_rtt <= LONGEST;
+        require(rtt, "target_rtt", self.target_rtt.seconds(), "1 us to 1000 s")?;
+        require((1..=MAX_LISTS).contains(&self.lists), "lists", f64::from(self.lists), "1 to 8")?;
+        let appearances = (1..=self.lists).contains(&self.appearances);
+        require(appearances, "appearances", f64::from(self.appearances), "1 to lists")?;
+        let flows = (1..=MOST_FLOWS).contains(&self.max_flows);
+        require(flows, "max_flows", f64::from(self.max_flows), "1 to 1000000")
+    }
+
+    /// Packets per second of a TCP flow with round trip time `target_rtt` at the loss `p`: sqrt(3/2) / (R sqrt(p)).
+    pub fn reference_rate(&self, p: f64) -> f64 {
+        sqrt(1.5 / p) / self.target_rtt.seconds()
+    }
+
+    /// How long the next list lasts at the loss `p`: as many congestion epochs of the reference flow, 1 / (p rate)
+    /// each, as make it appear in `appearances` of `lists` lists; between 2 and 10 round trips (ns-2).
+    fn list_length(&self, p: f64) -> Time {
+        let rtt = self.target_rtt.seconds();
+        let mut length = 10.0 * rtt;
+        if p > 0.0 {
+            let epoch = 1.0 / (p * self.reference_rate(p));
+            let part = f64::from(self.appearances) / f64::from(self.lists);
+            length = (part * epoch).clamp(2.0 * rtt, 10.0 * rtt);
+        }
+        Time::from_ns((length * 1e9 + 0.5) as u64)
+    }
+}
+
+/// What is remembered of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RedPdFlow {
+    /// RED's drops in the lists kept; the list numbered n is at n modulo their number.
+    drops: [u32; MAX_LISTS as usize],
+    /// Probability that the filter drops it with; 0 when it is not monitored.
+    probability: f64,
+    /// The list at whose end the probability was changed last.
+    changed: u64,
+}
+
+impl RedPdFlow {
+    fn appearances(&self) -> u32 {
+        self.drops.iter().map(|&drops| u32::from(drops > 0)).sum()
+    }
+
+    fn total(&self) -> u64 {
+        self.drops.iter().map(|&drops| u64::from(drops)).sum()
+    }
+
+    /// RED still drops the flow too often, `times` as often as the average such flow.
+    fn raise(&mut self, times: f64, loss: f64) {
+        let wanted = loss * times;
+        if self.probability == 0.0 {
+            self.probability = wanted.min(2.0 * loss).min(HIGHEST_START);
+            return;
+        }
+        let raised = self.probability + wanted.min(self.probability);
+        self.probability = if raised > 1.0 { 0.5 + 0.5 * self.probability } else { raised };
+    }
+
+    /// RED has not dropped the flow for as long as it remembers.
+    fn lower(&mut self) {
+        self.probability = if self.probability <= LOWEST {
+            0.0
+        } else if self.probability > 2.0 * LARGEST_FALL {
+            self.probability - LARGEST_FALL
+        } else {
+            0.5 * self.probability
+        };
+    }
+}
+
+/// RED-PD over a FIFO. `F` holds what is remembered of flows.
+#[derive(Clone, Debug)]
+pub struct RedPd<H, S, F> {
+    params: RedPdParams,
+    queue: RedQueue<H, S>,
+    flows: FlowTable<F>,
+    /// Number of the list that is being written.
+    list: u64,
+    list_ends: Time,
+    /// Packets that reached RED while the list was written, and those it dropped.
+    arrived: u64,
+    dropped: u64,
+    /// Average loss of RED; `None` before the first measurement.
+    loss: Option<f64>,
+}
+
+impl<H, S, F> RedPd<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<RedPdFlow>]> + AsMut<[FlowPlace<RedPdFlow>]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with [`crate::places_for`] `max_flows` flows.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: RedPdParams, slots: S, places: F) -> Result<Self, ParamError> {
+        params.validate()?;
+        let queue = RedQueue::new(&params.red, slots)?;
+        let flows = FlowTable::new(places, params.max_flows)?;
+        let list_ends = params.list_length(0.0);
+        Ok(Self { params, queue, flows, list: 0, list_ends, arrived: 0, dropped: 0, loss: None })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.queue.fifo
+    }
+
+    /// The probability that the filter drops packets of `flow` with; 0 when it is not monitored.
+    pub fn probability(&self, flow: u64) -> f64 {
+        self.flows.get(flow).map_or(0.0, |state| state.probability)
+    }
+
+    /// The average loss of RED that the length of a list follows from.
+    pub fn loss(&self) -> f64 {
+        self.loss.unwrap_or(0.0)
+    }
+
+    fn slot(&self) -> usize {
+        (self.list % u64::from(self.params.lists)) as usize
+    }
+
+    /// Closes the lists that have come to their end.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.list_ends <= now && self.list_ends < Time::NEVER {
+            self.close_list();
+            let length = self.params.list_length(self.loss());
+            self.list_ends = self.list_ends.after(length);
+            if self.flows.is_empty() && self.list_ends <= now {
+                // Nothing arrives in the lists that follow, and there is nothing to forget.
+                let lists = now.since(self.list_ends).ns() / length.ns().max(1) + 1;
+                self.list += lists;
+                self.list_ends = self.list_ends.after(Time::from_ns(length.ns().saturating_mul(lists)));
+            }
+        }
+    }
+
+    fn close_list(&mut self) {
+        if self.arrived > 0 {
+            let newest = self.dropped as f64 / self.arrived as f64;
+            let average = self.loss.map_or(newest, |old| LOSS_WEIGHT * newest + (1.0 - LOSS_WEIGHT) * old);
+            self.loss = Some(average);
+            if newest > LEAST_LOSS {
+                self.tighten(newest.min(average));
+            }
+        }
+        self.loosen();
+        (self.arrived, self.dropped) = (0, 0);
+        self.list += 1;
+        let slot = self.slot();
+        self.flows.iter_mut().for_each(|(_, flow)| flow.drops[slot] = 0);
+        self.flows.retain(|flow: &RedPdFlow| flow.probability > 0.0 || flow.total() > 0);
+    }
+
+    /// Raises the probabilities of flows that are in enough lists, this one among them.
+    fn tighten(&mut self, loss: f64) {
+        let (list, slot, least) = (self.list, self.slot(), self.params.appearances);
+        let regular = self.flows.iter().filter(|(_, flow)| flow.appearances() >= least);
+        let (count, drops) = regular.fold((0_u64, 0), |(n, sum), (_, flow)| (n + 1, sum + flow.total()));
+        let average = drops as f64 / count.max(1) as f64;
+        for (_, flow) in self.flows.iter_mut() {
+            let rested = flow.probability == 0.0 || list - flow.changed >= LISTS_TO_RISE;
+            if flow.appearances() >= least && flow.drops[slot] > 0 && rested {
+                flow.raise(flow.total() as f64 / average, loss);
+                flow.changed = list;
+            }
+        }
+    }
+
+    /// Lowers the probabilities of flows that are in no list.
+    fn loosen(&mut self) {
+        for (_, flow) in self.flows.iter_mut() {
+            let rested = self.list - flow.changed >= LISTS_TO_FALL;
+            if flow.probability > 0.0 && flow.total() == 0 && rested {
+                flow.lower();
+                flow.changed = self.list;
+            }
+        }
+    }
+}
+
+impl<H, S, F> Discipline<H> for RedPd<H, S, F>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    F: AsRef<[FlowPlace<RedPdFlow>]> + AsMut<[FlowPlace<RedPdFlow>]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.queue.stats.arrived.add(packet.meta.len);
+        let now = env.now();
+        self.catch_up(now);
+        let flow = packet.meta.flow;
+        let probability = self.probability(flow);
+        if probability > 0.0 && unit_interval(env.random(Stream::FilterCoin)) < probability {
+            self.queue.drop(packet, DropCause::Filter, env);
+            return;
+        }
+        self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
+        self.arrived += 1;
+        if !self.queue.admit_by_red(&self.params.red, packet, env) {
+            self.dropped += 1;
+            let slot = self.slot();
+            if let Some(state) = self.flows.get_or_insert(flow, RedPdFlow::default) {
+                state.drops[slot] = state.drops[slot].saturating_add(1);
+            }
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.next(env)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.queue.stats
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        Some(self.queue.state.avg)
+    }
+}

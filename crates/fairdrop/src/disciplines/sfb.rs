@@ -1,0 +1,429 @@
+//! SFB, stochastic fair BLUE: a Bloom filter of BLUE probabilities, which finds flows that do not slow down.
+//!
+//! Each of `levels` hash functions sends a flow to one of `bins` bins. A bin counts its waiting packets; an arrival
+//! that finds more than `bin_size` of them raises the bin's probability and is dropped, one that finds none lowers it.
+//! The other arrivals are dropped with the lowest probability of their bins. Only a flow that does not slow down
+//! drives all of its bins to probability 1: such flows share a rate limit of `penalty_rate`.
+//!
+//! A flow that shares all bins with such a flow suffers with it. Therefore the hash functions change every `rehash`; a
+//! second set of bins is kept for `warm_up` before that, so that the change does not set anyone free.
+//!
+//! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic fair blue: a queue management algorithm for enforcing
+//! fairness", INFOCOM 2001.
+
+use super::droptail::{DropTailParams, fifo_in};
+use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::params::require;
+use crate::token_bucket::TokenBucket;
+use crate::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    ParamValue, Slot, Stats, Stream, Time, unit_interval,
+};
+
+/// Longest time that a parameter of this discipline may be: a day.
+const LONGEST: Time = Time::from_ms(86_400_000);
+/// Most hash functions.
+pub const MAX_LEVELS: u32 = 16;
+/// Most bins of a hash function.
+pub const MAX_BINS: u32 = 65_536;
+
+/// What a list of disciplines says of it.
+pub const INFO: DisciplineInfo = DisciplineInfo {
+    name: "sfb",
+    title: "SFB",
+    doc: "BLUE in the bins of several hash functions; flows that drive all of theirs to 1 share a rate limit.",
+    params: SPECS,
+    also_uses: None,
+    source: "Feng, Kandlur, Saha, Shin 2001",
+};
+
+/// Parameters of [`Sfb`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SfbParams {
+    /// Packets that may wait.
+    pub limit: u32,
+    /// Hash functions (L).
+    pub levels: u32,
+    /// Bins of each hash function (N).
+    pub bins: u32,
+    /// Packets of a bin that may wait before an arrival raises its probability.
+    pub bin_size: u32,
+    /// Rise of a bin's probability.
+    pub increment: f64,
+    /// Fall of a bin's probability.
+    pub decrement: f64,
+    /// Packets per second that all flows of probability 1 may send together.
+    pub penalty_rate: f64,
+    /// Packets that they may send at once.
+    pub penalty_burst: f64,
+    /// Time between changes of the hash functions; zero for never.
+    pub rehash: Time,
+    /// For how long before a change the next set of bins is kept as well.
+    pub warm_up: Time,
+}
+
+impl Default for SfbParams {
+    fn default() -> Self {
+        Self {
+            limit: 300,
+            levels: 2,
+            bins: 23,
+            bin_size: 20,
+            increment: 0.001,
+            decrement: 0.000_167,
+            penalty_rate: 10.0,
+            penalty_burst: 20.0,
+            rehash: Time::from_ms(600_000),
+            warm_up: Time::from_ms(60_000),
+        }
+    }
+}
+
+const FENG_2001: &str = "Feng, Kandlur, Saha, Shin 2001";
+const LINUX: &str = "Linux, net/sched/sch_sfb.c; the parameter is that of Feng et al. 2001";
+
+/// Parameters as a scenario writes them.
+pub const SPECS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "levels",
+        unit: "",
+        kind: Kind::Integer(1, MAX_LEVELS as i64),
+        default: "2",
+        doc: "Hash functions (L).",
+        source: FENG_2001,
+    },
+    ParamSpec {
+        name: "bins",
+        unit: "",
+        kind: Kind::Integer(1, MAX_BINS as i64),
+        default: "23",
+        doc: "Bins of each hash function (N).",
+        source: FENG_2001,
+    },
+    ParamSpec {
+        name: "bin_size",
+        unit: "packets",
+        kind: Kind::Packets(0.0, 1e9),
+        default: "20p",
+        doc: "Packets of a bin that may wait; an arrival that finds more is dropped and raises the probability.",
+        source: LINUX,
+    },
+    ParamSpec {
+        name: "increment",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.001",
+        doc: "Rise of a bin's probability when an arrival finds more than bin_size packets in it.",
+        source: LINUX,
+    },
+    ParamSpec {
+        name: "decrement",
+        unit: "",
+        kind: Kind::Number(0.0, 1.0),
+        default: "0.000167",
+        doc: "Fall of a bin's probability when an arrival finds no packet in it.",
+        source: LINUX,
+    },
+    ParamSpec {
+        name: "penalty_rate",
+        unit: "packets/s",
+        kind: Kind::Number(0.0, 1e9),
+        default: "10",
+        doc: "What all flows of probability 1 may send together.",
+        source: LINUX,
+    },
+    ParamSpec {
+        name: "penalty_burst",
+        unit: "packets",
+        kind: Kind::Packets(0.0, 1e9),
+        default: "20p",
+        doc: "What they may send at once.",
+        source: LINUX,
+    },
+    ParamSpec {
+        name: "rehash",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 86_400.0),
+        default: "600s",
+        doc: "Time between changes of the hash functions; 0 for never.",
+        source: LINUX,
+    },
+    ParamSpec {
+        name: "warm_up",
+        unit: "s",
+        kind: Kind::Seconds(0.0, 86_400.0),
+        default: "60s",
+        doc: "For how long before a change the next set of bins is kept as well; at most rehash, unless that is 0.",
+        source: LINUX,
+    },
+];
+
+impl SfbParams {
+    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
+    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        match name {
+            "levels" => value.integer(&mut self.levels),
+            "bins" => value.integer(&mut self.bins),
+            "bin_size" => value.integer(&mut self.bin_size),
+            "increment" => value.number(&mut self.increment),
+            "decrement" => value.number(&mut self.decrement),
+            "penalty_rate" => value.number(&mut self.penalty_rate),
+            "penalty_burst" => value.number(&mut self.penalty_burst),
+            "rehash" => value.time(&mut self.rehash),
+            "warm_up" => value.time(&mut self.warm_up),
+            _ => false,
+        }
+    }
+
+    /// Checks ranges.
+    ///
+    /// # Errors
+    /// Names the first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), ParamError> {
+        DropTailParams { limit: self.limit }.validate()?;
+        require((1..=MAX_LEVELS).contains(&self.levels), "levels", f64::from(self.levels), "1 to 16")?;
+        require((1..=MAX_BINS).contains(&self.bins), "bins", f64::from(self.bins), "1 to 65536")?;
+        let bin_size = f64::from(self.bin_size);
+        require(self.bin_size <= 1_000_000_000, "bin_size", bin_size, "0 to 1000000000")?;
+        require((0.0..=1.0).contains(&self.increment), "increment", self.increment, "0 to 1")?;
+        require((0.0..=1.0).contains(&self.decrement), "decrement", self.decrement, "0 to 1")?;
+        let billion = 0.0..=1e9;
+        require(billion.contains(&self.penalty_rate), "penalty_rate", self.penalty_rate, "0 to 1000000000")?;
+        require(
+            billion.contains(&self.penalty_burst),
+            "penalty_burst",
+            self.penalty_burst,
+            "0 to 1000000000",
+        )?;
+        require(self.rehash <= LONGEST, "rehash", self.rehash.seconds(), "0 to 86400 s")?;
+        let fits = self.rehash == Time::ZERO || self.warm_up <= self.rehash;
+        require(self.warm_up <= LONGEST && fits, "warm_up", self.warm_up.seconds(), "0 s to rehash")
+    }
+
+    /// Bins that a queue needs: two sets.
+    pub fn bins_needed(&self) -> usize {
+        2 * self.levels as usize * self.bins as usize
+    }
+}
+
+/// One bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SfbBin {
+    /// Waiting packets of its flows that have arrived since its set began.
+    pub waiting: u32,
+    /// Its drop probability.
+    pub probability: f64,
+}
+
+/// One set of bins and its hash functions.
+#[derive(Clone, Copy, Debug)]
+struct HashSet {
+    salt: u64,
+    /// The packet, counted from the first one queued, from which on waiting packets are counted in its bins.
+    first: u64,
+}
+
+/// SFB over a FIFO. `B` holds the bins (see [`SfbParams::bins_needed`]).
+#[derive(Clone, Debug)]
+pub struct Sfb<H, S, B> {
+    params: SfbParams,
+    bins: B,
+    /// The one that decides and the one being warmed up, once they are kept.
+    sets: [Option<HashSet>; 2],
+    active: usize,
+    rehash_at: Time,
+    bucket: TokenBucket,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S, B> Sfb<H, S, B>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    B: AsRef<[SfbBin]> + AsMut<[SfbBin]>,
+{
+    /// An empty queue in `slots` (see [`crate::slots_for`]). The hash functions change at multiples of `rehash`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: SfbParams, slots: S, bins: B) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        let count = bins.as_ref().len();
+        require(count >= params.bins_needed(), "bins", count as f64, "two sets of levels times bins")?;
+        let bucket = TokenBucket::full(params.penalty_burst);
+        let rehash_at = if params.rehash == Time::ZERO { Time::NEVER } else { params.rehash };
+        let stats = Stats::default();
+        Ok(Self { params, bins, sets: [None; 2], active: 0, rehash_at, bucket, fifo, stats })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The probability that decides over `flow`, as of the last call.
+    pub fn probability(&self, flow: u64) -> f64 {
+        let Some(set) = self.sets[self.active] else { return 0.0 };
+        let probability = |level| {
+            self.bins
+                .as_ref()
+                .get(place(&self.params, self.active, set.salt, level, flow))
+                .map_or(0.0, |bin| bin.probability)
+        };
+        (0..self.params.levels).map(probability).fold(1.0, f64::min)
+    }
+
+    /// The bins of the set that decides, level by level.
+    pub fn bins(&self) -> &[SfbBin] {
+        let count = self.params.bins_needed() / 2;
+        self.bins.as_ref().get(self.active * count..(self.active + 1) * count).unwrap_or_default()
+    }
+
+    /// Changes the hash functions and begins warming up when it is time. Nothing but an arrival uses them, so it does
+    /// not matter that this is done only then.
+    #[inline]
+    fn move_hashes<E: Env<H>>(&mut self, env: &mut E) {
+        let now = env.now();
+        if now >= self.rehash_at && self.params.rehash > Time::ZERO {
+            let period = self.params.rehash.ns();
+            let missed = now.since(self.rehash_at).ns() / period;
+            self.sets[self.active] = None;
+            self.active ^= 1;
+            if missed > 0 {
+                self.sets[self.active] = None;
+            }
+            self.rehash_at = self.rehash_at.after(Time::from_ns(period.saturating_mul(missed + 1)));
+        }
+        self.begin(self.active, env);
+        if self.rehash_at != Time::NEVER && self.rehash_at.since(now) <= self.params.warm_up {
+            self.begin(self.active ^ 1, env);
+        }
+    }
+
+    /// Begins a set with new hash functions and empty bins, unless it is kept already.
+    #[inline]
+    fn begin<E: Env<H>>(&mut self, which: usize, env: &mut E) {
+        if self.sets[which].is_some() {
+            return;
+        }
+        let first = self.stats.departed.packets + u64::from(self.fifo.len());
+        self.sets[which] = Some(HashSet { salt: env.random(Stream::SfbCoin), first });
+        let count = self.params.bins_needed() / 2;
+        self.bins
+            .as_mut()
+            .iter_mut()
+            .skip(which * count)
+            .take(count)
+            .for_each(|bin| *bin = SfbBin::default());
+    }
+
+    /// Moves the probabilities of the flow's bins in both sets. Returns, for the set that decides, whether a bin is
+    /// full, and the lowest probability.
+    #[inline]
+    fn update(&mut self, flow: u64) -> (bool, f64) {
+        let (mut full, mut lowest) = (false, 1.0_f64);
+        for (which, set) in self.sets.iter().enumerate() {
+            let Some(set) = set else { continue };
+            for level in 0..self.params.levels {
+                let at = place(&self.params, which, set.salt, level, flow);
+                let Some(bin) = self.bins.as_mut().get_mut(at) else { continue };
+                if bin.waiting > self.params.bin_size {
+                    bin.probability = (bin.probability + self.params.increment).min(1.0);
+                } else if bin.waiting == 0 {
+                    bin.probability = (bin.probability - self.params.decrement).max(0.0);
+                }
+                if which == self.active {
+                    full |= bin.waiting > self.params.bin_size;
+                    lowest = lowest.min(bin.probability);
+                }
+            }
+        }
+        (full, lowest)
+    }
+
+    /// Counts a packet of `flow`, the `number`th one queued, in its bins, or no longer.
+    #[inline]
+    fn count(&mut self, flow: u64, number: u64, change: impl Fn(u32) -> u32) {
+        for (which, set) in self.sets.iter().enumerate() {
+            let Some(set) = set.filter(|set| set.first <= number) else { continue };
+            for level in 0..self.params.levels {
+                let at = place(&self.params, which, set.salt, level, flow);
+                if let Some(bin) = self.bins.as_mut().get_mut(at) {
+                    bin.waiting = change(bin.waiting);
+                }
+            }
+        }
+    }
+
+    /// Why an arrival of `flow` is dropped although it would fit.
+    #[inline]
+    fn verdict<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
+        let (full, probability) = self.update(flow);
+        if full {
+            return Some(DropCause::Sfb);
+        }
+        if probability >= 1.0 {
+            let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
+            let passes = self.bucket.take(1.0, penalty_rate, penalty_burst, env.now());
+            return (!passes).then_some(DropCause::Filter);
+        }
+        (unit_interval(env.random(Stream::SfbCoin)) < probability).then_some(DropCause::Sfb)
+    }
+}
+
+/// Where the bin of `flow` at `level` is. Each level of each salt has a hash function of its own.
+#[inline]
+fn place(params: &SfbParams, which: usize, salt: u64, level: u32, flow: u64) -> usize {
+    let hash = mix(flow ^ mix(salt.wrapping_add(u64::from(level))));
+    let bin = (u128::from(hash) * u128::from(params.bins)) >> 64;
+    (which * params.levels as usize + level as usize) * params.bins as usize + bin as usize
+}
+
+/// Each bit of the result depends on each bit of `x`.
+///
+/// Source: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, figure 16,
+/// with the constants of D. Stafford's variant 13.
+#[inline]
+fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+impl<H, S, B> Discipline<H> for Sfb<H, S, B>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    B: AsRef<[SfbBin]> + AsMut<[SfbBin]>,
+{
+    #[inline]
+    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        self.move_hashes(env);
+        let flow = packet.meta.flow;
+        if let Some(cause) = self.verdict(flow, env) {
+            drop_packet(&mut self.stats, env, packet, cause);
+            return;
+        }
+        let number = self.stats.departed.packets + u64::from(self.fifo.len());
+        if append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
+            self.count(flow, number, |waiting| waiting + 1);
+        }
+    }
+
+    #[inline]
+    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        let number = self.stats.departed.packets;
+        let packet = depart(&mut self.fifo, &mut self.stats)?;
+        self.count(packet.meta.flow, number, |waiting| waiting.saturating_sub(1));
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
