@@ -328,6 +328,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for AnyDiscipline<
         each!(self, queue => queue.average_packets())
     }
 
+    #[inline]
+    fn internals(&self, see: impl FnMut(&'static str, f64)) {
+        each!(self, queue => queue.internals(see));
+    }
+
     fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())
     }

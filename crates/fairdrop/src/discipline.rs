@@ -22,6 +22,13 @@ pub trait Discipline<H> {
         None
     }
 
+    /// Gives the values that the discipline decides by to `see`, each with the name that its publication uses
+    /// (`avg`, `p0`, `drop_prob`), as of the last call. Always the same names in the same order; none by default.
+    #[inline]
+    fn internals(&self, see: impl FnMut(&'static str, f64)) {
+        let _ = see;
+    }
+
     /// When `tick` wants to be called; `None` for disciplines without timers.
     fn deadline(&self) -> Option<Time> {
         None

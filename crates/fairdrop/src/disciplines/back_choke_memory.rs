@@ -157,6 +157,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemor
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.queue.state.avg);
+    }
 }
 
 #[cfg(test)]

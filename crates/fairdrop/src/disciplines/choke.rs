@@ -383,4 +383,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.queue.state.avg);
+    }
 }

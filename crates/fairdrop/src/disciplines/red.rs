@@ -439,4 +439,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.queue.state.avg);
+    }
 }
