@@ -89,6 +89,41 @@ class Result:
         """Snapshots of who is where: position 0 is the tail; ``packets`` of ``occupied`` snapshots had the group."""
         return self._table("positions")
 
+    @property
+    def link_flows(self) -> Table:
+        """One row per run, queue and flow that was there: packets and bytes in, out, dropped and held."""
+        return self._table("link_flows")
+
+    @property
+    def link_groups(self) -> Table:
+        """One row per run, queue and group: the same, and the waiting times of packets that were sent."""
+        return self._table("link_groups")
+
+    @property
+    def link_drops(self) -> Table:
+        """One row per run, queue, flow and cause that occurred."""
+        return self._table("link_drops")
+
+    @property
+    def link_marks(self) -> Table:
+        """One row per run, queue and cause for which packets were marked instead of dropped."""
+        return self._table("link_marks")
+
+    @property
+    def internals(self) -> Table:
+        """Mean over time and maximum of the values that each queue's discipline decides by (``avg``, ``p0``, ...)."""
+        return self._table("internals")
+
+    @property
+    def internals_series(self) -> Table:
+        """The same values on the sampling grid."""
+        return self._table("internals_series")
+
+    @property
+    def velocity(self) -> Table:
+        """How fast packets move at each position of the queue; empty unless the scenario measures positions."""
+        return self._table("velocity")
+
     def _table(self, name: str) -> Table:
         return Table(self._inner.table(name))
 

@@ -10,6 +10,9 @@ use fairdrop::{Count, DropCause, Time};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
+/// Name of a discipline of this version. (An alias, because serde would borrow a reference from what it reads.)
+type DisciplineName = &'static str;
+
 /// Packets dropped, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops(pub [u64; DropCause::COUNT]);
@@ -40,7 +43,7 @@ impl Serialize for Drops {
 pub struct RunResult {
     /// Name, as in `fairdrop list`.
     #[serde(deserialize_with = "stored::discipline")]
-    pub discipline: &'static str,
+    pub discipline: DisciplineName,
     /// Seed of the run.
     pub seed: u64,
     /// The measuring window opens.
@@ -172,7 +175,7 @@ pub struct QueueResult {
     pub name: String,
     /// Name of the discipline.
     #[serde(deserialize_with = "stored::discipline")]
-    pub discipline: &'static str,
+    pub discipline: DisciplineName,
     /// Rate of the link.
     pub rate_bps: u64,
     /// Packets that may wait.
