@@ -195,7 +195,11 @@ fn packets_slow_down_on_their_way_through_a_leaky_queue() {
     assert!((velocity[0] / queued - 1.0).abs() < 0.05, "{} at the tail, {queued} queued", velocity[0]);
     assert!(velocity.windows(2).all(|pair| pair[1] < pair[0] + 1.0), "never faster nearer the head");
     let head = velocity[velocity.len() - 1];
-    assert!(velocity[0] > 1.3 * head && head > 0.95 * link, "{} at the tail, {head} at the head", velocity[0]);
+    assert!(
+        velocity[0] > 1.3 * head && head > 0.95 * link,
+        "{} at the tail, {head} at the head",
+        velocity[0]
+    );
     let leaked: u64 = leaky.velocity.iter().map(|at| at.leaked).sum();
     assert_eq!(leaked, all.leaked, "every leak has a position");
 }

@@ -45,6 +45,7 @@ def _add_run(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser("run", help="simulate a scenario", description="Simulate a scenario.")
     parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
     _add_work_options(parser)
+    _add_simulation_options(parser)
     parser.set_defaults(action=commands.run)
 
 
@@ -60,6 +61,7 @@ def _add_compare(subcommands: _Subcommands) -> None:
         "--with-model", action="store_true", help="what the model of CHOKe says beside it; see `fairdrop model`"
     )
     _add_work_options(parser)
+    _add_simulation_options(parser)
     parser.set_defaults(action=commands.compare)
 
 
@@ -142,6 +144,15 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result document on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table, no remarks")
     parser.add_argument("--timing", metavar="FILE", help="write processor time of the event loop, and event counts")
+
+
+def _add_simulation_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trace", metavar="DIR", help="write every event at every queue of every run here, as Parquet and as pcap"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there"
+    )
 
 
 def _count(text: str) -> int:

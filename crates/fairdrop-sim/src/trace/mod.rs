@@ -107,6 +107,17 @@ pub trait TraceSink {
     fn finish(&mut self) -> io::Result<()>;
 }
 
+/// `None` takes no notice.
+impl<S: TraceSink> TraceSink for Option<S> {
+    fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), |sink| sink.event(event))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.as_mut().map_or(Ok(()), TraceSink::finish)
+    }
+}
+
 /// What a port tells of its packets, which it names by their handles.
 pub trait Tracer {
     /// Whether anybody listens.
