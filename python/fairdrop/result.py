@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from . import _core
+    from .measures import By, FlowClass, Frequency
 
 __all__ = ["Plots", "Result", "read_result"]
 
@@ -123,6 +124,18 @@ class Result:
     def velocity(self) -> Table:
         """How fast packets move at each position of the queue; empty unless the scenario measures positions."""
         return self._table("velocity")
+
+    def frequencies(self, value: str = "goodput_bps", by: By = "group") -> list[Frequency]:
+        """Relative cumulative frequency of a column of ``flows``, by discipline and class of flows."""
+        from .measures import frequencies
+
+        return frequencies(self.flows.rows(), value, by)
+
+    def classes(self, by: By = "group") -> list[FlowClass]:
+        """Means by discipline and group, ``transport`` (the TCP version) or ``base_rtt_s`` (the round-trip class)."""
+        from .measures import classes
+
+        return classes(self.flows.rows(), by)
 
     def _table(self, name: str) -> Table:
         return Table(self._inner.table(name))

@@ -215,3 +215,48 @@ def test_what_cannot_be_resumed_is_refused(fairdrop, headline, tmp_path):
     done = fairdrop("run", headline, "--resume")
     assert done.returncode == 2
     assert "--out" in done.stderr
+
+
+def row(group, goodput, seed=1, **other):
+    return {
+        "discipline": "red", "seed": seed, "group": group, "transport": "reno", "base_rtt_s": 0.01,
+        "throughput_bps": goodput, "goodput_bps": goodput, "share": goodput / 100, "arrivals": 10, "dropped": 2,
+        "timeouts": 1, "fast_retransmits": 3, "retransmissions": 5, "mean_cwnd_packets": None, "srtt_s": None,
+    } | other  # fmt: skip
+
+
+def test_frequencies_by_hand():
+    rows = [row("in", 4.0), row("in", 8.0), row("out", 0.0), row("out", 0.0), row("out", 2.0), row("out", 6.0)]
+    inside, outside = library.measures.frequencies(rows)
+    assert (inside.name, inside.values) == ("in", (4.0, 8.0))
+    assert [outside.at(value) for value in (-1, 0, 1, 2, 5.9, 6, 7)] == [0, 0.5, 0.5, 0.75, 0.75, 1, 1]
+    assert outside.points() == [(0.0, 0.5), (2.0, 0.75), (6.0, 1.0)]
+    assert library.measures.frequencies([row("in", 1.0, goodput_bps=None)]) == []
+
+
+def test_classes_by_hand():
+    rows = [row("a", 10.0), row("a", 30.0), row("a", 0.0, seed=2), row("a", 20.0, seed=2, dropped=4, srtt_s=0.5)]
+    rows += [row("b", 7.0, base_rtt_s=0.1), row("b", 7.0, base_rtt_s=0.1)]
+    first, second = library.measures.classes(rows)
+    assert (first.flows, first.starved_flows, first.throughput_bps) == (2, 0.5, 15)
+    assert first.share == pytest.approx(0.3)
+    assert first.drop_fraction == 10 / 40
+    # (40^2 / (2 * 1000) + 20^2 / (2 * 400)) / 2, and (30 / 20 + 20 / 10) / 2.
+    assert (first.jain_index, first.largest_over_mean) == (pytest.approx(0.65), pytest.approx(1.75))
+    assert (first.timeouts, first.srtt_s, first.mean_cwnd_packets) == (1, 0.5, None)
+    assert (second.jain_index, second.largest_over_mean) == (1, 1)
+    assert [found.name for found in library.measures.classes(rows, "base_rtt_s")] == [0.01, 0.1]
+    assert library.measures.jain_index([0.0, 0.0]) is None
+
+
+def test_measures_of_a_result(result):
+    groups = {(found.discipline, found.name): found for found in result.classes()}
+    for (discipline, name), found in groups.items():
+        rows = [row for row in result.groups.rows() if (row["discipline"], row["group"]) == (discipline, name)]
+        assert found.share == pytest.approx(sum(row["share"] for row in rows) / len(rows))
+        assert found.starved_flows == sum(row["starved_flows"] for row in rows) / len(rows)
+        assert found.jain_index == pytest.approx(sum(row["jain_index"] for row in rows) / len(rows))
+    assert {found.name for found in result.classes("transport")} == {"reno", "cbr"}
+    (choke,) = [found for found in result.frequencies() if (found.discipline, found.name) == ("choke", "tcp")]
+    assert len(choke.values) == 64
+    assert choke.at(0) * 64 == 2 * groups["choke", "tcp"].starved_flows

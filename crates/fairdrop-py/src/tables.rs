@@ -124,6 +124,7 @@ fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("group", rows.each(|group| group.name.as_str()))
         .text("transport", rows.each(|group| group.transport.as_str()))
         .count("flows", rows.each(|group| u64::from(group.flows)))
+        .count("starved_flows", rows.each(|group| u64::from(group.starved_flows)))
         .maybe("jain_index", rows.each(|group| group.jain_index));
     let columns = measured(columns, rows.0.iter().map(|(_, group)| &group.sums));
     windows(columns, rows.0.iter().map(|(_, group)| (group.base_rtt_s, &group.windows))).finish()

@@ -85,6 +85,8 @@ pub struct GroupResult {
     pub transport: String,
     /// Number of flows.
     pub flows: u32,
+    /// Flows of which nothing was delivered; in a replay, of which nothing was sent.
+    pub starved_flows: u32,
     /// Sums over the flows.
     #[serde(flatten)]
     pub sums: Measured,
@@ -401,6 +403,7 @@ pub(crate) fn group_results(
             name: name.clone(),
             transport: transport.clone(),
             flows: members.len() as u32,
+            starved_flows: members.iter().filter(|flow| is_starved(&flow.measured)).count() as u32,
             sums,
             jain_index: jain_index(throughputs),
             base_rtt_s: members.first().and_then(|flow| flow.base_rtt_s),
@@ -412,6 +415,10 @@ pub(crate) fn group_results(
         }
     });
     groups.collect()
+}
+
+fn is_starved(flow: &Measured) -> bool {
+    flow.goodput_bps.unwrap_or(flow.throughput_bps) <= 0.0
 }
 
 /// Mean over the flows that have the value.

@@ -290,3 +290,17 @@ fn results_survive_being_written() {
         assert_eq!(serde_json::to_string(&back).expect("finite"), text);
     }
 }
+
+/// A source that never gets a packet through is starved; one that starts after the end is, too.
+#[test]
+fn starved_flows_are_counted() {
+    let settings = ["groups.both.start=100s", "duration=30s"];
+    let run = run(CASCADE, "choke", &settings);
+    let starved: Vec<_> = run.groups.iter().map(|group| (group.name.as_str(), group.starved_flows)).collect();
+    assert_eq!(starved[1..], [("leaves", 0), ("both", 1)]);
+    for group in &run.groups {
+        let flows = run.flows.iter().filter(|flow| flow.group == group.name);
+        let without = flows.filter(|flow| flow.measured.goodput_bps == Some(0.0)).count();
+        assert_eq!(without, group.starved_flows as usize);
+    }
+}
