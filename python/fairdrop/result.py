@@ -125,6 +125,11 @@ class Result:
         """How fast packets move at each position of the queue; empty unless the scenario measures positions."""
         return self._table("velocity")
 
+    @property
+    def windows(self) -> Table:
+        """Congestion windows on the sampling grid, of the groups that the scenario names in ``windows``."""
+        return self._table("windows")
+
     def frequencies(self, value: str = "goodput_bps", by: By = "group") -> list[Frequency]:
         """Relative cumulative frequency of a column of ``flows``, by discipline and class of flows."""
         from .measures import frequencies

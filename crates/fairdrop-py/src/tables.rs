@@ -10,7 +10,7 @@ use fairdrop_sim::{Measured, Passage, QueueResult, RunResult, Windows};
 type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, Maker); 16] = [
+pub const TABLES: [(&str, Maker); 17] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -27,6 +27,7 @@ pub const TABLES: [(&str, Maker); 16] = [
     ("internals", internals),
     ("internals_series", internals_series),
     ("velocity", velocity),
+    ("windows", window_series),
 ];
 
 fn runs(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -368,5 +369,20 @@ fn velocity(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .number("occupied_s", rows.each(|row| row.1.1.occupied_s))
         .number("packets_per_s", rows.each(|row| row.1.1.packets_per_s))
         .count("leaked", rows.each(|row| row.1.1.leaked))
+        .finish()
+}
+
+/// One row per flow whose windows are recorded, and time.
+fn window_series(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.windows.cwnd_packets.iter().flat_map(|(flow, values)| {
+            let points = run.windows.t_s.iter().zip(values);
+            points.map(move |(at, value)| (flow.as_str(), *at, *value))
+        })
+    });
+    rows.keyed()
+        .text("flow", rows.each(|row| row.0))
+        .number("t_s", rows.each(|row| row.1))
+        .number("cwnd_packets", rows.each(|row| row.2))
         .finish()
 }

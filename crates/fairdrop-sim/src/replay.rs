@@ -8,8 +8,8 @@ use crate::control::Control;
 use crate::meter::{QueueMeter, jain_index};
 use crate::port::{Frame, Port};
 use crate::result::{
-    Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, fraction, group_results, queue_result,
-    rate_bps,
+    Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
+    queue_result, rate_bps,
 };
 use crate::scenario::QueueConfig;
 use crate::transport::TransportCount;
@@ -167,6 +167,7 @@ fn collect(
         groups: group_results(&names, &flows, |flow| groups.of_flow[flow]),
         flows,
         queues: vec![queue],
+        windows: WindowsSeries::default(),
     }
 }
 

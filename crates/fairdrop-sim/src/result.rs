@@ -74,6 +74,18 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// By queue.
     pub queues: Vec<QueueResult>,
+    /// Congestion windows on the sampling grid, of the groups chosen.
+    pub windows: WindowsSeries,
+}
+
+/// Congestion windows on the sampling grid.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowsSeries {
+    /// When.
+    pub t_s: Vec<f64>,
+    /// Windows in packets by flow.
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
+    pub cwnd_packets: Vec<(String, Vec<f64>)>,
 }
 
 /// One group of flows.

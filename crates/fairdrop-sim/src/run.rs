@@ -5,8 +5,8 @@ use crate::engine::Engine;
 use crate::meter::jain_index;
 use crate::port::Port;
 use crate::result::{
-    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, fraction, group_results, queue_result,
-    rate_bps,
+    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, WindowsSeries, fraction, group_results,
+    queue_result, rate_bps,
 };
 use crate::scenario::{Group, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
@@ -60,6 +60,7 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
     let fair_share_bps = link.rate_bps as f64 / crossing.len().max(1) as f64;
     let group_names: Vec<_> =
         scenario.groups.iter().map(|group| (group.name.clone(), group.transport.name().into())).collect();
+    let windows = engine.flows().window_series();
     let lost = engine.stray_losses();
     let problems = (lost > 0)
         .then(|| format!("{lost} packets were lost on links that are not under study"))
@@ -82,6 +83,14 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
         groups: group_results(&group_names, &flows, |flow| names.group_of(flow)),
         flows,
         queues,
+        windows: WindowsSeries {
+            t_s: windows.times.iter().map(|time| time.seconds()).collect(),
+            cwnd_packets: windows
+                .by_flow
+                .iter()
+                .map(|(flow, values)| (names.flow(*flow as usize), values.clone()))
+                .collect(),
+        },
     }
 }
 

@@ -304,3 +304,22 @@ fn starved_flows_are_counted() {
         assert_eq!(without, group.starved_flows as usize);
     }
 }
+
+/// Windows are recorded on the grid of the series, for the flows that were chosen.
+#[test]
+fn windows_on_the_grid() {
+    let recorded = run(CASCADE, "red", &["windows=[\"tcp\"]", "sample=250ms"]);
+    let names: Vec<_> = recorded.windows.cwnd_packets.iter().map(|(flow, _)| flow.as_str()).collect();
+    assert_eq!(names, ["tcp[0]", "tcp[1]", "tcp[2]", "tcp[3]"]);
+    assert_eq!(recorded.windows.t_s, recorded.queues[0].series.t_s);
+    for ((name, values), flow) in recorded.windows.cwnd_packets.iter().zip(&recorded.flows) {
+        assert_eq!((name, values.len()), (&flow.name, recorded.windows.t_s.len()));
+        let later = &values[values.len() / 6..];
+        let mean = later.iter().sum::<f64>() / later.len() as f64;
+        let exact = flow.windows.mean_cwnd_packets.expect("a TCP flow");
+        assert!((mean / exact - 1.0).abs() < 0.1, "{name}: {mean} sampled, {exact} over time");
+    }
+    assert!(run(CASCADE, "red", &[]).windows.cwnd_packets.is_empty());
+    let problem = Scenario::parse(CASCADE, "meters.toml", &["windows=[\"both\"]".to_owned()]).unwrap_err();
+    assert!(problem.to_string().contains("names of groups of TCP flows"), "{problem}");
+}

@@ -68,6 +68,15 @@ def report(options: Namespace) -> int:
     return 0
 
 
+def show(options: Namespace) -> int:
+    """``fairdrop show``."""
+    from ..result import read_result
+    from .meters import meters_text
+
+    print(meters_text(read_result(options.result)))
+    return 0
+
+
 def list_catalogue(options: Namespace) -> int:
     """``fairdrop list``."""
     from .. import _core

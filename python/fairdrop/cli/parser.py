@@ -33,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(subcommands)
     _add_model(subcommands)
     _add_report(subcommands)
+    _add_show(subcommands)
     _add_list(subcommands)
     _add_schema(subcommands)
     return parser
@@ -101,6 +102,16 @@ def _add_report(subcommands: _Subcommands) -> None:
     parser.set_defaults(action=commands.report)
 
 
+def _add_show(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "show",
+        help="what the meters of a saved result found",
+        description="Print links by group, what disciplines decide by, and TCP senders of a saved result.",
+    )
+    parser.add_argument("result", metavar="RESULT", help="directory that --out wrote, or a result.json")
+    parser.set_defaults(action=commands.show)
+
+
 def _add_list(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "list",
@@ -151,7 +162,7 @@ def _add_simulation_options(parser: argparse.ArgumentParser) -> None:
         "--trace", metavar="DIR", help="write every event at every queue of every run here, as Parquet and as pcap"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there"
+        "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there as they are"
     )
 
 

@@ -98,6 +98,15 @@ pub struct Flows<'s> {
     tcp: Vec<TcpFlow>,
     cbr: Vec<Pacer>,
     delivered: Vec<Delivered>,
+    window_series: WindowSeries,
+}
+
+/// Congestion windows on the sampling grid.
+#[derive(Debug, Default)]
+pub struct WindowSeries {
+    pub times: Vec<Time>,
+    /// Flow and its windows, packets.
+    pub by_flow: Vec<(u32, Vec<f64>)>,
 }
 
 impl<'s> Flows<'s> {
@@ -112,12 +121,16 @@ impl<'s> Flows<'s> {
             tcp: Vec::new(),
             cbr: Vec::new(),
             delivered: vec![Delivered::default(); total],
+            window_series: WindowSeries::default(),
         };
         for (number, group) in scenario.groups.iter().enumerate() {
             for _ in 0..group.count {
                 flows.add(number as u16, group, seed);
             }
         }
+        let chosen = |flow: &u32| scenario.windows.contains(&usize::from(flows.group_of[*flow as usize]));
+        flows.window_series.by_flow =
+            (0..total as u32).filter(chosen).map(|flow| (flow, Vec::new())).collect();
         flows
     }
 
@@ -296,6 +309,25 @@ impl<'s> Flows<'s> {
     pub fn window_changed(&mut self, flow: u32, now: Time) {
         let tcp = self.tcp_of(flow).0;
         tcp.window.change(now, tcp.sender.cwnd);
+    }
+
+    /// Adds a point to the series of windows.
+    pub fn sample_windows(&mut self, now: Time) {
+        let series = &mut self.window_series;
+        if series.by_flow.is_empty() {
+            return;
+        }
+        series.times.push(now);
+        for (flow, windows) in &mut series.by_flow {
+            if let Agent::Tcp(index) = self.agents[*flow as usize] {
+                windows.push(self.tcp[index as usize].sender.cwnd);
+            }
+        }
+    }
+
+    /// Congestion windows on the sampling grid.
+    pub fn window_series(&self) -> &WindowSeries {
+        &self.window_series
     }
 
     /// What the sender of `flow` knows at `end`, where it is TCP.

@@ -147,6 +147,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     fn on_sample(&mut self) {
         self.links.ports_mut().for_each(|port| port.sample(self.now));
+        self.flows.sample_windows(self.now);
         if let Some(grid) = self.scenario.sample {
             self.events.push(self.now.after(grid), Kind::Sample, 0);
         }
