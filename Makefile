@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long lint bench-peers schema images clean
+.PHONY: help demo test test-rust test-python test-long test-golden golden lint bench-peers schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -23,6 +23,13 @@ test-python: .venv/dev
 test-long: .venv/dev ## the property tests with a million cases each, models with more examples
 	PROPTEST_CASES=1000000 cargo test --workspace --exclude fairdrop-py
 	FAIRDROP_LONG=1 $(BIN)/python -m pytest
+
+test-golden: ## golden results in the profiles for debugging and for release
+	cargo test --package fairdrop-sim --test golden
+	cargo test --package fairdrop-sim --test golden --release
+
+golden: ## write the hashes of tests/golden anew, when a change of results is meant
+	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test golden
 
 lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check

@@ -35,6 +35,9 @@ class Scenario:
         threads: int | None,
         progress: bool,
         command: list[str] | None,
+        *,
+        trace: str | PathLike[str] | None = None,
+        resume: str | PathLike[str] | None = None,
     ) -> Document: ...
 
 def replay(

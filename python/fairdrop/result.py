@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from . import _core
+    from .measures import By, FlowClass, Frequency
 
 __all__ = ["Plots", "Result", "read_result"]
 
@@ -88,6 +89,58 @@ class Result:
     def positions(self) -> Table:
         """Snapshots of who is where: position 0 is the tail; ``packets`` of ``occupied`` snapshots had the group."""
         return self._table("positions")
+
+    @property
+    def link_flows(self) -> Table:
+        """One row per run, queue and flow that was there: packets and bytes in, out, dropped and held."""
+        return self._table("link_flows")
+
+    @property
+    def link_groups(self) -> Table:
+        """One row per run, queue and group: the same, and the waiting times of packets that were sent."""
+        return self._table("link_groups")
+
+    @property
+    def link_drops(self) -> Table:
+        """One row per run, queue, flow and cause that occurred."""
+        return self._table("link_drops")
+
+    @property
+    def link_marks(self) -> Table:
+        """One row per run, queue and cause for which packets were marked instead of dropped."""
+        return self._table("link_marks")
+
+    @property
+    def internals(self) -> Table:
+        """Mean over time and maximum of the values that each queue's discipline decides by (``avg``, ``p0``, ...)."""
+        return self._table("internals")
+
+    @property
+    def internals_series(self) -> Table:
+        """The same values on the sampling grid."""
+        return self._table("internals_series")
+
+    @property
+    def velocity(self) -> Table:
+        """How fast packets move at each position of the queue; empty unless the scenario measures positions."""
+        return self._table("velocity")
+
+    @property
+    def windows(self) -> Table:
+        """Congestion windows on the sampling grid, of the groups that the scenario names in ``windows``."""
+        return self._table("windows")
+
+    def frequencies(self, value: str = "goodput_bps", by: By = "group") -> list[Frequency]:
+        """Relative cumulative frequency of a column of ``flows``, by discipline and class of flows."""
+        from .measures import frequencies
+
+        return frequencies(self.flows.rows(), value, by)
+
+    def classes(self, by: By = "group") -> list[FlowClass]:
+        """Means by discipline and group, ``transport`` (the TCP version) or ``base_rtt_s`` (the round-trip class)."""
+        from .measures import classes
+
+        return classes(self.flows.rows(), by)
 
     def _table(self, name: str) -> Table:
         return Table(self._inner.table(name))

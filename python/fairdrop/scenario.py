@@ -54,12 +54,17 @@ class Scenario:
         threads: int | None = None,
         progress: bool = False,
         command: list[str] | None = None,
+        trace: str | PathLike[str] | None = None,
+        resume: str | PathLike[str] | None = None,
     ) -> Result:
         """Simulate under ``seeds`` seeds, on all cores unless ``threads`` says otherwise.
 
-        Ctrl-C stops the work; the result then holds what was finished and says so in ``complete``.
+        Ctrl-C stops the work; the result then holds what was finished and says so in ``complete``. ``trace`` is a
+        directory for event traces of every run. ``resume`` is one that holds finished runs of this scenario: they are
+        not simulated again, and those that are finished now are kept there until the result is written there. Raises
+        ScenarioError when it holds something else.
         """
-        return self._simulate(None, seeds, threads, progress, command)
+        return self._simulate(None, seeds, threads, progress, command, trace=trace, resume=resume)
 
     def compare(
         self,
@@ -70,15 +75,18 @@ class Scenario:
         progress: bool = False,
         command: list[str] | None = None,
         with_model: bool = False,
+        trace: str | PathLike[str] | None = None,
+        resume: str | PathLike[str] | None = None,
     ) -> Result:
         """Simulate under each of ``disciplines`` (all when None) in the place of the scenario's own.
 
-        The same seed gives the same sources under every discipline. ``with_model`` puts beside it what the model
+        The same seed gives the same sources under every discipline. ``trace`` and ``resume`` are as in ``run``; more
+        disciplines and seeds may be asked for than were finished. ``with_model`` puts beside it what the model
         of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
         """
         names = [entry["name"] for entry in catalogue()["disciplines"]] if disciplines is None else list(disciplines)
         model = self._model_beside(names) if with_model else None
-        return self._simulate(names, seeds, threads, progress, command, model)
+        return self._simulate(names, seeds, threads, progress, command, model, trace=trace, resume=resume)
 
     def model(
         self, *, survival: Literal["cbr", "poisson"] = "cbr", command: list[str] | None = None
@@ -110,11 +118,17 @@ class Scenario:
         progress: bool,
         command: list[str] | None,
         model: dict[str, Any] | None = None,
+        *,
+        trace: str | PathLike[str] | None,
+        resume: str | PathLike[str] | None,
     ) -> Result:
         if seeds < 1:
             raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
         try:
-            return Result(self._inner.simulate(disciplines, seeds, threads, progress, command), model)
+            done = self._inner.simulate(
+                disciplines, seeds, threads, progress, command, trace=trace, resume=resume
+            )
+            return Result(done, model)
         except ValueError as error:
             raise ScenarioError(str(error)) from None
 

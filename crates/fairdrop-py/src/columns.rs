@@ -30,6 +30,12 @@ impl Columns {
         self.add(name, DataType::Utf8, false, Arc::new(array))
     }
 
+    /// A column of texts, some of which may be missing.
+    pub fn maybe_text<'a>(self, name: &str, values: impl IntoIterator<Item = Option<&'a str>>) -> Self {
+        let array: StringArray = values.into_iter().collect();
+        self.add(name, DataType::Utf8, true, Arc::new(array))
+    }
+
     /// A column of numbers.
     pub fn number(self, name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let array: Float64Array = values.into_iter().map(Some).collect();

@@ -25,6 +25,8 @@ pub struct Document {
     pub runs: Vec<RunResult>,
     /// Processor time of the event loops, seconds.
     pub loop_cpu_s: f64,
+    /// Folder of single runs that the written result makes superfluous.
+    pub kept_in: Option<PathBuf>,
 }
 
 impl Document {
@@ -106,19 +108,30 @@ impl Document {
                 Ok(())
             })?;
         }
-        Ok(())
+        match self.kept_in.as_deref() {
+            Some(kept) if kept.parent() == Some(directory) && kept.is_dir() => Ok(fs::remove_dir_all(kept)?),
+            _ => Ok(()),
+        }
     }
 }
 
-type Written = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+/// Whether a file was written.
+pub type Written = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Writes a file beside `path`, then gives it its name: nobody sees half of it.
-fn replace(path: &Path, write: impl FnOnce(&Path) -> Written) -> Written {
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+pub fn replace(path: &Path, write: impl FnOnce(&Path) -> Written) -> Written {
+    let temporary = temporary(path);
     let written = write(&temporary).and_then(|()| Ok(fs::rename(&temporary, path)?));
     if written.is_err() {
         // What is left of a failed write is of no use; that it may not be there is no second error.
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// The name under which `path` is written.
+pub fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    name.into()
 }

@@ -4,7 +4,9 @@
 
 mod columns;
 mod document;
+mod resume;
 mod tables;
+mod trace;
 mod work;
 
 use pyo3::prelude::*;
@@ -59,7 +61,8 @@ mod _core {
         }
 
         /// Simulates under each discipline (`None`: the scenario's own) and seed.
-        #[pyo3(signature = (disciplines, seeds, threads, progress, command))]
+        #[pyo3(signature = (disciplines, seeds, threads, progress, command, *, trace=None, resume=None))]
+        #[expect(clippy::too_many_arguments, reason = "called once, from python/fairdrop/scenario.py")]
         fn simulate(
             &self,
             py: Python<'_>,
@@ -68,8 +71,11 @@ mod _core {
             threads: Option<NonZero<usize>>,
             progress: bool,
             command: Option<Vec<String>>,
+            trace: Option<PathBuf>,
+            resume: Option<PathBuf>,
         ) -> PyResult<Document> {
-            work::simulate(py, &self.0, &work::Plan { disciplines, seeds, threads, progress, command })
+            let plan = work::Plan { disciplines, seeds, threads, progress, command, trace, resume };
+            work::simulate(py, &self.0, &plan)
         }
     }
 
@@ -102,7 +108,7 @@ mod _core {
         let capture = py
             .detach(|| fairdrop_capture::read(&path, &options))
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        let plan = work::Plan { disciplines, seeds, threads, progress, command };
+        let plan = work::Plan { disciplines, seeds, threads, progress, command, trace: None, resume: None };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
         work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
     }

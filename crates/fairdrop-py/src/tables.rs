@@ -4,13 +4,13 @@ use crate::columns::Columns;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use fairdrop::DropCause;
-use fairdrop_sim::{Measured, RunResult};
+use fairdrop_sim::{Measured, Passage, QueueResult, RunResult, Windows};
 
 /// Makes one table of a set of runs.
 type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, Maker); 9] = [
+pub const TABLES: [(&str, Maker); 17] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -20,6 +20,14 @@ pub const TABLES: [(&str, Maker); 9] = [
     ("queue_lengths", queue_lengths),
     ("sojourns", sojourns),
     ("positions", positions),
+    ("link_flows", link_flows),
+    ("link_groups", link_groups),
+    ("link_drops", link_drops),
+    ("link_marks", link_marks),
+    ("internals", internals),
+    ("internals_series", internals_series),
+    ("velocity", velocity),
+    ("windows", window_series),
 ];
 
 fn runs(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -75,6 +83,41 @@ fn measured<'a>(columns: Columns, rows: impl Iterator<Item = &'a Measured> + Clo
         .count("fast_retransmits", rows.map(|row| row.transport.fast_retransmits))
 }
 
+/// What is known of TCP senders.
+fn windows<'a>(columns: Columns, rows: impl Iterator<Item = (Option<f64>, &'a Windows)> + Clone) -> Columns {
+    columns
+        .maybe("base_rtt_s", rows.clone().map(|row| row.0))
+        .maybe("mean_cwnd_packets", rows.clone().map(|row| row.1.mean_cwnd_packets))
+        .maybe("final_cwnd_packets", rows.clone().map(|row| row.1.final_cwnd_packets))
+        .maybe("srtt_s", rows.map(|row| row.1.srtt_s))
+}
+
+/// The columns of what happened at one link.
+fn passage<'a>(columns: Columns, rows: impl Iterator<Item = &'a Passage> + Clone) -> Columns {
+    columns
+        .number("throughput_bps", rows.clone().map(|row| row.throughput_bps))
+        .count("arrivals", rows.clone().map(|row| row.arrived.packets))
+        .count("arrived_bytes", rows.clone().map(|row| row.arrived.bytes))
+        .count("departures", rows.clone().map(|row| row.departed.packets))
+        .count("departed_bytes", rows.clone().map(|row| row.departed.bytes))
+        .count("dropped", rows.clone().map(|row| row.dropped.packets))
+        .count("dropped_bytes", rows.clone().map(|row| row.dropped.bytes))
+        .number("drop_fraction", rows.clone().map(|row| row.drop_fraction))
+        .count("held_at_start", rows.clone().map(|row| row.held_at_start.packets))
+        .count("held_at_start_bytes", rows.clone().map(|row| row.held_at_start.bytes))
+        .count("held_at_end", rows.clone().map(|row| row.held_at_end.packets))
+        .count("held_at_end_bytes", rows.clone().map(|row| row.held_at_end.bytes))
+        .count("leaked", rows.clone().map(|row| row.leaked))
+        .number("leak_fraction", rows.clone().map(|row| row.leak_fraction))
+        .count("compared", rows.clone().map(|row| row.compared))
+        .count("matched", rows.clone().map(|row| row.matched))
+        .maybe("match_probability", rows.clone().map(|row| row.match_probability))
+        .number("match_fraction", rows.clone().map(|row| row.match_fraction))
+        .count("drawn", rows.clone().map(|row| row.drawn))
+        .number("mean_draws", rows.clone().map(|row| row.mean_draws))
+        .count("most_draws", rows.map(|row| u64::from(row.most_draws)))
+}
+
 fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
     let rows = Rows::of(runs, |run| &run.groups);
     let columns = rows
@@ -82,8 +125,10 @@ fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("group", rows.each(|group| group.name.as_str()))
         .text("transport", rows.each(|group| group.transport.as_str()))
         .count("flows", rows.each(|group| u64::from(group.flows)))
+        .count("starved_flows", rows.each(|group| u64::from(group.starved_flows)))
         .maybe("jain_index", rows.each(|group| group.jain_index));
-    measured(columns, rows.0.iter().map(|(_, group)| &group.sums)).finish()
+    let columns = measured(columns, rows.0.iter().map(|(_, group)| &group.sums));
+    windows(columns, rows.0.iter().map(|(_, group)| (group.base_rtt_s, &group.windows))).finish()
 }
 
 fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -93,7 +138,8 @@ fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("flow", rows.each(|flow| flow.name.as_str()))
         .text("group", rows.each(|flow| flow.group.as_str()))
         .text("transport", rows.each(|flow| flow.transport.as_str()));
-    measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured)).finish()
+    let columns = measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured));
+    windows(columns, rows.0.iter().map(|(_, flow)| (flow.base_rtt_s, &flow.windows))).finish()
 }
 
 fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -118,6 +164,15 @@ fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .number("sojourn_p99_s", rows.each(|queue| queue.sojourn_s.p99))
         .number("sojourn_p999_s", rows.each(|queue| queue.sojourn_s.p999))
         .number("sojourn_max_s", rows.each(|queue| queue.sojourn_s.max))
+        .count("leaked", rows.each(|queue| queue.total.leaked))
+        .number("leak_fraction", rows.each(|queue| queue.total.leak_fraction))
+        .count("compared", rows.each(|queue| queue.total.compared))
+        .count("matched", rows.each(|queue| queue.total.matched))
+        .maybe("match_probability", rows.each(|queue| queue.total.match_probability))
+        .number("match_fraction", rows.each(|queue| queue.total.match_fraction))
+        .number("mean_draws", rows.each(|queue| queue.total.mean_draws))
+        .count("most_draws", rows.each(|queue| u64::from(queue.total.most_draws)))
+        .count("marked", rows.each(|queue| queue.marks.total()))
         .finish()
 }
 
@@ -201,5 +256,133 @@ fn positions(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("group", rows.each(|row| row.2.as_str()))
         .count("occupied", rows.each(|row| row.3))
         .count("packets", rows.each(|row| row.4))
+        .finish()
+}
+
+/// Rows of something that each queue has many of.
+fn of_queues<'a, T: 'a, I>(
+    runs: &'a [RunResult],
+    rows: impl Fn(&'a QueueResult) -> I + Copy,
+) -> Rows<'a, (&'a str, T)>
+where
+    I: IntoIterator<Item = T>,
+{
+    Rows::of(runs, move |run| {
+        run.queues
+            .iter()
+            .flat_map(move |queue| rows(queue).into_iter().map(move |row| (queue.name.as_str(), row)))
+    })
+}
+
+/// One row per queue and flow that was there.
+fn link_flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| &queue.flows);
+    let columns = rows
+        .keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("flow", rows.each(|row| row.1.name.as_str()))
+        .text("group", rows.each(|row| row.1.group.as_str()));
+    passage(columns, rows.0.iter().map(|(_, row)| &row.1.passage)).finish()
+}
+
+/// One row per queue and group.
+fn link_groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| &queue.groups);
+    let columns = rows
+        .keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("group", rows.each(|row| row.1.name.as_str()))
+        .count("flows", rows.each(|row| u64::from(row.1.flows)));
+    passage(columns, rows.0.iter().map(|(_, row)| &row.1.passage))
+        .number("mean_packets", rows.each(|row| row.1.mean_packets))
+        .number("sojourn_mean_s", rows.each(|row| row.1.sojourn_s.mean))
+        .number("sojourn_p50_s", rows.each(|row| row.1.sojourn_s.p50))
+        .number("sojourn_p90_s", rows.each(|row| row.1.sojourn_s.p90))
+        .number("sojourn_p99_s", rows.each(|row| row.1.sojourn_s.p99))
+        .number("sojourn_p999_s", rows.each(|row| row.1.sojourn_s.p999))
+        .number("sojourn_max_s", rows.each(|row| row.1.sojourn_s.max))
+        .finish()
+}
+
+/// One row per queue, flow and cause that occurred.
+fn link_drops(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| {
+        queue.flows.iter().flat_map(|flow| {
+            let causes = DropCause::ALL.into_iter().zip(flow.drops.0);
+            causes.filter(|&(_, packets)| packets > 0).map(move |(cause, packets)| (flow, cause, packets))
+        })
+    });
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("flow", rows.each(|row| row.1.0.name.as_str()))
+        .text("group", rows.each(|row| row.1.0.group.as_str()))
+        .text("cause", rows.each(|row| row.1.1.name()))
+        .count("packets", rows.each(|row| row.1.2))
+        .finish()
+}
+
+/// One row per queue and cause for which packets were marked.
+fn link_marks(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| {
+        DropCause::ALL.into_iter().zip(queue.marks.0).filter(|&(_, packets)| packets > 0)
+    });
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("cause", rows.each(|row| row.1.0.name()))
+        .count("packets", rows.each(|row| row.1.1))
+        .finish()
+}
+
+/// One row per queue and value that its discipline decides by.
+fn internals(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| &queue.internals);
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("name", rows.each(|row| row.1.name.as_str()))
+        .number("mean", rows.each(|row| row.1.mean))
+        .number("max", rows.each(|row| row.1.max))
+        .finish()
+}
+
+/// The same on the sampling grid.
+fn internals_series(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| {
+        queue.series.internals.iter().flat_map(|(name, values)| {
+            let points = queue.series.t_s.iter().zip(values);
+            points.map(move |(at, value)| (name.as_str(), *at, *value))
+        })
+    });
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0))
+        .text("name", rows.each(|row| row.1.0))
+        .number("t_s", rows.each(|row| row.1.1))
+        .number("value", rows.each(|row| row.1.2))
+        .finish()
+}
+
+/// One row per queue and position (0 is the tail).
+fn velocity(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = of_queues(runs, |queue| queue.velocity.iter().enumerate());
+    rows.keyed()
+        .text("queue", rows.each(|row| row.0))
+        .count("position", rows.each(|row| row.1.0 as u64))
+        .number("occupied_s", rows.each(|row| row.1.1.occupied_s))
+        .number("packets_per_s", rows.each(|row| row.1.1.packets_per_s))
+        .count("leaked", rows.each(|row| row.1.1.leaked))
+        .finish()
+}
+
+/// One row per flow whose windows are recorded, and time.
+fn window_series(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.windows.cwnd_packets.iter().flat_map(|(flow, values)| {
+            let points = run.windows.t_s.iter().zip(values);
+            points.map(move |(at, value)| (flow.as_str(), *at, *value))
+        })
+    });
+    rows.keyed()
+        .text("flow", rows.each(|row| row.0))
+        .number("t_s", rows.each(|row| row.1))
+        .number("cwnd_packets", rows.each(|row| row.2))
         .finish()
 }

@@ -1,16 +1,18 @@
 //! Long work: on all cores, with a progress bar, and stopped by Ctrl-C with what it has.
 
 use crate::document::{Document, SCHEMA};
+use crate::resume::Kept;
+use crate::trace;
 use fairdrop::ParamError;
 use fairdrop_capture::{Capture, KeyKind};
 use fairdrop_sim::scenario::{QueueConfig, Scenario};
 use fairdrop_sim::{Control, PARTS, ReplayConfig, RunResult, campaign};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json, json};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +32,27 @@ pub struct Plan {
     pub progress: bool,
     /// The command line, for the document.
     pub command: Option<Vec<String>>,
+    /// Directory for event traces of every run (simulations only).
+    pub trace: Option<PathBuf>,
+    /// Directory to find finished runs in, and to keep them in (simulations only).
+    pub resume: Option<PathBuf>,
+}
+
+/// Why a run failed.
+enum Failure {
+    /// A discipline refuses its parameters.
+    Param(ParamError),
+    /// A file cannot be written.
+    File(String),
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Param(error) => PyValueError::new_err(error.to_string()),
+            Failure::File(error) => PyOSError::new_err(error),
+        }
+    }
 }
 
 /// A capture and how to replay it.
@@ -64,15 +87,43 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
             (0..u64::from(plan.seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i)))
         })
         .collect();
+    let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario)).transpose();
+    let kept = kept.map_err(PyValueError::new_err)?;
     let (runs, control) = run_jobs(py, &jobs, plan, |&(scenario, seed), control| {
-        fairdrop_sim::simulate(scenario, seed, control)
+        let found = kept.as_ref().and_then(|kept| kept.find(scenario.queue.discipline, seed));
+        if let Some(run) = found {
+            control.skip();
+            return Ok(Some(run.clone()));
+        }
+        let run = simulate_one(scenario, seed, plan.trace.as_deref(), control)?;
+        if let (Some(kept), Some(run)) = (&kept, &run) {
+            kept.keep(run).map_err(|error| Failure::File(format!("{}: {error}", kept.folder().display())))?;
+        }
+        Ok(run)
     })?;
     let mut head = head("simulation", &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     head.insert("scenario_source".into(), json!(scenario.source));
     let warnings: Vec<_> = scenarios.iter().flat_map(|scenario| scenario.queue.warnings()).collect();
     head.insert("warnings".into(), json!(warnings));
-    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64() })
+    let kept_in = kept.map(|kept| kept.folder().to_owned());
+    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in })
+}
+
+/// One run, with or without a trace.
+fn simulate_one(
+    scenario: &Scenario,
+    seed: u64,
+    traces: Option<&Path>,
+    control: &Control,
+) -> Result<Option<RunResult>, Failure> {
+    let Some(directory) = traces else {
+        return fairdrop_sim::simulate(scenario, seed, control).map_err(Failure::Param);
+    };
+    let failed = |error: std::io::Error| Failure::File(format!("{}: {error}", directory.display()));
+    let mut files = trace::create(scenario, seed, directory).map_err(failed)?;
+    let sink = |link: usize| files.get_mut(link).and_then(Option::take);
+    fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Param)?.map_err(failed)
 }
 
 /// Replays a capture under each discipline and seed.
@@ -91,7 +142,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         .flat_map(|config| (1..=u64::from(plan.seeds)).map(move |seed| (config, seed)))
         .collect();
     let (runs, control) = run_jobs(py, &jobs, plan, |&(config, seed), control| {
-        fairdrop_sim::replay(&replay.capture, config, seed, control)
+        fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Param)
     })?;
     let name = replay.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let title = format!("Replay of {name}");
@@ -101,7 +152,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let warnings = configs.iter().flat_map(|config| config.queue.warnings());
     let warnings: Vec<_> = replay.capture.notes.warnings().into_iter().chain(warnings).collect();
     head.insert("warnings".into(), json!(warnings));
-    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64() })
+    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in: None })
 }
 
 /// Four fifths of what the capture offers on average, at least a bit per second: a link that it congests.
@@ -151,7 +202,7 @@ fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
     plan: &Plan,
-    work: impl Fn(&J, &Control) -> Result<Option<RunResult>, ParamError> + Sync,
+    work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
 ) -> PyResult<(Vec<RunResult>, Control)> {
     let control = Control::default();
     let results = py.detach(|| {
@@ -183,8 +234,8 @@ fn run_jobs<J: Sync>(
         })
     });
     let results = results.map_err(|_| PyValueError::new_err("a run failed; this is a bug in fairdrop"))?;
-    let runs: Result<Vec<_>, ParamError> = results.into_iter().flatten().collect();
-    Ok((runs.map_err(|error| PyValueError::new_err(error.to_string()))?, control))
+    let runs: Result<Vec<_>, Failure> = results.into_iter().flatten().collect();
+    Ok((runs?, control))
 }
 
 fn progress_bar(runs: usize, shown: bool) -> ProgressBar {

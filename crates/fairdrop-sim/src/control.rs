@@ -37,6 +37,11 @@ impl Control {
         Duration::from_nanos(self.loop_cpu_ns.load(Ordering::Relaxed))
     }
 
+    /// A run was not needed: all its parts count as done.
+    pub fn skip(&self) {
+        self.parts.fetch_add(PARTS, Ordering::Relaxed);
+    }
+
     /// Runs an event loop and adds the processor time of this thread that it takes.
     pub(crate) fn timed<R>(&self, work: impl FnOnce() -> R) -> R {
         let before = thread_cpu();

@@ -8,6 +8,7 @@ mod control;
 mod engine;
 mod heap;
 mod meter;
+mod passage;
 mod port;
 mod queue_host;
 mod random;
@@ -15,16 +16,20 @@ mod replay;
 mod result;
 mod run;
 pub mod scenario;
+mod stored;
+pub mod trace;
 mod transport;
 mod units;
 mod wire;
 
 pub use control::{Control, PARTS};
 pub use meter::jain_index;
+pub use passage::{Amount, LinkFlow, LinkGroup, Passage, VelocityResult};
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, replay};
 pub use result::{
-    Drops, FlowResult, GroupResult, Measured, PositionsResult, QueueResult, RunResult, SeriesResult, Sojourn,
+    Drops, FlowResult, GroupResult, InternalResult, Measured, PositionsResult, QueueResult, RunResult,
+    SeriesResult, Sojourn, Windows, WindowsSeries,
 };
-pub use run::simulate;
+pub use run::{simulate, simulate_traced};
 pub use transport::TransportCount;

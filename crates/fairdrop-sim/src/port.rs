@@ -2,11 +2,13 @@
 //! packets through the same ports.
 
 use crate::heap::Heap;
-use crate::meter::QueueMeter;
+use crate::meter::{Internals, QueueMeter};
 use crate::random;
+use crate::trace::{Happened, Tracer};
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream, Time,
+    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream,
+    Time,
 };
 
 /// What a port carries: enough of a packet to account for it, and the host's handle.
@@ -20,27 +22,32 @@ pub struct Frame {
 
 /// A queue and its link.
 #[derive(Debug)]
-pub struct Port {
+pub struct Port<T = ()> {
     discipline: AnyDiscipline<u32, Heap>,
     random: [Philox; Stream::COUNT],
     meter: QueueMeter,
+    internals: Internals,
+    /// What the discipline had marked when the measuring window opened.
+    marked_before: [Count; DropCause::COUNT],
+    tracer: T,
     rate: Rate,
     wire: Wire,
     sending: Option<Frame>,
 }
 
 /// The world of a discipline at a port.
-struct PortEnv<'a> {
+struct PortEnv<'a, T> {
     now: Time,
     random: &'a mut [Philox; Stream::COUNT],
     meter: &'a mut QueueMeter,
+    tracer: &'a mut T,
     /// The packet being admitted, until it is dropped: it does not wait yet.
     arriving: Option<u32>,
     /// Handles of dropped packets, for the host to free.
     lost: &'a mut Vec<u32>,
 }
 
-impl Env<u32> for PortEnv<'_> {
+impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
     #[inline]
     fn now(&self) -> Time {
         self.now
@@ -54,11 +61,14 @@ impl Env<u32> for PortEnv<'_> {
     #[inline]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
         let (flow, len) = (packet.meta.flow as u32, packet.meta.len);
-        self.meter.dropped(flow, cause);
+        self.meter.dropped(flow, len, cause);
         if self.arriving == Some(packet.handle) {
             self.arriving = None;
         } else {
-            self.meter.left(self.now, flow, len);
+            self.meter.leaked(self.now, flow, len, packet.handle);
+        }
+        if T::ON {
+            self.tracer.happened(self.now, packet.handle, Happened::Drop(cause), self.meter.waiting());
         }
         self.lost.push(packet.handle);
     }
@@ -69,19 +79,24 @@ impl Env<u32> for PortEnv<'_> {
     }
 }
 
-impl Port {
+impl<T: Tracer> Port<T> {
     /// An empty port; `queue` is its number, which names its random streams.
     pub fn new(
         params: AnyParams,
         rate: Rate,
         meter: QueueMeter,
+        tracer: T,
         seed: u64,
         queue: u32,
     ) -> Result<Self, ParamError> {
+        let discipline = AnyDiscipline::new(params, &mut Heap)?;
         Ok(Self {
-            discipline: AnyDiscipline::new(params, &mut Heap)?,
+            internals: Internals::of(&discipline),
+            discipline,
             random: random::of_queue(seed, queue),
             meter,
+            marked_before: [Count::default(); DropCause::COUNT],
+            tracer,
             rate,
             wire: Wire::default(),
             sending: None,
@@ -95,11 +110,21 @@ impl Port {
         self.meter.arrived(frame.flow, frame.len);
         let meta = Meta { class: frame.class, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
         let packet = Packet::new(meta, now, frame.handle);
+        self.internals.hold(now, &self.discipline);
+        if T::ON {
+            self.tracer.arrive(now, frame.handle, meta, self.meter.waiting());
+        }
         let arriving = Some(frame.handle);
-        let mut env = PortEnv { now, random: &mut self.random, meter: &mut self.meter, arriving, lost };
+        let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
+        let mut env = PortEnv { now, random, meter, tracer, arriving, lost };
         self.discipline.admit(packet, &mut env);
-        if env.arriving.is_some() {
-            self.meter.joined(now, frame.flow, frame.len);
+        let queued = env.arriving.is_some();
+        self.meter.decided(frame.flow);
+        if queued {
+            self.meter.joined(now, frame.flow, frame.len, frame.handle);
+            if T::ON {
+                self.tracer.happened(now, frame.handle, Happened::Admit, self.meter.waiting());
+            }
         }
         let done = if self.sending.is_none() { self.start(now, lost) } else { None };
         self.check(frame.flow);
@@ -112,7 +137,11 @@ impl Port {
         let frame = self.sending.take();
         if let Some(frame) = frame {
             self.meter.sent(frame.flow, frame.len);
+            if T::ON {
+                self.tracer.happened(now, frame.handle, Happened::Depart, self.meter.waiting());
+            }
         }
+        self.internals.hold(now, &self.discipline);
         let done = self.start(now, lost);
         if let Some(frame) = frame {
             self.check(frame.flow);
@@ -124,11 +153,15 @@ impl Port {
     /// learns that the link is idle.
     #[inline]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, random: &mut self.random, meter: &mut self.meter, arriving: None, lost };
+        let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
+        let mut env = PortEnv { now, random, meter, tracer, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
         let Packet { meta, enqueued, handle } = packet;
         let frame = Frame { flow: meta.flow as u32, len: meta.len, class: meta.class, handle };
-        self.meter.taken(now, frame.flow, frame.len, enqueued);
+        self.meter.taken(now, frame.flow, frame.len, handle, enqueued);
+        if T::ON {
+            self.tracer.taken(handle, meta);
+        }
         self.sending = Some(frame);
         Some(self.wire.send(now, frame.len, &self.rate))
     }
@@ -144,16 +177,26 @@ impl Port {
     /// Opens the measuring window.
     pub fn open(&mut self, now: Time) {
         self.meter.open(now);
+        self.internals.open(now, &self.discipline);
+        self.marked_before = self.discipline.stats().marked;
     }
 
     /// Closes the measuring window.
     pub fn close(&mut self, now: Time) {
-        self.meter.close(now);
+        let mut marked = [0; DropCause::COUNT];
+        let counts = self.discipline.stats().marked.iter().zip(&self.marked_before);
+        marked
+            .iter_mut()
+            .zip(counts)
+            .for_each(|(marked, (all, before))| *marked = all.packets - before.packets);
+        self.meter.close(now, marked);
+        self.internals.hold(now, &self.discipline);
     }
 
     /// Adds a point to the meter's series.
     pub fn sample(&mut self, now: Time) {
         self.meter.sample(now, self.discipline.average_packets());
+        self.internals.sample(&self.discipline);
     }
 
     /// Adds a snapshot of who is where in the queue.
@@ -166,5 +209,20 @@ impl Port {
     /// What was measured.
     pub fn meter(&self) -> &QueueMeter {
         &self.meter
+    }
+
+    /// The values that the discipline decides by.
+    pub fn internals(&self) -> &Internals {
+        &self.internals
+    }
+
+    /// Who listens.
+    pub fn tracer_mut(&mut self) -> &mut T {
+        &mut self.tracer
+    }
+
+    /// Who listened.
+    pub fn into_tracer(self) -> T {
+        self.tracer
     }
 }

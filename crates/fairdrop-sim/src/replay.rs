@@ -8,7 +8,8 @@ use crate::control::Control;
 use crate::meter::{QueueMeter, jain_index};
 use crate::port::{Frame, Port};
 use crate::result::{
-    Drops, FlowResult, Measured, QueueFacts, RunResult, fraction, group_results, queue_result, rate_bps,
+    Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
+    queue_result, rate_bps,
 };
 use crate::scenario::QueueConfig;
 use crate::transport::TransportCount;
@@ -47,7 +48,7 @@ pub fn replay(
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
     let rate = Rate::new(config.rate_bps, [1514, 66]);
     let mut link = Link {
-        port: Port::new(config.queue.params(config.rate_bps), rate, meter, seed, 0)?,
+        port: Port::new(config.queue.params(config.rate_bps), rate, meter, (), seed, 0)?,
         done: None,
         lost: Vec::new(),
     };
@@ -75,7 +76,7 @@ pub fn replay(
     let drained = link.send_until(Time::NEVER).max(end);
     link.port.close(drained);
     control.progress(part, end, end);
-    Ok(Some(collect(capture, config, seed, &groups, link.port.meter(), grid)))
+    Ok(Some(collect(capture, config, seed, &groups, &link.port, grid)))
 }
 
 /// A port and the end of its current transmission.
@@ -130,9 +131,10 @@ fn collect(
     config: &ReplayConfig,
     seed: u64,
     groups: &Groups,
-    meter: &QueueMeter,
+    port: &Port,
     grid: Time,
 ) -> RunResult {
+    let meter = port.meter();
     let discipline = config.queue.discipline;
     let facts = QueueFacts {
         name: "link",
@@ -142,7 +144,7 @@ fn collect(
         sample: Some(grid),
         group_names: &groups.names,
     };
-    let queue = queue_result(&facts, meter, |flow| capture.flows[flow].name.clone());
+    let queue = queue_result(&facts, port, |flow| capture.flows[flow].name.clone());
     let flows: Vec<_> =
         (0..capture.flows.len()).map(|flow| flow_result(capture, config, meter, flow)).collect();
     let throughputs = || flows.iter().map(|flow| flow.measured.throughput_bps);
@@ -165,6 +167,7 @@ fn collect(
         groups: group_results(&names, &flows, |flow| groups.of_flow[flow]),
         flows,
         queues: vec![queue],
+        windows: WindowsSeries::default(),
     }
 }
 
@@ -187,5 +190,7 @@ fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flo
             drops,
             transport: TransportCount::default(),
         },
+        base_rtt_s: None,
+        windows: Windows::default(),
     }
 }

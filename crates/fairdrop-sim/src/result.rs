@@ -1,10 +1,17 @@
 //! What a run found, as `docs/reference/result.md` describes it. Everything is SI.
 
 use crate::meter::{QueueMeter, jain_index};
+use crate::passage::{LinkFlow, LinkGroup, Passage, VelocityResult, passages, sojourn, sojourn_histogram};
+use crate::port::Port;
+use crate::stored;
+use crate::trace::Tracer;
 use crate::transport::TransportCount;
 use fairdrop::{Count, DropCause, Time};
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Name of a discipline of this version. (An alias, because serde would borrow a reference from what it reads.)
+type DisciplineName = &'static str;
 
 /// Packets dropped, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +23,7 @@ impl Drops {
         self.0.iter().sum()
     }
 
-    fn add(&mut self, other: &[u64; DropCause::COUNT]) {
+    pub(crate) fn add(&mut self, other: &[u64; DropCause::COUNT]) {
         self.0.iter_mut().zip(other).for_each(|(sum, count)| *sum += count);
     }
 }
@@ -32,10 +39,11 @@ impl Serialize for Drops {
 }
 
 /// One discipline under one seed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Name, as in `fairdrop list`.
-    pub discipline: &'static str,
+    #[serde(deserialize_with = "stored::discipline")]
+    pub discipline: DisciplineName,
     /// Seed of the run.
     pub seed: u64,
     /// The measuring window opens.
@@ -66,10 +74,22 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// By queue.
     pub queues: Vec<QueueResult>,
+    /// Congestion windows on the sampling grid, of the groups chosen.
+    pub windows: WindowsSeries,
+}
+
+/// Congestion windows on the sampling grid.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowsSeries {
+    /// When.
+    pub t_s: Vec<f64>,
+    /// Windows in packets by flow.
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
+    pub cwnd_packets: Vec<(String, Vec<f64>)>,
 }
 
 /// One group of flows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupResult {
     /// As in the scenario.
     pub name: String,
@@ -77,15 +97,22 @@ pub struct GroupResult {
     pub transport: String,
     /// Number of flows.
     pub flows: u32,
+    /// Flows of which nothing was delivered; in a replay, of which nothing was sent.
+    pub starved_flows: u32,
     /// Sums over the flows.
     #[serde(flatten)]
     pub sums: Measured,
     /// Jain's index of throughput inside the group.
     pub jain_index: Option<f64>,
+    /// Round-trip time of its flows over links that are free: propagation only; `None` in a replay.
+    pub base_rtt_s: Option<f64>,
+    /// Means over its flows, where they are TCP.
+    #[serde(flatten)]
+    pub windows: Windows,
 }
 
 /// One flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// `group[index]`, or the key of a replayed flow.
     pub name: String,
@@ -96,10 +123,26 @@ pub struct FlowResult {
     /// What it did.
     #[serde(flatten)]
     pub measured: Measured,
+    /// Round-trip time over links that are free: propagation only; `None` in a replay.
+    pub base_rtt_s: Option<f64>,
+    /// What its sender knows, where it is TCP.
+    #[serde(flatten)]
+    pub windows: Windows,
+}
+
+/// State of a TCP sender; `None` for what is no TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Windows {
+    /// Mean over time of the congestion window in packets, as it is inflated during recovery.
+    pub mean_cwnd_packets: Option<f64>,
+    /// Congestion window at the end, packets.
+    pub final_cwnd_packets: Option<f64>,
+    /// Smoothed round-trip time at the end; `None` when none was measured, too.
+    pub srtt_s: Option<f64>,
 }
 
 /// Rates and counts of a flow, or sums over a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Arrived at the first queue.
     pub offered_bps: f64,
@@ -140,12 +183,13 @@ impl Measured {
 }
 
 /// One queue.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueResult {
     /// Name of the link.
     pub name: String,
     /// Name of the discipline.
-    pub discipline: &'static str,
+    #[serde(deserialize_with = "stored::discipline")]
+    pub discipline: DisciplineName,
     /// Rate of the link.
     pub rate_bps: u64,
     /// Packets that may wait.
@@ -160,6 +204,10 @@ pub struct QueueResult {
     pub drop_fraction: f64,
     /// Waiting packets drawn and compared with arrivals.
     pub candidates_drawn: u64,
+    /// All flows together, in packets and bytes.
+    pub total: Passage,
+    /// Packets marked instead of dropped (RFC 3168), by cause.
+    pub marks: Drops,
     /// Bits sent / bits that could have been sent.
     pub utilisation: f64,
     /// Mean over time of waiting packets.
@@ -169,10 +217,16 @@ pub struct QueueResult {
     /// Mean over time of waiting bytes.
     pub mean_bytes: f64,
     /// Mean waiting packets by group.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
     pub mean_packets_by_group: Vec<(String, f64)>,
     /// Throughput of each flow that crosses the link.
     pub throughput_bps_by_flow: Vec<(String, f64)>,
+    /// Each flow that was here.
+    pub flows: Vec<LinkFlow>,
+    /// Each group.
+    pub groups: Vec<LinkGroup>,
+    /// The values that the discipline decides by.
+    pub internals: Vec<InternalResult>,
     /// Waiting times.
     pub sojourn_s: Sojourn,
     /// `(packets, fraction of time)`.
@@ -183,22 +237,35 @@ pub struct QueueResult {
     pub series: SeriesResult,
     /// Who was where in the queue.
     pub positions: PositionsResult,
+    /// How fast packets moved at each position from the tail; empty unless positions are measured.
+    pub velocity: Vec<VelocityResult>,
+}
+
+/// A value that a discipline decides by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InternalResult {
+    /// As its publication calls it.
+    pub name: String,
+    /// Mean over time.
+    pub mean: f64,
+    /// Largest that lasted.
+    pub max: f64,
 }
 
 /// Who was where in the queue, over snapshots. Index 0 is the tail, where packets arrive.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionsResult {
     /// Snapshots taken.
     pub snapshots: u64,
     /// Snapshots in which the position was occupied.
     pub occupied: Vec<u64>,
     /// Of these, by group: snapshots in which the group was there.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
     pub by_group: Vec<(String, Vec<u64>)>,
 }
 
 /// Waiting times of packets that left through the link, in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sojourn {
     /// Mean.
     pub mean: f64,
@@ -215,7 +282,7 @@ pub struct Sojourn {
 }
 
 /// The queue on the sampling grid.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesResult {
     /// Grid; 0 when nothing was sampled.
     pub interval_s: f64,
@@ -226,8 +293,11 @@ pub struct SeriesResult {
     /// The discipline's average; `None` where it keeps none.
     pub red_avg: Option<Vec<f64>>,
     /// Waiting packets by group.
-    #[serde(serialize_with = "as_map")]
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
     pub packets_by_group: Vec<(String, Vec<u32>)>,
+    /// The values that the discipline decides by.
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
+    pub internals: Vec<(String, Vec<f64>)>,
 }
 
 fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> Result<S::Ok, S::Error> {
@@ -254,78 +324,65 @@ pub(crate) struct QueueFacts<'a> {
     pub group_names: &'a [String],
 }
 
-/// The result of one queue. `flow_name` is asked only for flows that arrived at it.
+/// The result of one queue. `flow_name` is asked only for flows that were there.
 pub(crate) fn queue_result(
     facts: &QueueFacts<'_>,
-    meter: &QueueMeter,
+    port: &Port<impl Tracer>,
     flow_name: impl Fn(usize) -> String,
 ) -> QueueResult {
-    let window = meter.window();
-    let (mut arrivals, mut departures, mut drops) = (Count::default(), Count::default(), Drops::default());
-    let mut by_flow = Vec::new();
-    for (number, flow) in meter.flows().iter().enumerate() {
-        arrivals.packets += flow.arrived.packets;
-        departures.packets += flow.sent.packets;
-        departures.bytes += flow.sent.bytes;
-        drops.add(&flow.dropped);
-        if flow.arrived.packets > 0 || flow.sent.packets > 0 {
-            by_flow.push((flow_name(number), rate_bps(flow.sent, window)));
-        }
-    }
+    let meter = port.meter();
+    let mut drops = Drops::default();
+    meter.flows().iter().for_each(|flow| drops.add(&flow.dropped));
+    let (total, flows, groups) = passages(meter, facts.group_names, flow_name);
+    let by_flow =
+        flows.iter().filter(|flow| flow.passage.arrived.packets + flow.passage.departed.packets > 0);
     let by_group: Vec<_> = facts.group_names.iter().cloned().zip(meter.mean_packets_by_group()).collect();
+    let waits = meter.waits();
+    let internals = port.internals().results();
     QueueResult {
         name: facts.name.into(),
         discipline: facts.discipline,
         rate_bps: facts.rate_bps,
         limit_packets: facts.limit,
-        arrivals: arrivals.packets,
-        departures: departures.packets,
+        arrivals: total.arrived.packets,
+        departures: total.departed.packets,
         drops,
-        drop_fraction: fraction(drops.total(), arrivals.packets),
-        candidates_drawn: meter.candidates_drawn(),
-        utilisation: rate_bps(departures, window) / facts.rate_bps as f64,
+        drop_fraction: total.drop_fraction,
+        candidates_drawn: total.drawn,
+        total,
+        marks: Drops(*meter.marked()),
+        utilisation: total.throughput_bps / facts.rate_bps as f64,
         mean_packets: by_group.iter().map(|(_, mean)| mean).sum(),
         max_packets: meter.max_packets(),
         mean_bytes: meter.mean_bytes(),
         mean_packets_by_group: by_group,
-        throughput_bps_by_flow: by_flow,
-        sojourn_s: sojourn(meter),
+        throughput_bps_by_flow: by_flow
+            .map(|flow| (flow.name.clone(), flow.passage.throughput_bps))
+            .collect(),
+        flows,
+        groups,
+        internals: internals
+            .map(|(name, mean, max, _)| InternalResult { name: name.into(), mean, max })
+            .collect(),
+        sojourn_s: sojourn(&waits),
         length_histogram: meter.length_distribution(),
-        sojourn_histogram: sojourn_histogram(meter),
-        series: series(facts, meter),
+        sojourn_histogram: sojourn_histogram(&waits),
+        series: series(facts, port),
         positions: positions(facts, meter),
+        velocity: meter.velocity().into_iter().map(VelocityResult::from).collect(),
     }
 }
 
-fn sojourn(meter: &QueueMeter) -> Sojourn {
-    let histogram = meter.sojourn_ns();
-    let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e9;
-    Sojourn {
-        mean: meter.mean_sojourn_s(),
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: histogram.max() as f64 / 1e9,
-    }
-}
-
-/// Bins that grow by a quarter, from a microsecond: enough to draw, few enough to keep.
-fn sojourn_histogram(meter: &QueueMeter) -> Vec<(f64, u64)> {
-    let bins = meter.sojourn_ns().iter_log(1000, 1.25);
-    bins.map(|bin| (bin.value_iterated_to() as f64 / 1e9, bin.count_since_last_iteration()))
-        .filter(|&(_, count)| count > 0)
-        .collect()
-}
-
-fn series(facts: &QueueFacts<'_>, meter: &QueueMeter) -> SeriesResult {
-    let series = meter.series();
+fn series(facts: &QueueFacts<'_>, port: &Port<impl Tracer>) -> SeriesResult {
+    let series = port.meter().series();
+    let internals = port.internals().results();
     SeriesResult {
         interval_s: facts.sample.map_or(0.0, Time::seconds),
         t_s: series.times.iter().map(|time| time.seconds()).collect(),
         packets: series.packets.clone(),
         red_avg: (!series.average.is_empty()).then(|| series.average.clone()),
         packets_by_group: facts.group_names.iter().cloned().zip(series.by_group.iter().cloned()).collect(),
+        internals: internals.map(|(name, .., samples)| (name.to_owned(), samples.to_vec())).collect(),
     }
 }
 
@@ -358,9 +415,27 @@ pub(crate) fn group_results(
             name: name.clone(),
             transport: transport.clone(),
             flows: members.len() as u32,
+            starved_flows: members.iter().filter(|flow| is_starved(&flow.measured)).count() as u32,
             sums,
             jain_index: jain_index(throughputs),
+            base_rtt_s: members.first().and_then(|flow| flow.base_rtt_s),
+            windows: Windows {
+                mean_cwnd_packets: mean(&members, |windows| windows.mean_cwnd_packets),
+                final_cwnd_packets: mean(&members, |windows| windows.final_cwnd_packets),
+                srtt_s: mean(&members, |windows| windows.srtt_s),
+            },
         }
     });
     groups.collect()
+}
+
+fn is_starved(flow: &Measured) -> bool {
+    flow.goodput_bps.unwrap_or(flow.throughput_bps) <= 0.0
+}
+
+/// Mean over the flows that have the value.
+fn mean(flows: &[&FlowResult], value: impl Fn(&Windows) -> Option<f64>) -> Option<f64> {
+    let values = flows.iter().filter_map(|flow| value(&flow.windows));
+    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
 }

@@ -2,13 +2,16 @@
 
 use crate::control::Control;
 use crate::engine::Engine;
-use crate::meter::{QueueMeter, jain_index};
+use crate::meter::jain_index;
+use crate::port::Port;
 use crate::result::{
-    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, fraction, group_results, queue_result,
-    rate_bps,
+    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, WindowsSeries, fraction, group_results,
+    queue_result, rate_bps,
 };
-use crate::scenario::Scenario;
-use fairdrop::ParamError;
+use crate::scenario::{Group, Scenario};
+use crate::trace::{LinkTracer, TraceSink, Tracer};
+use fairdrop::{ParamError, Time};
+use std::io;
 
 /// Runs `scenario` under `seed`. `None` when `control` stopped it.
 ///
@@ -20,12 +23,30 @@ pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Opt
     Ok(finished.then(|| collect(scenario, seed, &engine)))
 }
 
-fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_>) -> RunResult {
+/// The same, with a trace of each link that has a queue: `sink` makes the one of the link with the given number. The
+/// result, if there is one, is that of [`simulate`]. A run that is stopped leaves a trace that ends there.
+///
+/// # Errors
+/// A discipline refuses its parameters.
+///
+/// The inner error: a trace cannot be written.
+pub fn simulate_traced<S: TraceSink>(
+    scenario: &Scenario,
+    seed: u64,
+    control: &Control,
+    mut sink: impl FnMut(usize) -> S,
+) -> Result<io::Result<Option<RunResult>>, ParamError> {
+    let mut engine = Engine::traced(scenario, seed, |link| LinkTracer::new(sink(link)))?;
+    let finished = control.timed(|| engine.run(control));
+    let result = finished.then(|| collect(scenario, seed, &engine));
+    let written: io::Result<Vec<S>> = engine.into_tracers().map(LinkTracer::finish).collect();
+    Ok(written.map(|_| result))
+}
+
+fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> RunResult {
     let names = FlowNames::of(scenario);
     let queues: Vec<QueueResult> = queue_numbers(scenario, engine)
-        .map(|(number, meter)| {
-            queue_result(&facts(scenario, number, &names.groups), meter, |f| names.flow(f))
-        })
+        .map(|(number, port)| queue_result(&facts(scenario, number, &names.groups), port, |f| names.flow(f)))
         .collect();
     let reference = queue_numbers(scenario, engine).next();
     let link = &scenario.links[reference.as_ref().map_or(0, |(number, _)| *number)];
@@ -39,6 +60,7 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_>) -> RunResult {
     let fair_share_bps = link.rate_bps as f64 / crossing.len().max(1) as f64;
     let group_names: Vec<_> =
         scenario.groups.iter().map(|group| (group.name.clone(), group.transport.name().into())).collect();
+    let windows = engine.flows().window_series();
     let lost = engine.stray_losses();
     let problems = (lost > 0)
         .then(|| format!("{lost} packets were lost on links that are not under study"))
@@ -61,15 +83,23 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_>) -> RunResult {
         groups: group_results(&group_names, &flows, |flow| names.group_of(flow)),
         flows,
         queues,
+        windows: WindowsSeries {
+            t_s: windows.times.iter().map(|time| time.seconds()).collect(),
+            cwnd_packets: windows
+                .by_flow
+                .iter()
+                .map(|(flow, values)| (names.flow(*flow as usize), values.clone()))
+                .collect(),
+        },
     }
 }
 
-/// Links with a queue under study, by number, and their meters.
-fn queue_numbers<'a>(
+/// Links with a queue under study, by number, and their ports.
+fn queue_numbers<'a, T: Tracer>(
     scenario: &'a Scenario,
-    engine: &'a Engine<'_>,
-) -> impl Iterator<Item = (usize, &'a QueueMeter)> {
-    (0..scenario.links.len()).filter_map(|number| engine.port(number).map(|port| (number, port.meter())))
+    engine: &'a Engine<'_, T>,
+) -> impl Iterator<Item = (usize, &'a Port<T>)> {
+    (0..scenario.links.len()).filter_map(|number| engine.port(number).map(|port| (number, port)))
 }
 
 fn facts<'a>(scenario: &'a Scenario, number: usize, group_names: &'a [String]) -> QueueFacts<'a> {
@@ -87,7 +117,7 @@ fn facts<'a>(scenario: &'a Scenario, number: usize, group_names: &'a [String]) -
 
 fn flow_result(
     scenario: &Scenario,
-    engine: &Engine<'_>,
+    engine: &Engine<'_, impl Tracer>,
     names: &FlowNames,
     flow: u32,
     reference_bps: u64,
@@ -123,7 +153,15 @@ fn flow_result(
             drops,
             transport: engine.flows().transport_count(flow),
         },
+        base_rtt_s: Some(base_rtt(scenario, group).seconds()),
+        windows: engine.flows().windows(flow, scenario.duration),
     }
+}
+
+/// Propagation there and back, hosts' own links included.
+fn base_rtt(scenario: &Scenario, group: &Group) -> Time {
+    let shared = group.forward.iter().chain(&group.backward).map(|&link| scenario.links[link].delay.ns());
+    Time::from_ns(shared.sum::<u64>() + 4 * group.access_delay.ns())
 }
 
 /// Names of flows and groups.

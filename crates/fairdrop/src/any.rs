@@ -367,6 +367,11 @@ impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
         each!(self, queue => queue.average_packets())
     }
 
+    #[inline]
+    fn internals(&self, see: impl FnMut(&'static str, f64)) {
+        each!(self, queue => queue.internals(see));
+    }
+
     fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())
     }

@@ -39,6 +39,15 @@ pub trait Discipline<H> {
         None
     }
 
+    /// Gives the values that the discipline decides by to `see`, each with the name that its publication uses
+    /// (`avg`, `p0`, `drop_prob`), as of the last call. Always the same names in the same order; by default `avg`, where there is one.
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        if let Some(average) = self.average_packets() {
+            see("avg", average);
+        }
+    }
+
     /// When `tick` wants to be called; `None` for disciplines without timers.
     fn deadline(&self) -> Option<Time> {
         None

@@ -15,7 +15,7 @@ def run(options: Namespace) -> int:
     from ..scenario import load
 
     scenario = load(options.scenario, options.settings)
-    return _finish(scenario.run(options.seeds, **_work(options)), options)
+    return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
 
 
 def compare(options: Namespace) -> int:
@@ -24,7 +24,11 @@ def compare(options: Namespace) -> int:
 
     scenario = load(options.scenario, options.settings)
     result = scenario.compare(
-        _disciplines(options), options.seeds, **_work(options), with_model=options.with_model
+        _disciplines(options),
+        options.seeds,
+        **_work(options),
+        **_simulation(options),
+        with_model=options.with_model,
     )
     return _finish(result, options)
 
@@ -64,6 +68,15 @@ def report(options: Namespace) -> int:
     return 0
 
 
+def show(options: Namespace) -> int:
+    """``fairdrop show``."""
+    from ..result import read_result
+    from .meters import meters_text
+
+    print(meters_text(read_result(options.result)))
+    return 0
+
+
 def list_catalogue(options: Namespace) -> int:
     """``fairdrop list``."""
     from .. import _core
@@ -98,6 +111,17 @@ def _work(options: Namespace) -> _Work:
         "progress": not options.quiet and sys.stderr.isatty(),
         "command": options.command_line,
     }
+
+
+class _Simulation(TypedDict):
+    trace: str | None
+    resume: str | None
+
+
+def _simulation(options: Namespace) -> _Simulation:
+    if options.resume and not options.out:
+        raise ValueError("--resume: there is nothing to resume; valid: together with --out DIR")
+    return {"trace": options.trace, "resume": options.out if options.resume else None}
 
 
 def _disciplines(options: Namespace) -> list[str] | None:

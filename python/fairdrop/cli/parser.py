@@ -33,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(subcommands)
     _add_model(subcommands)
     _add_report(subcommands)
+    _add_show(subcommands)
     _add_list(subcommands)
     _add_schema(subcommands)
     return parser
@@ -45,6 +46,7 @@ def _add_run(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser("run", help="simulate a scenario", description="Simulate a scenario.")
     parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
     _add_work_options(parser)
+    _add_simulation_options(parser)
     parser.set_defaults(action=commands.run)
 
 
@@ -60,6 +62,7 @@ def _add_compare(subcommands: _Subcommands) -> None:
         "--with-model", action="store_true", help="what the model of CHOKe says beside it; see `fairdrop model`"
     )
     _add_work_options(parser)
+    _add_simulation_options(parser)
     parser.set_defaults(action=commands.compare)
 
 
@@ -97,6 +100,16 @@ def _add_report(subcommands: _Subcommands) -> None:
     parser.add_argument("result", metavar="RESULT", help="directory that --out wrote, or a result.json")
     parser.add_argument("--out", metavar="FILE", help="HTML file to write (report.html beside the result)")
     parser.set_defaults(action=commands.report)
+
+
+def _add_show(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "show",
+        help="what the meters of a saved result found",
+        description="Print links by group, what disciplines decide by, and TCP senders of a saved result.",
+    )
+    parser.add_argument("result", metavar="RESULT", help="directory that --out wrote, or a result.json")
+    parser.set_defaults(action=commands.show)
 
 
 def _add_list(subcommands: _Subcommands) -> None:
@@ -142,6 +155,15 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result document on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table, no remarks")
     parser.add_argument("--timing", metavar="FILE", help="write processor time of the event loop, and event counts")
+
+
+def _add_simulation_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trace", metavar="DIR", help="write every event at every queue of every run here, as Parquet and as pcap"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there as they are"
+    )
 
 
 def _count(text: str) -> int:

@@ -25,12 +25,12 @@ def result_text(result: Result) -> str:
             discipline,
             group,
             f"{means['flows']:.0f}",
-            _rate(means["throughput_bps"]),
-            _percent(means["share"]),
-            _percent(means["drop_fraction"]),
-            _number(means["jain_index"], 4),
-            _rate(means["goodput_bps"]),
-            _number(means["retransmissions"], 0),
+            rate_text(means["throughput_bps"]),
+            percent_text(means["share"]),
+            percent_text(means["drop_fraction"]),
+            number_text(means["jain_index"], 4),
+            rate_text(means["goodput_bps"]),
+            number_text(means["retransmissions"], 0),
         ]
         for (discipline, group), means in groups.items()
     ]
@@ -43,7 +43,7 @@ def result_text(result: Result) -> str:
     remarks = [f"warning: {text}" for text in _warnings(result)]
     if result.model is not None:
         remarks += [f"model: {text}" for text in result.model["notes"]]
-    return "\n".join([*remarks, _table(head, lines), f"({caption})", *_queues(result), *_model_queue(result)])
+    return "\n".join([*remarks, table_text(head, lines), f"({caption})", *_queues(result), *_model_queue(result)])
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:
@@ -55,9 +55,9 @@ def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[li
             "(model)",
             group["name"],
             str(group["flows"]),
-            _rate(group["throughput_bps"]),
-            _percent(group["share"]),
-            _percent(group["drop_fraction"]),
+            rate_text(group["throughput_bps"]),
+            percent_text(group["share"]),
+            percent_text(group["drop_fraction"]),
             *("-" for _ in range(3)),
         ]
         for group in model["groups"]
@@ -78,8 +78,8 @@ def _queues(result: Result) -> list[str]:
     means = _means(rows, ("discipline", "where"), ("utilisation", "mean_packets", "sojourn_mean_s"))
     several = len({queue for _, (queue, _) in means}) > 1
     return [
-        f"{discipline}{f', {own} on {queue}' if several else ''}: link {_percent(mean['utilisation'])} busy, "
-        f"queue {_number(mean['mean_packets'], 1)} packets, wait {_number((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
+        f"{discipline}{f', {own} on {queue}' if several else ''}: link {percent_text(mean['utilisation'])} busy, "
+        f"queue {number_text(mean['mean_packets'], 1)} packets, wait {number_text((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
         for (discipline, (queue, own)), mean in means.items()
     ]
 
@@ -105,19 +105,21 @@ def _means(
     }
 
 
-def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def table_text(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 2) -> str:
+    """Aligned columns, the first ``left`` of them to the left."""
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     shown = []
     for line in (head, *lines):
         cells = [
-            text.ljust(width) if number < 2 else text.rjust(width)
+            text.ljust(width) if number < left else text.rjust(width)
             for number, (text, width) in enumerate(zip(line, widths, strict=True))
         ]
         shown.append("  ".join(cells).rstrip())
     return "\n".join(shown)
 
 
-def _rate(bps: float | None) -> str:
+def rate_text(bps: float | None) -> str:
+    """Bit/s with a unit."""
     if bps is None:
         return "-"
     for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
@@ -126,11 +128,13 @@ def _rate(bps: float | None) -> str:
     return f"{bps:.4g} b/s"
 
 
-def _percent(fraction: float | None) -> str:
+def percent_text(fraction: float | None) -> str:
+    """A fraction in per cent."""
     return "-" if fraction is None else f"{100 * fraction:.2f} %"
 
 
-def _number(value: float | None, digits: int) -> str:
+def number_text(value: float | None, digits: int) -> str:
+    """A number with so many digits after the point."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 

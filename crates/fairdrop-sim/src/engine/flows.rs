@@ -3,6 +3,7 @@
 use super::links::{Carrier, PlainLink};
 use super::packets::{InFlight, Role};
 use crate::random::{self, FlowPurpose};
+use crate::result::Windows;
 use crate::scenario::{Group, Scenario, TcpConfig, Transport};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
@@ -35,6 +36,37 @@ struct TcpFlow {
     /// When the pending timer event fires; `NEVER` when none is pending.
     armed: Time,
     ack_due: Time,
+    window: WindowMeter,
+}
+
+/// The congestion window over time.
+#[derive(Clone, Copy, Debug, Default)]
+struct WindowMeter {
+    packets: f64,
+    since: Time,
+    opened: Time,
+    /// Sum over time, packets times ns.
+    sum: f64,
+}
+
+impl WindowMeter {
+    #[inline]
+    fn change(&mut self, now: Time, packets: f64) {
+        self.sum += self.packets * now.since(self.since).ns() as f64;
+        (self.since, self.packets) = (now, packets);
+    }
+
+    fn open(&mut self, now: Time) {
+        self.change(now, self.packets);
+        (self.opened, self.sum) = (now, 0.0);
+    }
+
+    /// Mean over the time from the opening to `end`.
+    fn mean(mut self, end: Time) -> f64 {
+        self.change(end, self.packets);
+        let window = end.since(self.opened).ns() as f64;
+        if window > 0.0 { self.sum / window } else { 0.0 }
+    }
 }
 
 /// What reached the sink of a flow within the measuring window.
@@ -66,6 +98,15 @@ pub struct Flows<'s> {
     tcp: Vec<TcpFlow>,
     cbr: Vec<Pacer>,
     delivered: Vec<Delivered>,
+    window_series: WindowSeries,
+}
+
+/// Congestion windows on the sampling grid.
+#[derive(Debug, Default)]
+pub struct WindowSeries {
+    pub times: Vec<Time>,
+    /// Flow and its windows, packets.
+    pub by_flow: Vec<(u32, Vec<f64>)>,
 }
 
 impl<'s> Flows<'s> {
@@ -80,12 +121,16 @@ impl<'s> Flows<'s> {
             tcp: Vec::new(),
             cbr: Vec::new(),
             delivered: vec![Delivered::default(); total],
+            window_series: WindowSeries::default(),
         };
         for (number, group) in scenario.groups.iter().enumerate() {
             for _ in 0..group.count {
                 flows.add(number as u16, group, seed);
             }
         }
+        let chosen = |flow: &u32| scenario.windows.contains(&usize::from(flows.group_of[*flow as usize]));
+        flows.window_series.by_flow =
+            (0..total as u32).filter(chosen).map(|flow| (flow, Vec::new())).collect();
         flows
     }
 
@@ -112,6 +157,7 @@ impl<'s> Flows<'s> {
             receiver: Receiver::default(),
             armed: Time::NEVER,
             ack_due: Time::NEVER,
+            window: WindowMeter::default(),
         });
         Agent::Tcp(self.tcp.len() as u32 - 1)
     }
@@ -264,10 +310,48 @@ impl<'s> Flows<'s> {
         })
     }
 
+    /// The sender of a TCP flow may have changed its window.
+    #[inline]
+    pub fn window_changed(&mut self, flow: u32, now: Time) {
+        let tcp = self.tcp_of(flow).0;
+        tcp.window.change(now, tcp.sender.cwnd);
+    }
+
+    /// Adds a point to the series of windows.
+    pub fn sample_windows(&mut self, now: Time) {
+        let series = &mut self.window_series;
+        if series.by_flow.is_empty() {
+            return;
+        }
+        series.times.push(now);
+        for (flow, windows) in &mut series.by_flow {
+            if let Agent::Tcp(index) = self.agents[*flow as usize] {
+                windows.push(self.tcp[index as usize].sender.cwnd);
+            }
+        }
+    }
+
+    /// Congestion windows on the sampling grid.
+    pub fn window_series(&self) -> &WindowSeries {
+        &self.window_series
+    }
+
+    /// What the sender of `flow` knows at `end`, where it is TCP.
+    pub fn windows(&self, flow: u32, end: Time) -> Windows {
+        let Agent::Tcp(index) = self.agents[flow as usize] else { return Windows::default() };
+        let tcp = &self.tcp[index as usize];
+        Windows {
+            mean_cwnd_packets: Some(tcp.window.mean(end)),
+            final_cwnd_packets: Some(tcp.sender.cwnd),
+            srtt_s: tcp.sender.srtt_s(),
+        }
+    }
+
     /// The measuring window opens: counters of transports begin again.
-    pub fn open(&mut self) {
+    pub fn open(&mut self, now: Time) {
         for tcp in &mut self.tcp {
             tcp.sender.count = TransportCount::default();
+            tcp.window.open(now);
         }
     }
 
@@ -288,4 +372,19 @@ impl<'s> Flows<'s> {
 fn access_rate(group: &Group) -> Option<Rate> {
     let ack = group.transport.tcp().map_or(0, |tcp| tcp.ack_size);
     group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 10 packets before the window and for its first 2 s, then 4 for 6 s: 5.5 on average.
+    #[test]
+    fn mean_windows_are_over_time() {
+        let mut window = WindowMeter::default();
+        window.change(Time::from_ms(500), 10.0);
+        window.open(Time::from_ms(1000));
+        window.change(Time::from_ms(3000), 4.0);
+        assert_eq!(window.mean(Time::from_ms(9000)), 5.5);
+    }
 }

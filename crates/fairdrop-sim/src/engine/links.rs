@@ -4,6 +4,7 @@ use super::flows::Flows;
 use crate::meter::QueueMeter;
 use crate::port::Port;
 use crate::scenario::{PLAIN_LIMIT, Scenario};
+use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::{ParamError, Time};
 
@@ -56,17 +57,23 @@ impl SharedPlain {
 
 /// One link.
 #[derive(Debug)]
-pub enum LinkState {
-    Port { port: Box<Port>, delay: Time },
+pub enum LinkState<T> {
+    Port { port: Box<Port<T>>, delay: Time },
     Plain(SharedPlain),
 }
 
 /// All links, by their number in the scenario.
 #[derive(Debug)]
-pub struct Links(Vec<LinkState>);
+pub struct Links<T>(Vec<LinkState<T>>);
 
-impl Links {
-    pub fn new(scenario: &Scenario, flows: &Flows<'_>, seed: u64) -> Result<Self, ParamError> {
+impl<T: Tracer> Links<T> {
+    /// `tracer` makes the tracer of the link with the given number.
+    pub fn new(
+        scenario: &Scenario,
+        flows: &Flows<'_>,
+        seed: u64,
+        mut tracer: impl FnMut(usize) -> T,
+    ) -> Result<Self, ParamError> {
         let sizes = common_sizes(scenario);
         let links = scenario.links.iter().enumerate().map(|(index, link)| {
             let (rate, delay) = (Rate::new(link.rate_bps, sizes), link.delay);
@@ -75,36 +82,48 @@ impl Links {
             };
             let groups = flows.group_numbers();
             let meter = QueueMeter::new(groups, scenario.groups.len(), queue.limit);
-            let port = Port::new(queue.params(link.rate_bps), rate, meter, seed, index as u32)?;
+            let meter = if scenario.positions.is_some() { meter.with_velocity() } else { meter };
+            let params = queue.params(link.rate_bps);
+            let port = Port::new(params, rate, meter, tracer(index), seed, index as u32)?;
             Ok(LinkState::Port { port: Box::new(port), delay })
         });
         links.collect::<Result<_, _>>().map(Self)
     }
 
     #[inline]
-    pub fn get(&mut self, link: u32) -> &mut LinkState {
+    pub fn get(&mut self, link: u32) -> &mut LinkState<T> {
         &mut self.0[link as usize]
     }
 
     /// The port of `link`, which has one, and the link's delay.
     #[inline]
-    pub fn port(&mut self, link: u32) -> (&mut Port, Time) {
+    pub fn port(&mut self, link: u32) -> (&mut Port<T>, Time) {
         match &mut self.0[link as usize] {
             LinkState::Port { port, delay } => (port, *delay),
             LinkState::Plain(_) => unreachable!("only ports schedule the end of a transmission"),
         }
     }
 
-    pub fn port_ref(&self, link: usize) -> Option<&Port> {
+    pub fn port_ref(&self, link: usize) -> Option<&Port<T>> {
         match self.0.get(link) {
             Some(LinkState::Port { port, .. }) => Some(port),
             _ => None,
         }
     }
 
-    pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port> {
+    pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port<T>> {
         self.0.iter_mut().filter_map(|link| match link {
             LinkState::Port { port, .. } => Some(&mut **port),
+            LinkState::Plain(_) => None,
+        })
+    }
+}
+
+impl<T: Tracer> Links<T> {
+    /// The tracers of links with ports, in their order.
+    pub fn into_tracers(self) -> impl Iterator<Item = T> {
+        self.0.into_iter().filter_map(|link| match link {
+            LinkState::Port { port, .. } => Some(port.into_tracer()),
             LinkState::Plain(_) => None,
         })
     }

@@ -12,6 +12,7 @@ mod packets;
 use crate::control::Control;
 use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
+use crate::trace::{About, Tracer};
 use crate::transport::tcp::Send;
 use events::{Events, Kind, Lane};
 use fairdrop::{ParamError, Time};
@@ -28,13 +29,13 @@ const CHECK_EVERY: u64 = 1 << 14;
 
 /// One run of a scenario.
 #[derive(Debug)]
-pub struct Engine<'s> {
+pub struct Engine<'s, T = ()> {
     scenario: &'s Scenario,
     now: Time,
     events: Events,
     handled: u64,
     packets: Packets,
-    links: Links,
+    links: Links<T>,
     flows: Flows<'s>,
     /// Packets dropped by the last call into a port, to be freed.
     lost: Vec<u32>,
@@ -50,8 +51,22 @@ impl<'s> Engine<'s> {
     /// # Errors
     /// A discipline refuses its parameters.
     pub fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ParamError> {
+        Self::traced(scenario, seed, |_| ())
+    }
+}
+
+impl<'s, T: Tracer> Engine<'s, T> {
+    /// The same; `tracer` makes the tracer of the link with the given number, for each link with a queue.
+    ///
+    /// # Errors
+    /// A discipline refuses its parameters.
+    pub fn traced(
+        scenario: &'s Scenario,
+        seed: u64,
+        tracer: impl FnMut(usize) -> T,
+    ) -> Result<Self, ParamError> {
         let flows = Flows::new(scenario, seed);
-        let links = Links::new(scenario, &flows, seed)?;
+        let links = Links::new(scenario, &flows, seed, tracer)?;
         let mut engine = Self {
             scenario,
             now: Time::ZERO,
@@ -122,7 +137,7 @@ impl<'s> Engine<'s> {
             Kind::AckDue => self.on_ack_due(entity),
             Kind::WarmedUp => {
                 self.links.ports_mut().for_each(|port| port.open(self.now));
-                self.flows.open();
+                self.flows.open(self.now);
                 self.stray_losses = 0;
             }
             Kind::Sample => self.on_sample(),
@@ -132,6 +147,7 @@ impl<'s> Engine<'s> {
 
     fn on_sample(&mut self) {
         self.links.ports_mut().for_each(|port| port.sample(self.now));
+        self.flows.sample_windows(self.now);
         if let Some(grid) = self.scenario.sample {
             self.events.push(self.now.after(grid), Kind::Sample, 0);
         }
@@ -168,6 +184,12 @@ impl<'s> Engine<'s> {
         let class = self.flows.group(packet.flow).class;
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
+                if T::ON {
+                    let group = self.flows.group(packet.flow);
+                    let kind = packet.role.kind(group.transport.tcp().is_some());
+                    let about = About { kind, seq: packet.seq, data_size: group.packet_size };
+                    port.tracer_mut().about(handle, about);
+                }
                 let frame = Frame { flow: packet.flow, len: u32::from(packet.len), class, handle };
                 if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
                     self.events.push(done, Kind::Sent, link);
@@ -317,6 +339,7 @@ impl<'s> Engine<'s> {
             }
         }
         self.wanted.clear();
+        self.flows.window_changed(flow, self.now);
         if let Some(at) = self.flows.timer_to_arm(flow) {
             self.events.push(at, Kind::Timer, flow);
         }
@@ -360,8 +383,13 @@ impl<'s> Engine<'s> {
     }
 
     /// The port of link number `link`, when it has one.
-    pub fn port(&self, link: usize) -> Option<&Port> {
+    pub fn port(&self, link: usize) -> Option<&Port<T>> {
         self.links.port_ref(link)
+    }
+
+    /// The tracers of links with a queue, in the order of the scenario.
+    pub fn into_tracers(self) -> impl Iterator<Item = T> {
+        self.links.into_tracers()
     }
 
     /// What the ends of each flow did.

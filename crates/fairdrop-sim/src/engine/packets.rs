@@ -1,5 +1,7 @@
 //! Packets under way: a slab with 16-byte entries and 32-bit handles.
 
+use crate::trace::PacketKind;
+
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -17,6 +19,17 @@ impl Role {
     /// Whether it travels from sink to source.
     pub const fn is_backward(self) -> bool {
         matches!(self, Self::Ack | Self::SynAck)
+    }
+
+    /// What a trace calls it.
+    pub const fn kind(self, tcp: bool) -> PacketKind {
+        match self {
+            Self::Data if tcp => PacketKind::Data,
+            Self::Data => PacketKind::Datagram,
+            Self::Syn => PacketKind::Syn,
+            Self::Ack => PacketKind::Ack,
+            Self::SynAck => PacketKind::SynAck,
+        }
     }
 }
 

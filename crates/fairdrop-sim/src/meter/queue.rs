@@ -1,5 +1,6 @@
 //! The meter of one queue: counters by flow and cause, and the queue's length and composition over time.
 
+use super::velocity::{AtPosition, VelocityMeter};
 use fairdrop::{Count, DropCause, Time};
 use hdrhistogram::Histogram;
 
@@ -13,25 +14,92 @@ pub struct FlowCount {
     pub group: u32,
     /// Packets waiting now.
     waiting: u32,
-    /// Packets waiting or in transmission when the measuring window opened.
-    held_at_reset: u32,
+    /// Their bytes.
+    waiting_bytes: u64,
+    /// Waiting or in transmission when the measuring window opened.
+    pub held_at_start: Count,
     /// Offered to the discipline.
     pub arrived: Count,
     /// Sent, to the last bit.
     pub sent: Count,
-    /// Dropped, by cause.
+    /// Packets dropped, by cause.
     pub dropped: [u64; DropCause::COUNT],
+    /// Bytes dropped, for all causes.
+    pub dropped_bytes: u64,
+    /// Packets dropped after they were queued.
+    pub leaked: u64,
+    /// Arrivals that were compared with at least one waiting packet.
+    pub compared: u64,
+    /// Waiting packets drawn for arrivals.
+    pub drawn: u64,
+    /// Most of them for one arrival.
+    pub most_drawn: u32,
 }
 
-/// Packets of one group, waiting.
-#[derive(Clone, Debug, Default)]
+impl FlowCount {
+    fn waiting(&self) -> Count {
+        Count { packets: u64::from(self.waiting), bytes: self.waiting_bytes }
+    }
+}
+
+/// Packets of one group: those that wait, and how long those waited that were taken.
+#[derive(Clone, Debug)]
 struct GroupQueue {
     waiting: u32,
     since: Time,
     packet_ns: u128,
+    sojourn: Waits,
+}
+
+/// Waiting times of packets that were taken.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    /// In ns.
+    pub histogram: Histogram<u64>,
+    sum_ns: u128,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        // Three significant digits; grows by itself.
+        let mut histogram = Histogram::new(3).expect("3 significant digits are allowed");
+        histogram.auto(true);
+        Self { histogram, sum_ns: 0 }
+    }
+}
+
+impl Waits {
+    #[inline]
+    fn record(&mut self, ns: u64) {
+        // The histogram grows to hold any u64, so this cannot fail.
+        let recorded = self.histogram.record(ns);
+        debug_assert!(recorded.is_ok());
+        self.sum_ns += u128::from(ns);
+    }
+
+    fn add(&mut self, other: &Self) {
+        let added = self.histogram.add(&other.histogram);
+        debug_assert!(added.is_ok());
+        self.sum_ns += other.sum_ns;
+    }
+
+    fn reset(&mut self) {
+        self.histogram.reset();
+        self.sum_ns = 0;
+    }
+
+    /// Mean in seconds, 0 when nothing was taken.
+    pub fn mean_s(&self) -> f64 {
+        let count = self.histogram.len();
+        if count == 0 { 0.0 } else { self.sum_ns as f64 / count as f64 / 1e9 }
+    }
 }
 
 impl GroupQueue {
+    fn new() -> Self {
+        Self { waiting: 0, since: Time::ZERO, packet_ns: 0, sojourn: Waits::default() }
+    }
+
     #[inline]
     fn change(&mut self, now: Time, waiting: u32) {
         self.packet_ns += u128::from(now.since(self.since).ns()) * u128::from(self.waiting);
@@ -71,20 +139,22 @@ pub struct QueueMeter {
     groups: Vec<GroupQueue>,
     waiting: u32,
     waiting_bytes: u64,
-    in_transmission: Option<u32>,
+    /// Flow and length of the packet on the wire.
+    in_transmission: Option<(u32, u32)>,
+    /// Packets drawn for the arrival that is being admitted.
+    draws: u32,
     since: Time,
     opened: Time,
     byte_ns: u128,
     max_packets: u32,
-    /// Candidates drawn and compared.
-    candidates_drawn: u64,
+    /// Packets marked, by cause.
+    marked: [u64; DropCause::COUNT],
     /// Time spent at each length, in bins of 2^`bin_shift` packets.
     length_ns: Vec<u64>,
     bin_shift: u32,
-    sojourn_ns: Histogram<u64>,
-    sojourn_sum_ns: u128,
     series: Series,
     positions: Positions,
+    velocity: Option<Box<VelocityMeter>>,
 }
 
 impl QueueMeter {
@@ -93,65 +163,92 @@ impl QueueMeter {
         let bin_shift = (limit / MAX_LENGTH_BINS + 1).next_power_of_two().trailing_zeros();
         Self {
             flows: group_of.map(|group| FlowCount { group, ..FlowCount::default() }).collect(),
-            groups: vec![GroupQueue::default(); groups],
+            groups: (0..groups).map(|_| GroupQueue::new()).collect(),
             waiting: 0,
             waiting_bytes: 0,
             in_transmission: None,
+            draws: 0,
             since: Time::ZERO,
             opened: Time::ZERO,
             byte_ns: 0,
             max_packets: 0,
-            candidates_drawn: 0,
+            marked: [0; DropCause::COUNT],
             length_ns: vec![0; ((limit >> bin_shift) + 2) as usize],
             bin_shift,
-            sojourn_ns: sojourn_histogram(),
-            sojourn_sum_ns: 0,
             series: Series { by_group: vec![Vec::new(); groups], ..Series::default() },
             positions: Positions { by_group: vec![Vec::new(); groups], ..Positions::default() },
+            velocity: None,
         }
+    }
+
+    /// The same, measuring how fast packets move at each position as well.
+    #[must_use]
+    pub fn with_velocity(self) -> Self {
+        Self { velocity: Some(Box::default()), ..self }
     }
 
     /// A packet of `flow` is offered to the discipline.
     #[inline]
     pub fn arrived(&mut self, flow: u32, len: u32) {
         self.flows[flow as usize].arrived.add(len);
+        self.draws = 0;
+    }
+
+    /// The discipline has decided about the packet of `flow` that arrived last.
+    #[inline]
+    pub fn decided(&mut self, flow: u32) {
+        if self.draws > 0 {
+            let count = &mut self.flows[flow as usize];
+            count.compared += 1;
+            count.drawn += u64::from(self.draws);
+            count.most_drawn = count.most_drawn.max(self.draws);
+        }
     }
 
     /// A packet waits from now on.
     #[inline]
-    pub fn joined(&mut self, now: Time, flow: u32, len: u32) {
+    pub fn joined(&mut self, now: Time, flow: u32, len: u32, handle: u32) {
         self.change(now, flow, 1, i64::from(len));
         self.max_packets = self.max_packets.max(self.waiting);
+        if let Some(velocity) = &mut self.velocity {
+            velocity.joined(now, handle);
+        }
     }
 
-    /// A packet waits no longer.
+    /// A waiting packet, whose drop is counted by itself, waits no longer.
     #[inline]
-    pub fn left(&mut self, now: Time, flow: u32, len: u32) {
+    pub fn leaked(&mut self, now: Time, flow: u32, len: u32, handle: u32) {
         self.change(now, flow, -1, -i64::from(len));
+        self.flows[flow as usize].leaked += 1;
+        if let Some(velocity) = &mut self.velocity {
+            velocity.left(now, handle, true);
+        }
     }
 
     /// A packet, arriving or queued, was dropped.
     #[inline]
-    pub fn dropped(&mut self, flow: u32, cause: DropCause) {
-        self.flows[flow as usize].dropped[cause as usize] += 1;
+    pub fn dropped(&mut self, flow: u32, len: u32, cause: DropCause) {
+        let count = &mut self.flows[flow as usize];
+        count.dropped[cause as usize] += 1;
+        count.dropped_bytes += u64::from(len);
     }
 
-    /// A waiting packet was drawn and compared.
+    /// A waiting packet was drawn and compared with the one that arrived last.
     #[inline]
     pub fn drawn(&mut self) {
-        self.candidates_drawn += 1;
+        self.draws += 1;
     }
 
     /// A packet that arrived at `enqueued` goes into transmission.
     #[inline]
-    pub fn taken(&mut self, now: Time, flow: u32, len: u32, enqueued: Time) {
-        self.left(now, flow, len);
-        self.in_transmission = Some(flow);
-        let waited = now.since(enqueued).ns();
-        // The histogram grows to hold any u64, so this cannot fail.
-        let recorded = self.sojourn_ns.record(waited);
-        debug_assert!(recorded.is_ok());
-        self.sojourn_sum_ns += u128::from(waited);
+    pub fn taken(&mut self, now: Time, flow: u32, len: u32, handle: u32, enqueued: Time) {
+        self.change(now, flow, -1, -i64::from(len));
+        self.in_transmission = Some((flow, len));
+        let group = self.flows[flow as usize].group;
+        self.groups[group as usize].sojourn.record(now.since(enqueued).ns());
+        if let Some(velocity) = &mut self.velocity {
+            velocity.left(now, handle, false);
+        }
     }
 
     /// The last bit of a packet has left.
@@ -169,6 +266,7 @@ impl QueueMeter {
         self.waiting_bytes = self.waiting_bytes.wrapping_add_signed(bytes);
         let count = &mut self.flows[flow as usize];
         count.waiting = count.waiting.wrapping_add_signed(packets);
+        count.waiting_bytes = count.waiting_bytes.wrapping_add_signed(bytes);
         let group = &mut self.groups[count.group as usize];
         group.change(now, group.waiting.wrapping_add_signed(packets));
     }
@@ -190,11 +288,23 @@ impl QueueMeter {
     fn check_flow(&self, flow: u32) {
         if cfg!(debug_assertions) {
             let count = &self.flows[flow as usize];
-            let held = u64::from(count.waiting) + u64::from(self.in_transmission == Some(flow));
-            let gone = count.sent.packets + count.dropped.iter().sum::<u64>();
-            let came = u64::from(count.held_at_reset) + count.arrived.packets;
-            assert_eq!(came, gone + held, "conservation of packets of flow {flow}");
+            let held = self.held(flow);
+            let (start, came) = (count.held_at_start, count.arrived);
+            let dropped = count.dropped.iter().sum::<u64>();
+            let packets = (start.packets + came.packets, count.sent.packets + dropped + held.packets);
+            let bytes = (start.bytes + came.bytes, count.sent.bytes + count.dropped_bytes + held.bytes);
+            assert_eq!(packets.0, packets.1, "conservation of packets of flow {flow}");
+            assert_eq!(bytes.0, bytes.1, "conservation of bytes of flow {flow}");
         }
+    }
+
+    /// What waits of a flow, or is in transmission.
+    pub fn held(&self, flow: u32) -> Count {
+        let mut held = self.flows[flow as usize].waiting();
+        if let Some((_, len)) = self.in_transmission.filter(|&(sent, _)| sent == flow) {
+            held.add(len);
+        }
+        held
     }
 
     /// Conservation for a flow, and of the whole queue against what the discipline says it holds.
@@ -214,27 +324,34 @@ impl QueueMeter {
         self.byte_ns = 0;
         self.length_ns.fill(0);
         self.max_packets = self.waiting;
-        self.candidates_drawn = 0;
-        self.sojourn_ns.reset();
-        self.sojourn_sum_ns = 0;
-        for (flow, count) in self.flows.iter_mut().enumerate() {
-            let in_transmission = u32::from(self.in_transmission == Some(flow as u32));
+        for flow in 0..self.flows.len() as u32 {
+            let held_at_start = self.held(flow);
+            let count = &mut self.flows[flow as usize];
             *count = FlowCount {
                 group: count.group,
                 waiting: count.waiting,
-                held_at_reset: count.waiting + in_transmission,
+                waiting_bytes: count.waiting_bytes,
+                held_at_start,
                 ..FlowCount::default()
             };
         }
         for group in &mut self.groups {
             group.change(now, group.waiting);
             group.packet_ns = 0;
+            group.sojourn.reset();
+        }
+        if let Some(velocity) = &mut self.velocity {
+            velocity.open(now);
         }
     }
 
-    /// Closes the measuring window.
-    pub fn close(&mut self, now: Time) {
+    /// Closes the measuring window, in which the discipline has `marked` packets.
+    pub fn close(&mut self, now: Time, marked: [u64; DropCause::COUNT]) {
         self.advance(now);
+        self.marked = marked;
+        if let Some(velocity) = &mut self.velocity {
+            velocity.close(now);
+        }
         for group in &mut self.groups {
             group.change(now, group.waiting);
         }
@@ -274,6 +391,11 @@ impl QueueMeter {
         self.since.since(self.opened)
     }
 
+    /// Packets that wait now.
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
     /// Counters by flow.
     pub fn flows(&self) -> &[FlowCount] {
         &self.flows
@@ -299,9 +421,14 @@ impl QueueMeter {
         self.max_packets
     }
 
-    /// Candidates drawn and compared.
-    pub fn candidates_drawn(&self) -> u64 {
-        self.candidates_drawn
+    /// Packets marked, by cause.
+    pub fn marked(&self) -> &[u64; DropCause::COUNT] {
+        &self.marked
+    }
+
+    /// What was found at each position from the tail; nothing unless that is measured.
+    pub fn velocity(&self) -> Vec<AtPosition> {
+        self.velocity.as_ref().map_or_else(Vec::new, |velocity| velocity.positions())
     }
 
     /// Lengths (lower end of each bin) that occurred, with their fraction of time.
@@ -313,26 +440,20 @@ impl QueueMeter {
             .collect()
     }
 
-    /// Waiting times of packets that were taken.
-    pub fn sojourn_ns(&self) -> &Histogram<u64> {
-        &self.sojourn_ns
+    /// Waiting times of packets that were taken, of each group.
+    pub fn waits_by_group(&self) -> impl Iterator<Item = &Waits> {
+        self.groups.iter().map(|group| &group.sojourn)
     }
 
-    /// Mean waiting time of packets that were taken.
-    pub fn mean_sojourn_s(&self) -> f64 {
-        let count = self.sojourn_ns.len();
-        if count == 0 { 0.0 } else { self.sojourn_sum_ns as f64 / count as f64 / 1e9 }
+    /// Waiting times of packets that were taken.
+    pub fn waits(&self) -> Waits {
+        let mut all = Waits::default();
+        self.waits_by_group().for_each(|waits| all.add(waits));
+        all
     }
 
     /// The sampled series.
     pub fn series(&self) -> &Series {
         &self.series
     }
-}
-
-/// Three significant digits; grows by itself.
-fn sojourn_histogram() -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).expect("3 significant digits are allowed");
-    histogram.auto(true);
-    histogram
 }

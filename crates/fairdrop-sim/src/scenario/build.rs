@@ -32,6 +32,7 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
     let warm_up = warm_up(&top, duration, &mut report);
     let sample = grid("sample", &top, duration, &mut report);
     let positions = grid("positions", &top, duration, &mut report);
+    let windows = windows(&top, &groups, &mut report);
     if !report.problems.is_empty() {
         return Err(report.problems);
     }
@@ -43,6 +44,7 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
         seed: top.integer("seed") as u64,
         sample,
         positions,
+        windows,
         queue,
         links,
         groups,
@@ -59,6 +61,24 @@ fn grid(name: &str, top: &Section, duration: Time, report: &mut Report) -> Optio
         report.add(top.origin(name), name, &format!("{} s", grid.seconds()), &valid);
     }
     Some(grid)
+}
+
+/// Numbers of the groups whose windows are recorded.
+fn windows(top: &Section, groups: &[Group], report: &mut Report) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for name in top.names("windows").into_iter().flatten() {
+        let tcp = |group: &Group| group.name == *name && group.transport.tcp().is_some();
+        match groups.iter().position(tcp) {
+            Some(number) => numbers.push(number),
+            None => report.add(
+                top.origin("windows"),
+                "windows",
+                &format!("{name:?}"),
+                "names of groups of TCP flows",
+            ),
+        }
+    }
+    numbers
 }
 
 /// The default of 60 s gives way to a shorter duration; a warm-up that was asked for does not.

@@ -113,7 +113,14 @@ pub const SCENARIO: &[FieldSpec] = &[
         "s",
         FieldKind::Seconds(0.0, 1e7),
         Some("\"0s\""),
-        "Grid of snapshots of who is where in the queue; 0 takes none.",
+        "Grid of snapshots of who is where in the queue; 0 takes none. Velocities are measured then, too.",
+    ),
+    field(
+        "windows",
+        "",
+        FieldKind::Names,
+        Some(""),
+        "Groups of TCP flows whose congestion windows are recorded on the grid of sample.",
     ),
 ];
 

@@ -152,6 +152,7 @@ impl Scenario {
             "seed": self.seed,
             "sample_s": self.sample.map(Time::seconds),
             "positions_s": self.positions.map(Time::seconds),
+            "windows": self.windows.iter().map(|&group| &self.groups[group].name).collect::<Vec<_>>(),
             "queue": self.queue.to_json(),
             "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|group| self.group_json(group)).collect::<Vec<_>>(),

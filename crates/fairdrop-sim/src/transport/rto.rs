@@ -55,6 +55,11 @@ impl RetransmissionTimeout {
         self.backoff = (self.backoff + 1).min(32);
     }
 
+    /// The smoothed round-trip time in seconds; `None` before the first measurement.
+    pub fn srtt_s(&self) -> Option<f64> {
+        self.measured.then_some(self.srtt_ns / 1e9)
+    }
+
     /// The timeout to wait now, in whole ticks.
     pub fn current(&self, config: &TcpConfig) -> Time {
         let base = if self.measured {

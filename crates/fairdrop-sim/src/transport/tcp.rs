@@ -271,6 +271,11 @@ impl Sender {
         }
     }
 
+    /// The smoothed round-trip time in seconds; `None` before the first measurement.
+    pub fn srtt_s(&self) -> Option<f64> {
+        self.rto.srtt_s()
+    }
+
     fn restart_timer(&mut self, now: Time, config: &TcpConfig) {
         self.deadline = now.after(self.rto.current(config));
     }

@@ -323,4 +323,9 @@ where
     fn stats(&self) -> &Stats {
         &self.stats
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("fair_share", self.fair_share());
+    }
 }

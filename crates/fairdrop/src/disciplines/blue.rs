@@ -209,4 +209,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Blue<H, S> {
     fn stats(&self) -> &Stats {
         &self.stats
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("pm", self.probability);
+    }
 }

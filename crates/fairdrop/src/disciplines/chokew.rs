@@ -347,6 +347,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
     fn average_packets(&self) -> Option<f64> {
         self.params.with_red.then_some(self.queue.state.avg)
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("p0", self.drawing_factor);
+        if self.params.with_red {
+            see("avg", self.queue.state.avg);
+        }
+    }
 }
 
 #[cfg(test)]

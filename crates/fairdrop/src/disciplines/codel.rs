@@ -281,6 +281,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
     fn stats(&self) -> &Stats {
         &self.stats
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("dropping", if self.dropping().is_some() { 1.0 } else { 0.0 });
+        see("count", f64::from(self.state.count));
+    }
 }
 
 #[cfg(test)]

@@ -404,6 +404,11 @@ where
     fn stats(&self) -> &Stats {
         &self.stats
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("fair_rate", self.fair_rate());
+    }
 }
 
 #[cfg(test)]

@@ -361,6 +361,11 @@ impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
         &self.stats
     }
 
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("drop_prob", self.probability());
+    }
+
     fn deadline(&self) -> Option<Time> {
         Some(self.next_update)
     }

@@ -215,6 +215,12 @@ where
         &self.queue.stats
     }
 
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.average_packets().unwrap_or_default());
+        see("active_flows", f64::from(self.active()));
+    }
+
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }

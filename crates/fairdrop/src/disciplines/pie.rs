@@ -377,4 +377,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
     fn tick<E: Env<H>>(&mut self, env: &mut E) {
         self.catch_up(env.now());
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("drop_prob", self.controller.probability);
+        see("burst_allowance_s", self.controller.burst_allowance.seconds());
+    }
 }

@@ -356,6 +356,12 @@ where
         &self.queue.stats
     }
 
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.average_packets().unwrap_or_default());
+        see("loss", self.loss());
+    }
+
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }

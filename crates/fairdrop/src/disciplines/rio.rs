@@ -233,6 +233,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Rio<H, S> {
         &self.queue.stats
     }
 
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("avg", self.average_packets().unwrap_or_default());
+        see("avg_in", self.average_in());
+    }
+
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }

@@ -254,6 +254,11 @@ where
     fn stats(&self) -> &Stats {
         &self.stats
     }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("hit_frequency", self.hit_frequency());
+    }
 }
 
 #[cfg(test)]

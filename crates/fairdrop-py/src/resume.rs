@@ -1,0 +1,138 @@
+//! Long work that goes on where it stopped: runs that are finished are kept one by one beside the result, and found
+//! again there.
+
+use crate::document::{SCHEMA, Written, replace};
+use fairdrop_sim::RunResult;
+use fairdrop_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folder of finished runs in the directory of the result, until the result is written.
+const RUNS: &str = "runs";
+/// What they are runs of, in that folder.
+const WORK: &str = "work.json";
+
+/// Finished runs of one scenario in one directory.
+pub struct Kept {
+    folder: PathBuf,
+    runs: Vec<RunResult>,
+}
+
+impl Kept {
+    /// Opens `directory`, which is made if need be, for runs of `scenario`.
+    ///
+    /// # Errors
+    /// It holds something else, or cannot be read or written.
+    pub fn open(directory: &Path, scenario: &Scenario) -> Result<Self, String> {
+        let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": "simulation",
+            "scenario": scenario.to_json() });
+        let mut runs = Vec::new();
+        let result = directory.join("result.json");
+        if let Some(document) = read(&result)? {
+            same_work(&work, &document).map_err(|error| refused(&result, &error))?;
+            for run in document["runs"].as_array().into_iter().flatten() {
+                runs.push(as_run(run).map_err(|error| refused(&result, &error))?);
+            }
+        }
+        let folder = directory.join(RUNS);
+        let about = folder.join(WORK);
+        if let Some(found) = read(&about)? {
+            same_work(&work, &found).map_err(|error| refused(&about, &error))?;
+            runs.extend(runs_in(&folder)?);
+        } else {
+            let written = fs::create_dir_all(&folder)
+                .map_err(Into::into)
+                .and_then(|()| replace(&about, |path| Ok(fs::write(path, work.to_string())?)));
+            written.map_err(|error| format!("{}: {error}", about.display()))?;
+        }
+        Ok(Self { folder, runs })
+    }
+
+    /// The finished run, if there is one.
+    pub fn find(&self, discipline: &str, seed: u64) -> Option<&RunResult> {
+        self.runs.iter().find(|run| run.discipline == discipline && run.seed == seed)
+    }
+
+    /// Keeps a finished run.
+    pub fn keep(&self, run: &RunResult) -> Written {
+        let path = self.folder.join(format!("{}-{}.json", run.discipline, run.seed));
+        replace(&path, |path| Ok(fs::write(path, serde_json::to_string(run)?)?))
+    }
+
+    /// The folder that the result makes superfluous.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+fn runs_in(folder: &Path) -> Result<Vec<RunResult>, String> {
+    let at = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
+    let mut runs = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| at(&error))? {
+        let path = entry.map_err(|error| at(&error))?.path();
+        let is_run = path.extension().is_some_and(|end| end == "json") && !path.ends_with(WORK);
+        if let Some(run) = if is_run { read(&path)? } else { None } {
+            runs.push(as_run(&run).map_err(|error| refused(&path, &error))?);
+        }
+    }
+    Ok(runs)
+}
+
+/// The JSON of a file; `None` when there is no file.
+fn read(path: &Path) -> Result<Option<Json>, String> {
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| refused(path, &format!("it is not a result ({error})"))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// A run whose every digit is understood.
+fn as_run(found: &Json) -> Result<RunResult, String> {
+    let other = "it holds runs of another version of fairdrop";
+    let run: RunResult =
+        serde_json::from_str(&found.to_string()).map_err(|error| format!("{other} ({error})"))?;
+    let again = serde_json::to_value(&run).map_err(|error| error.to_string())?;
+    if again == *found { Ok(run) } else { Err(other.to_owned()) }
+}
+
+/// Whether `found` is about the same work; otherwise the first difference.
+fn same_work(work: &Json, found: &Json) -> Result<(), String> {
+    for field in ["schema", "version", "kind", "scenario"] {
+        if let Some(place) = difference(&work[field], &found[field], field) {
+            return Err(format!("it is of other work: {place}"));
+        }
+    }
+    Ok(())
+}
+
+/// Where two documents differ first, with both values.
+fn difference(wanted: &Json, found: &Json, path: &str) -> Option<String> {
+    if let (Json::Object(wanted), Json::Object(found)) = (wanted, found) {
+        let mut keys: Vec<&String> = wanted.keys().collect();
+        keys.extend(found.keys().filter(|key| !wanted.contains_key(*key)));
+        let at = |object: &serde_json::Map<String, Json>, key| object.get(key).cloned().unwrap_or(Json::Null);
+        return keys
+            .into_iter()
+            .find_map(|key| difference(&at(wanted, key), &at(found, key), &format!("{path}.{key}")));
+    }
+    if let (Json::Array(wanted), Json::Array(found)) = (wanted, found)
+        && wanted.len() == found.len()
+    {
+        let pairs = wanted.iter().zip(found).enumerate();
+        return pairs
+            .into_iter()
+            .find_map(|(i, (one, other))| difference(one, other, &format!("{path}[{i}]")));
+    }
+    (wanted != found).then(|| format!("{path} is {found} there and {wanted} here"))
+}
+
+fn refused(path: &Path, why: &str) -> String {
+    format!(
+        "{}: cannot be resumed: {why}; valid: a directory of the same scenario, or a new one",
+        path.display()
+    )
+}

@@ -1,0 +1,218 @@
+//! What flows did at one link: the rows of its tables.
+
+use crate::meter::{AtPosition, FlowCount, QueueMeter, Waits};
+use crate::result::{Drops, Sojourn, fraction, rate_bps};
+use fairdrop::{Count, DropCause, Time};
+use serde::{Deserialize, Serialize};
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, count: Count) {
+        self.packets += count.packets;
+        self.bytes += count.bytes;
+    }
+}
+
+/// What a flow, or all flows of a group, did at one link. In packets and in bytes,
+/// `held_at_start + arrived = departed + dropped + held_at_end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Passage {
+    /// Offered.
+    pub arrived: Amount,
+    /// Sent, to the last bit.
+    pub departed: Amount,
+    /// Dropped, for all causes.
+    pub dropped: Amount,
+    /// Waiting or in transmission when the measuring window opened.
+    pub held_at_start: Amount,
+    /// The same when it closed.
+    pub held_at_end: Amount,
+    /// Bits sent per second.
+    pub throughput_bps: f64,
+    /// Packets dropped / arrived.
+    pub drop_fraction: f64,
+    /// Packets dropped after they were queued.
+    pub leaked: u64,
+    /// Of the packets that were queued and left, those that were dropped.
+    pub leak_fraction: f64,
+    /// Arrivals that were compared with at least one waiting packet.
+    pub compared: u64,
+    /// Arrivals dropped because they matched.
+    pub matched: u64,
+    /// Matched / compared; `None` when nothing was compared.
+    pub match_probability: Option<f64>,
+    /// Matched / arrived.
+    pub match_fraction: f64,
+    /// Waiting packets drawn for arrivals.
+    pub drawn: u64,
+    /// Drawn / arrived.
+    pub mean_draws: f64,
+    /// Most draws for one arrival.
+    pub most_draws: u32,
+}
+
+impl Passage {
+    fn add(&mut self, count: &FlowCount, held: Count) {
+        self.arrived.add(count.arrived);
+        self.departed.add(count.sent);
+        let dropped = count.dropped.iter().sum();
+        self.dropped.add(Count { packets: dropped, bytes: count.dropped_bytes });
+        self.held_at_start.add(count.held_at_start);
+        self.held_at_end.add(held);
+        self.leaked += count.leaked;
+        self.compared += count.compared;
+        self.matched += count.dropped[DropCause::MatchArriving as usize];
+        self.drawn += count.drawn;
+        self.most_draws = self.most_draws.max(count.most_drawn);
+    }
+
+    /// Derives rates and ratios from the counts.
+    fn finish(mut self, window: Time) -> Self {
+        let Amount { packets, bytes } = self.departed;
+        self.throughput_bps = rate_bps(Count { packets, bytes }, window);
+        let arrived = self.arrived.packets;
+        self.drop_fraction = fraction(self.dropped.packets, arrived);
+        self.leak_fraction = fraction(self.leaked, self.leaked + self.departed.packets);
+        self.match_probability = (self.compared > 0).then(|| fraction(self.matched, self.compared));
+        self.match_fraction = fraction(self.matched, arrived);
+        self.mean_draws = fraction(self.drawn, arrived);
+        self
+    }
+
+    /// Whether nothing of a flow was here.
+    fn is_empty(&self) -> bool {
+        self.arrived.packets == 0 && self.departed.packets == 0 && self.held_at_end.packets == 0
+    }
+}
+
+/// One flow at one link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkFlow {
+    /// Name of the flow.
+    pub name: String,
+    /// Name of its group.
+    pub group: String,
+    /// What it did.
+    #[serde(flatten)]
+    pub passage: Passage,
+    /// Packets dropped, by the causes that occurred.
+    #[serde(serialize_with = "occurring")]
+    pub drops: Drops,
+}
+
+/// One group at one link.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkGroup {
+    /// Name of the group.
+    pub name: String,
+    /// Flows of it that cross the link.
+    pub flows: u32,
+    /// What they did.
+    #[serde(flatten)]
+    pub passage: Passage,
+    /// Packets dropped, by cause.
+    pub drops: Drops,
+    /// Mean over time of waiting packets.
+    pub mean_packets: f64,
+    /// Waiting times of packets that left through the link.
+    pub sojourn_s: Sojourn,
+    /// `(upper bound in s, packets)`.
+    pub sojourn_histogram: Vec<(f64, u64)>,
+}
+
+/// How fast packets moved at one position of the queue; 0 is the tail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VelocityResult {
+    /// Time for which a packet was there.
+    pub occupied_s: f64,
+    /// Positions towards the head per second of that time.
+    pub packets_per_s: f64,
+    /// Packets dropped there.
+    pub leaked: u64,
+}
+
+impl From<AtPosition> for VelocityResult {
+    fn from(found: AtPosition) -> Self {
+        let AtPosition { occupied_s, steps, leaked } = found;
+        let packets_per_s = if occupied_s > 0.0 { steps as f64 / occupied_s } else { 0.0 };
+        Self { occupied_s, packets_per_s, leaked }
+    }
+}
+
+fn occurring<S: serde::Serializer>(drops: &Drops, serializer: S) -> Result<S::Ok, S::Error> {
+    let causes = DropCause::ALL.into_iter().zip(drops.0);
+    serializer.collect_map(causes.filter(|&(_, packets)| packets > 0).map(|(cause, n)| (cause.name(), n)))
+}
+
+/// Everything at the link of `meter`: all flows together, each that was there, and each group.
+pub(crate) fn passages(
+    meter: &QueueMeter,
+    group_names: &[String],
+    flow_name: impl Fn(usize) -> String,
+) -> (Passage, Vec<LinkFlow>, Vec<LinkGroup>) {
+    let window = meter.window();
+    let mut all = Passage::default();
+    let mut flows = Vec::new();
+    let mut groups = vec![(0_u32, Passage::default(), Drops::default()); group_names.len()];
+    for (number, count) in meter.flows().iter().enumerate() {
+        let held = meter.held(number as u32);
+        let mut own = Passage::default();
+        own.add(count, held);
+        if own.is_empty() {
+            continue;
+        }
+        all.add(count, held);
+        let group = count.group as usize;
+        let (members, passage, drops) = &mut groups[group];
+        *members += 1;
+        passage.add(count, held);
+        drops.add(&count.dropped);
+        flows.push(LinkFlow {
+            name: flow_name(number),
+            group: group_names[group].clone(),
+            passage: own.finish(window),
+            drops: Drops(count.dropped),
+        });
+    }
+    let means = meter.waits_by_group().zip(meter.mean_packets_by_group());
+    let groups = group_names.iter().zip(groups).zip(means);
+    let groups = groups.map(|((name, (flows, passage, drops)), (waits, mean_packets))| LinkGroup {
+        name: name.clone(),
+        flows,
+        passage: passage.finish(window),
+        drops,
+        mean_packets,
+        sojourn_s: sojourn(waits),
+        sojourn_histogram: sojourn_histogram(waits),
+    });
+    (all.finish(window), flows, groups.collect())
+}
+
+pub(crate) fn sojourn(waits: &Waits) -> Sojourn {
+    let histogram = &waits.histogram;
+    let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e9;
+    Sojourn {
+        mean: waits.mean_s(),
+        p50: quantile(0.5),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: histogram.max() as f64 / 1e9,
+    }
+}
+
+/// Bins that grow by a quarter, from a microsecond: enough to draw, few enough to keep.
+pub(crate) fn sojourn_histogram(waits: &Waits) -> Vec<(f64, u64)> {
+    let bins = waits.histogram.iter_log(1000, 1.25);
+    bins.map(|bin| (bin.value_iterated_to() as f64 / 1e9, bin.count_since_last_iteration()))
+        .filter(|&(_, count)| count > 0)
+        .collect()
+}
