@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 __all__ = ["FlowClass", "Frequency", "classes", "frequencies", "jain_index"]
 
-By = Literal["group", "transport", "base_rtt_s"]
+By = Literal["group", "transport", "base_rtt_s", "class"]
 Row = Mapping[str, Any]
 
 
@@ -21,7 +21,7 @@ class Frequency:
     """Relative cumulative frequency of a value over flows (Wen, Fang, Sun 2005, III.A and figure 4)."""
 
     discipline: str
-    #: Group, transport or round-trip time in s: what the flows have in common.
+    #: Group, transport, round-trip time in s, or priority class: what the flows have in common.
     name: str | float | None
     #: Of every flow of every run, ascending.
     values: tuple[float, ...]
@@ -40,7 +40,7 @@ class FlowClass:
     """Flows of one discipline that have something in common: means over flows and runs, unless it says otherwise."""
 
     discipline: str
-    #: Group, transport or round-trip time in s: what the flows have in common.
+    #: Group, transport, round-trip time in s, or priority class: what the flows have in common.
     name: str | float | None
     #: Flows of one run (mean).
     flows: float
@@ -65,6 +65,11 @@ class FlowClass:
     #: None where no flow is TCP.
     srtt_s: float | None
 
+    @property
+    def aggregate_goodput_bps(self) -> float | None:
+        """Goodput of all of them together; None in a replay."""
+        return None if self.goodput_bps is None else self.goodput_bps * self.flows
+
 
 def frequencies(rows: Iterable[Row], value: str = "goodput_bps", by: By = "group") -> list[Frequency]:
     """The relative cumulative frequency of a column, by discipline and class. Rows without a value are left out."""
@@ -76,7 +81,7 @@ def frequencies(rows: Iterable[Row], value: str = "goodput_bps", by: By = "group
 
 
 def classes(rows: Iterable[Row], by: By = "group") -> list[FlowClass]:
-    """Means by discipline and class: by group, by transport (the TCP version), or by round-trip time."""
+    """Means by discipline and class: by group, by transport (the TCP version), round-trip time or priority."""
     gathered: dict[tuple[str, Any], dict[int, list[Row]]] = {}
     for row in rows:
         gathered.setdefault((row["discipline"], row[by]), {}).setdefault(row["seed"], []).append(row)

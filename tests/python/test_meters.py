@@ -219,7 +219,7 @@ def test_what_cannot_be_resumed_is_refused(fairdrop, headline, tmp_path):
 
 def row(group, goodput, seed=1, **other):
     return {
-        "discipline": "red", "seed": seed, "group": group, "transport": "reno", "base_rtt_s": 0.01,
+        "discipline": "red", "seed": seed, "group": group, "transport": "reno", "base_rtt_s": 0.01, "class": 0,
         "throughput_bps": goodput, "goodput_bps": goodput, "share": goodput / 100, "arrivals": 10, "dropped": 2,
         "timeouts": 1, "fast_retransmits": 3, "retransmissions": 5, "mean_cwnd_packets": None, "srtt_s": None,
     } | other  # fmt: skip
@@ -247,6 +247,8 @@ def test_classes_by_hand():
     assert (second.jain_index, second.largest_over_mean) == (1, 1)
     assert [found.name for found in library.measures.classes(rows, "base_rtt_s")] == [0.01, 0.1]
     assert library.measures.jain_index([0.0, 0.0]) is None
+    (low, high) = library.measures.classes([row("a", 4.0), row("b", 6.0), row("c", 5.0, **{"class": 1})], "class")
+    assert (low.name, low.aggregate_goodput_bps, high.name, high.aggregate_goodput_bps) == (0, 10, 1, 5)
 
 
 def test_measures_of_a_result(result):
@@ -260,3 +262,21 @@ def test_measures_of_a_result(result):
     (choke,) = [found for found in result.frequencies() if (found.discipline, found.name) == ("choke", "tcp")]
     assert len(choke.values) == 64
     assert choke.at(0) * 64 == 2 * groups["choke", "tcp"].starved_flows
+
+
+def test_show_prints_what_the_meters_found(fairdrop, headline):
+    words = ("compare", headline, *SHORT, "--disciplines", "red,chokew", "--seeds", "2", "--out", "o", "--quiet")
+    assert fairdrop(*words).returncode == 0
+    shown = fairdrop("show", "o")
+    assert shown.returncode == 0, shown.stderr
+    links, internals, senders, caption = shown.stdout.strip().split("\n\n")
+    assert [line.split()[:3] for line in links.splitlines()[1:]] == [
+        [discipline, "bottleneck", group] for discipline in ("red", "chokew") for group in ("tcp", "udp")
+    ]
+    assert [line.split()[2] for line in internals.splitlines()] == ["value", "avg", "p0"]
+    assert [line.split()[:3] for line in senders.splitlines()[1:]] == [
+        ["red", "reno", "tcp"],
+        ["chokew", "reno", "tcp"],
+    ]
+    assert caption == "(mean over 2 seeds)"
+    assert fairdrop("show", "nosuch").returncode == 2

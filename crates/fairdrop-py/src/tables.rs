@@ -124,6 +124,7 @@ fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .keyed()
         .text("group", rows.each(|group| group.name.as_str()))
         .text("transport", rows.each(|group| group.transport.as_str()))
+        .count("class", rows.each(|group| u64::from(group.class)))
         .count("flows", rows.each(|group| u64::from(group.flows)))
         .count("starved_flows", rows.each(|group| u64::from(group.starved_flows)))
         .maybe("jain_index", rows.each(|group| group.jain_index));
@@ -137,7 +138,8 @@ fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .keyed()
         .text("flow", rows.each(|flow| flow.name.as_str()))
         .text("group", rows.each(|flow| flow.group.as_str()))
-        .text("transport", rows.each(|flow| flow.transport.as_str()));
+        .text("transport", rows.each(|flow| flow.transport.as_str()))
+        .count("class", rows.each(|flow| u64::from(flow.class)));
     let columns = measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured));
     windows(columns, rows.0.iter().map(|(_, flow)| (flow.base_rtt_s, &flow.windows))).finish()
 }
@@ -282,7 +284,9 @@ fn link_flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("queue", rows.each(|row| row.0))
         .text("flow", rows.each(|row| row.1.name.as_str()))
         .text("group", rows.each(|row| row.1.group.as_str()));
-    passage(columns, rows.0.iter().map(|(_, row)| &row.1.passage)).finish()
+    passage(columns, rows.0.iter().map(|(_, row)| &row.1.passage))
+        .number("mean_packets", rows.each(|row| row.1.mean_packets))
+        .finish()
 }
 
 /// One row per queue and group.

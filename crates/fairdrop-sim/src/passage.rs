@@ -103,6 +103,8 @@ pub struct LinkFlow {
     /// What it did.
     #[serde(flatten)]
     pub passage: Passage,
+    /// Mean over time of waiting packets.
+    pub mean_packets: f64,
     /// Packets dropped, by the causes that occurred.
     #[serde(serialize_with = "occurring")]
     pub drops: Drops,
@@ -179,6 +181,7 @@ pub(crate) fn passages(
             name: flow_name(number),
             group: group_names[group].clone(),
             passage: own.finish(window),
+            mean_packets: meter.mean_packets(number as u32),
             drops: Drops(count.dropped),
         });
     }

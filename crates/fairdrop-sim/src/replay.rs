@@ -180,6 +180,7 @@ fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flo
         name: info.name.clone(),
         group: info.protocol.name().into(),
         transport: info.protocol.name().into(),
+        class: 0,
         measured: Measured {
             offered_bps: rate_bps(count.arrived, meter.window()),
             throughput_bps,

@@ -97,6 +97,8 @@ pub struct GroupResult {
     pub transport: String,
     /// Number of flows.
     pub flows: u32,
+    /// Priority class of its packets.
+    pub class: u8,
     /// Flows of which nothing was delivered; in a replay, of which nothing was sent.
     pub starved_flows: u32,
     /// Sums over the flows.
@@ -120,6 +122,8 @@ pub struct FlowResult {
     pub group: String,
     /// Name of the transport.
     pub transport: String,
+    /// Priority class of its packets.
+    pub class: u8,
     /// What it did.
     #[serde(flatten)]
     pub measured: Measured,
@@ -415,6 +419,7 @@ pub(crate) fn group_results(
             name: name.clone(),
             transport: transport.clone(),
             flows: members.len() as u32,
+            class: members.first().map_or(0, |flow| flow.class),
             starved_flows: members.iter().filter(|flow| is_starved(&flow.measured)).count() as u32,
             sums,
             jain_index: jain_index(throughputs),

@@ -143,6 +143,7 @@ fn flow_result(
         name: names.flow(number),
         group: group.name.clone(),
         transport: group.transport.name().into(),
+        class: group.class,
         measured: Measured {
             offered_bps: rate_bps(arrived, window),
             throughput_bps,

@@ -16,6 +16,9 @@ pub struct FlowCount {
     waiting: u32,
     /// Their bytes.
     waiting_bytes: u64,
+    /// When that changed last, and the sum over time until then, packets times ns.
+    since: Time,
+    packet_ns: u128,
     /// Waiting or in transmission when the measuring window opened.
     pub held_at_start: Count,
     /// Offered to the discipline.
@@ -37,17 +40,23 @@ pub struct FlowCount {
 }
 
 impl FlowCount {
+    /// So many packets wait from `now` on.
+    #[inline]
+    fn change(&mut self, now: Time, waiting: u32) {
+        self.packet_ns += u128::from(now.since(self.since).ns()) * u128::from(self.waiting);
+        self.since = now;
+        self.waiting = waiting;
+    }
+
     fn waiting(&self) -> Count {
         Count { packets: u64::from(self.waiting), bytes: self.waiting_bytes }
     }
 }
 
 /// Packets of one group: those that wait, and how long those waited that were taken.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct GroupQueue {
     waiting: u32,
-    since: Time,
-    packet_ns: u128,
     sojourn: Waits,
 }
 
@@ -92,19 +101,6 @@ impl Waits {
     pub fn mean_s(&self) -> f64 {
         let count = self.histogram.len();
         if count == 0 { 0.0 } else { self.sum_ns as f64 / count as f64 / 1e9 }
-    }
-}
-
-impl GroupQueue {
-    fn new() -> Self {
-        Self { waiting: 0, since: Time::ZERO, packet_ns: 0, sojourn: Waits::default() }
-    }
-
-    #[inline]
-    fn change(&mut self, now: Time, waiting: u32) {
-        self.packet_ns += u128::from(now.since(self.since).ns()) * u128::from(self.waiting);
-        self.since = now;
-        self.waiting = waiting;
     }
 }
 
@@ -163,7 +159,7 @@ impl QueueMeter {
         let bin_shift = (limit / MAX_LENGTH_BINS + 1).next_power_of_two().trailing_zeros();
         Self {
             flows: group_of.map(|group| FlowCount { group, ..FlowCount::default() }).collect(),
-            groups: (0..groups).map(|_| GroupQueue::new()).collect(),
+            groups: vec![GroupQueue::default(); groups],
             waiting: 0,
             waiting_bytes: 0,
             in_transmission: None,
@@ -265,10 +261,10 @@ impl QueueMeter {
         self.waiting = self.waiting.wrapping_add_signed(packets);
         self.waiting_bytes = self.waiting_bytes.wrapping_add_signed(bytes);
         let count = &mut self.flows[flow as usize];
-        count.waiting = count.waiting.wrapping_add_signed(packets);
+        count.change(now, count.waiting.wrapping_add_signed(packets));
         count.waiting_bytes = count.waiting_bytes.wrapping_add_signed(bytes);
         let group = &mut self.groups[count.group as usize];
-        group.change(now, group.waiting.wrapping_add_signed(packets));
+        group.waiting = group.waiting.wrapping_add_signed(packets);
     }
 
     /// Accounts for the time since the last change.
@@ -331,13 +327,12 @@ impl QueueMeter {
                 group: count.group,
                 waiting: count.waiting,
                 waiting_bytes: count.waiting_bytes,
+                since: now,
                 held_at_start,
                 ..FlowCount::default()
             };
         }
         for group in &mut self.groups {
-            group.change(now, group.waiting);
-            group.packet_ns = 0;
             group.sojourn.reset();
         }
         if let Some(velocity) = &mut self.velocity {
@@ -352,8 +347,8 @@ impl QueueMeter {
         if let Some(velocity) = &mut self.velocity {
             velocity.close(now);
         }
-        for group in &mut self.groups {
-            group.change(now, group.waiting);
+        for flow in &mut self.flows {
+            flow.change(now, flow.waiting);
         }
     }
 
@@ -403,7 +398,14 @@ impl QueueMeter {
 
     /// Mean waiting packets of each group.
     pub fn mean_packets_by_group(&self) -> impl Iterator<Item = f64> {
-        self.groups.iter().map(|group| self.per_window(group.packet_ns))
+        let mut sums = vec![0; self.groups.len()];
+        self.flows.iter().for_each(|flow| sums[flow.group as usize] += flow.packet_ns);
+        sums.into_iter().map(|sum| self.per_window(sum))
+    }
+
+    /// Mean waiting packets of `flow`.
+    pub fn mean_packets(&self, flow: u32) -> f64 {
+        self.per_window(self.flows[flow as usize].packet_ns)
     }
 
     /// Mean waiting bytes.
@@ -455,5 +457,65 @@ impl QueueMeter {
     /// The sampled series.
     pub fn series(&self) -> &Series {
         &self.series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Time {
+        Time::from_ms(ms)
+    }
+
+    /// Two flows of two groups. Before the window opens at 1 s flow 0 has a packet waiting and one on the wire. In the
+    /// window of 4 s another packet comes for each flow; that of flow 1 is drawn and dropped after 2 s by the refusal of
+    /// another of its flow, and one of flow 0 is sent.
+    #[test]
+    fn a_window_by_hand() {
+        let mut meter = QueueMeter::new([0, 1].into_iter(), 2, 10);
+        for (handle, len) in [(0, 100), (1, 200)] {
+            meter.arrived(0, len);
+            meter.joined(ms(0), 0, len, handle);
+        }
+        meter.taken(ms(500), 0, 100, 0, ms(0));
+        meter.open(ms(1000));
+        meter.arrived(0, 300);
+        meter.decided(0);
+        meter.joined(ms(1000), 0, 300, 2);
+        meter.arrived(1, 400);
+        meter.joined(ms(2000), 1, 400, 3);
+        meter.sent(0, 100);
+        meter.taken(ms(3000), 0, 200, 1, ms(0));
+        meter.arrived(1, 50);
+        meter.drawn();
+        meter.drawn();
+        meter.dropped(1, 400, DropCause::MatchQueued);
+        meter.leaked(ms(4000), 1, 400, 3);
+        meter.dropped(1, 50, DropCause::MatchArriving);
+        meter.decided(1);
+        meter.close(ms(5000), [0; DropCause::COUNT]);
+        let [first, second] = meter.flows() else { panic!("two flows") };
+        let count = |packets, bytes| Count { packets, bytes };
+        assert_eq!(
+            (first.held_at_start, first.arrived, first.sent),
+            (count(2, 300), count(1, 300), count(1, 100))
+        );
+        assert_eq!(meter.held(0), count(2, 500), "one waits, one is on the wire");
+        assert_eq!(
+            (second.held_at_start, second.arrived, meter.held(1)),
+            (count(0, 0), count(2, 450), count(0, 0))
+        );
+        assert_eq!((second.dropped.iter().sum::<u64>(), second.dropped_bytes, second.leaked), (2, 450, 1));
+        assert_eq!((first.compared, first.drawn, first.most_drawn), (0, 0, 0));
+        assert_eq!((second.compared, second.drawn, second.most_drawn), (1, 2, 2));
+        // Flow 0: two packets for 2 s, one for 2 s; flow 1: one for 2 s.
+        assert_eq!((meter.mean_packets(0), meter.mean_packets(1)), (1.5, 0.5));
+        assert_eq!(meter.mean_packets_by_group().collect::<Vec<_>>(), [1.5, 0.5]);
+        // 200 + 300 bytes for 1 s, 400 more for 1 s, then 700 and 300.
+        assert_eq!(meter.mean_bytes(), (500.0 + 900.0 + 700.0 + 300.0) / 4.0);
+        assert_eq!((meter.waits().histogram.len(), meter.waits().mean_s()), (1, 3.0));
+        meter.check_flow(0);
+        meter.check_flow(1);
     }
 }
