@@ -154,7 +154,9 @@ impl<'s> Engine<'s> {
         }
         self.free_lost();
         if let Some(frame) = frame {
-            self.packets.get_mut(frame.handle).hop += 1;
+            let packet = self.packets.get_mut(frame.handle);
+            packet.hop += 1;
+            packet.label = frame.label;
             self.onward(frame.handle, self.now.after(delay));
         }
     }
@@ -168,7 +170,8 @@ impl<'s> Engine<'s> {
         let class = self.flows.group(packet.flow).class;
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
-                let frame = Frame { flow: packet.flow, len: u32::from(packet.len), class, handle };
+                let InFlight { flow, len, label, .. } = packet;
+                let frame = Frame { flow, len: u32::from(len), class, label, handle };
                 if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
                     self.events.push(done, Kind::Sent, link);
                 }
@@ -247,7 +250,8 @@ impl<'s> Engine<'s> {
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
-                *self.packets.get_mut(handle) = InFlight { flow: packet.flow, seq, len, hop: 0, role };
+                *self.packets.get_mut(handle) =
+                    InFlight { flow: packet.flow, seq, len, hop: 0, label: 0, role };
                 self.depart(handle, at);
             }
         }
@@ -255,7 +259,7 @@ impl<'s> Engine<'s> {
 
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
-            let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role: Role::Ack });
+            let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, label: 0, role: Role::Ack });
             self.depart(handle, self.now);
         }
     }
@@ -301,7 +305,7 @@ impl<'s> Engine<'s> {
                     Send::Segment(seq) => (Role::Data, seq, self.flows.group(flow).packet_size as u16),
                     Send::Syn => (Role::Syn, 0, SYN_BYTES),
                 };
-                let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role });
+                let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, label: 0, role });
                 self.depart(handle, self.now);
             }
         }
@@ -315,7 +319,8 @@ impl<'s> Engine<'s> {
     #[inline]
     fn on_source(&mut self, flow: u32) {
         let group = self.flows.group(flow);
-        let packet = InFlight { flow, seq: 0, len: group.packet_size as u16, hop: 0, role: Role::Data };
+        let packet =
+            InFlight { flow, seq: 0, len: group.packet_size as u16, hop: 0, label: 0, role: Role::Data };
         let handle = self.packets.add(packet);
         self.on_arrive(handle);
         self.schedule_source(flow);
