@@ -31,6 +31,10 @@ PAGES = (
     "reference/disciplines/blue.md",
     "reference/disciplines/codel.md",
     "reference/disciplines/pie.md",
+    "reference/disciplines/fred.md",
+    "reference/disciplines/rio.md",
+    "reference/disciplines/sred.md",
+    "reference/disciplines/csfq.md",
 )
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.

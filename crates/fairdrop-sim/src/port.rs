@@ -17,6 +17,8 @@ pub struct Frame {
     pub flow: u32,
     pub len: u32,
     pub class: u8,
+    /// The rate that CSFQ wrote on it on its way.
+    pub label: u16,
     pub handle: u32,
 }
 
@@ -108,7 +110,8 @@ impl<T: Tracer> Port<T> {
     #[inline]
     pub fn arrive(&mut self, now: Time, frame: Frame, lost: &mut Vec<u32>) -> Option<Time> {
         self.meter.arrived(frame.flow, frame.len);
-        let meta = Meta { class: frame.class, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
+        let Frame { class, label, .. } = frame;
+        let meta = Meta { class, label, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
         let packet = Packet::new(meta, now, frame.handle);
         self.internals.hold(now, &self.discipline);
         if T::ON {
@@ -157,7 +160,8 @@ impl<T: Tracer> Port<T> {
         let mut env = PortEnv { now, random, meter, tracer, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
         let Packet { meta, enqueued, handle } = packet;
-        let frame = Frame { flow: meta.flow as u32, len: meta.len, class: meta.class, handle };
+        let Meta { flow, len, class, label, .. } = meta;
+        let frame = Frame { flow: flow as u32, len, class, label, handle };
         self.meter.taken(now, frame.flow, frame.len, handle, enqueued);
         if T::ON {
             self.tracer.taken(handle, meta);

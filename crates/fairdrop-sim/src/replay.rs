@@ -64,7 +64,8 @@ pub fn replay(
             next_sample = next_sample.after(grid);
         }
         link.send_until(now);
-        let frame = Frame { flow: arrival.flow, len: arrival.wire_len, class: 0, handle: index as u32 };
+        let frame =
+            Frame { flow: arrival.flow, len: arrival.wire_len, class: 0, label: 0, handle: index as u32 };
         link.arrive(now, frame);
         if index % CHECK_EVERY == 0 {
             part = control.progress(part, now, end);

@@ -116,7 +116,9 @@ fn idle_time_in_both_forms() {
         while link.finish().departed.is_some() {}
         link.wait(3_000_000);
         // Both find nothing waiting: the first is sent at once, before the other comes.
-        flows.iter().for_each(|&flow| assert_eq!(link.arrive(flow).causes(), []));
+        for flow in flows {
+            assert_eq!(link.arrive(flow).causes(), []);
+        }
         assert_eq!((link.average(), rio(&link).average_in()), (all, inside), "{ns2_compat} {flows:?}");
     }
 }
@@ -127,7 +129,9 @@ fn the_lowest_class_that_is_in_can_be_chosen() {
     for (in_class, waiting_in) in [(0, 4), (1, 3), (2, 2), (255, 1)] {
         let mut link = holding(RioParams { in_class, ..sharp() }, &[]);
         link.meta = classes;
-        [0, 1, 2, 255].iter().for_each(|&flow| drop(link.arrive(flow)));
+        for flow in [0, 1, 2, 255] {
+            link.arrive(flow);
+        }
         assert_eq!(rio(&link).waiting_in(), waiting_in);
     }
 }

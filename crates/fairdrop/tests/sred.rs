@@ -25,7 +25,9 @@ const COIN: usize = Stream::SredCoin as usize;
 const ZOMBIE: usize = Stream::Zombie as usize;
 const OVERWRITE: usize = Stream::ZombieOverwrite as usize;
 
-fn sred(link: &Bottleneck) -> &Sred<u32, Box<[fairdrop::Slot<u32>]>, Box<[Zombie]>> {
+type SredQueue = Sred<u32, Box<[fairdrop::Slot<u32>]>, Box<[Zombie]>>;
+
+fn sred(link: &Bottleneck) -> &SredQueue {
     let AnyDiscipline::Sred(queue) = &link.queue else { panic!("not SRED") };
     queue
 }
@@ -60,7 +62,9 @@ fn the_list_fills_with_arrivals_whatever_their_flow() {
 #[test]
 fn a_hit_is_counted_and_raises_the_frequency() {
     let mut link = blocked(two());
-    [7, 8].iter().for_each(|&flow| drop(link.arrive(flow)));
+    for flow in [7, 8] {
+        link.arrive(flow);
+    }
     link.wait(5);
     link.arrive(7);
     assert_eq!(sred(&link).zombies()[0], Zombie { flow: 7, hits: 1, seen: Time::from_ns(5) });
@@ -73,7 +77,9 @@ fn a_hit_is_counted_and_raises_the_frequency() {
 fn a_miss_overwrites_by_chance() {
     for (bits, overwritten) in [(1_u64 << 63, false), ((1 << 63) - 1, true)] {
         let mut link = blocked(two());
-        [7, 8].iter().for_each(|&flow| drop(link.arrive(flow)));
+        for flow in [7, 8] {
+            link.arrive(flow);
+        }
         link.world.bits[OVERWRITE] = Bits::Always(bits);
         link.arrive(9);
         assert_eq!(flows(&link), if overwritten { [9, 8] } else { [7, 8] });
@@ -91,7 +97,9 @@ fn probability_of_hits_and_misses() {
         (true, 8, 0.5 / (256.0 * 0.1875_f64).powi(2)),
     ] {
         let mut link = blocked(SredParams { full, ..two() });
-        [7, 8, 7].iter().for_each(|&flow| drop(link.arrive(flow)));
+        for flow in [7, 8, 7] {
+            link.arrive(flow);
+        }
         let bits = p * (1_u64 << 53) as f64;
         for (number, dropped) in [(bits.ceil() as u64 - 1, true), (bits.ceil() as u64 + 1, false)] {
             let mut link = link.clone();
@@ -122,7 +130,9 @@ fn without_hits_the_probability_is_its_bound() {
 #[test]
 fn dropped_arrivals_count() {
     let mut link = blocked(two());
-    [7, 8, 9].iter().for_each(|&flow| drop(link.arrive(flow)));
+    for flow in [7, 8, 9] {
+        link.arrive(flow);
+    }
     link.world.bits[COIN] = DROP;
     assert_eq!(link.arrive(7).causes(), [Zapped]);
     assert_eq!((sred(&link).hit_frequency(), sred(&link).zombies()[0].hits), (0.25, 1));
@@ -229,7 +239,9 @@ fn random_traces_reach_every_cause() {
             *cases += u32::from(causes.contains(cause));
         }
         let mut link = Bottleneck::new(AnyParams::Sred(params), seed);
-        trace.iter().for_each(|event| drop(link.step(event)));
+        for event in &trace {
+            link.step(event);
+        }
         reached[2] += u32::from(sred(&link).zombies().iter().any(|zombie| zombie.hits > 0));
     }
     assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause, and with hits: {reached:?}");

@@ -21,6 +21,9 @@ CAUSES = (
     "blue",
     "codel",
     "pie",
+    "fred_limit",
+    "sred",
+    "csfq",
 )
 
 

@@ -39,6 +39,12 @@ GLOSSARY = {
     "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
     "drr": "Gives each flow a queue of its own and serves them in turn, byte for byte.",
     "pie": "Drops at random to hold the waiting time near a target. It does not look at who sends.",
+    "rio": "Two REDs over one queue: packets within their profile are judged by their own number, and dropped last.",
+    "sred": "Drops at random by the number of flows, told from how often an arriving packet meets its flow in a list.",
+    "csfq": (
+        "Drops by the rate that an edge wrote on each packet, so that no flow gets more than the fair rate. Only the "
+        "edge keeps state per flow."
+    ),
     "fred": (
         "RED that also counts the queued packets of each flow and holds every flow to about the same number."
     ),
@@ -94,6 +100,9 @@ CAUSE_GLOSSARY = {
     "blue": "“BLUE”: dropped at random.",
     "codel": "“CoDel”: dropped at the head, having waited too long.",
     "pie": "“PIE”: dropped at random to hold the waiting time.",
+    "fred_limit": "“FRED, refused”: the flow had its share of the queue.",
+    "sred": "“SRED”: dropped at random, by the number of flows.",
+    "csfq": "“CSFQ”: the flow sent above the fair rate.",
     "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
 }
 

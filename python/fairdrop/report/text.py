@@ -23,6 +23,9 @@ DISPLAY_NAMES = {
     "fq-codel": "FQ-CoDel",
     "fq_codel": "FQ-CoDel",
     "pie": "PIE",
+    "rio": "RIO",
+    "sred": "SRED",
+    "csfq": "CSFQ",
     "blue": "BLUE",
     "sfb": "SFB",
     "sfq": "SFQ",
@@ -41,6 +44,9 @@ CAUSE_NAMES = {
     "blue": "BLUE",
     "codel": "CoDel",
     "pie": "PIE",
+    "fred_limit": "FRED, refused",
+    "sred": "SRED",
+    "csfq": "CSFQ",
 }
 # Controls, surrogates and direction overrides: a name out of a capture must not break or reorder the page.
 _UNSAFE = re.compile(

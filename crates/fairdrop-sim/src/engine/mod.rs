@@ -170,7 +170,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
         self.free_lost();
         if let Some(frame) = frame {
-            self.packets.get_mut(frame.handle).hop += 1;
+            let packet = self.packets.get_mut(frame.handle);
+            packet.hop += 1;
+            packet.label = frame.label;
             self.onward(link, frame.handle, self.now.after(delay));
         }
     }
@@ -190,7 +192,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let about = About { kind, seq: packet.seq, data_size: group.packet_size };
                     port.tracer_mut().about(handle, about);
                 }
-                let frame = Frame { flow: packet.flow, len: u32::from(packet.len), class, handle };
+                let InFlight { flow, len, label, .. } = packet;
+                let frame = Frame { flow, len: u32::from(len), class, label, handle };
                 if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
                     self.events.push(done, Kind::Sent, link);
                 }
@@ -270,7 +273,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
-                *self.packets.get_mut(handle) = InFlight { flow: packet.flow, seq, len, hop: 0, role };
+                *self.packets.get_mut(handle) =
+                    InFlight { flow: packet.flow, seq, len, hop: 0, label: 0, role };
                 self.depart(handle, at);
             }
         }
@@ -278,7 +282,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
-            let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role: Role::Ack });
+            let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, label: 0, role: Role::Ack });
             self.depart(handle, self.now);
         }
     }
@@ -334,7 +338,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     Send::Segment(seq) => (Role::Data, seq, self.flows.group(flow).packet_size as u16),
                     Send::Syn => (Role::Syn, 0, SYN_BYTES),
                 };
-                let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role });
+                let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, label: 0, role });
                 self.depart(handle, self.now);
             }
         }
@@ -349,7 +353,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     #[inline]
     fn on_source(&mut self, flow: u32) {
         let group = self.flows.group(flow);
-        let packet = InFlight { flow, seq: 0, len: group.packet_size as u16, hop: 0, role: Role::Data };
+        let packet =
+            InFlight { flow, seq: 0, len: group.packet_size as u16, hop: 0, label: 0, role: Role::Data };
         let handle = self.packets.add(packet);
         self.on_arrive(handle);
         self.schedule_source(flow);

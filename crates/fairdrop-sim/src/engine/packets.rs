@@ -43,6 +43,8 @@ pub struct InFlight {
     pub len: u16,
     /// Index into its way of the link it is at, or comes to next.
     pub hop: u16,
+    /// The rate that CSFQ wrote on it; 0 before.
+    pub label: u16,
     pub role: Role,
 }
 
