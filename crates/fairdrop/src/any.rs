@@ -330,6 +330,12 @@ impl AnyParams {
     }
 }
 
+/// Storage for a table of flows.
+type Flows<M, T> = <M as Memory>::Of<FlowPlace<T>>;
+
+/// AFD in storage from a memory.
+type AfdIn<H, M> = Afd<H, <M as Memory>::Of<Slot<H>>, <M as Memory>::Of<u64>, Flows<M, u32>>;
+
 /// Any discipline.
 #[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
 pub enum AnyDiscipline<H, M: Memory> {
@@ -352,15 +358,15 @@ pub enum AnyDiscipline<H, M: Memory> {
     /// See [`Pie`].
     Pie(Pie<H, M::Of<Slot<H>>>),
     /// See [`Afd`].
-    Afd(Afd<H, M::Of<Slot<H>>, M::Of<u64>, M::Of<FlowPlace<u32>>>),
+    Afd(AfdIn<H, M>),
     /// See [`Sfb`].
     Sfb(Sfb<H, M::Of<Slot<H>>, M::Of<SfbBin>>),
     /// See [`RedPd`].
-    RedPd(RedPd<H, M::Of<Slot<H>>, M::Of<FlowPlace<RedPdFlow>>>),
+    RedPd(RedPd<H, M::Of<Slot<H>>, Flows<M, RedPdFlow>>),
     /// See [`PenaltyBox`].
-    PenaltyBox(PenaltyBox<H, M::Of<Slot<H>>, M::Of<FlowPlace<PenaltyFlow>>>),
+    PenaltyBox(PenaltyBox<H, M::Of<Slot<H>>, Flows<M, PenaltyFlow>>),
     /// See [`FlowValve`].
-    FlowValve(FlowValve<H, M::Of<Slot<H>>, M::Of<FlowPlace<ValveFlow>>>),
+    FlowValve(FlowValve<H, M::Of<Slot<H>>, Flows<M, ValveFlow>>),
 }
 
 /// The same expression on whichever discipline it is.

@@ -21,6 +21,9 @@ CAUSES = (
     "blue",
     "codel",
     "pie",
+    "filter",
+    "afd",
+    "sfb",
 )
 
 

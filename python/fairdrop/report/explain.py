@@ -39,6 +39,17 @@ GLOSSARY = {
     "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
     "drr": "Gives each flow a queue of its own and serves them in turn, byte for byte.",
     "pie": "Drops at random to hold the waiting time near a target. It does not look at who sends.",
+    "afd": (
+        "Keeps a sample of who sent the recent packets, and drops what a flow sends above a fair share that the "
+        "queue's length sets."
+    ),
+    "sfb": (
+        "Sorts flows by several hash functions into bins that each raise or lower a drop probability of their own. "
+        "Flows that do not slow down share a rate limit."
+    ),
+    "red-pd": "RED that also drops packets of the flows it drops most, before they reach the queue.",
+    "penalty-box": "RED that also gives the flows with too much of its drops a small rate to share.",
+    "flow-valve": "RED that also shuts out a flow that goes on sending against heavy loss, until it pauses.",
     "fred": (
         "RED that also counts the queued packets of each flow and holds every flow to about the same number."
     ),
@@ -94,6 +105,9 @@ CAUSE_GLOSSARY = {
     "blue": "“BLUE”: dropped at random.",
     "codel": "“CoDel”: dropped at the head, having waited too long.",
     "pie": "“PIE”: dropped at random to hold the waiting time.",
+    "filter": "“Filter”: the flow is restricted, and the packet was dropped before the queue.",
+    "afd": "“AFD”: the flow sent more than a fair share.",
+    "sfb": "“SFB”: dropped at random by the bins of the flow, or a bin was full.",
     "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
 }
 

@@ -24,6 +24,10 @@ DISPLAY_NAMES = {
     "pie": "PIE",
     "blue": "BLUE",
     "sfb": "SFB",
+    "afd": "AFD",
+    "red_pd": "RED-PD",
+    "penalty_box": "penalty box",
+    "flow_valve": "flow valve",
     "sfq": "SFQ",
     "drr": "DRR",
     "fq": "FQ",
@@ -40,6 +44,9 @@ CAUSE_NAMES = {
     "blue": "BLUE",
     "codel": "CoDel",
     "pie": "PIE",
+    "filter": "filter",
+    "afd": "AFD",
+    "sfb": "SFB",
 }
 # Controls, surrogates and direction overrides: a name out of a capture must not break or reorder the page.
 _UNSAFE = re.compile(
