@@ -98,11 +98,11 @@ fn runs_are_reproducible_and_counts_agree() {
     }
 }
 
-/// Four ways to hold an unresponsive flow with some state for the flows that send most: share of the UDP sender, and the
-/// cause that most drops have. AFD steers its queue to the target of 100 packets, 0.8 s here. Under SFB and in the
-/// penalty box the sender has what the rate limit leaves it: 10 packets a second of 125, and a twentieth of the link.
-/// RED-PD holds it to a TCP flow with a round trip time of 40 ms, which is far more than those of this scenario get
-/// with theirs. The valve shuts for good, since the sender is never silent.
+/// Five ways to hold an unresponsive flow with some state for the flows that send most: the share of the UDP sender,
+/// and the cause that most drops have. AFD steers its queue to the target of 100 packets, 0.8 s here. Under SFB and in
+/// the penalty box the sender has what the rate limit leaves it: 10 packets a second of 125, and a twentieth of the
+/// link. RED-PD holds it to a TCP flow with a round trip time of 40 ms, which is far more than those of this scenario
+/// get with theirs. The valve shuts for good, since the sender is never silent.
 #[test]
 fn disciplines_with_state_for_fast_flows_hold_an_unresponsive_flow() {
     let fair = 1.0 / 33.0;

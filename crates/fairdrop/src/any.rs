@@ -110,8 +110,8 @@ pub const CATALOGUE: &[DisciplineInfo] = &[
     DisciplineInfo {
         name: "afd",
         title: "AFD",
-        doc: "Drops arrivals of flows whose part of a sample of recent arrivals is above a fair share, which the queue's \
-              length steers.",
+        doc: "Drops arrivals of flows that are in a sample of recent arrivals more often than a fair share, which the \
+              queue's length steers.",
         params: afd::SPECS,
         also_uses: None,
         source: "Pan, Breslau, Prabhakar, Shenker 2003",

@@ -210,7 +210,8 @@ proptest! {
     fn with_open_valves_it_is_red(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
         let red = RedParams { max_p: 1.0, ..params.red.clone() };
         let params = FlowValveParams { red: red.clone(), ..params };
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::FlowValve(params), seed), Bottleneck::new(AnyParams::Red(red), seed));
+        let mut one = Bottleneck::new(AnyParams::FlowValve(params), seed);
+        let mut other = Bottleneck::new(AnyParams::Red(red), seed);
         for event in &trace {
             prop_assert_eq!(one.step(event), other.step(event));
         }
