@@ -35,6 +35,11 @@ PAGES = (
     "reference/disciplines/rio.md",
     "reference/disciplines/sred.md",
     "reference/disciplines/csfq.md",
+    "reference/disciplines/afd.md",
+    "reference/disciplines/sfb.md",
+    "reference/disciplines/red-pd.md",
+    "reference/disciplines/penalty-box.md",
+    "reference/disciplines/flow-valve.md",
 )
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.

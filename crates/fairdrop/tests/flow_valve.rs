@@ -171,7 +171,9 @@ fn a_flow_is_forgotten() {
 #[test]
 fn the_last_dropped_are_remembered() {
     let mut link = filled(AnyParams::FlowValve(FlowValveParams { max_flows: 2, ..quick() }));
-    [1, 2, 1, 3].into_iter().for_each(|flow| drop(link.arrive(flow)));
+    for flow in [1, 2, 1, 3] {
+        link.arrive(flow);
+    }
     let known: Vec<u64> = (1..4).filter(|&flow| state(&link, flow).1.is_some()).collect();
     assert_eq!(known, [1, 3]);
 }
@@ -208,7 +210,8 @@ proptest! {
     fn with_open_valves_it_is_red(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
         let red = RedParams { max_p: 1.0, ..params.red.clone() };
         let params = FlowValveParams { red: red.clone(), ..params };
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::FlowValve(params), seed), Bottleneck::new(AnyParams::Red(red), seed));
+        let mut one = Bottleneck::new(AnyParams::FlowValve(params), seed);
+        let mut other = Bottleneck::new(AnyParams::Red(red), seed);
         for event in &trace {
             prop_assert_eq!(one.step(event), other.step(event));
         }

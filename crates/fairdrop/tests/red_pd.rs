@@ -117,13 +117,25 @@ fn a_flow_in_three_lists_is_monitored() {
     assert!(probability(&link, 1) > 0.0);
 }
 
-/// The first list has one drop of eleven packets, the others nothing but drops: the average loss is below the last,
-/// and the flow is the average one.
+/// One list: flow 1 loses a packet, nine others pass.
+fn one_of_ten(link: &mut Bottleneck) {
+    assert_eq!(link.arrive(1).causes(), [RedForced]);
+    for _ in 0..9 {
+        link.finish();
+        assert_eq!(link.arrive(9).causes(), []);
+    }
+    link.wait(20 * MS);
+}
+
+/// One drop of 20 packets in the first list, of 10 in the next two: averages 0.05, 0.075 and 0.0875, the last of which
+/// is below the newest loss; and the flow is the average one of those that are in three lists.
 #[test]
 fn it_begins_with_the_loss_of_red() {
-    let link = monitored();
-    let average: f64 = 0.5 + 0.5 * (0.5 + 0.5 / 11.0);
-    assert!((probability(&link, 1) - average.min(0.5)).abs() < 1e-12, "{}", probability(&link, 1));
+    let mut link = filled(AnyParams::RedPd(quick()));
+    link.wait(90 * MS);
+    (0..3).for_each(|_| one_of_ten(&mut link));
+    link.arrive(7);
+    assert!((probability(&link, 1) - 0.0875).abs() < 1e-12, "{}", probability(&link, 1));
 }
 
 /// The coin is compared with the probability; RED never hears of what the filter drops.
@@ -147,15 +159,18 @@ fn the_filter_drops_before_red() {
 /// A flow that RED goes on dropping is dropped more, every four lists; one that it does not, less, every three.
 #[test]
 fn probabilities_rise_and_fall() {
-    let mut link = monitored();
-    let mut seen = vec![probability(&link, 1)];
-    for _ in 0..8 {
-        link.wait(20 * MS);
-        link.arrive(1);
+    let mut link = filled(AnyParams::RedPd(quick()));
+    link.world.bits[Stream::FilterCoin as usize] = KEEP;
+    link.wait(90 * MS);
+    let mut seen = Vec::new();
+    for _ in 0..12 {
+        one_of_ten(&mut link);
         seen.push(probability(&link, 1));
     }
-    assert_eq!(seen[..4], [0.5; 4]);
-    assert!(seen[4] > 0.5 && seen[4] == seen[7] && seen[8] > seen[7] && seen[8] <= 1.0, "{seen:?}");
+    let rises: Vec<usize> = (1..12).filter(|&at| seen[at] > seen[at - 1]).collect();
+    assert_eq!(rises, [3, 7, 11], "{seen:?}");
+    assert!((seen[3] - 0.0875).abs() < 1e-12 && seen[7] == 2.0 * seen[3], "no more than twice: {seen:?}");
+    assert!((seen[11] - seen[7] - 0.1).abs() < 1e-3, "by the loss of RED: {seen:?}");
     let mut seen = vec![probability(&link, 1)];
     while probability(&link, 1) > 0.0 {
         link.wait(20 * MS);

@@ -24,6 +24,9 @@ CAUSES = (
     "fred_limit",
     "sred",
     "csfq",
+    "filter",
+    "afd",
+    "sfb",
 )
 
 

@@ -45,6 +45,15 @@ GLOSSARY = {
         "Drops by the rate that an edge wrote on each packet, so that no flow gets more than the fair rate. Only the "
         "edge keeps state per flow."
     ),
+    "afd": (
+        "Keeps a sample of who sent the recent packets, and drops what a flow sends above a fair share that the "
+        "queue's length sets."
+    "sfb": (
+        "Sorts flows by several hash functions into bins that each raise or lower a drop probability of their own. "
+        "Flows that do not slow down share a rate limit."
+    "red-pd": "RED that also drops packets of the flows it drops most, before they reach the queue.",
+    "penalty-box": "RED that also gives the flows with too much of its drops a small rate to share.",
+    "flow-valve": "RED that also shuts out a flow that goes on sending against heavy loss, until it pauses.",
     "fred": (
         "RED that also counts the queued packets of each flow and holds every flow to about the same number."
     ),
@@ -103,6 +112,9 @@ CAUSE_GLOSSARY = {
     "fred_limit": "“FRED, refused”: the flow had its share of the queue.",
     "sred": "“SRED”: dropped at random, by the number of flows.",
     "csfq": "“CSFQ”: the flow sent above the fair rate.",
+    "filter": "“Filter”: the flow is restricted, and the packet was dropped before the queue.",
+    "afd": "“AFD”: the flow sent more than a fair share.",
+    "sfb": "“SFB”: dropped at random by the bins of the flow, or a bin was full.",
     "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
 }
 

@@ -28,6 +28,10 @@ DISPLAY_NAMES = {
     "csfq": "CSFQ",
     "blue": "BLUE",
     "sfb": "SFB",
+    "afd": "AFD",
+    "red_pd": "RED-PD",
+    "penalty_box": "penalty box",
+    "flow_valve": "flow valve",
     "sfq": "SFQ",
     "drr": "DRR",
     "fq": "FQ",
@@ -47,6 +51,9 @@ CAUSE_NAMES = {
     "fred_limit": "FRED, refused",
     "sred": "SRED",
     "csfq": "CSFQ",
+    "filter": "filter",
+    "afd": "AFD",
+    "sfb": "SFB",
 }
 # Controls, surrogates and direction overrides: a name out of a capture must not break or reorder the page.
 _UNSAFE = re.compile(

@@ -27,8 +27,8 @@ const LARGEST_SHADOW: u32 = 1_000_000;
 pub const INFO: DisciplineInfo = DisciplineInfo {
     name: "afd",
     title: "AFD",
-    doc: "Drops arrivals of flows whose part of a sample of recent arrivals is above a fair share, which the queue's \
-          length steers.",
+    doc: "Drops arrivals of flows that are in a sample of recent arrivals more often than a fair share, which the \
+          queue's length steers.",
     params: SPECS,
     also_uses: None,
     source: "Pan, Breslau, Prabhakar, Shenker 2003",

@@ -1,8 +1,9 @@
 //! Flow valve: a safety valve before RED that shuts for a flow that goes on sending against heavy loss.
 //!
 //! Of each flow that RED has dropped lately three numbers are kept: its loss `p`, its part `f` of what arrives, and
-//! whether its valve is shut. The valve shuts when the loss is above `max_p` of RED and `f` is above what TCP could have
-//! of the link at that loss. From then on all packets of the flow are dropped, until it has been silent for `back_off`.
+//! whether its valve is shut. The valve shuts when the loss is above `max_p` of RED and `f` is above what TCP could
+//! have of the link at that loss. From then on all packets of the flow are dropped, until it has been silent for
+//! `back_off`.
 //!
 //! Source: K. Cho, "Flow-valve: embedding a safety-valve in RED", GLOBECOM 1999. The constants are those of its
 //! implementation in ALTQ (`altq_red.c`).
@@ -117,8 +118,8 @@ impl FlowValveParams {
     }
 
     /// The part of the link that a TCP flow has at the loss `p`, when all round trips are those of a queue of
-    /// `max_th`: packets per round trip by the formula of Padhye and others with a timeout of four round trips, over the
-    /// packets that a round trip has room for.
+    /// `max_th`: packets per round trip by the formula of Padhye and others with a timeout of four round trips, over
+    /// the packets that a round trip has room for.
     pub fn fair_part(&self, p: f64) -> f64 {
         let timeouts = (3.0 * sqrt(0.75 * p)).min(1.0) * p * (1.0 + 32.0 * p * p);
         1.0 / (sqrt(4.0 / 3.0 * p) + timeouts) / (self.red.max_th + EXTRA_PACKETS)

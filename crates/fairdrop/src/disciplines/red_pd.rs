@@ -1,10 +1,10 @@
 //! RED-PD, RED with preferential dropping: a filter before RED drops packets of the flows that RED drops most.
 //!
-//! Time is divided into lists, each with the flows that RED dropped in it. A flow of the reference TCP rate for the
-//! round trip time `target_rtt` at the present loss is dropped about once in `appearances` of `lists` lists; one that is in at least
-//! `appearances` of the last `lists` lists sends more than that. Such a flow is monitored: a filter before the queue
-//! drops its packets with a probability of its own, which rises while RED goes on dropping it as often and falls
-//! once it is in none of the lists. RED sees what passes the filter, so its losses go on measuring what the flow sends.
+//! Time is divided into lists, each with the flows that RED dropped in it. A list is so long that a TCP flow with the
+//! round trip time `target_rtt` is in about `appearances` of `lists` lists at the present loss; a flow that is in at
+//! least as many sends more. It is monitored: a filter before the queue drops its packets with a probability of its
+//! own, which rises while RED goes on dropping it as often and falls once it is in none of the lists. RED sees what
+//! passes the filter, so its losses go on measuring what passes of the flow.
 //!
 //! No timer is needed: lists that have come to their end are closed before an arrival does anything else. A
 //! list in which nothing arrived does not change the measured loss.

@@ -506,7 +506,7 @@ impl ValveModel {
         Self { params, red, list: Vec::new(), arrivals: 0 }
     }
 
-    fn to_head(&mut self, at: usize, now: u64) {
+    fn move_to_head(&mut self, at: usize, now: u64) {
         let mut entry = self.list.remove(at);
         entry.last_drop = now;
         self.list.insert(0, entry);
@@ -530,7 +530,7 @@ impl ValveModel {
             (entry.red, entry.p) = (false, 0.0);
         }
         if entry.red {
-            self.to_head(at, now);
+            self.move_to_head(at, now);
             return true;
         }
         false
@@ -572,7 +572,7 @@ impl Model for ValveModel {
             }
             let at = at.unwrap_or(self.list.len() - 1);
             self.list[at].p += 1.0 / 128.0;
-            self.to_head(at, now);
+            self.move_to_head(at, now);
         }
         let ours = self.list.iter_mut().find(|entry| entry.flow == flow);
         match (valve.loss_and_part(flow), ours) {
