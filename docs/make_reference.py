@@ -30,6 +30,11 @@ PAGES = (
     "reference/disciplines/blue.md",
     "reference/disciplines/codel.md",
     "reference/disciplines/pie.md",
+    "reference/disciplines/drr.md",
+    "reference/disciplines/sfq.md",
+    "reference/disciplines/fq.md",
+    "reference/disciplines/fq-codel.md",
+    "reference/disciplines/dualpi2.md",
 )
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.

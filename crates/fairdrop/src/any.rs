@@ -326,6 +326,20 @@ impl AnyParams {
     }
 }
 
+type Of<M, T> = <M as Memory>::Of<T>;
+type DrrIn<H, M> =
+    Drr<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<Turn>>, Of<M, HeapPlace<Longest>>, Of<M, FlowPlace<u32>>>;
+type SfqIn<H, M> = Sfq<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<Turn>>, Of<M, HeapPlace<Longest>>>;
+type FqIn<H, M> = Fq<
+    H,
+    Of<M, PacketSlot<H, f64>>,
+    Of<M, QueueSlot<FluidFlow>>,
+    Of<M, HeapPlace<f64>>,
+    Of<M, FlowPlace<u32>>,
+>;
+type FqCoDelIn<H, M> =
+    FqCoDel<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<FlowQueue>>, Of<M, HeapPlace<Fattest>>>;
+
 /// Any discipline.
 #[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
 pub enum AnyDiscipline<H, M: Memory> {
@@ -348,29 +362,13 @@ pub enum AnyDiscipline<H, M: Memory> {
     /// See [`Pie`].
     Pie(Pie<H, M::Of<Slot<H>>>),
     /// See [`Drr`].
-    Drr(
-        Drr<
-            H,
-            M::Of<PacketSlot<H>>,
-            M::Of<QueueSlot<Turn>>,
-            M::Of<HeapPlace<Longest>>,
-            M::Of<FlowPlace<u32>>,
-        >,
-    ),
+    Drr(DrrIn<H, M>),
     /// See [`Sfq`].
-    Sfq(Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>>),
+    Sfq(SfqIn<H, M>),
     /// See [`Fq`].
-    Fq(
-        Fq<
-            H,
-            M::Of<PacketSlot<H, f64>>,
-            M::Of<QueueSlot<FluidFlow>>,
-            M::Of<HeapPlace<f64>>,
-            M::Of<FlowPlace<u32>>,
-        >,
-    ),
+    Fq(FqIn<H, M>),
     /// See [`FqCoDel`].
-    FqCoDel(FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>),
+    FqCoDel(FqCoDelIn<H, M>),
     /// See [`DualPi2`].
     DualPi2(DualPi2<H, M::Of<PacketSlot<H>>>),
 }

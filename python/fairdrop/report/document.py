@@ -21,6 +21,8 @@ CAUSES = (
     "blue",
     "codel",
     "pie",
+    "longest_queue",
+    "dualpi2",
 )
 
 

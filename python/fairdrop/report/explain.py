@@ -37,6 +37,13 @@ GLOSSARY = {
     "codel": "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
     "fq-codel": "Sorts flows into separate queues served in turn, each kept short by CoDel.",
     "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
+    "fq": (
+        "Gives each flow a queue of its own and sends packets in the order in which a link shared bit by bit would "
+        "finish them."
+    ),
+    "dualpi2": (
+        "Keeps senders that answer to marks at once apart from the others, and couples both so that they share alike."
+    ),
     "drr": "Gives each flow a queue of its own and serves them in turn, byte for byte.",
     "pie": "Drops at random to hold the waiting time near a target. It does not look at who sends.",
     "fred": (
@@ -94,6 +101,8 @@ CAUSE_GLOSSARY = {
     "blue": "“BLUE”: dropped at random.",
     "codel": "“CoDel”: dropped at the head, having waited too long.",
     "pie": "“PIE”: dropped at random to hold the waiting time.",
+    "longest_queue": "“Longest queue”: made room for a flow that had less in the buffer.",
+    "dualpi2": "“DualPI2”: dropped at random to hold the waiting time.",
     "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
 }
 
