@@ -40,6 +40,11 @@ PAGES = (
     "reference/disciplines/red-pd.md",
     "reference/disciplines/penalty-box.md",
     "reference/disciplines/flow-valve.md",
+    "reference/disciplines/drr.md",
+    "reference/disciplines/sfq.md",
+    "reference/disciplines/fq.md",
+    "reference/disciplines/fq-codel.md",
+    "reference/disciplines/dualpi2.md",
 )
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.

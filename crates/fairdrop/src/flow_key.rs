@@ -55,7 +55,9 @@ impl State {
 pub fn siphash(key: [u64; 2], bytes: &[u8]) -> u64 {
     let mut state = State::new(key);
     let (words, rest) = bytes.as_chunks::<8>();
-    words.iter().for_each(|word| state.compress(u64::from_le_bytes(*word)));
+    for word in words {
+        state.compress(u64::from_le_bytes(*word));
+    }
     let mut last = [0; 8];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
     state.compress(u64::from_le_bytes(last) | (bytes.len() as u64) << 56);

@@ -272,7 +272,7 @@ where
             record.next = NONE;
         }
         match self.queue_mut(list.tail) {
-            Some(last) => last.next = queue,
+            Some(before) => before.next = queue,
             None => list.head = queue,
         }
         list.tail = queue;
@@ -301,7 +301,7 @@ where
             let (head, tail) = (record.head, record.tail);
             *record = QueueSlot::default();
             match self.slot_mut(end) {
-                Some(last) => last.next = head,
+                Some(before) => before.next = head,
                 None => chain = head,
             }
             end = if tail == NONE { end } else { tail };

@@ -175,7 +175,8 @@ fn congested(params: &DualPi2Params, low: f64, high: f64) -> Bottleneck {
 /// Appendix A.1: classic packets are dropped with p'^2, L4S packets marked with 2 p'; fractions of many coins.
 #[test]
 fn the_two_probabilities_are_coupled() {
-    let params = DualPi2Params { limit: 400_000, ..roomy() };
+    // The L4S queue always goes first.
+    let params = DualPi2Params { limit: 400_000, t_shift: Time::from_ms(1_000_000), ..roomy() };
     let mut link = congested(&params, 0.3, 0.4);
     let base = probability(&link);
     let n = 20_000_u32;

@@ -83,6 +83,8 @@ CAUSES = {
     "blue": BLUE,
     "codel": OLIVE,
     "pie": VERMILLION,
+    "longest_queue": SLATE,
+    "dualpi2": ORANGE,
 }
 CAUSE_FALLBACK = (ORANGE, SKY, OLIVE, BLUE)
 Dash = str | tuple[int, tuple[float, ...]]

@@ -27,6 +27,8 @@ CAUSES = (
     "filter",
     "afd",
     "sfb",
+    "longest_queue",
+    "dualpi2",
 )
 
 

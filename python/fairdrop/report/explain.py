@@ -37,6 +37,13 @@ GLOSSARY = {
     "codel": "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
     "fq-codel": "Sorts flows into separate queues served in turn, each kept short by CoDel.",
     "sfq": "Sorts flows into separate queues by hash and serves them in turn.",
+    "fq": (
+        "Gives each flow a queue of its own and sends packets in the order in which a link shared bit by bit would "
+        "finish them."
+    ),
+    "dualpi2": (
+        "Keeps senders that answer to marks at once apart from the others, and couples both so that they share alike."
+    ),
     "drr": "Gives each flow a queue of its own and serves them in turn, byte for byte.",
     "pie": "Drops at random to hold the waiting time near a target. It does not look at who sends.",
     "rio": "Two REDs over one queue: packets within their profile are judged by their own number, and dropped last.",
@@ -115,6 +122,8 @@ CAUSE_GLOSSARY = {
     "filter": "“Filter”: the flow is restricted, and the packet was dropped before the queue.",
     "afd": "“AFD”: the flow sent more than a fair share.",
     "sfb": "“SFB”: dropped at random by the bins of the flow, or a bin was full.",
+    "longest_queue": "“Longest queue”: made room for a flow that had less in the buffer.",
+    "dualpi2": "“DualPI2”: dropped at random to hold the waiting time.",
     "match_queued": "“Match, queued”: the drawn packet itself, dropped with the one that arrived.",
 }
 

@@ -36,6 +36,7 @@ DISPLAY_NAMES = {
     "drr": "DRR",
     "fq": "FQ",
     "wfq": "WFQ",
+    "dualpi2": "DualPI2",
 }
 CAUSE_NAMES = {
     "overflow": "buffer full",
@@ -54,6 +55,8 @@ CAUSE_NAMES = {
     "filter": "filter",
     "afd": "AFD",
     "sfb": "SFB",
+    "longest_queue": "longest queue",
+    "dualpi2": "DualPI2",
 }
 # Controls, surrogates and direction overrides: a name out of a capture must not break or reorder the page.
 _UNSAFE = re.compile(
