@@ -23,7 +23,8 @@ pub use meter::jain_index;
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, replay};
 pub use result::{
-    Drops, FlowResult, GroupResult, Measured, PositionsResult, QueueResult, RunResult, SeriesResult, Sojourn,
+    Drops, FlowResult, GroupResult, Measured, PositionsResult, QueueResult, RunResult, SeriesResult,
+    SizeClassResult, Sojourn, TransfersResult,
 };
 pub use run::simulate;
 pub use transport::TransportCount;

@@ -1,8 +1,9 @@
 //! What a run found, as `docs/reference/result.md` describes it. Everything is SI.
 
-use crate::meter::{QueueMeter, jain_index};
+use crate::meter::{CLASS_ENDS, QueueMeter, TransferMeter, jain_index};
 use crate::transport::TransportCount;
 use fairdrop::{Count, DropCause, Time};
+use hdrhistogram::Histogram;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -82,6 +83,33 @@ pub struct GroupResult {
     pub sums: Measured,
     /// Jain's index of throughput inside the group.
     pub jain_index: Option<f64>,
+    /// Completion of its transfers; `None` when they have no end.
+    pub transfers: Option<TransfersResult>,
+}
+
+/// Transfers of a group, within the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TransfersResult {
+    /// Began.
+    pub begun: u64,
+    /// Ended, with all acknowledged.
+    pub completed: u64,
+    /// Those that ended, by class of size, small first.
+    pub sizes: Vec<SizeClassResult>,
+}
+
+/// Transfers of one class of size that ended, and their completion times: from the start of the connection to the
+/// acknowledgement of the last segment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SizeClassResult {
+    /// Largest size, inclusive; `None` for the last class.
+    pub up_to_bytes: Option<u64>,
+    /// Transfers.
+    pub completed: u64,
+    /// Mean size.
+    pub mean_bytes: f64,
+    /// Completion times.
+    pub fct_s: Sojourn,
 }
 
 /// One flow.
@@ -96,6 +124,10 @@ pub struct FlowResult {
     /// What it did.
     #[serde(flatten)]
     pub measured: Measured,
+    /// When its transfer was complete; `None` when it was not, or has no end.
+    pub completed_at_s: Option<f64>,
+    /// Flow completion time: from its start until then.
+    pub fct_s: Option<f64>,
 }
 
 /// Rates and counts of a flow, or sums over a group.
@@ -132,9 +164,7 @@ impl Measured {
         self.share += flow.share;
         self.arrivals += flow.arrivals;
         self.drops.add(&flow.drops.0);
-        self.transport.retransmissions += flow.transport.retransmissions;
-        self.transport.timeouts += flow.transport.timeouts;
-        self.transport.fast_retransmits += flow.transport.fast_retransmits;
+        self.transport.add(&flow.transport);
         self.drop_fraction = fraction(self.drops.total(), self.arrivals);
     }
 }
@@ -197,7 +227,7 @@ pub struct PositionsResult {
     pub by_group: Vec<(String, Vec<u64>)>,
 }
 
-/// Waiting times of packets that left through the link, in seconds.
+/// A distribution of times, in seconds: of the waits of packets that left through a link, or of completion times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Sojourn {
     /// Mean.
@@ -249,29 +279,39 @@ pub(crate) struct QueueFacts<'a> {
     pub name: &'a str,
     pub discipline: &'static str,
     pub rate_bps: u64,
+    /// Mean over the measuring window.
+    pub mean_rate_bps: f64,
     pub limit: u32,
     pub sample: Option<Time>,
     pub group_names: &'a [String],
 }
 
-/// The result of one queue. `flow_name` is asked only for flows that arrived at it.
+/// The result of one queue. `row_of` gives the row of each flow number, `name_of` the name of each row; it is asked
+/// only for rows that something arrived of.
 pub(crate) fn queue_result(
     facts: &QueueFacts<'_>,
     meter: &QueueMeter,
-    flow_name: impl Fn(usize) -> String,
+    row_of: impl Fn(usize) -> usize,
+    name_of: impl Fn(usize) -> String,
 ) -> QueueResult {
     let window = meter.window();
     let (mut arrivals, mut departures, mut drops) = (Count::default(), Count::default(), Drops::default());
-    let mut by_flow = Vec::new();
+    let mut sent: Vec<Option<Count>> = Vec::new();
     for (number, flow) in meter.flows().iter().enumerate() {
         arrivals.packets += flow.arrived.packets;
         departures.packets += flow.sent.packets;
         departures.bytes += flow.sent.bytes;
         drops.add(&flow.dropped);
         if flow.arrived.packets > 0 || flow.sent.packets > 0 {
-            by_flow.push((flow_name(number), rate_bps(flow.sent, window)));
+            let row = row_of(number);
+            sent.resize(sent.len().max(row + 1), None);
+            let sum = sent[row].get_or_insert_default();
+            sum.packets += flow.sent.packets;
+            sum.bytes += flow.sent.bytes;
         }
     }
+    let rows = sent.into_iter().enumerate();
+    let by_flow = rows.filter_map(|(row, sent)| Some((name_of(row), rate_bps(sent?, window))));
     let by_group: Vec<_> = facts.group_names.iter().cloned().zip(meter.mean_packets_by_group()).collect();
     QueueResult {
         name: facts.name.into(),
@@ -283,13 +323,13 @@ pub(crate) fn queue_result(
         drops,
         drop_fraction: fraction(drops.total(), arrivals.packets),
         candidates_drawn: meter.candidates_drawn(),
-        utilisation: rate_bps(departures, window) / facts.rate_bps as f64,
+        utilisation: rate_bps(departures, window) / facts.mean_rate_bps,
         mean_packets: by_group.iter().map(|(_, mean)| mean).sum(),
         max_packets: meter.max_packets(),
         mean_bytes: meter.mean_bytes(),
         mean_packets_by_group: by_group,
-        throughput_bps_by_flow: by_flow,
-        sojourn_s: sojourn(meter),
+        throughput_bps_by_flow: by_flow.collect(),
+        sojourn_s: distribution(meter.sojourn_ns(), meter.mean_sojourn_s()),
         length_histogram: meter.length_distribution(),
         sojourn_histogram: sojourn_histogram(meter),
         series: series(facts, meter),
@@ -297,17 +337,33 @@ pub(crate) fn queue_result(
     }
 }
 
-fn sojourn(meter: &QueueMeter) -> Sojourn {
-    let histogram = meter.sojourn_ns();
+/// Of times in nanoseconds, whose exact mean is known.
+fn distribution(histogram: &Histogram<u64>, mean_s: f64) -> Sojourn {
     let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e9;
     Sojourn {
-        mean: meter.mean_sojourn_s(),
+        mean: mean_s,
         p50: quantile(0.5),
         p90: quantile(0.9),
         p99: quantile(0.99),
         p999: quantile(0.999),
         max: histogram.max() as f64 / 1e9,
     }
+}
+
+/// The transfers of a group.
+pub(crate) fn transfers_result(meter: &TransferMeter) -> TransfersResult {
+    let ends = CLASS_ENDS.into_iter().map(Some).chain([None]);
+    let sizes = ends.zip(meter.classes()).map(|(up_to_bytes, class)| {
+        let completed = class.completion_ns().len();
+        SizeClassResult {
+            up_to_bytes,
+            completed,
+            mean_bytes: if completed == 0 { 0.0 } else { class.bytes() / completed as f64 },
+            fct_s: distribution(class.completion_ns(), class.mean_s()),
+        }
+    });
+    let sizes: Vec<_> = sizes.collect();
+    TransfersResult { begun: meter.begun(), completed: sizes.iter().map(|size| size.completed).sum(), sizes }
 }
 
 /// Bins that grow by a quarter, from a microsecond: enough to draw, few enough to keep.
@@ -360,6 +416,7 @@ pub(crate) fn group_results(
             flows: members.len() as u32,
             sums,
             jain_index: jain_index(throughputs),
+            transfers: None,
         }
     });
     groups.collect()

@@ -63,7 +63,11 @@ pub enum LinkState {
 
 /// All links, by their number in the scenario.
 #[derive(Debug)]
-pub struct Links(Vec<LinkState>);
+pub struct Links {
+    links: Vec<LinkState>,
+    /// Every change of a rate: when, of which link, to what.
+    changes: Vec<(Time, u32, Rate)>,
+}
 
 impl Links {
     pub fn new(scenario: &Scenario, flows: &Flows<'_>, seed: u64) -> Result<Self, ParamError> {
@@ -78,32 +82,48 @@ impl Links {
             let port = Port::new(queue.params(link.rate_bps), rate, meter, seed, index as u32)?;
             Ok(LinkState::Port { port: Box::new(port), delay })
         });
-        links.collect::<Result<_, _>>().map(Self)
+        let links = links.collect::<Result<_, _>>()?;
+        let steps = scenario.links.iter().enumerate().flat_map(|(index, link)| {
+            let rate = move |&(at, bps): &(Time, u64)| (at, index as u32, Rate::new(bps, sizes));
+            link.rate_schedule.iter().map(rate)
+        });
+        Ok(Self { links, changes: steps.collect() })
+    }
+
+    /// When each change of a rate is due.
+    pub fn changes(&self) -> impl Iterator<Item = Time> {
+        self.changes.iter().map(|(at, ..)| *at)
+    }
+
+    /// Makes change number `change`.
+    pub fn change(&mut self, change: u32) {
+        let (_, link, rate) = self.changes[change as usize];
+        self.port(link).0.set_rate(rate);
     }
 
     #[inline]
     pub fn get(&mut self, link: u32) -> &mut LinkState {
-        &mut self.0[link as usize]
+        &mut self.links[link as usize]
     }
 
     /// The port of `link`, which has one, and the link's delay.
     #[inline]
     pub fn port(&mut self, link: u32) -> (&mut Port, Time) {
-        match &mut self.0[link as usize] {
+        match &mut self.links[link as usize] {
             LinkState::Port { port, delay } => (port, *delay),
             LinkState::Plain(_) => unreachable!("only ports schedule the end of a transmission"),
         }
     }
 
     pub fn port_ref(&self, link: usize) -> Option<&Port> {
-        match self.0.get(link) {
+        match self.links.get(link) {
             Some(LinkState::Port { port, .. }) => Some(port),
             _ => None,
         }
     }
 
     pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port> {
-        self.0.iter_mut().filter_map(|link| match link {
+        self.links.iter_mut().filter_map(|link| match link {
             LinkState::Port { port, .. } => Some(&mut **port),
             LinkState::Plain(_) => None,
         })

@@ -4,14 +4,17 @@
 //! flow. Hosts' own links cannot lose a packet in a valid run and carry one flow each, so their departures are
 //! arithmetic; so is the receiver, unless it delays ACKs.
 
+mod edge;
 mod events;
 mod flows;
 mod links;
 mod packets;
+mod population;
 
 use crate::control::Control;
 use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
+use crate::transport::source::Departure;
 use crate::transport::tcp::Send;
 use events::{Events, Kind};
 use fairdrop::{ParamError, Time};
@@ -30,6 +33,7 @@ const CHECK_EVERY: u64 = 1 << 14;
 #[derive(Debug)]
 pub struct Engine<'s> {
     scenario: &'s Scenario,
+    seed: u64,
     now: Time,
     events: Events,
     handled: u64,
@@ -54,6 +58,7 @@ impl<'s> Engine<'s> {
         let links = Links::new(scenario, &flows, seed)?;
         let mut engine = Self {
             scenario,
+            seed,
             now: Time::ZERO,
             events: Events::default(),
             handled: 0,
@@ -71,17 +76,31 @@ impl<'s> Engine<'s> {
         if scenario.positions.is_some() {
             engine.events.push(scenario.warm_up, Kind::Snapshot, 0);
         }
+        for (change, at) in (0..).zip(engine.links.changes()) {
+            engine.events.push(at, Kind::Rate, change);
+        }
         for flow in 0..engine.flows.len() {
-            engine.schedule_first(flow, seed);
+            engine.schedule_first(flow);
+        }
+        for group in 0..scenario.groups.len() as u32 {
+            engine.schedule_connection(group);
         }
         Ok(engine)
     }
 
-    fn schedule_first(&mut self, flow: u32, seed: u64) {
-        let start = self.flows.start_time(flow, seed);
+    fn schedule_first(&mut self, flow: u32) {
+        let start = self.flows.start_time(flow, self.seed);
         match self.flows.agent(flow) {
             Agent::Tcp(_) => self.events.push(start, Kind::Start, flow),
-            Agent::Cbr(_) => self.schedule_source(flow),
+            Agent::Open(_) => self.schedule_source(flow),
+        }
+    }
+
+    /// Schedules the next connection of a group's population, if it has one.
+    fn schedule_connection(&mut self, group: u32) {
+        let stop = self.scenario.groups[group as usize].stop.min(self.scenario.duration);
+        if let Some(at) = self.flows.next_connection(group).filter(|&at| at < stop) {
+            self.events.push(at, Kind::Connect, group);
         }
     }
 
@@ -127,7 +146,30 @@ impl<'s> Engine<'s> {
             }
             Kind::Sample => self.on_sample(),
             Kind::Snapshot => self.on_snapshot(),
+            Kind::Supply => self.on_supply(entity),
+            Kind::Connect => self.on_connect(entity),
+            Kind::Rate => self.links.change(entity),
         }
+    }
+
+    /// Whether now is within the measuring window.
+    fn is_measured(&self) -> bool {
+        self.now >= self.scenario.warm_up
+    }
+
+    /// A packet is under way from now on.
+    #[inline]
+    fn add_packet(&mut self, packet: InFlight) -> u32 {
+        self.flows.packet_added(packet.flow);
+        self.packets.add(packet)
+    }
+
+    /// A packet has arrived or was lost.
+    #[inline]
+    fn remove_packet(&mut self, handle: u32) {
+        let flow = self.packets.get(handle).flow;
+        self.packets.remove(handle);
+        self.flows.packet_removed(flow);
     }
 
     fn on_sample(&mut self) {
@@ -165,7 +207,11 @@ impl<'s> Engine<'s> {
         let packet = self.packets.get(handle);
         let way = self.flows.way(packet.flow, packet.role.is_backward());
         let link = way[usize::from(packet.hop)] as u32;
-        let class = self.flows.group(packet.flow).class;
+        let mut class = packet.class;
+        if packet.hop == 0 && !packet.role.is_backward() {
+            class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
+            self.packets.get_mut(handle).class = class;
+        }
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
                 let frame = Frame { flow: packet.flow, len: u32::from(packet.len), class, handle };
@@ -181,7 +227,7 @@ impl<'s> Engine<'s> {
                 }
                 None => {
                     self.stray_losses += 1;
-                    self.packets.remove(handle);
+                    self.remove_packet(handle);
                 }
             },
         }
@@ -190,7 +236,7 @@ impl<'s> Engine<'s> {
     #[inline]
     fn free_lost(&mut self) {
         while let Some(handle) = self.lost.pop() {
-            self.packets.remove(handle);
+            self.remove_packet(handle);
         }
     }
 
@@ -206,7 +252,7 @@ impl<'s> Engine<'s> {
         let there = self.flows.access(packet.flow, backward, true).carry(at, u32::from(packet.len));
         let Some(there) = there else {
             self.stray_losses += 1;
-            self.packets.remove(handle);
+            self.remove_packet(handle);
             return;
         };
         // A receiver without timers depends on nothing but the order of its packets, which is that of this call.
@@ -222,14 +268,18 @@ impl<'s> Engine<'s> {
         match packet.role {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
-                self.packets.remove(handle);
+                self.remove_packet(handle);
                 let (sender, config) = self.flows.sender(packet.flow);
                 if packet.role == Role::Ack {
                     sender.on_ack(self.now, packet.seq, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
                 }
+                let is_complete = sender.is_complete();
                 self.send_wanted(packet.flow);
+                if is_complete {
+                    self.flows.complete(packet.flow, self.now, self.is_measured());
+                }
             }
         }
     }
@@ -239,15 +289,16 @@ impl<'s> Engine<'s> {
         let packet = self.packets.get(handle);
         let measured = at >= self.scenario.warm_up && at < self.scenario.duration;
         match self.flows.receive(packet, measured) {
-            flows::Answer::None => self.packets.remove(handle),
+            flows::Answer::None => self.remove_packet(handle),
             flows::Answer::Later => {
-                self.packets.remove(handle);
+                self.remove_packet(handle);
                 self.events.push(at.after(DELAYED_ACK), Kind::AckDue, packet.flow);
                 self.flows.set_ack_due(packet.flow, at.after(DELAYED_ACK));
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
-                *self.packets.get_mut(handle) = InFlight { flow: packet.flow, seq, len, hop: 0, role };
+                let class = self.flows.group(packet.flow).class;
+                *self.packets.get_mut(handle) = InFlight { flow: packet.flow, seq, len, hop: 0, role, class };
                 self.depart(handle, at);
             }
         }
@@ -255,7 +306,8 @@ impl<'s> Engine<'s> {
 
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
-            let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role: Role::Ack });
+            let class = self.flows.group(flow).class;
+            let handle = self.add_packet(InFlight { flow, seq, len, hop: 0, role: Role::Ack, class });
             self.depart(handle, self.now);
         }
     }
@@ -269,20 +321,46 @@ impl<'s> Engine<'s> {
             Some(there) => self.events.push(there, Kind::Arrive, handle),
             None => {
                 self.stray_losses += 1;
-                self.packets.remove(handle);
+                self.remove_packet(handle);
             }
         }
     }
 
     fn on_start(&mut self, flow: u32) {
+        let writes_slowly = self.flows.begin(flow, self.now, self.is_measured());
         let (sender, config) = self.flows.sender(flow);
         sender.start(self.now, config, &mut self.wanted);
         self.send_wanted(flow);
+        if writes_slowly {
+            self.schedule_supply(flow);
+        }
+    }
+
+    fn on_connect(&mut self, group: u32) {
+        let (flow, is_new) = self.flows.connect(group, self.seed);
+        if is_new {
+            self.links.ports_mut().for_each(|port| port.add_flow(group));
+        }
+        self.on_start(flow);
+        self.schedule_connection(group);
+    }
+
+    fn on_supply(&mut self, flow: u32) {
+        let (sender, config) = self.flows.sender(flow);
+        sender.on_supply(self.now, config, &mut self.wanted);
+        self.send_wanted(flow);
+        self.schedule_supply(flow);
+    }
+
+    fn schedule_supply(&mut self, flow: u32) {
+        if let Some(at) = self.flows.next_supply(flow) {
+            self.events.push(at, Kind::Supply, flow);
+        }
     }
 
     fn on_timer(&mut self, flow: u32) {
         // A source that has stopped sends nothing, so it retransmits nothing either.
-        if !self.flows.timer_fires(flow, self.now) || self.now >= self.flows.group(flow).stop {
+        if !self.flows.timer_fires(flow, self.now) || self.flows.is_stopped(flow, self.now) {
             return;
         }
         let (sender, config) = self.flows.sender(flow);
@@ -295,13 +373,14 @@ impl<'s> Engine<'s> {
     /// Puts what a sender wants on the wire, and sees to its timer.
     #[inline]
     fn send_wanted(&mut self, flow: u32) {
-        if self.now < self.flows.group(flow).stop {
+        if !self.flows.is_stopped(flow, self.now) {
+            let class = self.flows.group(flow).class;
             for index in 0..self.wanted.len() {
                 let (role, seq, len) = match self.wanted[index] {
-                    Send::Segment(seq) => (Role::Data, seq, self.flows.group(flow).packet_size as u16),
+                    Send::Segment(seq) => (Role::Data, seq, self.flows.segment_bytes(flow, seq)),
                     Send::Syn => (Role::Syn, 0, SYN_BYTES),
                 };
-                let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role });
+                let handle = self.add_packet(InFlight { flow, seq, len, hop: 0, role, class });
                 self.depart(handle, self.now);
             }
         }
@@ -314,9 +393,8 @@ impl<'s> Engine<'s> {
     /// The packet of an open-loop source that was on its own link reaches the first shared one.
     #[inline]
     fn on_source(&mut self, flow: u32) {
-        let group = self.flows.group(flow);
-        let packet = InFlight { flow, seq: 0, len: group.packet_size as u16, hop: 0, role: Role::Data };
-        let handle = self.packets.add(packet);
+        let Departure { len, class, .. } = self.flows.departing(flow);
+        let handle = self.add_packet(InFlight { flow, seq: 0, len, hop: 0, role: Role::Data, class });
         self.on_arrive(handle);
         self.schedule_source(flow);
     }
@@ -326,12 +404,11 @@ impl<'s> Engine<'s> {
     fn schedule_source(&mut self, flow: u32) {
         let stop = self.flows.group(flow).stop.min(self.scenario.duration);
         loop {
-            let leaves = self.flows.next_departure(flow);
-            if leaves >= stop {
+            let Some(departure) = self.flows.next_departure(flow).filter(|next| next.at < stop) else {
                 return;
-            }
-            let len = self.flows.group(flow).packet_size;
-            match self.flows.access(flow, false, false).carry(leaves, len) {
+            };
+            let len = u32::from(departure.len);
+            match self.flows.access(flow, false, false).carry(departure.at, len) {
                 Some(there) => return self.events.push(there, Kind::Source, flow),
                 None => self.stray_losses += 1,
             }

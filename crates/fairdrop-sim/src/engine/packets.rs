@@ -31,6 +31,8 @@ pub struct InFlight {
     /// Index into its way of the link it is at, or comes to next.
     pub hop: u16,
     pub role: Role,
+    /// Priority class.
+    pub class: u8,
 }
 
 /// All packets under way.

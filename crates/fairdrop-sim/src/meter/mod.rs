@@ -2,6 +2,8 @@
 
 mod fairness;
 mod queue;
+mod transfers;
 
 pub use fairness::jain_index;
 pub use queue::QueueMeter;
+pub use transfers::{CLASS_ENDS, TransferMeter};
