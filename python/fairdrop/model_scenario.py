@@ -282,6 +282,8 @@ def _flow(group: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]) -> t
         return ConstantRate(rate / wire, float(group["count"]), name), group
     if group["transport"] not in ("reno", "newreno"):
         raise NotModelledError(f"group {name!r}: transport {group['transport']!r} has no rate law in the models")
+    if settings.get("transfer_bytes") is not None or settings.get("app_rate_bps") is not None:
+        raise NotModelledError(f"group {name!r} does not always have data to send; the models have greedy senders")
     propagation, transmission = _round_trip(group, links)
     known = {**group, "propagation_s": propagation, "transmission_s": transmission}
     constant = 2.0

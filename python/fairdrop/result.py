@@ -89,6 +89,11 @@ class Result:
         """Snapshots of who is where: position 0 is the tail; ``packets`` of ``occupied`` snapshots had the group."""
         return self._table("positions")
 
+    @property
+    def transfers(self) -> Table:
+        """Completion times of finite transfers, by group and class of size."""
+        return self._table("transfers")
+
     def _table(self, name: str) -> Table:
         return Table(self._inner.table(name))
 

@@ -10,7 +10,7 @@ use fairdrop_sim::{Measured, RunResult};
 type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, Maker); 9] = [
+pub const TABLES: [(&str, Maker); 10] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -20,6 +20,7 @@ pub const TABLES: [(&str, Maker); 9] = [
     ("queue_lengths", queue_lengths),
     ("sojourns", sojourns),
     ("positions", positions),
+    ("transfers", transfers),
 ];
 
 fn runs(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -83,7 +84,8 @@ fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("transport", rows.each(|group| group.transport.as_str()))
         .count("flows", rows.each(|group| u64::from(group.flows)))
         .maybe("jain_index", rows.each(|group| group.jain_index));
-    measured(columns, rows.0.iter().map(|(_, group)| &group.sums)).finish()
+    let completed = rows.each(|group| group.transfers.as_ref().map(|transfers| transfers.completed as f64));
+    measured(columns, rows.0.iter().map(|(_, group)| &group.sums)).maybe("completed", completed).finish()
 }
 
 fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -93,7 +95,31 @@ fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("flow", rows.each(|flow| flow.name.as_str()))
         .text("group", rows.each(|flow| flow.group.as_str()))
         .text("transport", rows.each(|flow| flow.transport.as_str()));
-    measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured)).finish()
+    measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured))
+        .maybe("completed_at_s", rows.each(|flow| flow.completed_at_s))
+        .maybe("fct_s", rows.each(|flow| flow.fct_s))
+        .finish()
+}
+
+/// One row per group with finite transfers and class of size.
+fn transfers(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.groups.iter().flat_map(|group| {
+            group.transfers.iter().flat_map(|all| &all.sizes).map(move |size| (group, size))
+        })
+    });
+    rows.keyed()
+        .text("group", rows.each(|(group, _)| group.name.as_str()))
+        .maybe("up_to_bytes", rows.each(|(_, size)| size.up_to_bytes.map(|bytes| bytes as f64)))
+        .count("completed", rows.each(|(_, size)| size.completed))
+        .number("mean_bytes", rows.each(|(_, size)| size.mean_bytes))
+        .number("fct_mean_s", rows.each(|(_, size)| size.fct_s.mean))
+        .number("fct_p50_s", rows.each(|(_, size)| size.fct_s.p50))
+        .number("fct_p90_s", rows.each(|(_, size)| size.fct_s.p90))
+        .number("fct_p99_s", rows.each(|(_, size)| size.fct_s.p99))
+        .number("fct_p999_s", rows.each(|(_, size)| size.fct_s.p999))
+        .number("fct_max_s", rows.each(|(_, size)| size.fct_s.max))
+        .finish()
 }
 
 fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {

@@ -278,6 +278,14 @@ impl<'s> Flows<'s> {
         }
     }
 
+    /// Whether each number of a connection is free, once.
+    #[cfg(test)]
+    pub fn all_released(&self) -> bool {
+        let mut free: Vec<_> = self.populations.iter().flatten().flat_map(|p| p.free().to_vec()).collect();
+        free.sort_unstable();
+        free.into_iter().eq(self.lasting..self.len())
+    }
+
     /// A packet of `flow` is under way from now on.
     #[inline]
     pub fn packet_added(&mut self, flow: u32) {

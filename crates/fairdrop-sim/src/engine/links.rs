@@ -12,6 +12,8 @@ use fairdrop::{ParamError, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainLink {
     wire: Wire,
+    /// The largest packet so far, bytes.
+    largest: u32,
 }
 
 /// A plain link with its rate and delay.
@@ -27,10 +29,11 @@ impl Carrier<'_> {
     #[inline]
     pub fn carry(self, at: Time, bytes: u32) -> Option<Time> {
         let Some(rate) = self.rate else { return Some(at.after(self.delay)) };
-        // Full: as much is ahead as PLAIN_LIMIT packets of this size, and one in transmission.
+        // Full: as much is ahead as PLAIN_LIMIT of the largest packets that come here, and one in transmission.
+        self.link.largest = self.link.largest.max(bytes);
         let ahead = self.link.wire.free_at().since(at).ns();
         if ahead > 0 {
-            let packet = rate.time_of(bytes).ns().max(1);
+            let packet = rate.time_of(self.link.largest).ns().max(1);
             if ahead > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1) {
                 return None;
             }

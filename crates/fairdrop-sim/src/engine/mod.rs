@@ -435,3 +435,35 @@ impl<'s> Engine<'s> {
         &self.flows
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 8000 connections of up to 100 packets, many under loss: memory is bounded by those open at once, each packet
+    /// is accounted for, and numbers come back only when nothing of the old connection is under way.
+    #[test]
+    fn connections_share_flow_numbers() {
+        let text = "duration = 400\nwarm_up = 0\nsample = 0\n[dumbbell]\nrate = \"1mbit\"\n[queue]\n\
+            discipline = \"choke\"\nlimit = \"20p\"\n[queue.red]\nmin_th = \"5p\"\nmax_th = \"15p\"\n\
+            [[groups]]\nname = \"web\"\ntransport = \"newreno\"\nconnections = 20\ntransfer = \"4kB\"\n\
+            sizes = \"pareto\"\nmax_transfer = \"100kB\"\ndelayed_ack = true\nstop = \"350s\"\n\
+            mark_excess = { rate = \"1mbit\", burst = \"10kB\", class = 1 }\n";
+        let scenario = Scenario::parse(text, "test", &[]).unwrap();
+        let mut engine = Engine::new(&scenario, 1).unwrap();
+        assert!(engine.run(&Control::default()));
+        let meter = engine.flows().transfers(0).unwrap();
+        assert!((meter.begun() as f64 - 7000.0).abs() < 5.0 * 7000_f64.sqrt(), "{}", meter.begun());
+        let completed: u64 = meter.classes().iter().map(|class| class.completion_ns().len()).sum();
+        assert_eq!(completed, meter.begun(), "50 s are enough for the last");
+        assert!(engine.flows().len() < 150, "{} flow numbers", engine.flows().len());
+        let sent = meter.classes().iter().fold(0.0, |sum, class| sum + class.bytes());
+        let arrived: u64 =
+            (0..engine.flows().len()).map(|flow| engine.flows().delivered(flow).distinct.bytes).sum();
+        assert_eq!(arrived as f64, sent, "all of it arrived, once");
+        assert!(
+            engine.port(0).unwrap().meter().flows().iter().any(|flow| flow.dropped.iter().any(|&n| n > 0))
+        );
+        assert!(engine.packets.is_empty() && engine.flows.all_released());
+    }
+}

@@ -59,6 +59,12 @@ impl Packets {
         self.free.push(handle);
     }
 
+    /// Whether nothing is under way.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
     #[inline]
     pub fn get(&self, handle: u32) -> InFlight {
         self.slots[handle as usize]

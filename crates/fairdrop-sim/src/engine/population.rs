@@ -56,6 +56,12 @@ impl Population {
         self.free.pop()
     }
 
+    /// Flow numbers that are free.
+    #[cfg(test)]
+    pub fn free(&self) -> &[u32] {
+        &self.free
+    }
+
     /// Flow number `flow` may be given out again.
     pub fn release(&mut self, flow: u32) {
         self.free.push(flow);
@@ -67,6 +73,8 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
 
+    const COUNT: u32 = 100_000;
+
     /// Gaps are exponential and sizes follow their law: means and variances over 100000 connections.
     #[test]
     fn gaps_and_sizes() {
@@ -76,7 +84,6 @@ mod tests {
         let group = &scenario.groups[0];
         let connections = group.transport.tcp().unwrap().connections.as_ref().unwrap();
         let mut population = Population::new(0, group, 1).unwrap();
-        const COUNT: u32 = 100_000;
         let (mut last, mut gaps, mut sizes) = (Time::ZERO, Vec::new(), Vec::new());
         for _ in 0..COUNT {
             gaps.push(population.next().since(last).seconds());

@@ -82,21 +82,23 @@ fn topology(root: &Node, queue: &QueueConfig, report: &mut Report) -> (Vec<Link>
         .into_iter()
         .filter_map(|name| root.get(name).map(|node| (name, node)))
         .collect();
-    let unlimited = Access { rate_bps: None, delay: Time::ZERO, ends: None };
-    match given.as_slice() {
-        [] => dumbbell_links(&Section::read(None, "dumbbell", DUMBBELL, &[], report)),
-        [("dumbbell", node)] => dumbbell_links(&Section::read(Some(node), "dumbbell", DUMBBELL, &[], report)),
-        [("chain", node)] => {
+    if let [.., (_, second)] = given.as_slice()
+        && given.len() > 1
+    {
+        let names: Vec<_> = given.iter().map(|(name, _)| *name).collect();
+        let what = format!("{} are given together", names.join(" and "));
+        report.add(&second.origin, "", &what, "one of [dumbbell], [chain] and [[links]]");
+    }
+    match given.first() {
+        Some(("chain", node)) => {
             chain_links(&Section::read(Some(node), "chain", CHAIN, &[], report), queue, report)
         }
-        [(_, node)] => (graph(node, report), unlimited),
-        [.., (last, node)] => {
-            let names: Vec<_> = given.iter().map(|(name, _)| *name).collect();
-            let what = format!("{} are given together", names.join(" and "));
-            report.add(&node.origin, "", &what, "one of [dumbbell], [chain] and [[links]]");
-            // What stands in the file decides which nodes there are; only this is to be mended.
-            let links = if *last == "links" { graph(node, report) } else { Vec::new() };
-            (links, unlimited)
+        Some(("links", node)) => {
+            (graph(node, report), Access { rate_bps: None, delay: Time::ZERO, ends: None })
+        }
+        dumbbell => {
+            let node = dumbbell.map(|(_, node)| *node);
+            dumbbell_links(&Section::read(node, "dumbbell", DUMBBELL, &[], report))
         }
     }
 }

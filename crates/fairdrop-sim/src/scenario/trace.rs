@@ -91,7 +91,7 @@ fn csv(bytes: &[u8], file: &str) -> Result<Flows, Vec<Problem>> {
         Problem::new(file, Origin::Line(line as u32 + 1), field, value, valid)
     };
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count() - 1;
         vec![wrong(line, "", "this is not text in UTF-8", "a CSV list of arrivals")]
     })?;
     let mut lines = text.lines().enumerate();

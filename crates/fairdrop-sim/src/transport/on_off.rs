@@ -64,7 +64,7 @@ mod tests {
         OnOffConfig { peak_rate_bps: 1_000_000, mean_on, mean_off, law }
     }
 
-    /// Over 20000 cycles the source is on for mean_on / (mean_on + mean_off) of the time, also when an on period is
+    /// Over 20000 cycles the source is on for `mean_on / (mean_on + mean_off)` of the time, also when an on period is
     /// shorter than the gap between packets.
     #[test]
     fn the_mean_rate_is_the_part_of_the_time_spent_on() {

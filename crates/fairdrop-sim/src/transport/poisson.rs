@@ -33,13 +33,14 @@ mod tests {
     use super::*;
     use crate::random::{FlowPurpose, of_flow};
 
+    const WINDOWS: usize = 20_000;
+
     /// Mean and variance of the counts in windows are equal, to five standard errors.
     #[test]
     fn counts_have_the_mean_and_variance_of_poisson() {
         let config = PoissonConfig { rate_bps: 800_000 };
         let mut source = Poisson::new(Time::from_ms(500), of_flow(1, 3, FlowPurpose::Gap), 1000, &config);
         // 100 packets/s in windows of 0.1 s: 10 on average.
-        const WINDOWS: usize = 20_000;
         let mut counts = vec![0.0; WINDOWS];
         loop {
             let at = source.take();
