@@ -142,6 +142,8 @@ def model_case(scenario: Mapping[str, Any], *, survival: Literal["cbr", "poisson
     groups: list[Mapping[str, Any]] = list(scenario["groups"])
     name = _bottleneck(links, groups)
     bottleneck = links[name]
+    if bottleneck.get("rate_schedule"):
+        raise NotModelledError(f"the rate of link {name!r} changes; the models have no transients")
     queue = scenario["queue"] if bottleneck["queue"] == "study" else bottleneck["queue"]
     size = _packet_size(groups)
     notes: list[str] = []

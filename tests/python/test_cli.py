@@ -70,7 +70,7 @@ def test_out_report_and_timing_files(fairdrop, headline, tmp_path):
     files = {path.name for path in (tmp_path / "made" / "here").iterdir()}
     assert files == {"result.json"} | {
         f"{name}.parquet"
-        for name in ("runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns", "positions")
+        for name in ("runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns", "positions", "transfers")
     }
     timing = json.loads((tmp_path / "t.json").read_text())
     assert timing["loop_cpu_s"] > 0
