@@ -70,7 +70,18 @@ def test_out_report_and_timing_files(fairdrop, headline, tmp_path):
     files = {path.name for path in (tmp_path / "made" / "here").iterdir()}
     assert files == {"result.json"} | {
         f"{name}.parquet"
-        for name in ("runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns", "positions", "transfers")
+        for name in (
+            "runs",
+            "groups",
+            "flows",
+            "queues",
+            "drops",
+            "series",
+            "queue_lengths",
+            "sojourns",
+            "positions",
+            "transfers",
+        )
     }
     timing = json.loads((tmp_path / "t.json").read_text())
     assert timing["loop_cpu_s"] > 0
@@ -135,8 +146,10 @@ def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
 def test_bad_input_names_itself_and_what_is_valid(fairdrop, headline, tmp_path, words, expected):
     (tmp_path / "empty").touch()
     places = {"HEADLINE": str(headline), "EMPTY": "empty"}
-    done = fairdrop(*(places.get(word, word) for word in words), "--out", "o") if words[0] != "report" else fairdrop(
-        *(places.get(word, word) for word in words)
+    done = (
+        fairdrop(*(places.get(word, word) for word in words), "--out", "o")
+        if words[0] != "report"
+        else fairdrop(*(places.get(word, word) for word in words))
     )
     assert done.returncode == 2
     assert done.stdout == ""

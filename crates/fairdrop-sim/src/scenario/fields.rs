@@ -412,7 +412,7 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "UDP, from a list of arrivals",
         doc: "Sends what a CSV file or a capture says, when it says so.",
         params: TRACE,
-        source: "",
+        source: "Pan, Prabhakar, Psounis 2000, V",
     },
 ];
 
