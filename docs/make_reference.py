@@ -46,6 +46,8 @@ PAGES = (
     "reference/disciplines/fq-codel.md",
     "reference/disciplines/dualpi2.md",
 )
+# Transports that have a table of their own; TCPs share one.
+OPEN_LOOP = ("cbr", "poisson", "on_off", "burst", "trace")
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.
 _UNITS = {"a time ": "s", "a rate ": "bit/s", "packets ": "packets", "bytes ": "bytes"}
@@ -61,14 +63,17 @@ def sections() -> dict[str, str]:
     if transports["reno"]["parameters"] != transports["newreno"]["parameters"]:
         raise ValueError("reno and newreno have one table, and no longer the same fields")
     group = properties["groups"]["items"]
+    meter = "mark_excess"
     made = {
-        "scenario.top": _fields(schema, leave_out={"dumbbell", "queue", "links", "groups"}),
+        "scenario.top": _fields(schema, leave_out={"dumbbell", "chain", "queue", "links", "groups"}),
         "scenario.dumbbell": _fields(properties["dumbbell"]),
+        "scenario.chain": _fields(properties["chain"]),
         "scenario.queue": _fields(properties["queue"], leave_out=of_disciplines),
         "scenario.links": _fields(properties["links"]["items"]),
-        "scenario.groups": _fields(group, leave_out=of_transports),
+        "scenario.groups": _fields(group, leave_out=of_transports | {meter}),
+        f"scenario.{meter}": _fields(group["properties"][meter]),
         "transport.tcp": _parameters(transports["reno"]),
-        "transport.cbr": _parameters(transports["cbr"]),
+        **{f"transport.{name}": _parameters(transports[name]) for name in OPEN_LOOP},
     }
     for entry in catalogue["disciplines"]:
         made[f"discipline.{entry['name']}"] = _parameters(entry)

@@ -142,6 +142,8 @@ def model_case(scenario: Mapping[str, Any], *, survival: Literal["cbr", "poisson
     groups: list[Mapping[str, Any]] = list(scenario["groups"])
     name = _bottleneck(links, groups)
     bottleneck = links[name]
+    if bottleneck.get("rate_schedule"):
+        raise NotModelledError(f"the rate of link {name!r} changes; the models have no transients")
     queue = scenario["queue"] if bottleneck["queue"] == "study" else bottleneck["queue"]
     size = _packet_size(groups)
     notes: list[str] = []
@@ -282,6 +284,8 @@ def _flow(group: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]) -> t
         return ConstantRate(rate / wire, float(group["count"]), name), group
     if group["transport"] not in ("reno", "newreno"):
         raise NotModelledError(f"group {name!r}: transport {group['transport']!r} has no rate law in the models")
+    if settings.get("transfer_bytes") is not None or settings.get("app_rate_bps") is not None:
+        raise NotModelledError(f"group {name!r} does not always have data to send; the models have greedy senders")
     propagation, transmission = _round_trip(group, links)
     known = {**group, "propagation_s": propagation, "transmission_s": transmission}
     constant = 2.0

@@ -91,6 +91,11 @@ class Result:
         return self._table("positions")
 
     @property
+    def transfers(self) -> Table:
+        """Completion times of finite transfers, by group and class of size."""
+        return self._table("transfers")
+
+    @property
     def link_flows(self) -> Table:
         """One row per run, queue and flow that was there: packets and bytes in, out, dropped and held."""
         return self._table("link_flows")

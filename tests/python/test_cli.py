@@ -76,7 +76,7 @@ def test_out_report_and_timing_files(fairdrop, headline, tmp_path):
         for name in (
             "runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns", "positions",
             "link_flows", "link_groups", "link_drops", "link_marks", "internals", "internals_series", "velocity",
-            "windows",
+            "windows", "transfers",
         )
     }
     timing = json.loads((tmp_path / "t.json").read_text())
@@ -142,8 +142,10 @@ def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
 def test_bad_input_names_itself_and_what_is_valid(fairdrop, headline, tmp_path, words, expected):
     (tmp_path / "empty").touch()
     places = {"HEADLINE": str(headline), "EMPTY": "empty"}
-    done = fairdrop(*(places.get(word, word) for word in words), "--out", "o") if words[0] != "report" else fairdrop(
-        *(places.get(word, word) for word in words)
+    done = (
+        fairdrop(*(places.get(word, word) for word in words), "--out", "o")
+        if words[0] != "report"
+        else fairdrop(*(places.get(word, word) for word in words))
     )
     assert done.returncode == 2
     assert done.stdout == ""

@@ -18,14 +18,27 @@ BASE = {
 def fields() -> list[tuple[str, str]]:
     """Section and name of every field, by the schema."""
     properties = fairdrop.schema()["properties"]
-    found = [("", name) for name, field in properties.items() if name not in ("dumbbell", "links", "queue", "groups")]
+    tables = ("dumbbell", "chain", "links", "queue", "groups")
+    found = [("", name) for name, field in properties.items() if name not in tables]
     found += [("dumbbell", name) for name in properties["dumbbell"]["properties"]]
+    found += [("chain", name) for name in properties["chain"]["properties"]]
     found += [("links.0", name) for name in properties["links"]["items"]["properties"]]
     for name, field in properties["queue"]["properties"].items():
         inner = field.get("properties") if field.get("type") == "object" else None
         found += [(f"queue.{name}", parameter) for parameter in inner] if inner else [("queue", name)]
     found += [("groups.0", name) for name in properties["groups"]["items"]["properties"]]
     return found
+
+
+def transport_of(name: str) -> dict[str, str]:
+    """What a group needs so that it can have the field ``name``: a transport that has it, and what that requires."""
+    for transport in fairdrop.catalogue()["transports"]:
+        parameters = {parameter["name"]: parameter for parameter in transport["parameters"]}
+        if name in parameters:
+            valid = {"file": '"list.csv"', "burst_packets": "1"}
+            required = [field for field, parameter in parameters.items() if parameter["required"]]
+            return {"transport": f'"{transport["name"]}"', **{field: valid.get(field, '"1"') for field in required}}
+    return {}
 
 
 def text_with(section: str, name: str, value: str) -> tuple[str, int]:
@@ -35,9 +48,8 @@ def text_with(section: str, name: str, value: str) -> tuple[str, int]:
     if section == "links.0":
         sections[section] = {"from": '"a"', "to": '"b"', "rate": '"1mbit"'}
     sections[section][name] = value
-    if section == "groups.0" and name in ("rate", "jitter"):
-        sections[section]["transport"] = '"cbr"'
-        sections[section].setdefault("rate", '"1mbit"')
+    if section == "groups.0":
+        sections[section] = {**sections[section], **transport_of(name), name: value}
     lines: list[str] = []
     for key, values in sections.items():
         if key:
@@ -68,8 +80,9 @@ def test_the_same_by_set(section, name):
     text, _ = text_with("", "seed", "1")
     if section.startswith("links"):
         text += '[[links]]\nfrom = "a"\nto = "b"\nrate = "1mbit"\n'
-    if (section, name) in {("groups.0", "rate"), ("groups.0", "jitter")}:
-        text = text.replace('"reno"', '"cbr"') + 'rate = "1mbit"\n'
+    if section == "groups.0" and (wanted := transport_of(name)):
+        text = text.replace('"reno"', wanted.pop("transport"))
+        text += "".join(f"{field} = {value}\n" for field, value in wanted.items())
     path = f"{section}.{name}" if section else name
     with pytest.raises(fairdrop.ScenarioError) as caught:
         fairdrop.Scenario(text, "file.toml", [f"{path}=[[1]]"])
@@ -96,7 +109,7 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
         ("durration = 3\n" + GROUP, ["s.toml:1: there is no field durration; valid: the fields schema, name"]),
         ("duration = -1\n" + GROUP, ["s.toml:1: duration = -1 is not valid"]),
         ('duration = "10s"\nwarm_up = "10s"\n' + GROUP, ["s.toml:2: warm_up = 10 s is not valid; valid: a time below"]),
-        ("[queue]\ndiscipline = 'tea'\n" + GROUP, ["s.toml:2: queue.discipline = \"tea\" is not valid; valid: one of"]),
+        ("[queue]\ndiscipline = 'tea'\n" + GROUP, ['s.toml:2: queue.discipline = "tea" is not valid; valid: one of']),
         ("[queue.red]\nmin_th = 200\n" + GROUP, ["s.toml:1: queue.red.max_th = 200 is not valid; valid: above min_th"]),
         ("[queue]\nlimit = 100\n[queue.red]\nmax_th = 150\n" + GROUP, ["s.toml:4: queue.red.max_th = 150"]),
         ("[queue.choke]\nschedule = [3, 2]\n" + GROUP, ["s.toml:2: queue.choke.schedule = [3, 2]"]),
@@ -104,11 +117,11 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
         ("[queue]\nlimit = 9000000\n" + GROUP, ["s.toml:2: queue.limit = 9000000 is not valid"]),
         (GROUP + GROUP, ["s.toml:4: two groups are called g"]),
         ('[[groups]]\nname = "g"\n', ["s.toml:1: groups.0.transport is missing"]),
-        ('[[groups]]\nname = "g"\ntransport = "tea"\n', ["s.toml:3: groups.0.transport = \"tea\""]),
+        ('[[groups]]\nname = "g"\ntransport = "tea"\n', ['s.toml:3: groups.0.transport = "tea"']),
         ('[[groups]]\nname = "g"\ntransport = "cbr"\n', ["s.toml:1: groups.0.rate is missing"]),
         (GROUP + "rate = 3\n", ["s.toml:4: there is no field groups.0.rate"]),
         ("[dumbbell]\nrate = 0\n" + GROUP, ["s.toml:2: dumbbell.rate = 0"]),
-        ('[dumbbell]\n[[links]]\nfrom="a"\nto="b"\nrate=1\n' + GROUP, ["both [dumbbell] and [[links]]"]),
+        ('[dumbbell]\n[[links]]\nfrom="a"\nto="b"\nrate=1\n' + GROUP, ["dumbbell and links are given together"]),
         ('[[links]]\nfrom="a"\nto="b"\nrate=1\n' + GROUP, ["groups.0.from is missing", "groups.0.to is missing"]),
         (
             '[[links]]\nfrom="a"\nto="b"\nrate=1\none_way=true\n' + GROUP + 'from="a"\nto="b"\n',

@@ -10,7 +10,7 @@ use fairdrop_sim::{Measured, Passage, QueueResult, RunResult, Windows};
 type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, Maker); 17] = [
+pub const TABLES: [(&str, Maker); 18] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -28,6 +28,7 @@ pub const TABLES: [(&str, Maker); 17] = [
     ("internals_series", internals_series),
     ("velocity", velocity),
     ("windows", window_series),
+    ("transfers", transfers),
 ];
 
 fn runs(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
@@ -128,7 +129,9 @@ fn groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .count("flows", rows.each(|group| u64::from(group.flows)))
         .count("starved_flows", rows.each(|group| u64::from(group.starved_flows)))
         .maybe("jain_index", rows.each(|group| group.jain_index));
-    let columns = measured(columns, rows.0.iter().map(|(_, group)| &group.sums));
+    let completed = rows.each(|group| group.transfers.as_ref().map(|transfers| transfers.completed as f64));
+    let columns =
+        measured(columns, rows.0.iter().map(|(_, group)| &group.sums)).maybe("completed", completed);
     windows(columns, rows.0.iter().map(|(_, group)| (group.base_rtt_s, &group.windows))).finish()
 }
 
@@ -140,8 +143,31 @@ fn flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("group", rows.each(|flow| flow.group.as_str()))
         .text("transport", rows.each(|flow| flow.transport.as_str()))
         .count("class", rows.each(|flow| u64::from(flow.class)));
-    let columns = measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured));
+    let columns = measured(columns, rows.0.iter().map(|(_, flow)| &flow.measured))
+        .maybe("completed_at_s", rows.each(|flow| flow.completed_at_s))
+        .maybe("fct_s", rows.each(|flow| flow.fct_s));
     windows(columns, rows.0.iter().map(|(_, flow)| (flow.base_rtt_s, &flow.windows))).finish()
+}
+
+/// One row per group with finite transfers and class of size.
+fn transfers(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.groups.iter().flat_map(|group| {
+            group.transfers.iter().flat_map(|all| &all.sizes).map(move |size| (group, size))
+        })
+    });
+    rows.keyed()
+        .text("group", rows.each(|(group, _)| group.name.as_str()))
+        .maybe("up_to_bytes", rows.each(|(_, size)| size.up_to_bytes.map(|bytes| bytes as f64)))
+        .count("completed", rows.each(|(_, size)| size.completed))
+        .number("mean_bytes", rows.each(|(_, size)| size.mean_bytes))
+        .number("fct_mean_s", rows.each(|(_, size)| size.fct_s.mean))
+        .number("fct_p50_s", rows.each(|(_, size)| size.fct_s.p50))
+        .number("fct_p90_s", rows.each(|(_, size)| size.fct_s.p90))
+        .number("fct_p99_s", rows.each(|(_, size)| size.fct_s.p99))
+        .number("fct_p999_s", rows.each(|(_, size)| size.fct_s.p999))
+        .number("fct_max_s", rows.each(|(_, size)| size.fct_s.max))
+        .finish()
 }
 
 fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {

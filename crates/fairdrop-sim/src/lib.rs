@@ -29,7 +29,7 @@ pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, replay};
 pub use result::{
     Drops, FlowResult, GroupResult, InternalResult, Measured, PositionsResult, QueueResult, RunResult,
-    SeriesResult, Sojourn, Windows, WindowsSeries,
+    SeriesResult, SizeClassResult, Sojourn, TransfersResult, Windows, WindowsSeries,
 };
 pub use run::{simulate, simulate_traced};
 pub use transport::TransportCount;

@@ -3,6 +3,7 @@
 use crate::meter::{AtPosition, FlowCount, QueueMeter, Waits};
 use crate::result::{Drops, Sojourn, fraction, rate_bps};
 use fairdrop::{Count, DropCause, Time};
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Packets and bytes.
@@ -154,15 +155,17 @@ fn occurring<S: serde::Serializer>(drops: &Drops, serializer: S) -> Result<S::Ok
     serializer.collect_map(causes.filter(|&(_, packets)| packets > 0).map(|(cause, n)| (cause.name(), n)))
 }
 
-/// Everything at the link of `meter`: all flows together, each that was there, and each group.
+/// Everything at the link of `meter`: all flows together, each row of flows that was there, and each group. `row_of`
+/// gives the row of each flow number, `name_of` the name of each row.
 pub(crate) fn passages(
     meter: &QueueMeter,
     group_names: &[String],
-    flow_name: impl Fn(usize) -> String,
+    row_of: impl Fn(usize) -> usize,
+    name_of: impl Fn(usize) -> String,
 ) -> (Passage, Vec<LinkFlow>, Vec<LinkGroup>) {
     let window = meter.window();
     let mut all = Passage::default();
-    let mut flows = Vec::new();
+    let mut rows: Vec<Option<LinkFlow>> = Vec::new();
     let mut groups = vec![(0_u32, Passage::default(), Drops::default()); group_names.len()];
     for (number, count) in meter.flows().iter().enumerate() {
         let held = meter.held(number as u32);
@@ -174,17 +177,26 @@ pub(crate) fn passages(
         all.add(count, held);
         let group = count.group as usize;
         let (members, passage, drops) = &mut groups[group];
-        *members += 1;
         passage.add(count, held);
         drops.add(&count.dropped);
-        flows.push(LinkFlow {
-            name: flow_name(number),
-            group: group_names[group].clone(),
-            passage: own.finish(window),
-            mean_packets: meter.mean_packets(number as u32),
-            drops: Drops(count.dropped),
+        let row = row_of(number);
+        rows.resize_with(rows.len().max(row + 1), || None);
+        let flow = rows[row].get_or_insert_with(|| {
+            *members += 1;
+            LinkFlow {
+                name: name_of(row),
+                group: group_names[group].clone(),
+                passage: Passage::default(),
+                mean_packets: 0.0,
+                drops: Drops::default(),
+            }
         });
+        flow.passage.add(count, held);
+        flow.mean_packets += meter.mean_packets(number as u32);
+        flow.drops.add(&count.dropped);
     }
+    let finished = |flow: LinkFlow| LinkFlow { passage: flow.passage.finish(window), ..flow };
+    let flows = rows.into_iter().flatten().map(finished).collect();
     let means = meter.waits_by_group().zip(meter.mean_packets_by_group());
     let groups = group_names.iter().zip(groups).zip(means);
     let groups = groups.map(|((name, (flows, passage, drops)), (waits, mean_packets))| LinkGroup {
@@ -200,10 +212,14 @@ pub(crate) fn passages(
 }
 
 pub(crate) fn sojourn(waits: &Waits) -> Sojourn {
-    let histogram = &waits.histogram;
+    distribution(&waits.histogram, waits.mean_s())
+}
+
+/// Of times in nanoseconds, whose exact mean is known.
+pub(crate) fn distribution(histogram: &Histogram<u64>, mean_s: f64) -> Sojourn {
     let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e9;
     Sojourn {
-        mean: waits.mean_s(),
+        mean: mean_s,
         p50: quantile(0.5),
         p90: quantile(0.9),
         p99: quantile(0.99),

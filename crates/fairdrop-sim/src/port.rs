@@ -178,6 +178,17 @@ impl<T: Tracer> Port<T> {
         }
     }
 
+    /// The link's rate is `rate` from now on; the packet in transmission, if any, keeps the old one.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.wire.change_rate(&self.rate, &rate);
+        self.rate = rate;
+    }
+
+    /// A flow of `group` begins; its number is the next.
+    pub fn add_flow(&mut self, group: u32) {
+        self.meter.add_flow(group);
+    }
+
     /// Opens the measuring window.
     pub fn open(&mut self, now: Time) {
         self.meter.open(now);

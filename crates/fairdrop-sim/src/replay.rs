@@ -141,11 +141,12 @@ fn collect(
         name: "link",
         discipline,
         rate_bps: config.rate_bps,
+        mean_rate_bps: config.rate_bps as f64,
         limit: config.queue.limit,
         sample: Some(grid),
         group_names: &groups.names,
     };
-    let queue = queue_result(&facts, port, |flow| capture.flows[flow].name.clone());
+    let queue = queue_result(&facts, port, |flow| flow, |flow| capture.flows[flow].name.clone());
     let flows: Vec<_> =
         (0..capture.flows.len()).map(|flow| flow_result(capture, config, meter, flow)).collect();
     let throughputs = || flows.iter().map(|flow| flow.measured.throughput_bps);
@@ -192,6 +193,8 @@ fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flo
             drops,
             transport: TransportCount::default(),
         },
+        completed_at_s: None,
+        fct_s: None,
         base_rtt_s: None,
         windows: Windows::default(),
     }

@@ -1,7 +1,9 @@
 //! What a run found, as `docs/reference/result.md` describes it. Everything is SI.
 
-use crate::meter::{QueueMeter, jain_index};
-use crate::passage::{LinkFlow, LinkGroup, Passage, VelocityResult, passages, sojourn, sojourn_histogram};
+use crate::meter::{CLASS_ENDS, QueueMeter, TransferMeter, jain_index};
+use crate::passage::{
+    LinkFlow, LinkGroup, Passage, VelocityResult, distribution, passages, sojourn, sojourn_histogram,
+};
 use crate::port::Port;
 use crate::stored;
 use crate::trace::Tracer;
@@ -111,6 +113,33 @@ pub struct GroupResult {
     /// Means over its flows, where they are TCP.
     #[serde(flatten)]
     pub windows: Windows,
+    /// Completion of its transfers; `None` when they have no end.
+    pub transfers: Option<TransfersResult>,
+}
+
+/// Transfers of a group, within the measuring window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransfersResult {
+    /// Began.
+    pub begun: u64,
+    /// Ended, with all acknowledged.
+    pub completed: u64,
+    /// Those that ended, by class of size, small first.
+    pub sizes: Vec<SizeClassResult>,
+}
+
+/// Transfers of one class of size that ended, and their completion times: from the start of the connection to the
+/// acknowledgement of the last segment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SizeClassResult {
+    /// Largest size, inclusive; `None` for the last class.
+    pub up_to_bytes: Option<u64>,
+    /// Transfers.
+    pub completed: u64,
+    /// Mean size.
+    pub mean_bytes: f64,
+    /// Completion times.
+    pub fct_s: Sojourn,
 }
 
 /// One flow.
@@ -127,6 +156,10 @@ pub struct FlowResult {
     /// What it did.
     #[serde(flatten)]
     pub measured: Measured,
+    /// When its transfer was complete; `None` when it was not, or has no end.
+    pub completed_at_s: Option<f64>,
+    /// Flow completion time: from its start until then.
+    pub fct_s: Option<f64>,
     /// Round-trip time over links that are free: propagation only; `None` in a replay.
     pub base_rtt_s: Option<f64>,
     /// What its sender knows, where it is TCP.
@@ -179,9 +212,7 @@ impl Measured {
         self.share += flow.share;
         self.arrivals += flow.arrivals;
         self.drops.add(&flow.drops.0);
-        self.transport.retransmissions += flow.transport.retransmissions;
-        self.transport.timeouts += flow.transport.timeouts;
-        self.transport.fast_retransmits += flow.transport.fast_retransmits;
+        self.transport.add(&flow.transport);
         self.drop_fraction = fraction(self.drops.total(), self.arrivals);
     }
 }
@@ -268,7 +299,7 @@ pub struct PositionsResult {
     pub by_group: Vec<(String, Vec<u64>)>,
 }
 
-/// Waiting times of packets that left through the link, in seconds.
+/// A distribution of times, in seconds: of the waits of packets that left through a link, or of completion times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sojourn {
     /// Mean.
@@ -323,21 +354,25 @@ pub(crate) struct QueueFacts<'a> {
     pub name: &'a str,
     pub discipline: &'static str,
     pub rate_bps: u64,
+    /// Mean over the measuring window.
+    pub mean_rate_bps: f64,
     pub limit: u32,
     pub sample: Option<Time>,
     pub group_names: &'a [String],
 }
 
-/// The result of one queue. `flow_name` is asked only for flows that were there.
+/// The result of one queue. `row_of` gives the row of each flow number, `name_of` the name of each row; it is asked
+/// only for rows that were there.
 pub(crate) fn queue_result(
     facts: &QueueFacts<'_>,
     port: &Port<impl Tracer>,
-    flow_name: impl Fn(usize) -> String,
+    row_of: impl Fn(usize) -> usize,
+    name_of: impl Fn(usize) -> String,
 ) -> QueueResult {
     let meter = port.meter();
     let mut drops = Drops::default();
     meter.flows().iter().for_each(|flow| drops.add(&flow.dropped));
-    let (total, flows, groups) = passages(meter, facts.group_names, flow_name);
+    let (total, flows, groups) = passages(meter, facts.group_names, row_of, name_of);
     let by_flow =
         flows.iter().filter(|flow| flow.passage.arrived.packets + flow.passage.departed.packets > 0);
     let by_group: Vec<_> = facts.group_names.iter().cloned().zip(meter.mean_packets_by_group()).collect();
@@ -355,7 +390,7 @@ pub(crate) fn queue_result(
         candidates_drawn: total.drawn,
         total,
         marks: Drops(*meter.marked()),
-        utilisation: total.throughput_bps / facts.rate_bps as f64,
+        utilisation: total.throughput_bps / facts.mean_rate_bps,
         mean_packets: by_group.iter().map(|(_, mean)| mean).sum(),
         max_packets: meter.max_packets(),
         mean_bytes: meter.mean_bytes(),
@@ -375,6 +410,22 @@ pub(crate) fn queue_result(
         positions: positions(facts, meter),
         velocity: meter.velocity().into_iter().map(VelocityResult::from).collect(),
     }
+}
+
+/// The transfers of a group.
+pub(crate) fn transfers_result(meter: &TransferMeter) -> TransfersResult {
+    let ends = CLASS_ENDS.into_iter().map(Some).chain([None]);
+    let sizes = ends.zip(meter.classes()).map(|(up_to_bytes, class)| {
+        let completed = class.completion_ns().len();
+        SizeClassResult {
+            up_to_bytes,
+            completed,
+            mean_bytes: if completed == 0 { 0.0 } else { class.bytes() / completed as f64 },
+            fct_s: distribution(class.completion_ns(), class.mean_s()),
+        }
+    });
+    let sizes: Vec<_> = sizes.collect();
+    TransfersResult { begun: meter.begun(), completed: sizes.iter().map(|size| size.completed).sum(), sizes }
 }
 
 fn series(facts: &QueueFacts<'_>, port: &Port<impl Tracer>) -> SeriesResult {
@@ -429,6 +480,7 @@ pub(crate) fn group_results(
                 final_cwnd_packets: mean(&members, |windows| windows.final_cwnd_packets),
                 srtt_s: mean(&members, |windows| windows.srtt_s),
             },
+            transfers: None,
         }
     });
     groups.collect()

@@ -5,12 +5,13 @@ use crate::engine::Engine;
 use crate::meter::jain_index;
 use crate::port::Port;
 use crate::result::{
-    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, WindowsSeries, fraction, group_results,
-    queue_result, rate_bps,
+    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries, fraction,
+    group_results, queue_result, rate_bps, transfers_result,
 };
 use crate::scenario::{Group, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
-use fairdrop::{ParamError, Time};
+use crate::transport::TransportCount;
+use fairdrop::{Count, ParamError, Time};
 use std::io;
 
 /// Runs `scenario` under `seed`. `None` when `control` stopped it.
@@ -44,23 +45,28 @@ pub fn simulate_traced<S: TraceSink>(
 }
 
 fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> RunResult {
-    let names = FlowNames::of(scenario);
+    let rows = Rows::of(scenario, engine);
+    let group_names: Vec<_> = scenario.groups.iter().map(|group| group.name.clone()).collect();
     let queues: Vec<QueueResult> = queue_numbers(scenario, engine)
-        .map(|(number, port)| queue_result(&facts(scenario, number, &names.groups), port, |f| names.flow(f)))
+        .map(|(number, port)| {
+            let facts = facts(scenario, number, &group_names);
+            queue_result(&facts, port, |flow| rows.of_flow[flow], |row| rows.name(scenario, row))
+        })
         .collect();
     let reference = queue_numbers(scenario, engine).next();
     let link = &scenario.links[reference.as_ref().map_or(0, |(number, _)| *number)];
-    let flows: Vec<_> = (0..engine.flows().len())
-        .map(|flow| flow_result(scenario, engine, &names, flow, link.rate_bps))
-        .collect();
-    let crossing: Vec<f64> = match queues.first() {
-        Some(queue) => queue.throughput_bps_by_flow.iter().map(|(_, bps)| *bps).collect(),
-        None => flows.iter().map(|flow| flow.measured.throughput_bps).collect(),
-    };
+    let flows: Vec<_> =
+        (0..rows.members.len()).map(|row| flow_result(scenario, engine, &rows, row, link.rate_bps)).collect();
+    let crossing = crossing(scenario, queues.first(), &flows);
     let fair_share_bps = link.rate_bps as f64 / crossing.len().max(1) as f64;
-    let group_names: Vec<_> =
+    let named: Vec<_> =
         scenario.groups.iter().map(|group| (group.name.clone(), group.transport.name().into())).collect();
     let windows = engine.flows().window_series();
+    let mut groups = group_results(&named, &flows, |row| rows.group[row]);
+    for (number, group) in groups.iter_mut().enumerate() {
+        group.flows = scenario.groups[number].count;
+        group.transfers = engine.flows().transfers(number).map(transfers_result);
+    }
     let lost = engine.stray_losses();
     let problems = (lost > 0)
         .then(|| format!("{lost} packets were lost on links that are not under study"))
@@ -80,7 +86,7 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
         events: engine.handled(),
         valid: problems.is_empty(),
         problems,
-        groups: group_results(&group_names, &flows, |flow| names.group_of(flow)),
+        groups,
         flows,
         queues,
         windows: WindowsSeries {
@@ -88,10 +94,24 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
             cwnd_packets: windows
                 .by_flow
                 .iter()
-                .map(|(flow, values)| (names.flow(*flow as usize), values.clone()))
+                .map(|(flow, values)| (rows.name(scenario, rows.of_flow[*flow as usize]), values.clone()))
                 .collect(),
         },
     }
+}
+
+/// Throughput of each lasting flow that crosses the first queue. Connections of populations have no fair share;
+/// where there is nothing else, each population counts as one flow.
+fn crossing(scenario: &Scenario, queue: Option<&QueueResult>, flows: &[FlowResult]) -> Vec<f64> {
+    let all: Vec<(&str, f64)> = match queue {
+        Some(queue) => queue.throughput_bps_by_flow.iter().map(|(name, bps)| (&**name, *bps)).collect(),
+        None => flows.iter().map(|flow| (&*flow.name, flow.measured.throughput_bps)).collect(),
+    };
+    let populations: Vec<_> =
+        scenario.groups.iter().filter(|group| group.is_population()).map(|group| &*group.name).collect();
+    let lasting = all.iter().filter(|(name, _)| !populations.contains(name));
+    let lasting: Vec<_> = lasting.map(|(_, bps)| *bps).collect();
+    if lasting.is_empty() { all.into_iter().map(|(_, bps)| bps).collect() } else { lasting }
 }
 
 /// Links with a queue under study, by number, and their ports.
@@ -109,6 +129,7 @@ fn facts<'a>(scenario: &'a Scenario, number: usize, group_names: &'a [String]) -
         name: &link.name,
         discipline: queue.map_or("droptail", |queue| queue.discipline),
         rate_bps: link.rate_bps,
+        mean_rate_bps: link.mean_rate_bps(scenario.warm_up, scenario.duration),
         limit: queue.map_or(0, |queue| queue.limit),
         sample: scenario.sample,
         group_names,
@@ -118,44 +139,58 @@ fn facts<'a>(scenario: &'a Scenario, number: usize, group_names: &'a [String]) -
 fn flow_result(
     scenario: &Scenario,
     engine: &Engine<'_, impl Tracer>,
-    names: &FlowNames,
-    flow: u32,
+    rows: &Rows,
+    row: usize,
     reference_bps: u64,
 ) -> FlowResult {
-    let number = flow as usize;
-    let group = &scenario.groups[names.group_of(number)];
+    let group = &scenario.groups[rows.group[row]];
+    let members = &rows.members[row];
     let window = scenario.duration.since(scenario.warm_up);
-    let delivered = engine.flows().delivered(flow);
-    let counts: Vec<_> = group
-        .forward
-        .iter()
-        .filter_map(|&link| engine.port(link))
-        .filter_map(|port| port.meter().flows().get(number))
-        .collect();
-    let mut drops = Drops::default();
-    for count in &counts {
-        drops.0.iter_mut().zip(count.dropped).for_each(|(sum, dropped)| *sum += dropped);
+    let ports: Vec<_> = group.forward.iter().filter_map(|&link| engine.port(link)).collect();
+    let (mut drops, mut first, mut last) = (Drops::default(), Count::default(), Count::default());
+    let (mut distinct, mut transport) = (Count::default(), TransportCount::default());
+    for &flow in members {
+        let counts: Vec<_> =
+            ports.iter().filter_map(|port| port.meter().flows().get(flow as usize)).collect();
+        for count in &counts {
+            drops.0.iter_mut().zip(count.dropped).for_each(|(sum, dropped)| *sum += dropped);
+        }
+        // A flow that crosses no queue under study is measured where it ends.
+        let ended = engine.flows().delivered(flow);
+        add(&mut first, counts.first().map_or(ended.all, |count| count.arrived));
+        add(&mut last, counts.last().map_or(ended.all, |count| count.sent));
+        add(&mut distinct, ended.distinct);
+        transport.add(&engine.flows().transport_count(flow));
     }
-    // A flow that crosses no queue under study is measured where it ends.
-    let arrived = counts.first().map_or(delivered.all, |count| count.arrived);
-    let throughput_bps = rate_bps(counts.last().map_or(delivered.all, |count| count.sent), window);
+    let throughput_bps = rate_bps(last, window);
+    let completed = match members.as_slice() {
+        [flow] if !group.is_population() => engine.flows().completed(*flow),
+        _ => None,
+    };
+    // A population has no window: its connections come and go.
+    let windows = match members.as_slice() {
+        [flow] if !group.is_population() => engine.flows().windows(*flow, scenario.duration),
+        _ => Windows::default(),
+    };
     FlowResult {
-        name: names.flow(number),
+        name: rows.name(scenario, row),
         group: group.name.clone(),
         transport: group.transport.name().into(),
         class: group.class,
         measured: Measured {
-            offered_bps: rate_bps(arrived, window),
+            offered_bps: rate_bps(first, window),
             throughput_bps,
-            goodput_bps: Some(rate_bps(delivered.distinct, window)),
+            goodput_bps: Some(rate_bps(distinct, window)),
             share: throughput_bps / reference_bps as f64,
-            drop_fraction: fraction(drops.total(), arrived.packets),
-            arrivals: arrived.packets,
+            drop_fraction: fraction(drops.total(), first.packets),
+            arrivals: first.packets,
             drops,
-            transport: engine.flows().transport_count(flow),
+            transport,
         },
+        completed_at_s: completed.map(|transfer| transfer.completed.seconds()),
+        fct_s: completed.map(|transfer| transfer.completion_time().seconds()),
         base_rtt_s: Some(base_rtt(scenario, group).seconds()),
-        windows: engine.flows().windows(flow, scenario.duration),
+        windows,
     }
 }
 
@@ -165,32 +200,52 @@ fn base_rtt(scenario: &Scenario, group: &Group) -> Time {
     Time::from_ns(shared.sum::<u64>() + 4 * group.access_delay.ns())
 }
 
-/// Names of flows and groups.
-struct FlowNames {
-    groups: Vec<String>,
-    /// First flow of each group.
-    first: Vec<usize>,
+fn add(sum: &mut Count, count: Count) {
+    sum.packets += count.packets;
+    sum.bytes += count.bytes;
 }
 
-impl FlowNames {
-    fn of(scenario: &Scenario) -> Self {
-        let first = scenario.groups.iter().scan(0, |next, group| {
-            let first = *next;
-            *next += group.count as usize;
-            Some(first)
-        });
-        Self {
-            groups: scenario.groups.iter().map(|group| group.name.clone()).collect(),
-            first: first.collect(),
+/// Rows of the table of flows: one for each lasting flow, and one for all connections of a population together.
+struct Rows {
+    /// Flow numbers of each row.
+    members: Vec<Vec<u32>>,
+    /// Group of each row.
+    group: Vec<usize>,
+    /// First row of each group.
+    first: Vec<usize>,
+    /// Row of each flow number.
+    of_flow: Vec<usize>,
+}
+
+impl Rows {
+    fn of(scenario: &Scenario, engine: &Engine<'_, impl Tracer>) -> Self {
+        let mut rows =
+            Self { members: Vec::new(), group: Vec::new(), first: Vec::new(), of_flow: Vec::new() };
+        for (number, group) in scenario.groups.iter().enumerate() {
+            rows.first.push(rows.members.len());
+            let count = if group.is_population() { 1 } else { group.count as usize };
+            rows.members.resize(rows.members.len() + count, Vec::new());
+            rows.group.resize(rows.group.len() + count, number);
         }
+        let mut next = rows.first.clone();
+        for flow in 0..engine.flows().len() {
+            let group = engine.flows().group_number(flow);
+            let row = next[group];
+            if !scenario.groups[group].is_population() {
+                next[group] += 1;
+            }
+            rows.members[row].push(flow);
+            rows.of_flow.push(row);
+        }
+        rows
     }
 
-    fn group_of(&self, flow: usize) -> usize {
-        self.first.partition_point(|&first| first <= flow) - 1
-    }
-
-    fn flow(&self, flow: usize) -> String {
-        let group = self.group_of(flow);
-        format!("{}[{}]", self.groups[group], flow - self.first[group])
+    fn name(&self, scenario: &Scenario, row: usize) -> String {
+        let group = &scenario.groups[self.group[row]];
+        if group.is_population() {
+            group.name.clone()
+        } else {
+            format!("{}[{}]", group.name, row - self.first[self.group[row]])
+        }
     }
 }

@@ -73,6 +73,11 @@ impl Wire {
         self.free_at
     }
 
+    /// The rate changes from `old` to `new`, once what is being sent has left.
+    pub fn change_rate(&mut self, old: &Rate, new: &Rate) {
+        self.rest = (u128::from(self.rest) * u128::from(new.bps) / u128::from(old.bps)) as u64;
+    }
+
     /// When the transmitter is free.
     #[inline]
     pub fn free_at(&self) -> Time {
@@ -92,6 +97,18 @@ mod tests {
             wire.send(Time::ZERO, 1, &rate);
         }
         assert_eq!(wire.free_at(), Time::from_ns(8_000_000_000_000_000));
+    }
+
+    /// A third of a nanosecond is kept as one, whatever the rate calls it.
+    #[test]
+    fn a_change_of_rate_keeps_the_part_of_a_nanosecond() {
+        let [slow, fast] = [3, 6_000_000_000].map(|bps| Rate::new(bps, [0, 0]));
+        let mut wire = Wire::default();
+        // 8 bits at 3 bit/s: 2666666666 and two thirds.
+        assert_eq!(wire.send(Time::ZERO, 1, &slow), Time::from_ns(2_666_666_666));
+        wire.change_rate(&slow, &fast);
+        // 8 bits at 6 Gbit/s are one and a third: two nanoseconds with the two thirds.
+        assert_eq!(wire.send(Time::ZERO, 1, &fast), Time::from_ns(2_666_666_668));
     }
 
     #[test]

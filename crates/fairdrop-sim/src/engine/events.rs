@@ -33,9 +33,15 @@ pub enum Kind {
     Sample = 8,
     /// A snapshot of the queues is due.
     Snapshot = 9,
+    /// An application writes another segment. Entity: flow.
+    Supply = 10,
+    /// A connection of a population begins. Entity: group.
+    Connect = 11,
+    /// A link's rate changes. Entity: the change.
+    Rate = 12,
 }
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 13] = [
     Kind::Sent,
     Kind::Arrive,
     Kind::Source,
@@ -46,6 +52,9 @@ const KINDS: [Kind; 10] = [
     Kind::WarmedUp,
     Kind::Sample,
     Kind::Snapshot,
+    Kind::Supply,
+    Kind::Connect,
+    Kind::Rate,
 ];
 
 const ENTITY_BITS: u32 = 28;

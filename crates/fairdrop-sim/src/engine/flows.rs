@@ -1,13 +1,17 @@
 //! Flows: their hosts' own links, their transports, and what arrived at the other end.
 
+use super::edge::TokenBucket;
 use super::links::{Carrier, PlainLink};
 use super::packets::{InFlight, Role};
+use super::population::Population;
+use crate::meter::TransferMeter;
 use crate::random::{self, FlowPurpose};
 use crate::result::Windows;
-use crate::scenario::{Group, Scenario, TcpConfig, Transport};
+use crate::scenario::{CbrConfig, Group, Scenario, TcpConfig, Transport};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Reaction, Receiver};
+use crate::transport::source::{Departure, Source};
 use crate::transport::tcp::{Flavour, Sender};
 use crate::wire::Rate;
 use fairdrop::{Count, Time};
@@ -16,7 +20,7 @@ use fairdrop::{Count, Time};
 #[derive(Clone, Copy, Debug)]
 pub enum Agent {
     Tcp(u32),
-    Cbr(u32),
+    Open(u32),
 }
 
 /// Links between the hosts of a flow and the network, both ways.
@@ -36,6 +40,9 @@ struct TcpFlow {
     /// When the pending timer event fires; `NEVER` when none is pending.
     armed: Time,
     ack_due: Time,
+    /// Writes the segments, when it is slower than TCP may be.
+    application: Option<Box<Pacer>>,
+    transfer: Transfer,
     window: WindowMeter,
 }
 
@@ -69,6 +76,43 @@ impl WindowMeter {
     }
 }
 
+/// How far the transfer of a TCP connection is.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// Bytes on the wire; 0 when it has no end.
+    bytes: u64,
+    /// Bytes of its last segment.
+    last: u16,
+    begun: Time,
+    /// `NEVER` until all is acknowledged.
+    pub completed: Time,
+}
+
+impl Transfer {
+    const ENDLESS: Self = Self { bytes: 0, last: 0, begun: Time::ZERO, completed: Time::NEVER };
+
+    /// Segments of `packet_size` bytes, the last one perhaps smaller.
+    fn of(bytes: u64, packet_size: u32) -> (Self, u32) {
+        let size = u64::from(packet_size);
+        let segments = bytes.div_ceil(size);
+        let last = bytes - (segments - 1) * size;
+        (Self { bytes, last: last as u16, ..Self::ENDLESS }, segments as u32)
+    }
+
+    /// From its beginning to its completion.
+    pub fn completion_time(&self) -> Time {
+        self.completed.since(self.begun)
+    }
+}
+
+/// An open-loop source.
+#[derive(Debug)]
+struct OpenFlow {
+    source: Source,
+    /// The packet on its host's own link.
+    pending: Departure,
+}
+
 /// What reached the sink of a flow within the measuring window.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivered {
@@ -96,9 +140,19 @@ pub struct Flows<'s> {
     agents: Vec<Agent>,
     access: Vec<AccessLinks>,
     tcp: Vec<TcpFlow>,
-    cbr: Vec<Pacer>,
+    open: Vec<OpenFlow>,
     delivered: Vec<Delivered>,
     window_series: WindowSeries,
+    /// By flow, when some group has edge meters.
+    buckets: Vec<Option<TokenBucket>>,
+    /// By group; `None` where flows are lasting.
+    populations: Vec<Option<Population>>,
+    /// By group; `None` where transfers have no end.
+    transfers: Vec<Option<TransferMeter>>,
+    /// Flows from this number on are connections of populations.
+    lasting: u32,
+    /// Packets under way of each connection of a population.
+    under_way: Vec<u32>,
 }
 
 /// Congestion windows on the sampling grid.
@@ -111,21 +165,28 @@ pub struct WindowSeries {
 
 impl<'s> Flows<'s> {
     pub fn new(scenario: &'s Scenario, seed: u64) -> Self {
-        let total = scenario.groups.iter().map(|group| group.count as usize).sum();
+        let total = scenario.groups.iter().map(|group| group.lasting_flows() as usize).sum();
+        let numbered = || (0_u32..).zip(&scenario.groups);
+        let is_finite = |group: &Group| group.transport.tcp().is_some_and(|tcp| tcp.transfer_bytes.is_some());
         let mut flows = Self {
             scenario,
             access_rates: scenario.groups.iter().map(access_rate).collect(),
             group_of: Vec::with_capacity(total),
             agents: Vec::with_capacity(total),
-            access: vec![AccessLinks::default(); total],
+            access: Vec::with_capacity(total),
             tcp: Vec::new(),
-            cbr: Vec::new(),
-            delivered: vec![Delivered::default(); total],
+            open: Vec::new(),
             window_series: WindowSeries::default(),
+            delivered: Vec::with_capacity(total),
+            buckets: Vec::new(),
+            populations: numbered().map(|(number, group)| Population::new(number, group, seed)).collect(),
+            transfers: scenario.groups.iter().map(|g| is_finite(g).then(TransferMeter::new)).collect(),
+            lasting: total as u32,
+            under_way: Vec::new(),
         };
-        for (number, group) in scenario.groups.iter().enumerate() {
-            for _ in 0..group.count {
-                flows.add(number as u16, group, seed);
+        for (number, group) in numbered() {
+            for index in 0..group.lasting_flows() {
+                flows.add(number as u16, index, seed);
             }
         }
         let chosen = |flow: &u32| scenario.windows.contains(&usize::from(flows.group_of[*flow as usize]));
@@ -134,32 +195,168 @@ impl<'s> Flows<'s> {
         flows
     }
 
-    fn add(&mut self, number: u16, group: &Group, seed: u64) {
+    /// Adds a flow to group `number`, its `index`-th; returns its number.
+    fn add(&mut self, number: u16, index: u32, seed: u64) -> u32 {
         let flow = self.group_of.len() as u32;
         self.group_of.push(number);
-        let agent = match &group.transport {
-            Transport::Reno(config) => self.add_tcp(Sender::new(Flavour::Reno, config)),
-            Transport::NewReno(config) => self.add_tcp(Sender::new(Flavour::NewReno, config)),
-            Transport::Cbr(config) => {
-                let phase = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Phase));
-                let gaps = random::of_flow(seed, flow, FlowPurpose::Gap);
-                let start = self.start_time(flow, seed);
-                self.cbr.push(Pacer::new(start, phase, gaps, group.packet_size, config));
-                Agent::Cbr(self.cbr.len() as u32 - 1)
-            }
+        self.access.push(AccessLinks::default());
+        self.delivered.push(Delivered::default());
+        let group = self.group(flow);
+        if self.scenario.groups.iter().any(|group| group.mark_excess.is_some()) {
+            self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
+        }
+        let start = self.start_time(flow, seed);
+        let agent = match (sender_of(&group.transport), group.transport.tcp()) {
+            (Some(sender), Some(config)) => self.add_tcp(sender, group, config),
+            _ => self.add_open(Source::new(group, flow, index, start, seed)),
         };
         self.agents.push(agent);
+        flow
     }
 
-    fn add_tcp(&mut self, sender: Sender) -> Agent {
-        self.tcp.push(TcpFlow {
+    fn add_tcp(&mut self, sender: Sender, group: &Group, config: &TcpConfig) -> Agent {
+        let mut tcp = TcpFlow {
             sender,
             receiver: Receiver::default(),
             armed: Time::NEVER,
             ack_due: Time::NEVER,
             window: WindowMeter::default(),
-        });
+            application: None,
+            transfer: Transfer::ENDLESS,
+        };
+        if let Some(bytes) = config.transfer_bytes {
+            (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.packet_size);
+            tcp.sender.supply = tcp.sender.size;
+        }
+        self.tcp.push(tcp);
         Agent::Tcp(self.tcp.len() as u32 - 1)
+    }
+
+    fn add_open(&mut self, source: Option<Source>) -> Agent {
+        let source = source.expect("a transport without a TCP sender has an open-loop source");
+        let pending = Departure { at: Time::ZERO, len: 0, class: 0 };
+        self.open.push(OpenFlow { source, pending });
+        Agent::Open(self.open.len() as u32 - 1)
+    }
+
+    /// The connection of a group's population that begins now: its flow number, and whether that is a new one.
+    pub fn connect(&mut self, number: u32, seed: u64) -> (u32, bool) {
+        let group = &self.scenario.groups[number as usize];
+        let config = group.transport.tcp().and_then(|tcp| tcp.connections.as_ref());
+        let (Some(population), Some(config)) = (&mut self.populations[number as usize], config) else {
+            unreachable!("only populations schedule connections")
+        };
+        let bytes = population.begin(config);
+        let reused = population.reuse();
+        let flow = reused.unwrap_or_else(|| {
+            self.under_way.push(0);
+            self.add(number as u16, 0, seed)
+        });
+        if let Some(bucket) = self.buckets.get_mut(flow as usize) {
+            *bucket = group.mark_excess.as_ref().map(TokenBucket::new);
+        }
+        let tcp = self.tcp_of(flow).0;
+        // Counts go on, for the group; so do pending timer events, which then find nothing to do.
+        let count = tcp.sender.count;
+        tcp.sender = sender_of(&group.transport).expect("populations are of TCP");
+        tcp.sender.count = count;
+        tcp.receiver.reset();
+        (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.packet_size);
+        tcp.sender.supply = tcp.sender.size;
+        (flow, reused.is_none())
+    }
+
+    /// When the next connection of a group's population begins; `None` when it has no population.
+    pub fn next_connection(&self, group: u32) -> Option<Time> {
+        self.populations[group as usize].as_ref().map(Population::next)
+    }
+
+    /// Notes that the transfer of a TCP flow begins. Returns whether its application writes by and by.
+    pub fn begin(&mut self, flow: u32, now: Time, measured: bool) -> bool {
+        let group = self.group(flow);
+        if let (true, Some(meter)) =
+            (measured, &mut self.transfers[usize::from(self.group_of[flow as usize])])
+        {
+            meter.begin();
+        }
+        let (tcp, config) = self.tcp_of(flow);
+        tcp.transfer.begun = now;
+        if let Some(rate_bps) = config.app_rate_bps {
+            let steady = CbrConfig { rate_bps, jitter: 0.0 };
+            let unused = random::of_flow(0, flow, FlowPurpose::Gap);
+            tcp.application = Some(Box::new(Pacer::new(now, 0.0, unused, group.packet_size, &steady)));
+            tcp.sender.supply = 0;
+        }
+        tcp.application.is_some()
+    }
+
+    /// When the application of `flow` writes its next segment; `None` when it has written all. Moves on.
+    pub fn next_supply(&mut self, flow: u32) -> Option<Time> {
+        let size = self.group(flow).packet_size;
+        let tcp = self.tcp_of(flow).0;
+        let application = tcp.application.as_mut().filter(|_| tcp.sender.supply < tcp.sender.size)?;
+        Some(application.take(size, 0.0))
+    }
+
+    /// Notes that all of a transfer is acknowledged, the first time that it is.
+    pub fn complete(&mut self, flow: u32, now: Time, measured: bool) {
+        let number = usize::from(self.group_of[flow as usize]);
+        let tcp = self.tcp_of(flow).0;
+        if tcp.transfer.completed != Time::NEVER {
+            return;
+        }
+        tcp.transfer.completed = now;
+        let transfer = tcp.transfer;
+        if let (true, Some(meter)) = (measured, &mut self.transfers[number]) {
+            meter.complete(transfer.bytes, transfer.completion_time());
+        }
+        self.release(flow);
+    }
+
+    /// Gives the number of a connection back once it is complete and has no packet under way.
+    fn release(&mut self, flow: u32) {
+        let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
+        if idle && self.tcp_of(flow).0.transfer.completed != Time::NEVER {
+            let number = usize::from(self.group_of[flow as usize]);
+            if let Some(population) = &mut self.populations[number] {
+                population.release(flow);
+            }
+        }
+    }
+
+    /// Whether each number of a connection is free, once.
+    #[cfg(test)]
+    pub fn all_released(&self) -> bool {
+        let mut free: Vec<_> = self.populations.iter().flatten().flat_map(|p| p.free().to_vec()).collect();
+        free.sort_unstable();
+        free.into_iter().eq(self.lasting..self.len())
+    }
+
+    /// A packet of `flow` is under way from now on.
+    #[inline]
+    pub fn packet_added(&mut self, flow: u32) {
+        if flow >= self.lasting {
+            self.under_way[(flow - self.lasting) as usize] += 1;
+        }
+    }
+
+    /// A packet of `flow` is under way no longer.
+    #[inline]
+    pub fn packet_removed(&mut self, flow: u32) {
+        if flow >= self.lasting {
+            self.under_way[(flow - self.lasting) as usize] -= 1;
+            self.release(flow);
+        }
+    }
+
+    /// The class of a packet that enters the network at `now` with `class`, after the edge meter.
+    #[inline]
+    pub fn mark(&mut self, flow: u32, now: Time, bytes: u32, class: u8) -> u8 {
+        let Some(Some(bucket)) = self.buckets.get_mut(flow as usize) else { return class };
+        match &self.scenario.groups[usize::from(self.group_of[flow as usize])].mark_excess {
+            Some(meter) if !bucket.conforms(now, bytes, meter) => meter.class,
+            _ => class,
+        }
     }
 
     pub fn len(&self) -> u32 {
@@ -176,12 +373,6 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn group(&self, flow: u32) -> &'s Group {
         &self.scenario.groups[usize::from(self.group_of[flow as usize])]
-    }
-
-    /// The number of the group of `flow`.
-    #[inline]
-    pub fn group_number(&self, flow: u32) -> u32 {
-        u32::from(self.group_of[flow as usize])
     }
 
     /// Group numbers, flow by flow.
@@ -236,16 +427,41 @@ impl<'s> Flows<'s> {
         self.group(flow).transport.tcp().is_some_and(|config| config.delayed_ack)
     }
 
-    /// When a constant-rate source sends its next packet; moves on.
     #[inline]
-    pub fn next_departure(&mut self, flow: u32) -> Time {
-        let group = self.group(flow);
-        match (self.agents[flow as usize], &group.transport) {
-            (Agent::Cbr(index), Transport::Cbr(config)) => {
-                self.cbr[index as usize].take(group.packet_size, config.jitter)
-            }
-            _ => unreachable!("source events are only scheduled for open-loop flows"),
+    fn open_of(&mut self, flow: u32) -> &mut OpenFlow {
+        match self.agents[flow as usize] {
+            Agent::Open(index) => &mut self.open[index as usize],
+            Agent::Tcp(_) => unreachable!("source events are only scheduled for open-loop flows"),
         }
+    }
+
+    /// The next packet of an open-loop source; moves on.
+    #[inline]
+    pub fn next_departure(&mut self, flow: u32) -> Option<Departure> {
+        let group = self.group(flow);
+        let open = self.open_of(flow);
+        open.pending = open.source.take(group)?;
+        Some(open.pending)
+    }
+
+    /// The packet of an open-loop source that is on its host's own link.
+    #[inline]
+    pub fn departing(&mut self, flow: u32) -> Departure {
+        self.open_of(flow).pending
+    }
+
+    /// Bytes of a segment on the wire.
+    #[inline]
+    pub fn segment_bytes(&mut self, flow: u32, segment: u32) -> u16 {
+        let whole = self.group(flow).packet_size as u16;
+        let tcp = self.tcp_of(flow).0;
+        if segment + 1 == tcp.sender.size { tcp.transfer.last } else { whole }
+    }
+
+    /// Whether a flow sends nothing more because its group has stopped. Connections that have begun go on.
+    #[inline]
+    pub fn is_stopped(&self, flow: u32, now: Time) -> bool {
+        now >= self.group(flow).stop && flow < self.lasting
     }
 
     /// The sink takes a packet; it counts when `measured`.
@@ -254,7 +470,7 @@ impl<'s> Flows<'s> {
         let len = u32::from(packet.len);
         let (is_new, answer) = match (packet.role, self.agents[packet.flow as usize]) {
             (Role::Syn, _) => return Answer::Now { seq: 0, len: packet.len },
-            (_, Agent::Cbr(_)) => (true, Answer::None),
+            (_, Agent::Open(_)) => (true, Answer::None),
             (_, Agent::Tcp(_)) => {
                 let (tcp, config) = self.tcp_of(packet.flow);
                 let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack);
@@ -360,12 +576,40 @@ impl<'s> Flows<'s> {
         self.delivered[flow as usize]
     }
 
+    /// The finished transfer of `flow`.
+    pub fn completed(&self, flow: u32) -> Option<Transfer> {
+        match self.agents[flow as usize] {
+            Agent::Tcp(index) => Some(self.tcp[index as usize].transfer),
+            Agent::Open(_) => None,
+        }
+        .filter(|transfer| transfer.completed != Time::NEVER)
+    }
+
+    /// Transfers of a group, when they have an end.
+    pub fn transfers(&self, group: usize) -> Option<&TransferMeter> {
+        self.transfers[group].as_ref()
+    }
+
+    /// Group number of a flow.
+    pub fn group_number(&self, flow: u32) -> usize {
+        usize::from(self.group_of[flow as usize])
+    }
+
     /// What the transport of `flow` did.
     pub fn transport_count(&self, flow: u32) -> TransportCount {
         match self.agents[flow as usize] {
             Agent::Tcp(index) => self.tcp[index as usize].sender.count,
-            Agent::Cbr(_) => TransportCount::default(),
+            Agent::Open(_) => TransportCount::default(),
         }
+    }
+}
+
+/// The sender of a TCP; `None` for other transports.
+fn sender_of(transport: &Transport) -> Option<Sender> {
+    match transport {
+        Transport::Reno(config) => Some(Sender::new(Flavour::Reno, config)),
+        Transport::NewReno(config) => Some(Sender::new(Flavour::NewReno, config)),
+        _ => None,
     }
 }
 

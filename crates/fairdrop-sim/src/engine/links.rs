@@ -13,6 +13,8 @@ use fairdrop::{ParamError, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainLink {
     wire: Wire,
+    /// The largest packet so far, bytes.
+    largest: u32,
 }
 
 /// A plain link with its rate and delay.
@@ -28,10 +30,11 @@ impl Carrier<'_> {
     #[inline]
     pub fn carry(self, at: Time, bytes: u32) -> Option<Time> {
         let Some(rate) = self.rate else { return Some(at.after(self.delay)) };
-        // Full: as much is ahead as PLAIN_LIMIT packets of this size, and one in transmission.
+        // Full: as much is ahead as PLAIN_LIMIT of the largest packets that come here, and one in transmission.
+        self.link.largest = self.link.largest.max(bytes);
         let ahead = self.link.wire.free_at().since(at).ns();
         if ahead > 0 {
-            let packet = rate.time_of(bytes).ns().max(1);
+            let packet = rate.time_of(self.link.largest).ns().max(1);
             if ahead > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1) {
                 return None;
             }
@@ -64,7 +67,11 @@ pub enum LinkState<T> {
 
 /// All links, by their number in the scenario.
 #[derive(Debug)]
-pub struct Links<T>(Vec<LinkState<T>>);
+pub struct Links<T> {
+    links: Vec<LinkState<T>>,
+    /// Every change of a rate: when, of which link, to what.
+    changes: Vec<(Time, u32, Rate)>,
+}
 
 impl<T: Tracer> Links<T> {
     /// `tracer` makes the tracer of the link with the given number.
@@ -87,32 +94,48 @@ impl<T: Tracer> Links<T> {
             let port = Port::new(params, rate, meter, tracer(index), seed, index as u32)?;
             Ok(LinkState::Port { port: Box::new(port), delay })
         });
-        links.collect::<Result<_, _>>().map(Self)
+        let links = links.collect::<Result<_, _>>()?;
+        let steps = scenario.links.iter().enumerate().flat_map(|(index, link)| {
+            let rate = move |&(at, bps): &(Time, u64)| (at, index as u32, Rate::new(bps, sizes));
+            link.rate_schedule.iter().map(rate)
+        });
+        Ok(Self { links, changes: steps.collect() })
+    }
+
+    /// When each change of a rate is due.
+    pub fn changes(&self) -> impl Iterator<Item = Time> {
+        self.changes.iter().map(|(at, ..)| *at)
+    }
+
+    /// Makes change number `change`.
+    pub fn change(&mut self, change: u32) {
+        let (_, link, rate) = self.changes[change as usize];
+        self.port(link).0.set_rate(rate);
     }
 
     #[inline]
     pub fn get(&mut self, link: u32) -> &mut LinkState<T> {
-        &mut self.0[link as usize]
+        &mut self.links[link as usize]
     }
 
     /// The port of `link`, which has one, and the link's delay.
     #[inline]
     pub fn port(&mut self, link: u32) -> (&mut Port<T>, Time) {
-        match &mut self.0[link as usize] {
+        match &mut self.links[link as usize] {
             LinkState::Port { port, delay } => (port, *delay),
             LinkState::Plain(_) => unreachable!("only ports schedule the end of a transmission"),
         }
     }
 
     pub fn port_ref(&self, link: usize) -> Option<&Port<T>> {
-        match self.0.get(link) {
+        match self.links.get(link) {
             Some(LinkState::Port { port, .. }) => Some(port),
             _ => None,
         }
     }
 
     pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port<T>> {
-        self.0.iter_mut().filter_map(|link| match link {
+        self.links.iter_mut().filter_map(|link| match link {
             LinkState::Port { port, .. } => Some(&mut **port),
             LinkState::Plain(_) => None,
         })
@@ -122,7 +145,7 @@ impl<T: Tracer> Links<T> {
 impl<T: Tracer> Links<T> {
     /// The tracers of links with ports, in their order.
     pub fn into_tracers(self) -> impl Iterator<Item = T> {
-        self.0.into_iter().filter_map(|link| match link {
+        self.links.into_iter().filter_map(|link| match link {
             LinkState::Port { port, .. } => Some(port.into_tracer()),
             LinkState::Plain(_) => None,
         })

@@ -46,6 +46,8 @@ pub struct InFlight {
     /// The rate that CSFQ wrote on it; 0 before.
     pub label: u16,
     pub role: Role,
+    /// Priority class.
+    pub class: u8,
 }
 
 /// All packets under way.
@@ -70,6 +72,12 @@ impl Packets {
     #[inline]
     pub fn remove(&mut self, handle: u32) {
         self.free.push(handle);
+    }
+
+    /// Whether nothing is under way.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
     }
 
     #[inline]

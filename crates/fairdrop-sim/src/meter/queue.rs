@@ -183,6 +183,11 @@ impl QueueMeter {
         Self { velocity: Some(Box::default()), ..self }
     }
 
+    /// A flow of `group` begins; its number is the next.
+    pub fn add_flow(&mut self, group: u32) {
+        self.flows.push(FlowCount { group, ..FlowCount::default() });
+    }
+
     /// A packet of `flow` is offered to the discipline.
     #[inline]
     pub fn arrived(&mut self, flow: u32, len: u32) {

@@ -1,11 +1,11 @@
 //! From a tree of values to a checked scenario.
 
-use super::fields::{DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, transport};
+use super::fields::{CHAIN, DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, transport};
 use super::problem::Problem;
 use super::queue::QueueConfig;
 use super::read::{Report, Section};
 use super::tree::{Data, Node};
-use super::{CbrConfig, Group, Link, LinkQueue, Scenario, TcpConfig, Transport, routes};
+use super::{Group, Link, LinkQueue, Scenario, Transport, chain, routes, sources};
 use fairdrop::Time;
 
 /// Nodes of a dumbbell.
@@ -24,9 +24,10 @@ struct Access {
 
 pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec<Problem>> {
     let mut report = Report::new(file);
-    let top = Section::read(Some(root), "", SCENARIO, &["dumbbell", "links", "queue", "groups"], &mut report);
+    let tables = ["dumbbell", "chain", "links", "queue", "groups"];
+    let top = Section::read(Some(root), "", SCENARIO, &tables, &mut report);
     let queue = QueueConfig::read(root.get("queue"), "queue", &mut report);
-    let (links, access) = topology(root, &mut report);
+    let (links, access) = topology(root, &queue, &mut report);
     let groups = groups(root, &links, &access, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
@@ -34,6 +35,8 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
     let positions = grid("positions", &top, duration, &mut report);
     let windows = windows(&top, &groups, &mut report);
     if !report.problems.is_empty() {
+        // In the order of the file's lines, then what came from elsewhere.
+        report.problems.sort_by_key(Problem::line);
         return Err(report.problems);
     }
     Ok(Scenario {
@@ -94,36 +97,63 @@ fn warm_up(top: &Section, duration: Time, report: &mut Report) -> Time {
     Time::from_ns(duration.ns() / 5)
 }
 
-fn topology(root: &Node, report: &mut Report) -> (Vec<Link>, Access) {
-    match (root.get("dumbbell"), root.get("links")) {
-        (Some(node), Some(_)) => {
-            report.add(&node.origin, "", "both [dumbbell] and [[links]] are given", "one of them");
-            (Vec::new(), Access { rate_bps: None, delay: Time::ZERO, ends: None })
+fn topology(root: &Node, queue: &QueueConfig, report: &mut Report) -> (Vec<Link>, Access) {
+    let given: Vec<_> = ["dumbbell", "chain", "links"]
+        .into_iter()
+        .filter_map(|name| root.get(name).map(|node| (name, node)))
+        .collect();
+    if let [.., (_, second)] = given.as_slice()
+        && given.len() > 1
+    {
+        let names: Vec<_> = given.iter().map(|(name, _)| *name).collect();
+        let what = format!("{} are given together", names.join(" and "));
+        report.add(&second.origin, "", &what, "one of [dumbbell], [chain] and [[links]]");
+    }
+    match given.first() {
+        Some(("chain", node)) => {
+            chain_links(&Section::read(Some(node), "chain", CHAIN, &[], report), queue, report)
         }
-        (_, Some(links)) => (graph(links, report), Access { rate_bps: None, delay: Time::ZERO, ends: None }),
-        (dumbbell, None) => dumbbell_links(&Section::read(dumbbell, "dumbbell", DUMBBELL, &[], report)),
+        Some(("links", node)) => {
+            (graph(node, report), Access { rate_bps: None, delay: Time::ZERO, ends: None })
+        }
+        dumbbell => {
+            let node = dumbbell.map(|(_, node)| *node);
+            dumbbell_links(&Section::read(node, "dumbbell", DUMBBELL, &[], report))
+        }
     }
 }
 
+/// What all short forms say of hosts' own links.
+fn access(section: &Section, ends: (String, String)) -> Access {
+    Access {
+        rate_bps: section.number("access_rate").map(|rate| rate as u64),
+        delay: section.time("access_delay").unwrap_or(Time::ZERO),
+        ends: Some(ends),
+    }
+}
+
+fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report) -> (Vec<Link>, Access) {
+    let links = chain::links(section, queue, report);
+    let last = chain::router(links.len() / 2 + 1);
+    (links, access(section, (chain::router(1), last)))
+}
+
 fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
-    let link = |name: &str, from: &str, to: &str, queue| Link {
+    let back = if section.switch("both_ways") == Some(true) { LinkQueue::Study } else { LinkQueue::Plain };
+    let link = |name: &str, from: &str, to: &str, queue, rate_schedule| Link {
         name: name.into(),
         from: from.into(),
         to: to.into(),
         rate_bps: section.number_or_zero("rate") as u64,
         delay: section.time("delay").unwrap_or(Time::ZERO),
         queue,
+        rate_schedule,
     };
     let links = vec![
-        link("bottleneck", LEFT, RIGHT, LinkQueue::Study),
-        link("return", RIGHT, LEFT, LinkQueue::Plain),
+        link("bottleneck", LEFT, RIGHT, LinkQueue::Study, section.rate_steps("rate_schedule")),
+        link("return", RIGHT, LEFT, back, Vec::new()),
     ];
-    let access = Access {
-        rate_bps: section.number("access_rate").map(|rate| rate as u64),
-        delay: section.time("access_delay").unwrap_or(Time::ZERO),
-        ends: Some((LEFT.into(), RIGHT.into())),
-    };
-    (links, access)
+    (links, access(section, (LEFT.into(), RIGHT.into())))
 }
 
 fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
@@ -149,6 +179,11 @@ fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
             let valid = "a name, or a pair of nodes, that no other link has";
             report.add(section.origin("name"), &section.path("name"), &name, valid);
         }
+        let rate_schedule = section.rate_steps("rate_schedule");
+        if !rate_schedule.is_empty() && queue == LinkQueue::Plain {
+            let what = format!("{} is on a link without a queue", section.path("rate_schedule"));
+            report.add(section.origin("rate_schedule"), "", &what, "with queue = true or a table");
+        }
         let back = Link {
             name: format!("{name} back"),
             from: to.clone(),
@@ -156,8 +191,9 @@ fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
             rate_bps: section.number_or_zero("rate") as u64,
             delay: section.time("delay").unwrap_or(Time::ZERO),
             queue: LinkQueue::Plain,
+            rate_schedule: Vec::new(),
         };
-        links.push(Link { name, from, to, queue, ..back.clone() });
+        links.push(Link { name, from, to, queue, rate_schedule, ..back.clone() });
         if section.switch("one_way") == Some(false) {
             links.push(back);
         }
@@ -217,30 +253,42 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
             .collect(),
     };
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
-    let section = Section::read(Some(item), path, &fields, &[], report);
-    let transport = match info?.name {
-        "reno" => Transport::Reno(tcp(&section)),
-        "newreno" => Transport::NewReno(tcp(&section)),
-        _ => Transport::Cbr(CbrConfig {
-            rate_bps: section.number_or_zero("rate") as u64,
-            jitter: section.number_or_zero("jitter"),
-        }),
+    let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
+    let transport = info.and_then(|info| sources::transport(info.name, &section, report));
+    let mark_excess = sources::mark_excess(item, path, report);
+    let ways = ways(&section, links, access, report);
+    let transport = transport?;
+    let (forward, backward) = ways?;
+    let count = match &transport {
+        Transport::Trace(trace) => flows_of_trace(&section, trace.flows.len(), report),
+        _ => section.integer("count") as u32,
     };
-    let (forward, backward) = ways(&section, links, access, report)?;
     Some(Group {
         name: section.text("name")?.into(),
         transport,
-        count: section.integer("count") as u32,
+        count,
         packet_size: section.number_or_zero("packet_size") as u32,
         start: section.time("start")?,
         start_spread: section.time("start_spread")?,
         stop: section.time("stop").unwrap_or(Time::NEVER),
         class: section.integer("class") as u8,
+        mark_excess,
         access_rate_bps: section.number("access_rate").map(|rate| rate as u64).or(access.rate_bps),
         access_delay: section.time("access_delay").unwrap_or(access.delay),
         forward,
         backward,
     })
+}
+
+/// A list of arrivals says itself how many flows there are, and when they begin.
+fn flows_of_trace(section: &Section, flows: usize, report: &mut Report) -> u32 {
+    for name in ["count", "start_spread"] {
+        if section.is_set(name) {
+            let what = format!("{} is given", section.path(name));
+            report.add(section.origin(name), "", &what, "nothing: the list of arrivals says it");
+        }
+    }
+    flows as u32
 }
 
 /// Links there and back.
@@ -250,8 +298,14 @@ fn ways(
     access: &Access,
     report: &mut Report,
 ) -> Option<(Vec<usize>, Vec<usize>)> {
-    let end = |name: &str, default: Option<&String>, report: &mut Report| {
-        let node = section.text(name).or(default.map(String::as_str));
+    let end = |name: &str, number: &str, default: Option<&String>, report: &mut Report| {
+        let router = section.is_set(number).then(|| chain::router(section.integer(number) as usize));
+        if router.is_some() && section.is_set(name) {
+            let what = format!("both {} and {} are given", section.path(name), number);
+            report.add(section.origin(number), "", &what, "one of them");
+        }
+        let name = if router.is_some() { number } else { name };
+        let node = router.as_deref().or(section.text(name)).or(default.map(String::as_str));
         match node {
             None => {
                 report.add(section.origin(name), "", &format!("{} is missing", section.path(name)), "a node");
@@ -267,8 +321,8 @@ fn ways(
         }
         None
     };
-    let from = end("from", access.ends.as_ref().map(|ends| &ends.0), report);
-    let to = end("to", access.ends.as_ref().map(|ends| &ends.1), report);
+    let from = end("from", "enter", access.ends.as_ref().map(|ends| &ends.0), report);
+    let to = end("to", "leave", access.ends.as_ref().map(|ends| &ends.1), report);
     let (from, to) = (from?, to?);
     let forward = match section.names("route") {
         Some(nodes) if nodes.first() != Some(&from) || nodes.last() != Some(&to) || nodes.len() < 2 => {
@@ -294,26 +348,5 @@ fn ways(
             );
             None
         }
-    }
-}
-
-fn tcp(section: &Section) -> TcpConfig {
-    let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
-        Some("ns2-1998") => (1.0, false, 100, 200, 6000),
-        Some("ns2-2005") => (2.0, true, 10, 200, 3000),
-        _ => (10.0, true, 1, 1000, 1000),
-    };
-    let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
-    TcpConfig {
-        max_window: section.number("max_window").unwrap_or(300.0).floor(),
-        initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
-        handshake: section.switch("handshake").unwrap_or(modern),
-        limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
-        delayed_ack: section.switch("delayed_ack").unwrap_or(false),
-        ack_size: section.number_or_zero("ack_size") as u32,
-        tick: time("tick", tick_ms),
-        min_rto: time("min_rto", min_rto_ms),
-        initial_rto: time("initial_rto", initial_rto_ms),
-        max_rto: time("max_rto", 64_000),
     }
 }

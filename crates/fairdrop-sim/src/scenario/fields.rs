@@ -18,6 +18,10 @@ pub enum FieldKind {
     Names,
     /// A switch, or a table of its own.
     SwitchOrTable,
+    /// A list of one or more, all of one kind.
+    List(&'static FieldKind),
+    /// A list of pairs: a time, and the rate from then on.
+    RateSteps,
 }
 
 /// One field.
@@ -66,6 +70,8 @@ const HOUR: f64 = 3600.0;
 /// Rates from one bit per second to ten terabits.
 const ANY_RATE: FieldKind = FieldKind::Rate(1.0, 1e13);
 const ANY_DELAY: FieldKind = FieldKind::Seconds(0.0, HOUR);
+/// A period of a source: it must not be 0.
+const PERIOD: FieldKind = FieldKind::Seconds(1e-9, 1e6);
 const SWITCH: FieldKind = FieldKind::Param(Kind::Switch);
 const PACKET_BYTES: FieldKind = FieldKind::Param(Kind::Bytes(1, 65_535));
 
@@ -130,6 +136,48 @@ pub const DUMBBELL: &[FieldSpec] = &[
     field("delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of the bottleneck, each way."),
     field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
+    field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
+    field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
+];
+
+const BOTH_WAYS: &str = "The way back has the discipline, too; otherwise a FIFO of 1000 packets.";
+const RATE_SCHEDULE: &str = "Later rates of the direction with the queue, each with the time that it begins.";
+
+/// `[chain]`: the short form of links in a row, between routers R1, R2, ...
+pub const CHAIN: &[FieldSpec] = &[
+    field(
+        "rates",
+        "bit/s",
+        FieldKind::List(&ANY_RATE),
+        None,
+        "Rate of each link, R1-R2 first, both ways; there are as many links.",
+    ),
+    field(
+        "delays",
+        "s",
+        FieldKind::List(&ANY_DELAY),
+        Some(""),
+        "Propagation delay of each link, each way; one for all, or one each; 1 ms when left out.",
+    ),
+    field(
+        "queues",
+        "",
+        FieldKind::Names,
+        Some(""),
+        "What each link has towards the higher router: \"queue\", the discipline of [queue], which compare exchanges; the \
+         name of a discipline, with the parameters of [queue]; \"plain\", a FIFO of 1000 packets. All \"queue\" when left \
+         out.",
+    ),
+    field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
+    field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
+    field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
+];
+
+/// `mark_excess` of a group: an edge meter.
+pub const MARK_EXCESS: &[FieldSpec] = &[
+    field("rate", "bit/s", ANY_RATE, None, "Rate that each flow may send at, on the wire."),
+    field("burst", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 30)), None, "Bytes beyond it at once."),
+    field("class", "", FieldKind::Param(Kind::Integer(0, 255)), Some("0"), "Class of the excess."),
 ];
 
 /// `[[links]]`: any graph.
@@ -153,11 +201,14 @@ pub const LINK: &[FieldSpec] = &[
         Some("false"),
         "true: the discipline of [queue], which compare exchanges; a table like [queue]: its own; false: a FIFO of 1000 packets.",
     ),
+    field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
 ];
 
 /// `[queue]`.
 pub const QUEUE: &[FieldSpec] =
     &[field("discipline", "", FieldKind::Text, Some("\"choke\""), "Queue discipline; see `fairdrop list`.")];
+
+const ROUTER: FieldKind = FieldKind::Param(Kind::Integer(1, 10_000));
 
 /// `[[groups]]`: what every transport has.
 pub const GROUP: &[FieldSpec] = &[
@@ -196,6 +247,8 @@ pub const GROUP: &[FieldSpec] = &[
     ),
     field("from", "", FieldKind::Text, Some(""), "Node that its sources are at; needed with [[links]]."),
     field("to", "", FieldKind::Text, Some(""), "Node that its sinks are at; needed with [[links]]."),
+    field("enter", "", ROUTER, Some(""), "Router that its sources are at, by number: 2 is from = \"R2\"."),
+    field("leave", "", ROUTER, Some(""), "Router that its sinks are at, by number."),
     field(
         "route",
         "",
@@ -234,6 +287,12 @@ pub const TCP: &[FieldSpec] = &[
     field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
     field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: rfc 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
     field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
+    field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire; the mean with connections; no end when left out."),
+    field("app_rate", "bit/s", ANY_RATE, Some(""), "The application writes at this rate, on the wire; as fast as TCP takes it when left out."),
+    field("connections", "1/s", FieldKind::Param(Kind::NumberAbove(0.0, 1e6)), Some(""), "Web-like: instead of count long flows, connections of one transfer each begin as a Poisson process, this many per second for each of count users."),
+    field("sizes", "", FieldKind::Param(Kind::Choice(&["constant", "exponential", "pareto"])), Some("\"constant\""), "Law of the sizes of connections' transfers."),
+    field("size_shape", "", FieldKind::Param(Kind::NumberAbove(1.0, 100.0)), Some("1.2"), "With pareto: exponent of the tail; below 2 it is heavy.").cited("Crovella, Bestavros 1997"),
+    field("max_transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "With pareto: the largest transfer; 1000 times transfer when left out."),
 ];
 
 /// Fields of constant-bit-rate sources.
@@ -247,6 +306,59 @@ pub const CBR: &[FieldSpec] = &[
         "Each gap is multiplied by a uniform number from 1 - jitter to 1 + jitter.",
     ),
 ];
+
+/// Fields of Poisson sources.
+pub const POISSON: &[FieldSpec] = &[CBR[0]];
+
+/// Fields of on/off sources.
+pub const ON_OFF: &[FieldSpec] = &[
+    field("peak_rate", "bit/s", ANY_RATE, None, "Rate of each flow while it is on, on the wire."),
+    field("mean_on", "s", PERIOD, None, "Mean time that a flow is on."),
+    field("mean_off", "s", PERIOD, None, "Mean time that a flow is off."),
+    field(
+        "law",
+        "",
+        FieldKind::Param(Kind::Choice(&["exponential", "pareto"])),
+        Some("\"exponential\""),
+        "Law of both.",
+    ),
+    field(
+        "shape",
+        "",
+        FieldKind::Param(Kind::NumberAbove(1.0, 100.0)),
+        Some("1.5"),
+        "With pareto: exponent of the tail; below 2 the variance is infinite.",
+    ),
+];
+
+/// Fields of sources of bursts.
+pub const BURST: &[FieldSpec] = &[
+    field(
+        "burst_packets",
+        "packets",
+        FieldKind::Param(Kind::Packets(1.0, 1e6)),
+        None,
+        "Packets in a burst, back to back on the host's own link.",
+    ),
+    field("period", "s", PERIOD, None, "From the beginning of a burst to that of the next."),
+    field(
+        "phase",
+        "s",
+        FieldKind::Seconds(0.0, 1e6),
+        Some(""),
+        "From the start of the flow to its first burst; a random part of a period when left out.",
+    ),
+];
+
+/// Fields of lists of arrivals.
+pub const TRACE: &[FieldSpec] = &[field(
+    "file",
+    "",
+    FieldKind::Text,
+    None,
+    "CSV file with the columns time_s, size_bytes and perhaps flow and class, or a pcap or pcapng capture; its path \
+     begins where the scenario is.",
+)];
 
 /// What a list of transports says of one.
 #[derive(Clone, Copy, Debug)]
@@ -280,6 +392,34 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         doc: "Sends at one rate whatever is lost.",
         params: CBR,
         source: "Pan, Prabhakar, Psounis 2000, III.A",
+    },
+    TransportInfo {
+        name: "poisson",
+        title: "UDP, Poisson",
+        doc: "Packets of one size with exponential gaps.",
+        params: POISSON,
+        source: "Pan, Prabhakar, Psounis 2000, IV",
+    },
+    TransportInfo {
+        name: "on_off",
+        title: "UDP, on and off",
+        doc: "A constant rate while it is on, nothing while it is off; exponential or heavy-tailed periods.",
+        params: ON_OFF,
+        source: "Willinger, Taqqu, Sherman, Wilson 1997",
+    },
+    TransportInfo {
+        name: "burst",
+        title: "UDP, bursts",
+        doc: "So many packets back to back, once in a period.",
+        params: BURST,
+        source: "Pan, Prabhakar, Psounis 2001, Front CHOKe",
+    },
+    TransportInfo {
+        name: "trace",
+        title: "UDP, from a list of arrivals",
+        doc: "Sends what a CSV file or a capture says, when it says so.",
+        params: TRACE,
+        source: "Pan, Prabhakar, Psounis 2000, V",
     },
 ];
 

@@ -1,21 +1,27 @@
 //! A scenario: links and the disciplines on them, groups of flows, and how long to watch.
 
 mod build;
+mod chain;
 mod fields;
 mod problem;
 mod queue;
 mod read;
 mod routes;
 mod schema;
+mod sources;
+mod trace;
 mod tree;
 
 pub use problem::{Origin, Problem, Problems};
 pub use queue::QueueConfig;
 pub use schema::{catalogue, json_schema};
 
+use crate::random::BoundedPareto;
+use crate::transport::trace::Arrival;
 use crate::units;
 use fairdrop::Time;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Packets that a link without a discipline holds before it drops: enough never to matter in a valid run
 /// (ns-2 scripts of the papers leave access links uncongested).
@@ -65,6 +71,24 @@ pub struct Link {
     pub delay: Time,
     /// What holds its packets.
     pub queue: LinkQueue,
+    /// Later rates: from when, bit/s; times rise. Only links with a discipline have some.
+    pub rate_schedule: Vec<(Time, u64)>,
+}
+
+impl Link {
+    /// Mean rate between two times, bit/s.
+    pub fn mean_rate_bps(&self, from: Time, to: Time) -> f64 {
+        if self.rate_schedule.is_empty() || from >= to {
+            return self.rate_bps as f64;
+        }
+        let (mut bits, mut since, mut rate) = (0.0, from, self.rate_bps as f64);
+        for &(at, next) in &self.rate_schedule {
+            let at = at.clamp(from, to);
+            bits += rate * at.since(since).seconds();
+            (since, rate) = (at.max(since), next as f64);
+        }
+        (bits + rate * to.since(since).seconds()) / to.since(from).seconds()
+    }
 }
 
 /// What holds the packets of a link.
@@ -97,6 +121,8 @@ pub struct Group {
     pub stop: Time,
     /// Priority class of its packets.
     pub class: u8,
+    /// Where each flow enters the network, what exceeds this gets another class.
+    pub mark_excess: Option<MarkExcess>,
     /// Each host's own link: rate in bit/s (`None`: unlimited).
     pub access_rate_bps: Option<u64>,
     /// Delay of each host's own link.
@@ -105,6 +131,29 @@ pub struct Group {
     pub forward: Vec<usize>,
     /// Links from sink to source.
     pub backward: Vec<usize>,
+}
+
+impl Group {
+    /// Whether its flows are connections that come and go, rather than `count` that are there from the start.
+    pub fn is_population(&self) -> bool {
+        self.transport.tcp().is_some_and(|tcp| tcp.connections.is_some())
+    }
+
+    /// Flows that are there from the start.
+    pub fn lasting_flows(&self) -> u32 {
+        if self.is_population() { 0 } else { self.count }
+    }
+}
+
+/// An edge meter: a token bucket for each flow. Packets within it keep their class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct MarkExcess {
+    /// Tokens per second, in bit/s.
+    pub rate_bps: u64,
+    /// Size of the bucket, bytes.
+    pub burst_bytes: u32,
+    /// Class of packets that find too few tokens.
+    pub class: u8,
 }
 
 /// How sources send.
@@ -116,6 +165,14 @@ pub enum Transport {
     NewReno(TcpConfig),
     /// UDP at a constant bit rate.
     Cbr(CbrConfig),
+    /// UDP as a Poisson process.
+    Poisson(PoissonConfig),
+    /// UDP, on and off in turn.
+    OnOff(OnOffConfig),
+    /// UDP in bursts.
+    Burst(BurstConfig),
+    /// UDP from a list of arrivals.
+    Trace(TraceConfig),
 }
 
 impl Transport {
@@ -125,6 +182,10 @@ impl Transport {
             Self::Reno(_) => "reno",
             Self::NewReno(_) => "newreno",
             Self::Cbr(_) => "cbr",
+            Self::Poisson(_) => "poisson",
+            Self::OnOff(_) => "on_off",
+            Self::Burst(_) => "burst",
+            Self::Trace(_) => "trace",
         }
     }
 
@@ -132,7 +193,7 @@ impl Transport {
     pub const fn tcp(&self) -> Option<&TcpConfig> {
         match self {
             Self::Reno(tcp) | Self::NewReno(tcp) => Some(tcp),
-            Self::Cbr(_) => None,
+            _ => None,
         }
     }
 }
@@ -164,6 +225,40 @@ pub struct TcpConfig {
     /// Largest timeout, backed off.
     #[serde(serialize_with = "as_seconds", rename = "max_rto_s")]
     pub max_rto: Time,
+    /// Bytes that each flow sends, on the wire; `None`: no end. Of a population, the mean.
+    pub transfer_bytes: Option<u64>,
+    /// Rate at which the application writes, bit/s on the wire; `None`: as fast as TCP takes it.
+    pub app_rate_bps: Option<u64>,
+    /// The flows are short connections that come and go.
+    pub connections: Option<Connections>,
+}
+
+impl TcpConfig {
+    /// Whether its sources always have data.
+    pub const fn is_greedy(&self) -> bool {
+        self.transfer_bytes.is_none() && self.app_rate_bps.is_none()
+    }
+}
+
+/// A population of short connections.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Connections {
+    /// Connections that begin per second, for all of the group's `count` users together.
+    pub per_s: f64,
+    /// How much each sends.
+    #[serde(skip)]
+    pub sizes: SizeLaw,
+}
+
+/// How much a connection sends, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SizeLaw {
+    /// Always this.
+    Constant(f64),
+    /// Exponential with this mean.
+    Exponential(f64),
+    /// Pareto's law with a largest size.
+    Pareto(BoundedPareto),
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -180,8 +275,72 @@ pub struct CbrConfig {
     pub jitter: f64,
 }
 
+/// Settings of a Poisson source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoissonConfig {
+    /// Mean bit/s of each flow, on the wire.
+    pub rate_bps: u64,
+}
+
+/// Settings of an on/off source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OnOffConfig {
+    /// Bit/s of each flow while it is on, on the wire.
+    pub peak_rate_bps: u64,
+    /// Mean length of an on period.
+    #[serde(serialize_with = "as_seconds", rename = "mean_on_s")]
+    pub mean_on: Time,
+    /// Mean length of an off period.
+    #[serde(serialize_with = "as_seconds", rename = "mean_off_s")]
+    pub mean_off: Time,
+    /// Law of both.
+    pub law: PeriodLaw,
+}
+
+/// Law of the lengths of periods.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeriodLaw {
+    /// Exponential.
+    Exponential,
+    /// Pareto's, with a shape above 1.
+    Pareto {
+        /// Exponent of the tail.
+        shape: f64,
+    },
+}
+
+/// Settings of a source of bursts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BurstConfig {
+    /// Packets in a burst.
+    pub burst_packets: u32,
+    /// From one burst to the next.
+    #[serde(serialize_with = "as_seconds", rename = "period_s")]
+    pub period: Time,
+    /// From the flow's start to its first burst; `None`: a random part of a period.
+    #[serde(serialize_with = "as_maybe_seconds", rename = "phase_s")]
+    pub phase: Option<Time>,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+fn as_maybe_seconds<S: serde::Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(Time::seconds).serialize(serializer)
+}
+
+/// A list of arrivals.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceConfig {
+    /// The file, as the scenario names it.
+    pub file: String,
+    /// Packets of each flow, by time.
+    #[serde(skip)]
+    pub flows: Arc<[Vec<Arrival>]>,
+}
+
 impl Scenario {
-    /// Reads TOML text. `file` is what messages call it; `settings` are `path=value`, applied before reading.
+    /// Reads TOML text. `file` is what messages call it, and where paths in it begin; `settings` are `path=value`,
+    /// applied before reading.
     ///
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.

@@ -28,6 +28,14 @@ impl Problem {
     pub fn new(file: &str, origin: Origin, field: &str, value: &str, valid: &str) -> Self {
         Self { file: file.into(), origin, field: field.into(), value: value.into(), valid: valid.into() }
     }
+
+    /// The line, after all lines when it was not in a file.
+    pub(super) fn line(&self) -> u32 {
+        match self.origin {
+            Origin::Line(line) => line,
+            Origin::Setting(_) | Origin::Command => u32::MAX,
+        }
+    }
 }
 
 impl fmt::Display for Problem {

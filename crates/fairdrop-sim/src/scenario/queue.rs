@@ -206,6 +206,8 @@ fn as_param(value: &Value) -> ParamValue<'_> {
         Value::Text(word) => ParamValue::Word(word),
         Value::Counts(counts) => ParamValue::Counts(counts),
         Value::Numbers(numbers) => ParamValue::Numbers(numbers),
-        Value::Names(_) | Value::Table => unreachable!("no discipline has such a parameter"),
+        Value::Names(_) | Value::RateSteps(_) | Value::Table => {
+            unreachable!("no discipline has such a parameter")
+        }
     }
 }

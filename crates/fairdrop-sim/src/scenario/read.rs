@@ -18,6 +18,8 @@ pub enum Value {
     Names(Vec<String>),
     Counts(Vec<u8>),
     Numbers(Vec<f64>),
+    /// Times in seconds and rates in bit/s.
+    RateSteps(Vec<(f64, f64)>),
     Table,
 }
 
@@ -33,6 +35,7 @@ impl Value {
             Self::Names(names) => json!(names),
             Self::Counts(counts) => json!(counts),
             Self::Numbers(numbers) => json!(numbers),
+            Self::RateSteps(steps) => json!(steps),
         }
     }
 }
@@ -217,6 +220,23 @@ impl Section {
         self.number(name).map(units::time)
     }
 
+    pub fn numbers(&self, name: &str) -> Option<&[f64]> {
+        match self.value(name) {
+            Some(Value::Numbers(numbers)) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// Times and rates in bit/s; none when the field was not written.
+    pub fn rate_steps(&self, name: &str) -> Vec<(Time, u64)> {
+        match self.value(name) {
+            Some(Value::RateSteps(steps)) => {
+                steps.iter().map(|&(at, rate)| (units::time(at), rate as u64)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     pub fn names(&self, name: &str) -> Option<&[String]> {
         match self.value(name) {
             Some(Value::Names(names)) => Some(names),
@@ -243,6 +263,10 @@ pub fn valid(kind: FieldKind) -> String {
         FieldKind::Seconds(low, high) => format!("a time from {low} to {high} s, for example \"20ms\""),
         FieldKind::Names => "a list of names".into(),
         FieldKind::SwitchOrTable => "true, false, or a table".into(),
+        FieldKind::List(of) => format!("a list, each entry {}", valid(*of)),
+        FieldKind::RateSteps => {
+            "pairs of a time and a rate, times rising, for example [[\"10s\", \"2mbit\"]]".into()
+        }
     }
 }
 
@@ -274,8 +298,38 @@ fn parse(kind: FieldKind, data: &Data) -> Option<Value> {
             Data::Table(_) => Some(Value::Table),
             _ => None,
         },
+        FieldKind::List(of) => numbers_of(*of, data).map(Value::Numbers),
+        FieldKind::RateSteps => rate_steps(data),
         FieldKind::Param(kind) => parse_plain(kind, data),
     }
+}
+
+/// One or more quantities of one kind.
+fn numbers_of(kind: FieldKind, data: &Data) -> Option<Vec<f64>> {
+    let Data::List(items) = data else { return None };
+    let numbers = items.iter().map(|item| match parse(kind, &item.data) {
+        Some(Value::Number(number)) => Some(number),
+        _ => None,
+    });
+    numbers.collect::<Option<Vec<_>>>().filter(|numbers| !numbers.is_empty())
+}
+
+fn rate_steps(data: &Data) -> Option<Value> {
+    let Data::List(items) = data else { return None };
+    let (time, rate) = (FieldKind::Seconds(0.0, 1e7), FieldKind::Rate(1.0, 1e13));
+    let steps = items.iter().map(|item| match &item.data {
+        Data::List(pair) => match pair.as_slice() {
+            [at, then] => match (parse(time, &at.data)?, parse(rate, &then.data)?) {
+                (Value::Number(at), Value::Number(then)) => Some((at, then)),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    });
+    let steps = steps.collect::<Option<Vec<_>>>()?;
+    let rising = steps.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    (rising && !steps.is_empty()).then_some(Value::RateSteps(steps))
 }
 
 fn names(data: &Data) -> Option<Value> {

@@ -1,7 +1,9 @@
 //! What the field tables say, as documents: the JSON Schema of a scenario, the lists of disciplines and transports,
 //! and a scenario itself after defaults.
 
-use super::fields::{CBR, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, QUEUE, SCENARIO, TCP, TRANSPORTS};
+use super::fields::{
+    CHAIN, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO, TRANSPORTS,
+};
 use super::read::valid;
 use super::{Group, Link, LinkQueue, Scenario, Transport, queue};
 use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
@@ -10,16 +12,18 @@ use serde_json::{Map, Value as Json, json};
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Json {
     let mut group_fields: Vec<FieldSpec> = GROUP.to_vec();
-    for field in TCP.iter().chain(CBR) {
+    for field in TRANSPORTS.iter().flat_map(|info| info.params) {
         // What one transport requires is not required of all.
         group_fields.push(FieldSpec { default: field.default.or(Some("")), ..*field });
     }
     let mut properties = properties(SCENARIO);
     properties.insert("dumbbell".into(), object("One congested link, short form.", DUMBBELL, Map::new()));
+    properties.insert("chain".into(), object("Links in a row, short form.", CHAIN, Map::new()));
     properties.insert("queue".into(), queue_schema());
     properties.insert("links".into(), list("Any graph.", &object("A link.", LINK, Map::new())));
-    properties
-        .insert("groups".into(), list("Groups of flows.", &object("A group.", &group_fields, Map::new())));
+    let doc = "Edge meter: a token bucket for each flow gives what exceeds it another class.";
+    let tables = Map::from_iter([("mark_excess".to_owned(), object(doc, MARK_EXCESS, Map::new()))]);
+    properties.insert("groups".into(), list("Groups of flows.", &object("A group.", &group_fields, tables)));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairdrop scenario",
@@ -62,6 +66,11 @@ fn property(field: &FieldSpec) -> Json {
     let mut schema = match field.kind {
         FieldKind::Text => json!({ "type": "string" }),
         FieldKind::Names => json!({ "type": "array", "items": { "type": "string" } }),
+        FieldKind::List(of) => json!({ "type": "array", "minItems": 1, "items": item(*of) }),
+        FieldKind::RateSteps => json!({ "type": "array", "minItems": 1, "items": {
+            "type": "array", "minItems": 2, "maxItems": 2,
+            "prefixItems": [quantity(0.0, 1e7), quantity(1.0, 1e13)],
+        } }),
         FieldKind::SwitchOrTable => json!({ "anyOf": [{ "type": "boolean" }, queue_schema()] }),
         FieldKind::Rate(low, high) | FieldKind::Seconds(low, high) => quantity(low, high),
         FieldKind::Param(kind) => match kind {
@@ -92,6 +101,14 @@ fn property(field: &FieldSpec) -> Json {
         }
     }
     schema
+}
+
+/// An entry of a list.
+fn item(kind: FieldKind) -> Json {
+    match kind {
+        FieldKind::Rate(low, high) | FieldKind::Seconds(low, high) => quantity(low, high),
+        _ => json!({}),
+    }
 }
 
 /// A number in the base unit, or a text with a unit.
@@ -165,6 +182,10 @@ impl Scenario {
         let settings = match &group.transport {
             Transport::Reno(tcp) | Transport::NewReno(tcp) => json!(tcp),
             Transport::Cbr(cbr) => json!(cbr),
+            Transport::Poisson(poisson) => json!(poisson),
+            Transport::OnOff(on_off) => json!(on_off),
+            Transport::Burst(burst) => json!(burst),
+            Transport::Trace(trace) => json!(trace),
         };
         json!({
             "name": group.name,
@@ -176,6 +197,7 @@ impl Scenario {
             "start_spread_s": group.start_spread.seconds(),
             "stop_s": (group.stop != Time::NEVER).then(|| group.stop.seconds()),
             "class": group.class,
+            "mark_excess": group.mark_excess,
             "access_rate_bps": group.access_rate_bps,
             "access_delay_s": group.access_delay.seconds(),
             "forward": names(&group.forward),
@@ -193,5 +215,7 @@ fn link_json(link: &Link) -> Json {
     json!({
         "name": link.name, "from": link.from, "to": link.to, "rate_bps": link.rate_bps,
         "delay_s": link.delay.seconds(), "queue": queue,
+        "rate_schedule":
+            link.rate_schedule.iter().map(|(at, bps)| json!([at.seconds(), bps])).collect::<Vec<_>>(),
     })
 }

@@ -1,13 +1,18 @@
 //! How sources send: each transport decides what to put on the wire when acknowledgements and timers come.
 
+mod burst;
 pub mod cbr;
 mod newreno;
+mod on_off;
+mod poisson;
 pub mod receiver;
 mod reno;
 mod rto;
+pub mod source;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,4 +25,13 @@ pub struct TransportCount {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
+}
+
+impl TransportCount {
+    /// Adds what another flow did.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.fast_retransmits += other.fast_retransmits;
+    }
 }

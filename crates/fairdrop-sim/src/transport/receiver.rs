@@ -21,6 +21,13 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Forgets everything, for another connection.
+    pub fn reset(&mut self) {
+        self.next = 0;
+        self.beyond.clear();
+        self.ack_pending = false;
+    }
+
     /// Takes `segment`. Returns whether it is new, and what to do.
     pub fn take(&mut self, segment: u32, delayed_ack: bool) -> (bool, Reaction) {
         let in_order = segment == self.next;

@@ -1,4 +1,4 @@
-//! A TCP sender with an endless supply of data, counted in segments.
+//! A TCP sender, counted in segments. Its supply of data is endless unless somebody limits it.
 //!
 //! Slow start, congestion avoidance, fast retransmit and fast recovery of RFC 5681; the timer of RFC 6298; limited
 //! transmit of RFC 3042. After a loss event no second fast retransmit happens until everything sent before it is
@@ -68,6 +68,12 @@ pub struct Sender {
     limited: u32,
     /// The first unacknowledged segment when the timer last ran out.
     timed_out: Option<u32>,
+    /// Segments of the whole transfer; `u32::MAX` when it is endless.
+    pub size: u32,
+    /// Segments that the application has written so far.
+    pub supply: u32,
+    /// The application, not the window, limited what was last sent: then the window does not grow (RFC 7661).
+    app_limited: bool,
     pub count: TransportCount,
 }
 
@@ -89,6 +95,9 @@ impl Sender {
             timed: None,
             limited: 0,
             timed_out: None,
+            size: u32::MAX,
+            supply: u32::MAX,
+            app_limited: false,
             count: TransportCount::default(),
         }
     }
@@ -104,6 +113,18 @@ impl Sender {
             self.phase = Phase::Open;
             self.fill_window(now, config, out);
         }
+    }
+
+    /// The application has written another segment.
+    pub fn on_supply(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        self.supply = self.supply.saturating_add(1).min(self.size);
+        self.fill_window(now, config, out);
+    }
+
+    /// Whether all of a finite transfer is acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.una >= self.size
     }
 
     /// The SYN was answered.
@@ -149,7 +170,9 @@ impl Sender {
             };
         } else {
             self.duplicate_acks = 0;
-            self.open_window(config);
+            if !self.app_limited {
+                self.open_window(config);
+            }
         }
         if self.una >= self.high {
             self.deadline = Time::NEVER;
@@ -249,6 +272,8 @@ impl Sender {
         let own_end = self.una.saturating_add(self.cwnd as u32);
         let window = (self.cwnd + f64::from(extra)).min(config.max_window) as u32;
         let end = self.una.saturating_add(window.max(1));
+        self.app_limited = end > self.supply;
+        let end = end.min(self.supply);
         if self.next >= end {
             return;
         }

@@ -1,0 +1,56 @@
+//! `[chain]`: links in a row, between routers R1, R2, ...
+
+use super::queue::{QueueConfig, known_disciplines};
+use super::read::{Report, Section};
+use super::{Link, LinkQueue};
+use fairdrop::Time;
+
+/// Name of router number `number`, from 1.
+pub fn router(number: usize) -> String {
+    format!("R{number}")
+}
+
+/// The links of the chain, each followed by the one back.
+pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec<Link> {
+    let rates = section.numbers("rates").unwrap_or(&[]);
+    let delays = section.numbers("delays").unwrap_or(&[1e-3]);
+    let names = section.names("queues");
+    for (name, count) in [("delays", delays.len()), ("queues", names.map_or(rates.len(), <[String]>::len))] {
+        if !rates.is_empty() && count != rates.len() && !(name == "delays" && count == 1) {
+            let valid = format!("as many as rates, {}", rates.len());
+            report.add(section.origin(name), &section.path(name), &format!("{count} entries"), &valid);
+        }
+    }
+    let both_ways = section.switch("both_ways") == Some(true);
+    let mut links = Vec::new();
+    for (index, &rate) in rates.iter().enumerate() {
+        let name = names.and_then(|names| names.get(index)).map_or("queue", String::as_str);
+        let queue = link_queue(name, section, queue, report);
+        let delay = delays.get(index).or(delays.first()).copied().unwrap_or(0.0);
+        let link = |from, to, queue| Link {
+            name: format!("{}-{}", router(from), router(to)),
+            from: router(from),
+            to: router(to),
+            rate_bps: rate as u64,
+            delay: crate::units::time(delay),
+            queue,
+            rate_schedule: Vec::<(Time, u64)>::new(),
+        };
+        let back = if both_ways { queue.clone() } else { LinkQueue::Plain };
+        links.extend([link(index + 1, index + 2, queue), link(index + 2, index + 1, back)]);
+    }
+    links
+}
+
+fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut Report) -> LinkQueue {
+    match (name, queue.with_discipline(name)) {
+        ("queue", _) => LinkQueue::Study,
+        ("plain", _) => LinkQueue::Plain,
+        (_, Ok(own)) => LinkQueue::Own(own),
+        (_, Err(_)) => {
+            let valid = format!("\"queue\", \"plain\", or {}", known_disciplines());
+            report.add(section.origin("queues"), &section.path("queues"), &format!("{name:?}"), &valid);
+            LinkQueue::Plain
+        }
+    }
+}

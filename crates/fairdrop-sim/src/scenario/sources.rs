@@ -1,0 +1,132 @@
+//! How the sources of a group send, from its table.
+
+use super::fields::MARK_EXCESS;
+use super::read::{Report, Section};
+use super::tree::Node;
+use super::{
+    BurstConfig, CbrConfig, Connections, MarkExcess, OnOffConfig, PeriodLaw, PoissonConfig, SizeLaw,
+    TcpConfig, Transport, trace,
+};
+use crate::random::BoundedPareto;
+use fairdrop::Time;
+
+/// The largest Pareto transfer, when nothing else is said, in means.
+const MAX_OVER_MEAN: f64 = 1000.0;
+/// Most packets of one transfer.
+const MAX_SEGMENTS: u64 = 1 << 31;
+
+/// The transport called `name` with the settings of `section`; `None` when something is wrong with them.
+pub fn transport(name: &str, section: &Section, report: &mut Report) -> Option<Transport> {
+    Some(match name {
+        "reno" => Transport::Reno(tcp(section, report)),
+        "newreno" => Transport::NewReno(tcp(section, report)),
+        "poisson" => Transport::Poisson(PoissonConfig { rate_bps: section.number_or_zero("rate") as u64 }),
+        "on_off" => Transport::OnOff(on_off(section)),
+        "burst" => Transport::Burst(BurstConfig {
+            burst_packets: section.number_or_zero("burst_packets") as u32,
+            period: section.time("period").unwrap_or(Time::ZERO),
+            phase: section.time("phase"),
+        }),
+        "trace" => Transport::Trace(trace::config(section, report)?),
+        _ => Transport::Cbr(CbrConfig {
+            rate_bps: section.number_or_zero("rate") as u64,
+            jitter: section.number_or_zero("jitter"),
+        }),
+    })
+}
+
+fn on_off(section: &Section) -> OnOffConfig {
+    let law = match section.text("law") {
+        Some("pareto") => PeriodLaw::Pareto { shape: section.number("shape").unwrap_or(1.5) },
+        _ => PeriodLaw::Exponential,
+    };
+    OnOffConfig {
+        peak_rate_bps: section.number_or_zero("peak_rate") as u64,
+        mean_on: section.time("mean_on").unwrap_or(Time::ZERO),
+        mean_off: section.time("mean_off").unwrap_or(Time::ZERO),
+        law,
+    }
+}
+
+fn tcp(section: &Section, report: &mut Report) -> TcpConfig {
+    let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
+        Some("ns2-1998") => (1.0, false, 100, 200, 6000),
+        Some("ns2-2005") => (2.0, true, 10, 200, 3000),
+        _ => (10.0, true, 1, 1000, 1000),
+    };
+    let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
+    TcpConfig {
+        max_window: section.number("max_window").unwrap_or(300.0).floor(),
+        initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
+        handshake: section.switch("handshake").unwrap_or(modern),
+        limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
+        delayed_ack: section.switch("delayed_ack").unwrap_or(false),
+        ack_size: section.number_or_zero("ack_size") as u32,
+        tick: time("tick", tick_ms),
+        min_rto: time("min_rto", min_rto_ms),
+        initial_rto: time("initial_rto", initial_rto_ms),
+        max_rto: time("max_rto", 64_000),
+        transfer_bytes: transfer(section, report),
+        app_rate_bps: section.number("app_rate").map(|rate| rate as u64),
+        connections: connections(section, report),
+    }
+}
+
+fn transfer(section: &Section, report: &mut Report) -> Option<u64> {
+    let bytes = section.number("transfer")? as u64;
+    let packet = section.number("packet_size").unwrap_or(1000.0) as u64;
+    if bytes / packet.max(1) >= MAX_SEGMENTS {
+        let valid = format!("fewer than {MAX_SEGMENTS} packets of {packet} bytes");
+        report.add(section.origin("transfer"), &section.path("transfer"), &format!("{bytes} bytes"), &valid);
+    }
+    Some(bytes)
+}
+
+fn connections(section: &Section, report: &mut Report) -> Option<Connections> {
+    let Some(rate) = section.number("connections") else {
+        for name in ["sizes", "size_shape", "max_transfer"] {
+            if section.is_set(name) {
+                let what = format!("{} has no effect", section.path(name));
+                report.add(section.origin(name), "", &what, "with connections");
+            }
+        }
+        return None;
+    };
+    let Some(mean) = section.number("transfer") else {
+        let what = format!("{} is missing", section.path("transfer"));
+        report.add(section.origin("connections"), "", &what, "with connections, their mean size");
+        return None;
+    };
+    let sizes = match section.text("sizes") {
+        Some("exponential") => SizeLaw::Exponential(mean),
+        Some("pareto") => {
+            let high = section.number("max_transfer").unwrap_or(MAX_OVER_MEAN * mean);
+            if high <= mean {
+                let field = section.path("max_transfer");
+                let valid = format!("more than transfer ({mean} bytes)");
+                report.add(section.origin("max_transfer"), &field, &high.to_string(), &valid);
+                return None;
+            }
+            let shape = section.number("size_shape").unwrap_or(1.2);
+            SizeLaw::Pareto(BoundedPareto::with_mean(mean, high, shape))
+        }
+        _ => SizeLaw::Constant(mean),
+    };
+    Some(Connections { per_s: rate * section.integer("count") as f64, sizes })
+}
+
+/// The edge meter of a group.
+pub fn mark_excess(group: &Node, path: &str, report: &mut Report) -> Option<MarkExcess> {
+    let section = Section::read(
+        Some(group.get("mark_excess")?),
+        &format!("{path}.mark_excess"),
+        MARK_EXCESS,
+        &[],
+        report,
+    );
+    Some(MarkExcess {
+        rate_bps: section.number_or_zero("rate") as u64,
+        burst_bytes: section.number_or_zero("burst") as u32,
+        class: section.integer("class") as u8,
+    })
+}

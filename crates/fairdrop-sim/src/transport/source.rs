@@ -1,0 +1,77 @@
+//! Open-loop sources: they send whatever is lost, like UDP. Each law is in its own file.
+
+use super::burst::Bursts;
+use super::cbr::Pacer;
+use super::on_off::OnOff;
+use super::poisson::Poisson;
+use super::trace::Playback;
+use crate::random::{self, FlowPurpose};
+use crate::scenario::{CbrConfig, Group, Transport};
+use fairdrop::Time;
+
+/// A packet that a source puts on its host's own link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When its first bit may leave.
+    pub at: Time,
+    /// Bytes on the wire.
+    pub len: u16,
+    /// Priority class.
+    pub class: u8,
+}
+
+/// One open-loop source.
+#[derive(Clone, Debug)]
+pub enum Source {
+    Cbr(Pacer),
+    Poisson(Poisson),
+    OnOff(OnOff),
+    Bursts(Bursts),
+    Playback(Playback),
+}
+
+impl Source {
+    /// The source of flow number `flow`, the `index`-th of `group`, which begins at `start`. `None` when the group
+    /// has no open-loop transport.
+    pub fn new(group: &Group, flow: u32, index: u32, start: Time, seed: u64) -> Option<Self> {
+        let stream = |purpose| random::of_flow(seed, flow, purpose);
+        let size = group.packet_size;
+        let phase = || random::uniform(&mut stream(FlowPurpose::Phase));
+        let steady = |rate_bps| {
+            let config = CbrConfig { rate_bps, jitter: 0.0 };
+            Pacer::new(start, phase(), stream(FlowPurpose::Gap), size, &config)
+        };
+        Some(match &group.transport {
+            Transport::Reno(_) | Transport::NewReno(_) => return None,
+            Transport::Cbr(config) => {
+                Self::Cbr(Pacer::new(start, phase(), stream(FlowPurpose::Gap), size, config))
+            }
+            Transport::Poisson(config) => {
+                Self::Poisson(Poisson::new(start, stream(FlowPurpose::Gap), size, config))
+            }
+            Transport::OnOff(config) => {
+                let clock = steady(config.peak_rate_bps);
+                Self::OnOff(OnOff::new(start, clock, stream(FlowPurpose::Period), config))
+            }
+            Transport::Burst(config) => Self::Bursts(Bursts::new(start, phase(), config)),
+            Transport::Trace(config) => Self::Playback(Playback::new(group.start, config, index)),
+        })
+    }
+
+    /// The next packet; moves on. `None` when nothing comes any more.
+    #[inline]
+    pub fn take(&mut self, group: &Group) -> Option<Departure> {
+        let plain = |at| Some(Departure { at, len: group.packet_size as u16, class: group.class });
+        match (self, &group.transport) {
+            (Self::Cbr(pacer), Transport::Cbr(config)) => plain(pacer.take(group.packet_size, config.jitter)),
+            (Self::Poisson(poisson), _) => plain(poisson.take()),
+            (Self::OnOff(source), Transport::OnOff(config)) => plain(source.take(group.packet_size, config)),
+            (Self::Bursts(bursts), Transport::Burst(config)) => plain(bursts.take(config)),
+            (Self::Playback(playback), Transport::Trace(config)) => {
+                let packet = playback.take(config)?;
+                Some(Departure { class: packet.class.unwrap_or(group.class), at: packet.at, len: packet.len })
+            }
+            _ => unreachable!("a source is made from its group's transport"),
+        }
+    }
+}
