@@ -43,8 +43,7 @@ def sections() -> dict[str, str]:
     transports = {entry["name"]: entry for entry in catalogue["transports"]}
     of_transports = {field["name"] for entry in transports.values() for field in entry["parameters"]}
     of_disciplines = {entry["name"] for entry in catalogue["disciplines"]}
-    if transports["reno"]["parameters"] != transports["newreno"]["parameters"]:
-        raise ValueError("reno and newreno have one table, and no longer the same fields")
+    common = transports["reno"]["parameters"]
     group = properties["groups"]["items"]
     made = {
         "scenario.top": _fields(schema, leave_out={"dumbbell", "queue", "links", "groups"}),
@@ -55,6 +54,9 @@ def sections() -> dict[str, str]:
         "transport.tcp": _parameters(transports["reno"]),
         "transport.cbr": _parameters(transports["cbr"]),
     }
+    for name in ("sack", "vegas"):
+        own = [field for field in transports[name]["parameters"] if field not in common]
+        made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:
         made[f"discipline.{entry['name']}"] = _parameters(entry)
     for name, parser in _commands(build_parser()):

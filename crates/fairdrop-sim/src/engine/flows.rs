@@ -6,8 +6,8 @@ use crate::random::{self, FlowPurpose};
 use crate::scenario::{Group, Scenario, TcpConfig, Transport};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
-use crate::transport::receiver::{Reaction, Receiver};
-use crate::transport::tcp::{Flavour, Sender};
+use crate::transport::receiver::{Blocks, Reaction, Receiver};
+use crate::transport::tcp::Sender;
 use crate::wire::Rate;
 use fairdrop::{Count, Time};
 
@@ -93,8 +93,7 @@ impl<'s> Flows<'s> {
         let flow = self.group_of.len() as u32;
         self.group_of.push(number);
         let agent = match &group.transport {
-            Transport::Reno(config) => self.add_tcp(Sender::new(Flavour::Reno, config)),
-            Transport::NewReno(config) => self.add_tcp(Sender::new(Flavour::NewReno, config)),
+            Transport::Tcp(config) => self.add_tcp(Sender::new(config)),
             Transport::Cbr(config) => {
                 let phase = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Phase));
                 let gaps = random::of_flow(seed, flow, FlowPurpose::Gap);
@@ -178,6 +177,14 @@ impl<'s> Flows<'s> {
     pub fn sender(&mut self, flow: u32) -> (&mut Sender, &'s TcpConfig) {
         let (tcp, config) = self.tcp_of(flow);
         (&mut tcp.sender, config)
+    }
+
+    /// What an ACK sent now reports beyond the next segment expected, where SACK is spoken.
+    #[inline]
+    pub fn blocks(&mut self, flow: u32) -> Option<Blocks> {
+        let (tcp, config) = self.tcp_of(flow);
+        (config.flavour.has_sack() && tcp.receiver.has_gap())
+            .then(|| tcp.receiver.blocks(config.sack.sack_blocks))
     }
 
     pub fn delays_acks(&self, flow: u32) -> bool {

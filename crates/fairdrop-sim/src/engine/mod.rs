@@ -12,7 +12,7 @@ mod packets;
 use crate::control::Control;
 use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
-use crate::transport::tcp::Send;
+use crate::transport::tcp::{Ack, Send};
 use events::{Events, Kind};
 use fairdrop::{ParamError, Time};
 use flows::{Agent, Flows};
@@ -222,10 +222,12 @@ impl<'s> Engine<'s> {
         match packet.role {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
+                let blocks = self.packets.blocks(handle);
                 self.packets.remove(handle);
                 let (sender, config) = self.flows.sender(packet.flow);
                 if packet.role == Role::Ack {
-                    sender.on_ack(self.now, packet.seq, config, &mut self.wanted);
+                    let ack = Ack { next: packet.seq, blocks: blocks.as_ref() };
+                    sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
                 }
@@ -247,7 +249,12 @@ impl<'s> Engine<'s> {
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
-                *self.packets.get_mut(handle) = InFlight { flow: packet.flow, seq, len, hop: 0, role };
+                *self.packets.get_mut(handle) = InFlight::new(packet.flow, seq, len, role);
+                if role == Role::Ack
+                    && let Some(blocks) = self.flows.blocks(packet.flow)
+                {
+                    self.packets.attach(handle, blocks);
+                }
                 self.depart(handle, at);
             }
         }
@@ -255,7 +262,7 @@ impl<'s> Engine<'s> {
 
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
-            let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role: Role::Ack });
+            let handle = self.packets.add(InFlight::new(flow, seq, len, Role::Ack));
             self.depart(handle, self.now);
         }
     }
@@ -301,7 +308,7 @@ impl<'s> Engine<'s> {
                     Send::Segment(seq) => (Role::Data, seq, self.flows.group(flow).packet_size as u16),
                     Send::Syn => (Role::Syn, 0, SYN_BYTES),
                 };
-                let handle = self.packets.add(InFlight { flow, seq, len, hop: 0, role });
+                let handle = self.packets.add(InFlight::new(flow, seq, len, role));
                 self.depart(handle, self.now);
             }
         }
@@ -315,7 +322,7 @@ impl<'s> Engine<'s> {
     #[inline]
     fn on_source(&mut self, flow: u32) {
         let group = self.flows.group(flow);
-        let packet = InFlight { flow, seq: 0, len: group.packet_size as u16, hop: 0, role: Role::Data };
+        let packet = InFlight::new(flow, 0, group.packet_size as u16, Role::Data);
         let handle = self.packets.add(packet);
         self.on_arrive(handle);
         self.schedule_source(flow);

@@ -1,4 +1,6 @@
-//! Packets under way: a slab with 16-byte entries and 32-bit handles.
+//! Packets under way: a slab with 16-byte entries and 32-bit handles. What few packets carry besides lies apart.
+
+use crate::transport::receiver::Blocks;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,16 @@ pub struct InFlight {
     /// Index into its way of the link it is at, or comes to next.
     pub hop: u16,
     pub role: Role,
+    /// It has blocks, kept apart.
+    pub has_blocks: bool,
+}
+
+impl InFlight {
+    /// A packet at the start of its way.
+    #[inline]
+    pub const fn new(flow: u32, seq: u32, len: u16, role: Role) -> Self {
+        Self { flow, seq, len, hop: 0, role, has_blocks: false }
+    }
 }
 
 /// All packets under way.
@@ -38,6 +50,10 @@ pub struct InFlight {
 pub struct Packets {
     slots: Vec<InFlight>,
     free: Vec<u32>,
+    /// By handle, as far as any packet has had blocks: where they are.
+    blocks_at: Vec<u32>,
+    blocks: Vec<Blocks>,
+    free_blocks: Vec<u32>,
 }
 
 impl Packets {
@@ -54,7 +70,31 @@ impl Packets {
 
     #[inline]
     pub fn remove(&mut self, handle: u32) {
+        if self.slots[handle as usize].has_blocks {
+            self.free_blocks.push(self.blocks_at[handle as usize]);
+        }
         self.free.push(handle);
+    }
+
+    /// Gives a packet blocks to carry: what its sender knows now.
+    pub fn attach(&mut self, handle: u32, blocks: Blocks) {
+        let at = self.free_blocks.pop().unwrap_or(self.blocks.len() as u32);
+        match self.blocks.get_mut(at as usize) {
+            Some(free) => *free = blocks,
+            None => self.blocks.push(blocks),
+        }
+        let handle = handle as usize;
+        if self.blocks_at.len() <= handle {
+            self.blocks_at.resize(self.slots.len(), 0);
+        }
+        self.blocks_at[handle] = at;
+        self.slots[handle].has_blocks = true;
+    }
+
+    /// The blocks that a packet carries.
+    pub fn blocks(&self, handle: u32) -> Option<Blocks> {
+        let at = |handle: usize| self.blocks[self.blocks_at[handle] as usize];
+        self.slots[handle as usize].has_blocks.then(|| at(handle as usize))
     }
 
     #[inline]

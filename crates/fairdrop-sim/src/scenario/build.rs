@@ -1,11 +1,14 @@
 //! From a tree of values to a checked scenario.
 
-use super::fields::{DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, transport};
+use super::fields::{DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, TransportInfo, transport};
 use super::problem::Problem;
 use super::queue::QueueConfig;
 use super::read::{Report, Section};
 use super::tree::{Data, Node};
-use super::{CbrConfig, Group, Link, LinkQueue, Scenario, TcpConfig, Transport, routes};
+use super::{
+    CbrConfig, Flavour, Group, Link, LinkQueue, SackConfig, Scenario, TcpConfig, Transport, VegasConfig,
+    routes,
+};
 use fairdrop::Time;
 
 /// Nodes of a dumbbell.
@@ -189,19 +192,19 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     };
     // Without a transport the fields of all are let through, so that only the transport is reported.
     let own: Vec<_> = match info {
-        Some(info) => info.params.to_vec(),
+        Some(info) => info.fields().copied().collect(),
         None => TRANSPORTS
             .iter()
-            .flat_map(|info| info.params)
+            .flat_map(TransportInfo::fields)
             .map(|f| FieldSpec { default: Some(""), ..*f })
             .collect(),
     };
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
     let section = Section::read(Some(item), path, &fields, &[], report);
-    let transport = match info?.name {
-        "reno" => Transport::Reno(tcp(&section)),
-        "newreno" => Transport::NewReno(tcp(&section)),
-        _ => Transport::Cbr(CbrConfig {
+    let name = info?.name;
+    let transport = match Flavour::ALL.into_iter().find(|flavour| flavour.name() == name) {
+        Some(flavour) => Transport::Tcp(tcp(flavour, &section)),
+        None => Transport::Cbr(CbrConfig {
             rate_bps: section.number_or_zero("rate") as u64,
             jitter: section.number_or_zero("jitter"),
         }),
@@ -277,7 +280,7 @@ fn ways(
     }
 }
 
-fn tcp(section: &Section) -> TcpConfig {
+fn tcp(flavour: Flavour, section: &Section) -> TcpConfig {
     let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
         Some("ns2-1998") => (1.0, false, 100, 200, 6000),
         Some("ns2-2005") => (2.0, true, 10, 200, 3000),
@@ -285,6 +288,7 @@ fn tcp(section: &Section) -> TcpConfig {
     };
     let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
     TcpConfig {
+        flavour,
         max_window: section.number("max_window").unwrap_or(300.0).floor(),
         initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
         handshake: section.switch("handshake").unwrap_or(modern),
@@ -295,5 +299,23 @@ fn tcp(section: &Section) -> TcpConfig {
         min_rto: time("min_rto", min_rto_ms),
         initial_rto: time("initial_rto", initial_rto_ms),
         max_rto: time("max_rto", 64_000),
+        sack: SackConfig {
+            sack_blocks: if section.is_set("sack_blocks") { section.integer("sack_blocks") as u8 } else { 3 },
+            // RFC 6675 is of 2012; RFC 3517 before it had no rule 4.
+            rescue: section.switch("rescue").unwrap_or(section.text("era") == Some("rfc")),
+        },
+        vegas: vegas(section),
+    }
+}
+
+fn vegas(section: &Section) -> VegasConfig {
+    let repairs = section.switch("vegas_repairs").unwrap_or(false);
+    VegasConfig {
+        alpha: section.number("alpha").unwrap_or(1.0),
+        beta: section.number("beta").unwrap_or(3.0),
+        gamma: section.number("gamma").unwrap_or(1.0),
+        sample_duplicates: section.switch("sample_duplicates").unwrap_or(!repairs),
+        newreno_recovery: section.switch("newreno_recovery").unwrap_or(repairs),
+        halve_on_loss: section.switch("halve_on_loss").unwrap_or(!repairs),
     }
 }

@@ -229,6 +229,27 @@ pub const TCP: &[FieldSpec] = &[
     field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
 ];
 
+/// Fields of TCPs with selective acknowledgements.
+pub const SACK: &[FieldSpec] = &[
+    field("sack_blocks", "blocks", FieldKind::Param(Kind::Integer(1, 4)), Some("3"), "Most blocks in an ACK; their bytes are not added to ack_size.").cited("RFC 2018"),
+    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: rfc true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
+];
+
+const BRAKMO: &str = "Brakmo, Peterson 1995";
+const TANG: &str = "Tang, Wang, Low 2004, V.C";
+const BACKLOG: FieldKind = FieldKind::Param(Kind::Number(0.0, 1e4));
+
+/// Fields of TCP Vegas.
+pub const VEGAS: &[FieldSpec] = &[
+    field("alpha", "packets", BACKLOG, Some("1"), "Fewer packets of its own in queues: the window grows.").cited(BRAKMO),
+    field("beta", "packets", BACKLOG, Some("3"), "More packets of its own in queues: the window shrinks.").cited(BRAKMO),
+    field("gamma", "packets", BACKLOG, Some("1"), "More packets of its own in queues end slow start.").cited(BRAKMO),
+    field("vegas_repairs", "", SWITCH, Some("false"), "All three of the following changed for lossy networks.").cited(TANG),
+    field("sample_duplicates", "", SWITCH, Some(""), "RTT is sampled on the first two duplicate ACKs, and on ACKs that a retransmission may have caused: false with vegas_repairs, otherwise true.").cited(TANG),
+    field("newreno_recovery", "", SWITCH, Some(""), "Recovery goes on over partial ACKs: true with vegas_repairs, otherwise false.").cited(TANG),
+    field("halve_on_loss", "", SWITCH, Some(""), "A fast retransmit halves the window: false with vegas_repairs, otherwise true.").cited(TANG),
+];
+
 /// Fields of constant-bit-rate sources.
 pub const CBR: &[FieldSpec] = &[
     field("rate", "bit/s", ANY_RATE, None, "Rate of each flow, on the wire."),
@@ -248,16 +269,34 @@ pub struct TransportInfo {
     pub title: &'static str,
     pub doc: &'static str,
     pub params: &'static [FieldSpec],
+    /// Fields that `params` leaves out: its own beside those of its family.
+    pub own: &'static [FieldSpec],
     pub source: &'static str,
+}
+
+impl TransportInfo {
+    /// All its fields.
+    pub fn fields(&self) -> impl Iterator<Item = &'static FieldSpec> + use<> {
+        self.params.iter().chain(self.own)
+    }
 }
 
 /// Every transport.
 pub const TRANSPORTS: &[TransportInfo] = &[
     TransportInfo {
+        name: "tahoe",
+        title: "TCP Tahoe",
+        doc: "Fast retransmit, then slow start; a greedy source.",
+        params: TCP,
+        own: &[],
+        source: "Jacobson 1988",
+    },
+    TransportInfo {
         name: "reno",
         title: "TCP Reno",
         doc: "Slow start, congestion avoidance, fast retransmit and fast recovery; a greedy source.",
         params: TCP,
+        own: &[],
         source: "RFC 5681",
     },
     TransportInfo {
@@ -265,13 +304,31 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "TCP NewReno",
         doc: "Reno that stays in fast recovery over partial ACKs; a greedy source.",
         params: TCP,
+        own: &[],
         source: "RFC 6582",
+    },
+    TransportInfo {
+        name: "sack",
+        title: "TCP with selective acknowledgements",
+        doc: "Reno with a scoreboard of what arrived: repairs all losses of a window in one round trip; a greedy source.",
+        params: TCP,
+        own: SACK,
+        source: "RFC 6675",
+    },
+    TransportInfo {
+        name: "vegas",
+        title: "TCP Vegas",
+        doc: "Keeps alpha to beta packets of its own in queues, by its round-trip times; a greedy source.",
+        params: TCP,
+        own: VEGAS,
+        source: BRAKMO,
     },
     TransportInfo {
         name: "cbr",
         title: "UDP, constant bit rate",
         doc: "Sends at one rate whatever is lost.",
         params: CBR,
+        own: &[],
         source: "Pan, Prabhakar, Psounis 2000, III.A",
     },
 ];

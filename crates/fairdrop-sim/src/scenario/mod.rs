@@ -108,10 +108,8 @@ pub struct Group {
 /// How sources send.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
-    /// TCP Reno (RFC 5681).
-    Reno(TcpConfig),
-    /// TCP NewReno (RFC 6582).
-    NewReno(TcpConfig),
+    /// A greedy TCP.
+    Tcp(TcpConfig),
     /// UDP at a constant bit rate.
     Cbr(CbrConfig),
 }
@@ -120,8 +118,7 @@ impl Transport {
     /// Name, as in `fairdrop list`.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Reno(_) => "reno",
-            Self::NewReno(_) => "newreno",
+            Self::Tcp(tcp) => tcp.flavour.name(),
             Self::Cbr(_) => "cbr",
         }
     }
@@ -129,15 +126,54 @@ impl Transport {
     /// The TCP settings, when it is a TCP.
     pub const fn tcp(&self) -> Option<&TcpConfig> {
         match self {
-            Self::Reno(tcp) | Self::NewReno(tcp) => Some(tcp),
+            Self::Tcp(tcp) => Some(tcp),
             Self::Cbr(_) => None,
         }
+    }
+}
+
+/// Which TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// RFC 5681.
+    Reno,
+    /// RFC 6582.
+    NewReno,
+    /// RFC 6675.
+    Sack,
+    /// Brakmo and Peterson 1995.
+    Vegas,
+}
+
+impl Flavour {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas];
+
+    /// Name, as in `fairdrop list`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::NewReno => "newreno",
+            Self::Sack => "sack",
+            Self::Vegas => "vegas",
+        }
+    }
+
+    /// Whether its receiver reports what came out of order (RFC 2018).
+    pub const fn has_sack(self) -> bool {
+        matches!(self, Self::Sack)
     }
 }
 
 /// Settings of a TCP.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpConfig {
+    /// Which TCP.
+    #[serde(skip)]
+    pub flavour: Flavour,
     /// Largest window, packets.
     pub max_window: f64,
     /// Window at the start, packets.
@@ -162,6 +198,38 @@ pub struct TcpConfig {
     /// Largest timeout, backed off.
     #[serde(serialize_with = "as_seconds", rename = "max_rto_s")]
     pub max_rto: Time,
+    /// Of the flavours with SACK.
+    #[serde(skip)]
+    pub sack: SackConfig,
+    /// Of Vegas.
+    #[serde(skip)]
+    pub vegas: VegasConfig,
+}
+
+/// Settings of TCPs with selective acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SackConfig {
+    /// Most blocks in an ACK (RFC 2018: 4, or 3 beside timestamps).
+    pub sack_blocks: u8,
+    /// Send the last outstanding segment once per recovery when nothing else may go (RFC 6675, `NextSeg`, rule 4).
+    pub rescue: bool,
+}
+
+/// Settings of TCP Vegas.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct VegasConfig {
+    /// Fewer packets than this in queues: the window grows.
+    pub alpha: f64,
+    /// More than this: it shrinks.
+    pub beta: f64,
+    /// More than this ends slow start.
+    pub gamma: f64,
+    /// RTT is sampled on the first two duplicate ACKs, and on ACKs that a retransmission may have caused.
+    pub sample_duplicates: bool,
+    /// Recovery over partial ACKs, as NewReno's.
+    pub newreno_recovery: bool,
+    /// A fast retransmit halves the window.
+    pub halve_on_loss: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]

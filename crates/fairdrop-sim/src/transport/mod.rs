@@ -5,9 +5,12 @@ mod newreno;
 pub mod receiver;
 mod reno;
 mod rto;
+mod sack;
+mod tahoe;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
+mod vegas;
 
 use serde::Serialize;
 

@@ -5,20 +5,16 @@
 //! acknowledged (RFC 6582, section 3.2, step 2), for Reno too, as in ns-2. After a timeout sending goes back to the
 //! first unacknowledged segment. What differs between Reno and NewReno is in their own files.
 
+use super::receiver::Blocks;
 use super::rto::RetransmissionTimeout;
-use super::{TransportCount, newreno, reno};
-use crate::scenario::TcpConfig;
+use super::sack::{self, Scoreboard};
+use super::vegas::{self, Vegas};
+use super::{TransportCount, newreno, reno, tahoe};
+use crate::scenario::{Flavour, TcpConfig};
 use fairdrop::Time;
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 2).
-const DUPLICATE_ACKS: u32 = 3;
-
-/// What happens on a new ACK during fast recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    Reno,
-    NewReno,
-}
+pub const DUPLICATE_ACKS: u32 = 3;
 
 /// Where a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +36,26 @@ pub enum Send {
     Segment(u32),
 }
 
+/// What an ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Next segment expected.
+    pub next: u32,
+    /// What has arrived beyond it, when that is reported.
+    pub blocks: Option<&'a Blocks>,
+}
+
+#[cfg(test)]
+impl Ack<'_> {
+    /// Expects segment `next`, and says nothing else.
+    pub const fn of(next: u32) -> Self {
+        Self { next, blocks: None }
+    }
+}
+
 /// One connection's sending side.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    pub flavour: Flavour,
     pub phase: Phase,
     /// First segment not acknowledged.
     pub una: u32,
@@ -69,12 +81,15 @@ pub struct Sender {
     /// The first unacknowledged segment when the timer last ran out.
     timed_out: Option<u32>,
     pub count: TransportCount,
+    /// Of SACK, while there are holes.
+    pub board: Option<Box<Scoreboard>>,
+    /// Of Vegas.
+    pub vegas: Option<Box<Vegas>>,
 }
 
 impl Sender {
-    pub fn new(flavour: Flavour, config: &TcpConfig) -> Self {
+    pub fn new(config: &TcpConfig) -> Self {
         Self {
-            flavour,
             phase: Phase::Idle,
             una: 0,
             next: 0,
@@ -90,6 +105,8 @@ impl Sender {
             limited: 0,
             timed_out: None,
             count: TransportCount::default(),
+            board: None,
+            vegas: (config.flavour == Flavour::Vegas).then(Box::default),
         }
     }
 
@@ -120,14 +137,20 @@ impl Sender {
         self.fill_window(now, config, out);
     }
 
-    /// An ACK that expects segment `ack` next.
-    pub fn on_ack(&mut self, now: Time, ack: u32, config: &TcpConfig, out: &mut Vec<Send>) {
-        if ack > self.una {
-            self.on_new_ack(now, ack, config, out);
-        } else if ack == self.una && self.high > self.una {
+    /// An ACK has come.
+    pub fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
+        // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
+        let has_sack = config.flavour.has_sack();
+        let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
+        if ack.next > self.una {
+            self.on_new_ack(now, ack.next, config, out);
+        } else if ack.next == self.una && self.high > self.una && may_be_duplicate {
             self.on_duplicate_ack(now, config, out);
         }
         self.fill_window(now, config, out);
+        if has_sack {
+            sack::tidy(self);
+        }
     }
 
     fn on_new_ack(&mut self, now: Time, ack: u32, config: &TcpConfig, out: &mut Vec<Send>) {
@@ -138,15 +161,15 @@ impl Sender {
             self.timed = None;
         }
         let newly_acked = ack - self.una;
+        if config.flavour == Flavour::Vegas {
+            vegas::note_ack(self, now, newly_acked, config);
+        }
         self.una = ack;
         self.next = self.next.max(ack);
         self.limited = 0;
         let mut keep_timer = false;
         if self.phase == Phase::Recovery {
-            keep_timer = match self.flavour {
-                Flavour::Reno => reno::on_new_ack_in_recovery(self),
-                Flavour::NewReno => newreno::on_new_ack_in_recovery(self, newly_acked, out),
-            };
+            keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         } else {
             self.duplicate_acks = 0;
             self.open_window(config);
@@ -156,33 +179,80 @@ impl Sender {
         } else if !keep_timer {
             self.restart_timer(now, config);
         }
+        if config.flavour == Flavour::Vegas {
+            vegas::after_new_ack(self, now, config, out);
+        }
+    }
+
+    /// Returns whether the retransmission timer keeps running as it is.
+    fn on_new_ack_in_recovery(
+        &mut self,
+        now: Time,
+        newly_acked: u32,
+        config: &TcpConfig,
+        out: &mut Vec<Send>,
+    ) -> bool {
+        match config.flavour {
+            Flavour::NewReno => newreno::on_new_ack_in_recovery(self, now, newly_acked, out),
+            Flavour::Vegas if config.vegas.newreno_recovery => {
+                newreno::on_new_ack_in_recovery(self, now, newly_acked, out)
+            }
+            Flavour::Sack => {
+                sack::on_new_ack_in_recovery(self);
+                false
+            }
+            Flavour::Tahoe | Flavour::Reno | Flavour::Vegas => reno::on_new_ack_in_recovery(self),
+        }
     }
 
     /// Slow start below `ssthresh`, congestion avoidance from there on (RFC 5681, section 3.1).
     fn open_window(&mut self, config: &TcpConfig) {
+        if config.flavour == Flavour::Vegas {
+            vegas::open_window(self, config);
+            return;
+        }
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
         self.cwnd = self.cwnd.min(config.max_window);
     }
 
     fn on_duplicate_ack(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        let flavour = config.flavour;
         if self.phase == Phase::Recovery {
-            // RFC 5681, section 3.2, step 4.
-            self.cwnd += 1.0;
+            // RFC 5681, section 3.2, step 4. SACK counts the pipe instead.
+            self.cwnd += f64::from(u8::from(!flavour.has_sack()));
+            return;
+        }
+        if flavour.has_sack() {
+            sack::on_duplicate_ack(self, now, config, out);
             return;
         }
         self.duplicate_acks += 1;
         let first_loss = self.recover == 0;
-        if self.duplicate_acks == DUPLICATE_ACKS && (first_loss || self.una > self.recover) {
-            // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
+        let third = self.duplicate_acks == DUPLICATE_ACKS && (first_loss || self.una > self.recover);
+        if flavour == Flavour::Vegas {
+            vegas::on_duplicate_ack(self, now, config, third, out);
+        } else if third && flavour == Flavour::Tahoe {
             self.halve_ssthresh(self.in_flight() - f64::from(self.limited));
             self.note_loss();
-            self.phase = Phase::Recovery;
-            self.partial_seen = false;
-            self.cwnd = self.ssthresh + f64::from(DUPLICATE_ACKS);
             self.count.fast_retransmits += 1;
-            self.retransmit(self.una, out);
-            self.restart_timer(now, config);
+            self.deadline = Time::NEVER;
+            tahoe::on_loss(self);
+        } else if third {
+            self.enter_recovery(now, config, out);
+            self.cwnd = self.ssthresh + f64::from(DUPLICATE_ACKS);
         }
+    }
+
+    /// Fast retransmit of the first unacknowledged segment. The window is the caller's to set.
+    pub fn enter_recovery(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
+        self.halve_ssthresh(self.in_flight() - f64::from(self.limited));
+        self.note_loss();
+        self.phase = Phase::Recovery;
+        self.partial_seen = false;
+        self.count.fast_retransmits += 1;
+        self.retransmit(now, self.una, out);
+        self.restart_timer(now, config);
     }
 
     /// RFC 5681, equation 4.
@@ -201,12 +271,28 @@ impl Sender {
     }
 
     /// Sends `segment` again, out of the order of `next`.
-    pub fn retransmit(&mut self, segment: u32, out: &mut Vec<Send>) {
+    pub fn retransmit(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
         self.count.retransmissions += 1;
         // Karn: an ACK can no longer tell which copy it answers.
         self.timed = None;
         self.next = self.next.max(segment + 1);
+        self.note_sent(now, segment, true);
         out.push(Send::Segment(segment));
+    }
+
+    /// Sends the next new segment.
+    pub fn send_new(&mut self, now: Time, out: &mut Vec<Send>) {
+        let segment = self.high;
+        (self.high, self.next) = (segment + 1, segment + 1);
+        self.note_sent(now, segment, false);
+        out.push(Send::Segment(segment));
+    }
+
+    #[inline]
+    fn note_sent(&mut self, now: Time, segment: u32, again: bool) {
+        if let Some(vegas) = &mut self.vegas {
+            vegas.note_sent(self.una, segment, now, again);
+        }
     }
 
     /// The retransmission timer ran out.
@@ -236,6 +322,9 @@ impl Sender {
         self.cwnd = 1.0;
         self.duplicate_acks = 0;
         self.next = self.una;
+        // RFC 2018, section 8: the receiver may have dropped what it reported.
+        self.board = None;
+        vegas::on_timeout(self);
         self.fill_window(now, config, out);
     }
 
@@ -244,8 +333,13 @@ impl Sender {
         if !matches!(self.phase, Phase::Open | Phase::Recovery) {
             return;
         }
+        if config.flavour.has_sack() && self.phase == Phase::Recovery {
+            sack::fill_window(self, now, config, out);
+            return;
+        }
         let limited_transmit = config.limited_transmit && self.phase == Phase::Open && self.next == self.high;
-        let extra = if limited_transmit { self.duplicate_acks.min(DUPLICATE_ACKS - 1) } else { 0 };
+        let left = self.board.as_ref().map_or(self.duplicate_acks, |board| board.count());
+        let extra = if limited_transmit { left.min(DUPLICATE_ACKS - 1) } else { 0 };
         let own_end = self.una.saturating_add(self.cwnd as u32);
         let window = (self.cwnd + f64::from(extra)).min(config.max_window) as u32;
         let end = self.una.saturating_add(window.max(1));
@@ -254,7 +348,13 @@ impl Sender {
         }
         while self.next < end {
             let segment = self.next;
-            if segment < self.high {
+            let again = segment < self.high;
+            if again {
+                // RFC 6675, section 5.1: what was reported since the timeout is not sent again.
+                if self.board.as_ref().is_some_and(|board| board.has(segment)) {
+                    self.next += 1;
+                    continue;
+                }
                 self.count.retransmissions += 1;
             } else {
                 self.high = segment + 1;
@@ -264,6 +364,7 @@ impl Sender {
                 }
             }
             self.next += 1;
+            self.note_sent(now, segment, again);
             out.push(Send::Segment(segment));
         }
         if self.deadline == Time::NEVER {
