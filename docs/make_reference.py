@@ -54,7 +54,7 @@ def sections() -> dict[str, str]:
         "transport.tcp": _parameters(transports["reno"]),
         "transport.cbr": _parameters(transports["cbr"]),
     }
-    for name in ("sack", "vegas"):
+    for name in ("sack", "vegas", "cubic"):
         own = [field for field in transports[name]["parameters"] if field not in common]
         made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:

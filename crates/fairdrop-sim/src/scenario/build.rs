@@ -6,8 +6,8 @@ use super::queue::QueueConfig;
 use super::read::{Report, Section};
 use super::tree::{Data, Node};
 use super::{
-    CbrConfig, Flavour, Group, Link, LinkQueue, SackConfig, Scenario, TcpConfig, Transport, VegasConfig,
-    routes,
+    CbrConfig, CubicConfig, Flavour, Group, Link, LinkQueue, SackConfig, Scenario, TcpConfig, Transport,
+    VegasConfig, routes,
 };
 use fairdrop::Time;
 
@@ -305,6 +305,10 @@ fn tcp(flavour: Flavour, section: &Section) -> TcpConfig {
             rescue: section.switch("rescue").unwrap_or(section.text("era") == Some("rfc")),
         },
         vegas: vegas(section),
+        cubic: CubicConfig {
+            fast_convergence: section.switch("fast_convergence").unwrap_or(true),
+            tcp_friendly: section.switch("tcp_friendly").unwrap_or(true),
+        },
     }
 }
 

@@ -235,6 +235,16 @@ pub const SACK: &[FieldSpec] = &[
     field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: rfc true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
 ];
 
+/// Fields of CUBIC.
+pub const CUBIC: &[FieldSpec] = &[
+    SACK[0],
+    SACK[1],
+    field("fast_convergence", "", SWITCH, Some("true"), "A loss below the last plateau lowers the next one.")
+        .cited("RFC 9438, 4.7"),
+    field("tcp_friendly", "", SWITCH, Some("true"), "Never slower than Reno would be.")
+        .cited("RFC 9438, 4.3"),
+];
+
 const BRAKMO: &str = "Brakmo, Peterson 1995";
 const TANG: &str = "Tang, Wang, Low 2004, V.C";
 const BACKLOG: FieldKind = FieldKind::Param(Kind::Number(0.0, 1e4));
@@ -322,6 +332,14 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         params: TCP,
         own: VEGAS,
         source: BRAKMO,
+    },
+    TransportInfo {
+        name: "cubic",
+        title: "TCP CUBIC",
+        doc: "A window that is a cubic function of the time since the last loss, over SACK; a greedy source.",
+        params: TCP,
+        own: CUBIC,
+        source: "RFC 9438",
     },
     TransportInfo {
         name: "cbr",

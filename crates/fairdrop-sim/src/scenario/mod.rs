@@ -145,11 +145,13 @@ pub enum Flavour {
     Sack,
     /// Brakmo and Peterson 1995.
     Vegas,
+    /// RFC 9438.
+    Cubic,
 }
 
 impl Flavour {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas];
+    pub const ALL: [Self; 6] = [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas, Self::Cubic];
 
     /// Name, as in `fairdrop list`.
     pub const fn name(self) -> &'static str {
@@ -159,12 +161,13 @@ impl Flavour {
             Self::NewReno => "newreno",
             Self::Sack => "sack",
             Self::Vegas => "vegas",
+            Self::Cubic => "cubic",
         }
     }
 
     /// Whether its receiver reports what came out of order (RFC 2018).
     pub const fn has_sack(self) -> bool {
-        matches!(self, Self::Sack)
+        matches!(self, Self::Sack | Self::Cubic)
     }
 }
 
@@ -204,6 +207,9 @@ pub struct TcpConfig {
     /// Of Vegas.
     #[serde(skip)]
     pub vegas: VegasConfig,
+    /// Of CUBIC.
+    #[serde(skip)]
+    pub cubic: CubicConfig,
 }
 
 /// Settings of TCPs with selective acknowledgements.
@@ -213,6 +219,15 @@ pub struct SackConfig {
     pub sack_blocks: u8,
     /// Send the last outstanding segment once per recovery when nothing else may go (RFC 6675, `NextSeg`, rule 4).
     pub rescue: bool,
+}
+
+/// Settings of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CubicConfig {
+    /// A loss below the last plateau lowers the next one (RFC 9438, section 4.7).
+    pub fast_convergence: bool,
+    /// Never slower than Reno would be (section 4.3).
+    pub tcp_friendly: bool,
 }
 
 /// Settings of TCP Vegas.

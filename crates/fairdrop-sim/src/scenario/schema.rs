@@ -192,6 +192,10 @@ fn tcp_json(tcp: &TcpConfig) -> Json {
     let own = match tcp.flavour {
         Flavour::Sack => json!(tcp.sack),
         Flavour::Vegas => json!(tcp.vegas),
+        Flavour::Cubic => json!({
+            "sack_blocks": tcp.sack.sack_blocks, "rescue": tcp.sack.rescue,
+            "fast_convergence": tcp.cubic.fast_convergence, "tcp_friendly": tcp.cubic.tcp_friendly,
+        }),
         Flavour::Tahoe | Flavour::Reno | Flavour::NewReno => json!({}),
     };
     let mut all = json!(tcp);

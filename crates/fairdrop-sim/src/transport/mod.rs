@@ -1,6 +1,7 @@
 //! How sources send: each transport decides what to put on the wire when acknowledgements and timers come.
 
 pub mod cbr;
+mod cubic;
 mod newreno;
 pub mod receiver;
 mod reno;

@@ -5,6 +5,7 @@
 //! acknowledged (RFC 6582, section 3.2, step 2), for Reno too, as in ns-2. After a timeout sending goes back to the
 //! first unacknowledged segment. What differs between Reno and NewReno is in their own files.
 
+use super::cubic::{self, Cubic};
 use super::receiver::Blocks;
 use super::rto::RetransmissionTimeout;
 use super::sack::{self, Scoreboard};
@@ -83,6 +84,8 @@ pub struct Sender {
     pub count: TransportCount,
     /// Of SACK, while there are holes.
     pub board: Option<Box<Scoreboard>>,
+    /// Of CUBIC.
+    pub cubic: Option<Box<Cubic>>,
     /// Of Vegas.
     pub vegas: Option<Box<Vegas>>,
 }
@@ -106,6 +109,7 @@ impl Sender {
             timed_out: None,
             count: TransportCount::default(),
             board: None,
+            cubic: (config.flavour == Flavour::Cubic).then(Box::default),
             vegas: (config.flavour == Flavour::Vegas).then(Box::default),
         }
     }
@@ -172,7 +176,7 @@ impl Sender {
             keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         } else {
             self.duplicate_acks = 0;
-            self.open_window(config);
+            self.open_window(now, newly_acked, config);
         }
         if self.una >= self.high {
             self.deadline = Time::NEVER;
@@ -197,7 +201,7 @@ impl Sender {
             Flavour::Vegas if config.vegas.newreno_recovery => {
                 newreno::on_new_ack_in_recovery(self, now, newly_acked, out)
             }
-            Flavour::Sack => {
+            Flavour::Sack | Flavour::Cubic => {
                 sack::on_new_ack_in_recovery(self);
                 false
             }
@@ -206,12 +210,16 @@ impl Sender {
     }
 
     /// Slow start below `ssthresh`, congestion avoidance from there on (RFC 5681, section 3.1).
-    fn open_window(&mut self, config: &TcpConfig) {
+    fn open_window(&mut self, now: Time, newly_acked: u32, config: &TcpConfig) {
         if config.flavour == Flavour::Vegas {
             vegas::open_window(self, config);
             return;
         }
-        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        if config.flavour == Flavour::Cubic && self.cwnd >= self.ssthresh {
+            cubic::open_window(self, now, newly_acked, config);
+        } else {
+            self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        }
         self.cwnd = self.cwnd.min(config.max_window);
     }
 
@@ -232,7 +240,7 @@ impl Sender {
         if flavour == Flavour::Vegas {
             vegas::on_duplicate_ack(self, now, config, third, out);
         } else if third && flavour == Flavour::Tahoe {
-            self.halve_ssthresh(self.in_flight() - f64::from(self.limited));
+            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
             self.note_loss();
             self.count.fast_retransmits += 1;
             self.deadline = Time::NEVER;
@@ -246,7 +254,7 @@ impl Sender {
     /// Fast retransmit of the first unacknowledged segment. The window is the caller's to set.
     pub fn enter_recovery(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
-        self.halve_ssthresh(self.in_flight() - f64::from(self.limited));
+        self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
         self.note_loss();
         self.phase = Phase::Recovery;
         self.partial_seen = false;
@@ -255,9 +263,19 @@ impl Sender {
         self.restart_timer(now, config);
     }
 
-    /// RFC 5681, equation 4.
-    fn halve_ssthresh(&mut self, flight: f64) {
-        self.ssthresh = (flight / 2.0).max(2.0);
+    /// RFC 5681, equation 4; RFC 9438, section 4.6.
+    fn lower_ssthresh(&mut self, flight: f64, config: &TcpConfig) {
+        let mut rest = 0.5;
+        if let Some(cubic) = &mut self.cubic {
+            cubic.note_congestion(self.cwnd, config.cubic);
+            rest = cubic::BETA;
+        }
+        self.ssthresh = (flight * rest).max(2.0);
+    }
+
+    /// Smoothed round-trip time; 0 before the first measurement.
+    pub fn srtt(&self) -> Time {
+        self.rto.smoothed()
     }
 
     /// Remembers how far sending had got.
@@ -315,7 +333,7 @@ impl Sender {
             // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
             let flight = self.in_flight();
             let in_recovery = self.phase == Phase::Recovery;
-            self.halve_ssthresh(if in_recovery { flight.min(self.ssthresh) } else { flight });
+            self.lower_ssthresh(if in_recovery { flight.min(self.ssthresh) } else { flight }, config);
         }
         self.note_loss();
         self.phase = Phase::Open;
@@ -325,6 +343,9 @@ impl Sender {
         // RFC 2018, section 8: the receiver may have dropped what it reported.
         self.board = None;
         vegas::on_timeout(self);
+        if let Some(cubic) = &mut self.cubic {
+            cubic.note_timeout();
+        }
         self.fill_window(now, config, out);
     }
 

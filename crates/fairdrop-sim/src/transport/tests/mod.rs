@@ -3,6 +3,7 @@
 
 mod congestion;
 mod connection;
+mod cubic;
 mod lossy_pipe;
 mod network;
 mod network_flows;
