@@ -5,8 +5,8 @@ use crate::meter::QueueMeter;
 use crate::random;
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Slot, Stream,
-    Time, slots_for,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Meta, Packet, ParamError, Philox, Slot,
+    Stream, Time, slots_for,
 };
 
 /// What a port carries: enough of a packet to account for it, and the host's handle.
@@ -15,6 +15,7 @@ pub struct Frame {
     pub flow: u32,
     pub len: u32,
     pub class: u8,
+    pub ecn: Ecn,
     pub handle: u32,
 }
 
@@ -95,7 +96,8 @@ impl Port {
     #[inline]
     pub fn arrive(&mut self, now: Time, frame: Frame, lost: &mut Vec<u32>) -> Option<Time> {
         self.meter.arrived(frame.flow, frame.len);
-        let meta = Meta { class: frame.class, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
+        let meta =
+            Meta { class: frame.class, ecn: frame.ecn, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
         let packet = Packet::new(meta, now, frame.handle);
         let arriving = Some(frame.handle);
         let mut env = PortEnv { now, random: &mut self.random, meter: &mut self.meter, arriving, lost };
@@ -129,7 +131,7 @@ impl Port {
         let mut env = PortEnv { now, random: &mut self.random, meter: &mut self.meter, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
         let Packet { meta, enqueued, handle } = packet;
-        let frame = Frame { flow: meta.flow as u32, len: meta.len, class: meta.class, handle };
+        let frame = Frame { flow: meta.flow as u32, len: meta.len, class: meta.class, ecn: meta.ecn, handle };
         self.meter.taken(now, frame.flow, frame.len, enqueued);
         self.sending = Some(frame);
         Some(self.wire.send(now, frame.len, &self.rate))

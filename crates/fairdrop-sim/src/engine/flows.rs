@@ -9,7 +9,7 @@ use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
 use crate::transport::tcp::Sender;
 use crate::wire::Rate;
-use fairdrop::{Count, Time};
+use fairdrop::{Count, Ecn, Time};
 
 /// The transport of a flow, as an index into its kind's own array.
 #[derive(Clone, Copy, Debug)]
@@ -179,12 +179,20 @@ impl<'s> Flows<'s> {
         (&mut tcp.sender, config)
     }
 
-    /// What an ACK sent now reports beyond the next segment expected, where SACK is spoken.
+    /// What an ACK sent now says beyond the next segment expected: whether congestion was experienced, and what came
+    /// out of order where SACK is spoken.
     #[inline]
-    pub fn blocks(&mut self, flow: u32) -> Option<Blocks> {
+    pub fn report(&mut self, flow: u32) -> (bool, Option<Blocks>) {
         let (tcp, config) = self.tcp_of(flow);
-        (config.flavour.has_sack() && tcp.receiver.has_gap())
-            .then(|| tcp.receiver.blocks(config.sack.sack_blocks))
+        let blocks = config.flavour.has_sack() && tcp.receiver.has_gap();
+        (tcp.receiver.echo, blocks.then(|| tcp.receiver.blocks(config.sack.sack_blocks)))
+    }
+
+    /// The ECN field of new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
+    #[inline]
+    pub fn ecn(&self, flow: u32) -> Ecn {
+        let capable = self.group(flow).transport.tcp().is_some_and(|config| config.ecn);
+        if capable { Ecn::Ect0 } else { Ecn::NotCapable }
     }
 
     pub fn delays_acks(&self, flow: u32) -> bool {
@@ -212,6 +220,7 @@ impl<'s> Flows<'s> {
             (_, Agent::Cbr(_)) => (true, Answer::None),
             (_, Agent::Tcp(_)) => {
                 let (tcp, config) = self.tcp_of(packet.flow);
+                tcp.receiver.note_congestion(packet.ecn == Ecn::Ce, packet.echo);
                 let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack);
                 let answer = match reaction {
                     Reaction::Wait => Answer::Later,

@@ -14,7 +14,7 @@ use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
 use crate::transport::tcp::{Ack, Send};
 use events::{Events, Kind};
-use fairdrop::{ParamError, Time};
+use fairdrop::{Ecn, ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
 use packets::{InFlight, Packets, Role};
@@ -154,7 +154,9 @@ impl<'s> Engine<'s> {
         }
         self.free_lost();
         if let Some(frame) = frame {
-            self.packets.get_mut(frame.handle).hop += 1;
+            let packet = self.packets.get_mut(frame.handle);
+            packet.hop += 1;
+            packet.ecn = frame.ecn;
             self.onward(frame.handle, self.now.after(delay));
         }
     }
@@ -168,7 +170,8 @@ impl<'s> Engine<'s> {
         let class = self.flows.group(packet.flow).class;
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
-                let frame = Frame { flow: packet.flow, len: u32::from(packet.len), class, handle };
+                let frame =
+                    Frame { flow: packet.flow, len: u32::from(packet.len), class, ecn: packet.ecn, handle };
                 if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
                     self.events.push(done, Kind::Sent, link);
                 }
@@ -226,7 +229,7 @@ impl<'s> Engine<'s> {
                 self.packets.remove(handle);
                 let (sender, config) = self.flows.sender(packet.flow);
                 if packet.role == Role::Ack {
-                    let ack = Ack { next: packet.seq, blocks: blocks.as_ref() };
+                    let ack = Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref() };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
@@ -250,19 +253,28 @@ impl<'s> Engine<'s> {
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
                 *self.packets.get_mut(handle) = InFlight::new(packet.flow, seq, len, role);
-                if role == Role::Ack
-                    && let Some(blocks) = self.flows.blocks(packet.flow)
-                {
-                    self.packets.attach(handle, blocks);
+                if role == Role::Ack {
+                    self.report(handle, packet.flow);
                 }
                 self.depart(handle, at);
             }
         }
     }
 
+    /// Puts into an ACK what its receiver knows now.
+    #[inline]
+    fn report(&mut self, handle: u32, flow: u32) {
+        let (echo, blocks) = self.flows.report(flow);
+        self.packets.get_mut(handle).echo = echo;
+        if let Some(blocks) = blocks {
+            self.packets.attach(handle, blocks);
+        }
+    }
+
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
             let handle = self.packets.add(InFlight::new(flow, seq, len, Role::Ack));
+            self.report(handle, flow);
             self.depart(handle, self.now);
         }
     }
@@ -304,11 +316,17 @@ impl<'s> Engine<'s> {
     fn send_wanted(&mut self, flow: u32) {
         if self.now < self.flows.group(flow).stop {
             for index in 0..self.wanted.len() {
-                let (role, seq, len) = match self.wanted[index] {
-                    Send::Segment(seq) => (Role::Data, seq, self.flows.group(flow).packet_size as u16),
-                    Send::Syn => (Role::Syn, 0, SYN_BYTES),
+                let send = self.wanted[index];
+                let packet = match send.segment() {
+                    Some(seq) => {
+                        let len = self.flows.group(flow).packet_size as u16;
+                        let ecn = if send.is_new() { self.flows.ecn(flow) } else { Ecn::NotCapable };
+                        let echo = matches!(send, Send::Reduced(_));
+                        InFlight { ecn, echo, ..InFlight::new(flow, seq, len, Role::Data) }
+                    }
+                    None => InFlight::new(flow, 0, SYN_BYTES, Role::Syn),
                 };
-                let handle = self.packets.add(InFlight::new(flow, seq, len, role));
+                let handle = self.packets.add(packet);
                 self.depart(handle, self.now);
             }
         }

@@ -1,6 +1,7 @@
 //! Packets under way: a slab with 16-byte entries and 32-bit handles. What few packets carry besides lies apart.
 
 use crate::transport::receiver::Blocks;
+use fairdrop::Ecn;
 
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,9 @@ pub struct InFlight {
     /// Index into its way of the link it is at, or comes to next.
     pub hop: u16,
     pub role: Role,
+    pub ecn: Ecn,
+    /// Data: CWR. ACK: ECE (RFC 3168, section 6.1).
+    pub echo: bool,
     /// It has blocks, kept apart.
     pub has_blocks: bool,
 }
@@ -41,7 +45,7 @@ impl InFlight {
     /// A packet at the start of its way.
     #[inline]
     pub const fn new(flow: u32, seq: u32, len: u16, role: Role) -> Self {
-        Self { flow, seq, len, hop: 0, role, has_blocks: false }
+        Self { flow, seq, len, hop: 0, role, ecn: Ecn::NotCapable, echo: false, has_blocks: false }
     }
 }
 

@@ -294,6 +294,7 @@ fn tcp(flavour: Flavour, section: &Section) -> TcpConfig {
         handshake: section.switch("handshake").unwrap_or(modern),
         limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
         delayed_ack: section.switch("delayed_ack").unwrap_or(false),
+        ecn: section.switch("ecn").unwrap_or(false),
         ack_size: section.number_or_zero("ack_size") as u32,
         tick: time("tick", tick_ms),
         min_rto: time("min_rto", min_rto_ms),

@@ -222,6 +222,7 @@ pub const TCP: &[FieldSpec] = &[
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
     field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
+    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again.").cited("RFC 3168"),
     field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
     field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
     field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),

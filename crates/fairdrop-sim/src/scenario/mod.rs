@@ -187,6 +187,8 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
     /// ACK on the wire, bytes.
     pub ack_size: u32,
     /// Granularity of measurement and timer.

@@ -57,9 +57,17 @@ pub struct Receiver {
     stamp: u32,
     /// A segment waits for its delayed ACK.
     pub ack_pending: bool,
+    /// ACKs say that congestion was experienced.
+    pub echo: bool,
 }
 
 impl Receiver {
+    /// A packet says that congestion was experienced, or that the sender has reacted to it (RFC 3168, section 6.1.3).
+    #[inline]
+    pub fn note_congestion(&mut self, experienced: bool, reduced: bool) {
+        self.echo = experienced || (self.echo && !reduced);
+    }
+
     /// Takes `segment`. Returns whether it is new, and what to do.
     pub fn take(&mut self, segment: u32, delayed_ack: bool) -> (bool, Reaction) {
         let in_order = segment == self.next;

@@ -196,7 +196,7 @@ pub fn fill_window(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Ve
                 board.note_rescue(tcp.recover);
                 tcp.retransmit(now, segment, out);
             }
-            Some(Next::New) => tcp.send_new(now, out),
+            Some(Next::New) => tcp.send_new(now, config, out),
             None => break,
         }
         pipe += 1;

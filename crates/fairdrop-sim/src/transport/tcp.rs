@@ -34,7 +34,27 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Send {
     Syn,
+    /// New data.
     Segment(u32),
+    /// New data that says that the window was reduced (CWR; RFC 3168, section 6.1.2).
+    Reduced(u32),
+    /// Data that was sent before.
+    Again(u32),
+}
+
+impl Send {
+    /// The segment, when it is one.
+    pub const fn segment(self) -> Option<u32> {
+        match self {
+            Self::Syn => None,
+            Self::Segment(segment) | Self::Reduced(segment) | Self::Again(segment) => Some(segment),
+        }
+    }
+
+    /// Whether it is data that was not sent before.
+    pub const fn is_new(self) -> bool {
+        matches!(self, Self::Segment(_) | Self::Reduced(_))
+    }
 }
 
 /// What an ACK says.
@@ -42,6 +62,8 @@ pub enum Send {
 pub struct Ack<'a> {
     /// Next segment expected.
     pub next: u32,
+    /// Congestion was experienced (ECE).
+    pub echo: bool,
     /// What has arrived beyond it, when that is reported.
     pub blocks: Option<&'a Blocks>,
 }
@@ -50,7 +72,7 @@ pub struct Ack<'a> {
 impl Ack<'_> {
     /// Expects segment `next`, and says nothing else.
     pub const fn of(next: u32) -> Self {
-        Self { next, blocks: None }
+        Self { next, echo: false, blocks: None }
     }
 }
 
@@ -82,6 +104,10 @@ pub struct Sender {
     /// The first unacknowledged segment when the timer last ran out.
     timed_out: Option<u32>,
     pub count: TransportCount,
+    /// The window was reduced, and no new data has said so yet.
+    cwr: bool,
+    /// `high` when the window was last reduced for an echo of congestion.
+    echoed: u32,
     /// Of SACK, while there are holes.
     pub board: Option<Box<Scoreboard>>,
     /// Of CUBIC.
@@ -108,6 +134,8 @@ impl Sender {
             limited: 0,
             timed_out: None,
             count: TransportCount::default(),
+            cwr: false,
+            echoed: 0,
             board: None,
             cubic: (config.flavour == Flavour::Cubic).then(Box::default),
             vegas: (config.flavour == Flavour::Vegas).then(Box::default),
@@ -147,9 +175,12 @@ impl Sender {
         let has_sack = config.flavour.has_sack();
         let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
         if ack.next > self.una {
-            self.on_new_ack(now, ack.next, config, out);
+            self.on_new_ack(now, ack, config, out);
         } else if ack.next == self.una && self.high > self.una && may_be_duplicate {
             self.on_duplicate_ack(now, config, out);
+        }
+        if ack.echo {
+            self.on_echo(config);
         }
         self.fill_window(now, config, out);
         if has_sack {
@@ -157,7 +188,8 @@ impl Sender {
         }
     }
 
-    fn on_new_ack(&mut self, now: Time, ack: u32, config: &TcpConfig, out: &mut Vec<Send>) {
+    fn on_new_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
+        let Ack { next: ack, echo, .. } = ack;
         if let Some((segment, sent)) = self.timed
             && ack > segment
         {
@@ -176,7 +208,9 @@ impl Sender {
             keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         } else {
             self.duplicate_acks = 0;
-            self.open_window(now, newly_acked, config);
+            if !echo {
+                self.open_window(now, newly_acked, config);
+            }
         }
         if self.una >= self.high {
             self.deadline = Time::NEVER;
@@ -253,8 +287,11 @@ impl Sender {
 
     /// Fast retransmit of the first unacknowledged segment. The window is the caller's to set.
     pub fn enter_recovery(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-        // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
-        self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
+        // RFC 3168, section 6.1.2: a loss in a window that was reduced for an echo does not reduce it again.
+        if !self.echoed_in_this_window() {
+            // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
+            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
+        }
         self.note_loss();
         self.phase = Phase::Recovery;
         self.partial_seen = false;
@@ -278,10 +315,26 @@ impl Sender {
         self.rto.smoothed()
     }
 
+    /// Congestion was experienced: as a loss, but nothing is sent again, once per window (RFC 3168, section 6.1.2).
+    fn on_echo(&mut self, config: &TcpConfig) {
+        let lost_before = self.recover != 0 && self.una <= self.recover;
+        if self.phase == Phase::Open && !lost_before && !self.echoed_in_this_window() {
+            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
+            self.cwnd = self.cwnd.min(self.ssthresh);
+            self.echoed = self.high;
+            self.cwr = true;
+        }
+    }
+
+    fn echoed_in_this_window(&self) -> bool {
+        self.echoed != 0 && self.una <= self.echoed
+    }
+
     /// Remembers how far sending had got.
     fn note_loss(&mut self) {
         self.recover = self.high;
         self.timed = None;
+        self.cwr = true;
     }
 
     pub fn in_flight(&self) -> f64 {
@@ -295,15 +348,24 @@ impl Sender {
         self.timed = None;
         self.next = self.next.max(segment + 1);
         self.note_sent(now, segment, true);
-        out.push(Send::Segment(segment));
+        out.push(Send::Again(segment));
     }
 
     /// Sends the next new segment.
-    pub fn send_new(&mut self, now: Time, out: &mut Vec<Send>) {
+    pub fn send_new(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         let segment = self.high;
         (self.high, self.next) = (segment + 1, segment + 1);
         self.note_sent(now, segment, false);
-        out.push(Send::Segment(segment));
+        out.push(self.new_data(segment, config));
+    }
+
+    #[inline]
+    fn new_data(&mut self, segment: u32, config: &TcpConfig) -> Send {
+        if config.ecn && std::mem::take(&mut self.cwr) {
+            Send::Reduced(segment)
+        } else {
+            Send::Segment(segment)
+        }
     }
 
     #[inline]
@@ -386,7 +448,7 @@ impl Sender {
             }
             self.next += 1;
             self.note_sent(now, segment, again);
-            out.push(Send::Segment(segment));
+            out.push(if again { Send::Again(segment) } else { self.new_data(segment, config) });
         }
         if self.deadline == Time::NEVER {
             self.restart_timer(now, config);

@@ -4,6 +4,7 @@
 mod congestion;
 mod connection;
 mod cubic;
+mod ecn;
 mod lossy_pipe;
 mod network;
 mod network_flows;

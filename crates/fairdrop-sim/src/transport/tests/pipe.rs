@@ -100,10 +100,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
         for send in std::mem::take(&mut self.out) {
             let at = self.now.max(self.free_at);
             self.free_at = at.after(GAP);
-            self.put(
-                at,
-                if let Send::Segment(segment) = send { Packet::Segment(segment) } else { Packet::Syn },
-            );
+            self.put(at, send.segment().map_or(Packet::Syn, Packet::Segment));
         }
     }
 
@@ -120,7 +117,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
             match event {
                 Event::Arrives(packet) => self.arrive(packet),
                 Event::AckArrives(next, blocks) => {
-                    let ack = Ack { next, blocks: blocks.as_ref() };
+                    let ack = Ack { next, echo: false, blocks: blocks.as_ref() };
                     self.sender.on_ack(self.now, ack, &self.config, &mut self.out);
                 }
                 Event::AckDue => {

@@ -9,7 +9,8 @@ use fairdrop::Time;
 /// Plays `table` against a sender with `settings`, and compares.
 ///
 /// Columns: time in ms | event | what is sent | cwnd | ssthresh | phase | when the timer runs out, ms.
-/// Events: `start`, `syn-ack`, `ack N` (N is expected next), `ack N sack A-B C` (the first block first), `timeout` (only at the very time of the deadline).
+/// Events: `start`, `syn-ack`, `ack N` (N is expected next), `ack N sack A-B C` (the first block first),
+/// either with `ece`, `timeout` (only at the very time of the deadline).
 /// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
 /// Lines that begin with `#`, and empty ones, say nothing.
 pub fn play(flavour: Flavour, settings: &str, table: &str) {
@@ -30,8 +31,9 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
             }
             ("ack", number) => {
                 assert!(now <= sender.deadline, "the timer ran out before {line}\nafter {actual:#?}");
+                let (number, echo) = number.strip_suffix(" ece").map_or((number, false), |rest| (rest, true));
                 let (next, blocks) = ack(number);
-                sender.on_ack(now, Ack { next, blocks: blocks.as_ref() }, &config, &mut sent);
+                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref() }, &config, &mut sent);
             }
             _ => panic!("no such event: {line}"),
         }
@@ -89,8 +91,11 @@ fn ranges(sent: &[Send]) -> String {
     for send in sent {
         match (send, runs.last_mut()) {
             (Send::Syn, _) => parts.push("syn".to_owned()),
-            (Send::Segment(segment), Some(run)) if run.1 + 1 == *segment => run.1 = *segment,
-            (Send::Segment(segment), _) => runs.push((*segment, *segment)),
+            (Send::Reduced(segment), _) => parts.push(format!("cwr {segment}")),
+            (Send::Segment(segment) | Send::Again(segment), Some(run)) if run.1 + 1 == *segment => {
+                run.1 = *segment
+            }
+            (Send::Segment(segment) | Send::Again(segment), _) => runs.push((*segment, *segment)),
         }
     }
     parts.extend(runs.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }));
