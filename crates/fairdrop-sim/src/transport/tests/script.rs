@@ -93,7 +93,7 @@ fn ranges(sent: &[Send]) -> String {
             (Send::Syn, _) => parts.push("syn".to_owned()),
             (Send::Reduced(segment), _) => parts.push(format!("cwr {segment}")),
             (Send::Segment(segment) | Send::Again(segment), Some(run)) if run.1 + 1 == *segment => {
-                run.1 = *segment
+                run.1 = *segment;
             }
             (Send::Segment(segment) | Send::Again(segment), _) => runs.push((*segment, *segment)),
         }
