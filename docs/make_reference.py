@@ -60,8 +60,7 @@ def sections() -> dict[str, str]:
     transports = {entry["name"]: entry for entry in catalogue["transports"]}
     of_transports = {field["name"] for entry in transports.values() for field in entry["parameters"]}
     of_disciplines = {entry["name"] for entry in catalogue["disciplines"]}
-    if transports["reno"]["parameters"] != transports["newreno"]["parameters"]:
-        raise ValueError("reno and newreno have one table, and no longer the same fields")
+    common = transports["reno"]["parameters"]
     group = properties["groups"]["items"]
     meter = "mark_excess"
     made = {
@@ -75,6 +74,9 @@ def sections() -> dict[str, str]:
         "transport.tcp": _parameters(transports["reno"]),
         **{f"transport.{name}": _parameters(transports[name]) for name in OPEN_LOOP},
     }
+    for name in ("sack", "vegas", "cubic"):
+        own = [field for field in transports[name]["parameters"] if field not in common]
+        made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:
         made[f"discipline.{entry['name']}"] = _parameters(entry)
     for name, parser in _commands(build_parser()):

@@ -7,8 +7,8 @@ use crate::random;
 use crate::trace::{Happened, Tracer};
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream,
-    Time,
+    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Ecn, Env, Meta, Packet, ParamError, Philox,
+    Stream, Time,
 };
 
 /// What a port carries: enough of a packet to account for it, and the host's handle.
@@ -19,6 +19,7 @@ pub struct Frame {
     pub class: u8,
     /// The rate that CSFQ wrote on it on its way.
     pub label: u16,
+    pub ecn: Ecn,
     pub handle: u32,
 }
 
@@ -110,8 +111,8 @@ impl<T: Tracer> Port<T> {
     #[inline]
     pub fn arrive(&mut self, now: Time, frame: Frame, lost: &mut Vec<u32>) -> Option<Time> {
         self.meter.arrived(frame.flow, frame.len);
-        let Frame { class, label, .. } = frame;
-        let meta = Meta { class, label, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
+        let Frame { class, label, ecn, .. } = frame;
+        let meta = Meta { class, label, ecn, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
         let packet = Packet::new(meta, now, frame.handle);
         self.internals.hold(now, &self.discipline);
         if T::ON {
@@ -160,8 +161,8 @@ impl<T: Tracer> Port<T> {
         let mut env = PortEnv { now, random, meter, tracer, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
         let Packet { meta, enqueued, handle } = packet;
-        let Meta { flow, len, class, label, .. } = meta;
-        let frame = Frame { flow: flow as u32, len, class, label, handle };
+        let Meta { flow, len, class, label, ecn } = meta;
+        let frame = Frame { flow: flow as u32, len, class, label, ecn, handle };
         self.meter.taken(now, frame.flow, frame.len, handle, enqueued);
         if T::ON {
             self.tracer.taken(handle, meta);

@@ -14,7 +14,7 @@ use crate::result::{
 use crate::scenario::QueueConfig;
 use crate::transport::TransportCount;
 use crate::wire::Rate;
-use fairdrop::{ParamError, Time};
+use fairdrop::{Ecn, ParamError, Time};
 use fairdrop_capture::{Capture, Protocol};
 
 /// Points of the queue's time series.
@@ -64,8 +64,14 @@ pub fn replay(
             next_sample = next_sample.after(grid);
         }
         link.send_until(now);
-        let frame =
-            Frame { flow: arrival.flow, len: arrival.wire_len, class: 0, label: 0, handle: index as u32 };
+        let frame = Frame {
+            flow: arrival.flow,
+            len: arrival.wire_len,
+            class: 0,
+            label: 0,
+            ecn: Ecn::NotCapable,
+            handle: index as u32,
+        };
         link.arrive(now, frame);
         if index % CHECK_EVERY == 0 {
             part = control.progress(part, now, end);

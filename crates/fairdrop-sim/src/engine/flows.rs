@@ -7,14 +7,14 @@ use super::population::Population;
 use crate::meter::TransferMeter;
 use crate::random::{self, FlowPurpose};
 use crate::result::Windows;
-use crate::scenario::{CbrConfig, Group, Scenario, TcpConfig, Transport};
+use crate::scenario::{CbrConfig, Group, Scenario, TcpConfig};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
-use crate::transport::receiver::{Reaction, Receiver};
+use crate::transport::receiver::{Blocks, Reaction, Receiver};
 use crate::transport::source::{Departure, Source};
-use crate::transport::tcp::{Flavour, Sender};
+use crate::transport::tcp::Sender;
 use crate::wire::Rate;
-use fairdrop::{Count, Time};
+use fairdrop::{Count, Ecn, Time};
 
 /// The transport of a flow, as an index into its kind's own array.
 #[derive(Clone, Copy, Debug)]
@@ -206,9 +206,9 @@ impl<'s> Flows<'s> {
             self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
         }
         let start = self.start_time(flow, seed);
-        let agent = match (sender_of(&group.transport), group.transport.tcp()) {
-            (Some(sender), Some(config)) => self.add_tcp(sender, group, config),
-            _ => self.add_open(Source::new(group, flow, index, start, seed)),
+        let agent = match group.transport.tcp() {
+            Some(config) => self.add_tcp(Sender::new(config), group, config),
+            None => self.add_open(Source::new(group, flow, index, start, seed)),
         };
         self.agents.push(agent);
         flow
@@ -242,8 +242,10 @@ impl<'s> Flows<'s> {
     /// The connection of a group's population that begins now: its flow number, and whether that is a new one.
     pub fn connect(&mut self, number: u32, seed: u64) -> (u32, bool) {
         let group = &self.scenario.groups[number as usize];
-        let config = group.transport.tcp().and_then(|tcp| tcp.connections.as_ref());
-        let (Some(population), Some(config)) = (&mut self.populations[number as usize], config) else {
+        let tcp = group.transport.tcp();
+        let config = tcp.and_then(|tcp| Some((tcp, tcp.connections.as_ref()?)));
+        let (Some(population), Some((settings, config))) = (&mut self.populations[number as usize], config)
+        else {
             unreachable!("only populations schedule connections")
         };
         let bytes = population.begin(config);
@@ -258,7 +260,7 @@ impl<'s> Flows<'s> {
         let tcp = self.tcp_of(flow).0;
         // Counts go on, for the group; so do pending timer events, which then find nothing to do.
         let count = tcp.sender.count;
-        tcp.sender = sender_of(&group.transport).expect("populations are of TCP");
+        tcp.sender = Sender::new(settings);
         tcp.sender.count = count;
         tcp.receiver.reset();
         (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.packet_size);
@@ -423,6 +425,22 @@ impl<'s> Flows<'s> {
         (&mut tcp.sender, config)
     }
 
+    /// What an ACK sent now says beyond the next segment expected: whether congestion was experienced, and what came
+    /// out of order where SACK is spoken.
+    #[inline]
+    pub fn report(&mut self, flow: u32) -> (bool, Option<Blocks>) {
+        let (tcp, config) = self.tcp_of(flow);
+        let blocks = config.flavour.has_sack() && tcp.receiver.has_gap();
+        (tcp.receiver.echo, blocks.then(|| tcp.receiver.blocks(config.sack.sack_blocks)))
+    }
+
+    /// The ECN field of new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
+    #[inline]
+    pub fn ecn(&self, flow: u32) -> Ecn {
+        let capable = self.group(flow).transport.tcp().is_some_and(|config| config.ecn);
+        if capable { Ecn::Ect0 } else { Ecn::NotCapable }
+    }
+
     pub fn delays_acks(&self, flow: u32) -> bool {
         self.group(flow).transport.tcp().is_some_and(|config| config.delayed_ack)
     }
@@ -473,6 +491,7 @@ impl<'s> Flows<'s> {
             (_, Agent::Open(_)) => (true, Answer::None),
             (_, Agent::Tcp(_)) => {
                 let (tcp, config) = self.tcp_of(packet.flow);
+                tcp.receiver.note_congestion(packet.ecn == Ecn::Ce, packet.echo);
                 let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack);
                 let answer = match reaction {
                     Reaction::Wait => Answer::Later,
@@ -601,15 +620,6 @@ impl<'s> Flows<'s> {
             Agent::Tcp(index) => self.tcp[index as usize].sender.count,
             Agent::Open(_) => TransportCount::default(),
         }
-    }
-}
-
-/// The sender of a TCP; `None` for other transports.
-fn sender_of(transport: &Transport) -> Option<Sender> {
-    match transport {
-        Transport::Reno(config) => Some(Sender::new(Flavour::Reno, config)),
-        Transport::NewReno(config) => Some(Sender::new(Flavour::NewReno, config)),
-        _ => None,
     }
 }
 

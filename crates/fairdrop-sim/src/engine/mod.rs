@@ -16,9 +16,9 @@ use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
 use crate::transport::source::Departure;
-use crate::transport::tcp::Send;
+use crate::transport::tcp::{Ack, Send};
 use events::{Events, Kind, Lane};
-use fairdrop::{ParamError, Time};
+use fairdrop::{Ecn, ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
 use packets::{InFlight, Packets, Role};
@@ -215,6 +215,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             let packet = self.packets.get_mut(frame.handle);
             packet.hop += 1;
             packet.label = frame.label;
+            packet.ecn = frame.ecn;
             self.onward(link, frame.handle, self.now.after(delay));
         }
     }
@@ -238,8 +239,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let about = About { kind, seq: packet.seq, data_size: group.packet_size };
                     port.tracer_mut().about(handle, about);
                 }
-                let InFlight { flow, len, label, .. } = packet;
-                let frame = Frame { flow, len: u32::from(len), class, label, handle };
+                let InFlight { flow, len, label, ecn, .. } = packet;
+                let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
                     self.events.push(done, Kind::Sent, link);
                 }
@@ -294,10 +295,12 @@ impl<'s, T: Tracer> Engine<'s, T> {
         match packet.role {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
+                let blocks = self.packets.blocks(handle);
                 self.remove_packet(handle);
                 let (sender, config) = self.flows.sender(packet.flow);
                 if packet.role == Role::Ack {
-                    sender.on_ack(self.now, packet.seq, config, &mut self.wanted);
+                    let ack = Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref() };
+                    sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
                 }
@@ -324,18 +327,31 @@ impl<'s, T: Tracer> Engine<'s, T> {
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
                 let class = self.flows.group(packet.flow).class;
-                *self.packets.get_mut(handle) =
-                    InFlight { flow: packet.flow, seq, len, hop: 0, label: 0, role, class };
+                let answer = InFlight { class, ..InFlight::new(packet.flow, seq, len, role) };
+                *self.packets.get_mut(handle) = answer;
+                if role == Role::Ack {
+                    self.report(handle, packet.flow);
+                }
                 self.depart(handle, at);
             }
+        }
+    }
+
+    /// Puts into an ACK what its receiver knows now.
+    #[inline]
+    fn report(&mut self, handle: u32, flow: u32) {
+        let (echo, blocks) = self.flows.report(flow);
+        self.packets.get_mut(handle).echo = echo;
+        if let Some(blocks) = blocks {
+            self.packets.attach(handle, blocks);
         }
     }
 
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
             let class = self.flows.group(flow).class;
-            let packet = InFlight { flow, seq, len, hop: 0, label: 0, role: Role::Ack, class };
-            let handle = self.add_packet(packet);
+            let handle = self.add_packet(InFlight { class, ..InFlight::new(flow, seq, len, Role::Ack) });
+            self.report(handle, flow);
             self.depart(handle, self.now);
         }
     }
@@ -414,11 +430,17 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if !self.flows.is_stopped(flow, self.now) {
             let class = self.flows.group(flow).class;
             for index in 0..self.wanted.len() {
-                let (role, seq, len) = match self.wanted[index] {
-                    Send::Segment(seq) => (Role::Data, seq, self.flows.segment_bytes(flow, seq)),
-                    Send::Syn => (Role::Syn, 0, SYN_BYTES),
+                let send = self.wanted[index];
+                let packet = match send.segment() {
+                    Some(seq) => {
+                        let len = self.flows.segment_bytes(flow, seq);
+                        let ecn = if send.is_new() { self.flows.ecn(flow) } else { Ecn::NotCapable };
+                        let echo = matches!(send, Send::Reduced(_));
+                        InFlight { class, ecn, echo, ..InFlight::new(flow, seq, len, Role::Data) }
+                    }
+                    None => InFlight { class, ..InFlight::new(flow, 0, SYN_BYTES, Role::Syn) },
                 };
-                let handle = self.add_packet(InFlight { flow, seq, len, hop: 0, label: 0, role, class });
+                let handle = self.add_packet(packet);
                 self.depart(handle, self.now);
             }
         }
@@ -433,8 +455,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     #[inline]
     fn on_source(&mut self, flow: u32) {
         let Departure { len, class, .. } = self.flows.departing(flow);
-        let packet = InFlight { flow, seq: 0, len, hop: 0, label: 0, role: Role::Data, class };
-        let handle = self.add_packet(packet);
+        let handle = self.add_packet(InFlight { class, ..InFlight::new(flow, 0, len, Role::Data) });
         self.on_arrive(handle);
         self.schedule_source(flow);
     }

@@ -1,4 +1,7 @@
-//! Packets under way: a slab with 16-byte entries and 32-bit handles.
+//! Packets under way: a slab with 16-byte entries and 32-bit handles. What few packets carry besides lies apart.
+
+use crate::transport::receiver::Blocks;
+use fairdrop::Ecn;
 
 use crate::trace::PacketKind;
 
@@ -48,6 +51,20 @@ pub struct InFlight {
     pub role: Role,
     /// Priority class.
     pub class: u8,
+    pub ecn: Ecn,
+    /// Data: CWR. ACK: ECE (RFC 3168, section 6.1).
+    pub echo: bool,
+    /// It has blocks, kept apart.
+    pub has_blocks: bool,
+}
+
+impl InFlight {
+    /// A packet at the start of its way, of class 0.
+    #[inline]
+    pub const fn new(flow: u32, seq: u32, len: u16, role: Role) -> Self {
+        let (hop, label, class, ecn) = (0, 0, 0, Ecn::NotCapable);
+        Self { flow, seq, len, hop, label, role, class, ecn, echo: false, has_blocks: false }
+    }
 }
 
 /// All packets under way.
@@ -55,6 +72,10 @@ pub struct InFlight {
 pub struct Packets {
     slots: Vec<InFlight>,
     free: Vec<u32>,
+    /// By handle, as far as any packet has had blocks: where they are.
+    blocks_at: Vec<u32>,
+    blocks: Vec<Blocks>,
+    free_blocks: Vec<u32>,
 }
 
 impl Packets {
@@ -71,6 +92,9 @@ impl Packets {
 
     #[inline]
     pub fn remove(&mut self, handle: u32) {
+        if self.slots[handle as usize].has_blocks {
+            self.free_blocks.push(self.blocks_at[handle as usize]);
+        }
         self.free.push(handle);
     }
 
@@ -78,6 +102,27 @@ impl Packets {
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.free.len() == self.slots.len()
+    }
+
+    /// Gives a packet blocks to carry: what its sender knows now.
+    pub fn attach(&mut self, handle: u32, blocks: Blocks) {
+        let at = self.free_blocks.pop().unwrap_or(self.blocks.len() as u32);
+        match self.blocks.get_mut(at as usize) {
+            Some(free) => *free = blocks,
+            None => self.blocks.push(blocks),
+        }
+        let handle = handle as usize;
+        if self.blocks_at.len() <= handle {
+            self.blocks_at.resize(self.slots.len(), 0);
+        }
+        self.blocks_at[handle] = at;
+        self.slots[handle].has_blocks = true;
+    }
+
+    /// The blocks that a packet carries.
+    pub fn blocks(&self, handle: u32) -> Option<Blocks> {
+        let at = |handle: usize| self.blocks[self.blocks_at[handle] as usize];
+        self.slots[handle as usize].has_blocks.then(|| at(handle as usize))
     }
 
     #[inline]

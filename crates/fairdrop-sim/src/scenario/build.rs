@@ -1,6 +1,8 @@
 //! From a tree of values to a checked scenario.
 
-use super::fields::{CHAIN, DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, transport};
+use super::fields::{
+    CHAIN, DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, TransportInfo, transport,
+};
 use super::problem::Problem;
 use super::queue::QueueConfig;
 use super::read::{Report, Section};
@@ -245,10 +247,10 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     };
     // Without a transport the fields of all are let through, so that only the transport is reported.
     let own: Vec<_> = match info {
-        Some(info) => info.params.to_vec(),
+        Some(info) => info.fields().copied().collect(),
         None => TRANSPORTS
             .iter()
-            .flat_map(|info| info.params)
+            .flat_map(TransportInfo::fields)
             .map(|f| FieldSpec { default: Some(""), ..*f })
             .collect(),
     };

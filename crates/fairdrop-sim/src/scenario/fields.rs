@@ -282,6 +282,7 @@ pub const TCP: &[FieldSpec] = &[
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
     field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
+    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again.").cited("RFC 3168"),
     field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
     field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
     field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
@@ -293,6 +294,37 @@ pub const TCP: &[FieldSpec] = &[
     field("sizes", "", FieldKind::Param(Kind::Choice(&["constant", "exponential", "pareto"])), Some("\"constant\""), "Law of the sizes of connections' transfers."),
     field("size_shape", "", FieldKind::Param(Kind::NumberAbove(1.0, 100.0)), Some("1.2"), "With pareto: exponent of the tail; below 2 it is heavy.").cited("Crovella, Bestavros 1997"),
     field("max_transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "With pareto: the largest transfer; 1000 times transfer when left out."),
+];
+
+/// Fields of TCPs with selective acknowledgements.
+pub const SACK: &[FieldSpec] = &[
+    field("sack_blocks", "blocks", FieldKind::Param(Kind::Integer(1, 4)), Some("3"), "Most blocks in an ACK; their bytes are not added to ack_size.").cited("RFC 2018"),
+    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: rfc true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
+];
+
+/// Fields of CUBIC.
+pub const CUBIC: &[FieldSpec] = &[
+    SACK[0],
+    SACK[1],
+    field("fast_convergence", "", SWITCH, Some("true"), "A loss below the last plateau lowers the next one.")
+        .cited("RFC 9438, 4.7"),
+    field("tcp_friendly", "", SWITCH, Some("true"), "Never slower than Reno would be.")
+        .cited("RFC 9438, 4.3"),
+];
+
+const BRAKMO: &str = "Brakmo, Peterson 1995";
+const TANG: &str = "Tang, Wang, Low 2004, V.C";
+const BACKLOG: FieldKind = FieldKind::Param(Kind::Number(0.0, 1e4));
+
+/// Fields of TCP Vegas.
+pub const VEGAS: &[FieldSpec] = &[
+    field("alpha", "packets", BACKLOG, Some("1"), "Fewer packets of its own in queues: the window grows.").cited(BRAKMO),
+    field("beta", "packets", BACKLOG, Some("3"), "More packets of its own in queues: the window shrinks.").cited(BRAKMO),
+    field("gamma", "packets", BACKLOG, Some("1"), "More packets of its own in queues end slow start.").cited(BRAKMO),
+    field("vegas_repairs", "", SWITCH, Some("false"), "All three of the following changed for lossy networks.").cited(TANG),
+    field("sample_duplicates", "", SWITCH, Some(""), "RTT is sampled on the first two duplicate ACKs, and on ACKs that a retransmission may have caused: false with vegas_repairs, otherwise true.").cited(TANG),
+    field("newreno_recovery", "", SWITCH, Some(""), "Recovery goes on over partial ACKs: true with vegas_repairs, otherwise false.").cited(TANG),
+    field("halve_on_loss", "", SWITCH, Some(""), "A fast retransmit halves the window: false with vegas_repairs, otherwise true.").cited(TANG),
 ];
 
 /// Fields of constant-bit-rate sources.
@@ -367,16 +399,34 @@ pub struct TransportInfo {
     pub title: &'static str,
     pub doc: &'static str,
     pub params: &'static [FieldSpec],
+    /// Fields that `params` leaves out: its own beside those of its family.
+    pub own: &'static [FieldSpec],
     pub source: &'static str,
+}
+
+impl TransportInfo {
+    /// All its fields.
+    pub fn fields(&self) -> impl Iterator<Item = &'static FieldSpec> + use<> {
+        self.params.iter().chain(self.own)
+    }
 }
 
 /// Every transport.
 pub const TRANSPORTS: &[TransportInfo] = &[
     TransportInfo {
+        name: "tahoe",
+        title: "TCP Tahoe",
+        doc: "Fast retransmit, then slow start; a greedy source.",
+        params: TCP,
+        own: &[],
+        source: "Jacobson 1988",
+    },
+    TransportInfo {
         name: "reno",
         title: "TCP Reno",
         doc: "Slow start, congestion avoidance, fast retransmit and fast recovery; a greedy source.",
         params: TCP,
+        own: &[],
         source: "RFC 5681",
     },
     TransportInfo {
@@ -384,13 +434,39 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "TCP NewReno",
         doc: "Reno that stays in fast recovery over partial ACKs; a greedy source.",
         params: TCP,
+        own: &[],
         source: "RFC 6582",
+    },
+    TransportInfo {
+        name: "sack",
+        title: "TCP with selective acknowledgements",
+        doc: "Reno with a scoreboard of what arrived: repairs all losses of a window in one round trip; a greedy source.",
+        params: TCP,
+        own: SACK,
+        source: "RFC 6675",
+    },
+    TransportInfo {
+        name: "vegas",
+        title: "TCP Vegas",
+        doc: "Keeps alpha to beta packets of its own in queues, by its round-trip times; a greedy source.",
+        params: TCP,
+        own: VEGAS,
+        source: BRAKMO,
+    },
+    TransportInfo {
+        name: "cubic",
+        title: "TCP CUBIC",
+        doc: "A window that is a cubic function of the time since the last loss, over SACK; a greedy source.",
+        params: TCP,
+        own: CUBIC,
+        source: "RFC 9438",
     },
     TransportInfo {
         name: "cbr",
         title: "UDP, constant bit rate",
         doc: "Sends at one rate whatever is lost.",
         params: CBR,
+        own: &[],
         source: "Pan, Prabhakar, Psounis 2000, III.A",
     },
     TransportInfo {
@@ -398,6 +474,7 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "UDP, Poisson",
         doc: "Packets of one size with exponential gaps.",
         params: POISSON,
+        own: &[],
         source: "Pan, Prabhakar, Psounis 2000, IV",
     },
     TransportInfo {
@@ -405,6 +482,7 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "UDP, on and off",
         doc: "A constant rate while it is on, nothing while it is off; exponential or heavy-tailed periods.",
         params: ON_OFF,
+        own: &[],
         source: "Willinger, Taqqu, Sherman, Wilson 1997",
     },
     TransportInfo {
@@ -412,6 +490,7 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "UDP, bursts",
         doc: "So many packets back to back, once in a period.",
         params: BURST,
+        own: &[],
         source: "Pan, Prabhakar, Psounis 2001, Front CHOKe",
     },
     TransportInfo {
@@ -419,6 +498,7 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         title: "UDP, from a list of arrivals",
         doc: "Sends what a CSV file or a capture says, when it says so.",
         params: TRACE,
+        own: &[],
         source: "Pan, Prabhakar, Psounis 2000, V",
     },
 ];

@@ -159,10 +159,8 @@ pub struct MarkExcess {
 /// How sources send.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
-    /// TCP Reno (RFC 5681).
-    Reno(TcpConfig),
-    /// TCP NewReno (RFC 6582).
-    NewReno(TcpConfig),
+    /// A greedy TCP.
+    Tcp(TcpConfig),
     /// UDP at a constant bit rate.
     Cbr(CbrConfig),
     /// UDP as a Poisson process.
@@ -179,8 +177,7 @@ impl Transport {
     /// Name, as in `fairdrop list`.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Reno(_) => "reno",
-            Self::NewReno(_) => "newreno",
+            Self::Tcp(tcp) => tcp.flavour.name(),
             Self::Cbr(_) => "cbr",
             Self::Poisson(_) => "poisson",
             Self::OnOff(_) => "on_off",
@@ -192,15 +189,57 @@ impl Transport {
     /// The TCP settings, when it is a TCP.
     pub const fn tcp(&self) -> Option<&TcpConfig> {
         match self {
-            Self::Reno(tcp) | Self::NewReno(tcp) => Some(tcp),
+            Self::Tcp(tcp) => Some(tcp),
             _ => None,
         }
+    }
+}
+
+/// Which TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// RFC 5681.
+    Reno,
+    /// RFC 6582.
+    NewReno,
+    /// RFC 6675.
+    Sack,
+    /// Brakmo and Peterson 1995.
+    Vegas,
+    /// RFC 9438.
+    Cubic,
+}
+
+impl Flavour {
+    /// Every one.
+    pub const ALL: [Self; 6] = [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas, Self::Cubic];
+
+    /// Name, as in `fairdrop list`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::NewReno => "newreno",
+            Self::Sack => "sack",
+            Self::Vegas => "vegas",
+            Self::Cubic => "cubic",
+        }
+    }
+
+    /// Whether its receiver reports what came out of order (RFC 2018).
+    pub const fn has_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Cubic)
     }
 }
 
 /// Settings of a TCP.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpConfig {
+    /// Which TCP.
+    #[serde(skip)]
+    pub flavour: Flavour,
     /// Largest window, packets.
     pub max_window: f64,
     /// Window at the start, packets.
@@ -211,6 +250,8 @@ pub struct TcpConfig {
     pub limited_transmit: bool,
     /// Acknowledge every second segment.
     pub delayed_ack: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
     /// ACK on the wire, bytes.
     pub ack_size: u32,
     /// Granularity of measurement and timer.
@@ -231,6 +272,50 @@ pub struct TcpConfig {
     pub app_rate_bps: Option<u64>,
     /// The flows are short connections that come and go.
     pub connections: Option<Connections>,
+    /// Of the flavours with SACK.
+    #[serde(skip)]
+    pub sack: SackConfig,
+    /// Of Vegas.
+    #[serde(skip)]
+    pub vegas: VegasConfig,
+    /// Of CUBIC.
+    #[serde(skip)]
+    pub cubic: CubicConfig,
+}
+
+/// Settings of TCPs with selective acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SackConfig {
+    /// Most blocks in an ACK (RFC 2018: 4, or 3 beside timestamps).
+    pub sack_blocks: u8,
+    /// Send the last outstanding segment once per recovery when nothing else may go (RFC 6675, `NextSeg`, rule 4).
+    pub rescue: bool,
+}
+
+/// Settings of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CubicConfig {
+    /// A loss below the last plateau lowers the next one (RFC 9438, section 4.7).
+    pub fast_convergence: bool,
+    /// Never slower than Reno would be (section 4.3).
+    pub tcp_friendly: bool,
+}
+
+/// Settings of TCP Vegas.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct VegasConfig {
+    /// Fewer packets than this in queues: the window grows.
+    pub alpha: f64,
+    /// More than this: it shrinks.
+    pub beta: f64,
+    /// More than this ends slow start.
+    pub gamma: f64,
+    /// RTT is sampled on the first two duplicate ACKs, and on ACKs that a retransmission may have caused.
+    pub sample_duplicates: bool,
+    /// Recovery over partial ACKs, as NewReno's.
+    pub newreno_recovery: bool,
+    /// A fast retransmit halves the window.
+    pub halve_on_loss: bool,
 }
 
 impl TcpConfig {

@@ -3,18 +3,21 @@
 
 use super::fields::{
     CHAIN, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO, TRANSPORTS,
+    TransportInfo,
 };
 use super::read::valid;
-use super::{Group, Link, LinkQueue, Scenario, Transport, queue};
+use super::{Flavour, Group, Link, LinkQueue, Scenario, TcpConfig, Transport, queue};
 use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
 
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Json {
     let mut group_fields: Vec<FieldSpec> = GROUP.to_vec();
-    for field in TRANSPORTS.iter().flat_map(|info| info.params) {
+    for field in TRANSPORTS.iter().flat_map(TransportInfo::fields) {
         // What one transport requires is not required of all.
-        group_fields.push(FieldSpec { default: field.default.or(Some("")), ..*field });
+        if group_fields.iter().all(|known| known.name != field.name) {
+            group_fields.push(FieldSpec { default: field.default.or(Some("")), ..*field });
+        }
     }
     let mut properties = properties(SCENARIO);
     properties.insert("dumbbell".into(), object("One congested link, short form.", DUMBBELL, Map::new()));
@@ -143,7 +146,7 @@ pub fn catalogue() -> Json {
         .map(|info| {
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
-                "parameters": info.params.iter().map(described).collect::<Vec<_>>(),
+                "parameters": info.fields().map(described).collect::<Vec<_>>(),
             })
         })
         .collect();
@@ -180,7 +183,7 @@ impl Scenario {
         let names =
             |route: &[usize]| route.iter().map(|&link| self.links[link].name.clone()).collect::<Vec<_>>();
         let settings = match &group.transport {
-            Transport::Reno(tcp) | Transport::NewReno(tcp) => json!(tcp),
+            Transport::Tcp(tcp) => tcp_json(tcp),
             Transport::Cbr(cbr) => json!(cbr),
             Transport::Poisson(poisson) => json!(poisson),
             Transport::OnOff(on_off) => json!(on_off),
@@ -204,6 +207,24 @@ impl Scenario {
             "backward": names(&group.backward),
         })
     }
+}
+
+/// The settings that all TCPs have, and those of this one.
+fn tcp_json(tcp: &TcpConfig) -> Json {
+    let own = match tcp.flavour {
+        Flavour::Sack => json!(tcp.sack),
+        Flavour::Vegas => json!(tcp.vegas),
+        Flavour::Cubic => json!({
+            "sack_blocks": tcp.sack.sack_blocks, "rescue": tcp.sack.rescue,
+            "fast_convergence": tcp.cubic.fast_convergence, "tcp_friendly": tcp.cubic.tcp_friendly,
+        }),
+        Flavour::Tahoe | Flavour::Reno | Flavour::NewReno => json!({}),
+    };
+    let mut all = json!(tcp);
+    if let (Json::Object(all), Json::Object(own)) = (&mut all, own) {
+        all.extend(own);
+    }
+    all
 }
 
 fn link_json(link: &Link) -> Json {

@@ -4,8 +4,8 @@ use super::fields::MARK_EXCESS;
 use super::read::{Report, Section};
 use super::tree::Node;
 use super::{
-    BurstConfig, CbrConfig, Connections, MarkExcess, OnOffConfig, PeriodLaw, PoissonConfig, SizeLaw,
-    TcpConfig, Transport, trace,
+    BurstConfig, CbrConfig, Connections, CubicConfig, Flavour, MarkExcess, OnOffConfig, PeriodLaw,
+    PoissonConfig, SackConfig, SizeLaw, TcpConfig, Transport, VegasConfig, trace,
 };
 use crate::random::BoundedPareto;
 use fairdrop::Time;
@@ -17,9 +17,10 @@ const MAX_SEGMENTS: u64 = 1 << 31;
 
 /// The transport called `name` with the settings of `section`; `None` when something is wrong with them.
 pub fn transport(name: &str, section: &Section, report: &mut Report) -> Option<Transport> {
+    if let Some(flavour) = Flavour::ALL.into_iter().find(|flavour| flavour.name() == name) {
+        return Some(Transport::Tcp(tcp(flavour, section, report)));
+    }
     Some(match name {
-        "reno" => Transport::Reno(tcp(section, report)),
-        "newreno" => Transport::NewReno(tcp(section, report)),
         "poisson" => Transport::Poisson(PoissonConfig { rate_bps: section.number_or_zero("rate") as u64 }),
         "on_off" => Transport::OnOff(on_off(section)),
         "burst" => Transport::Burst(BurstConfig {
@@ -48,7 +49,7 @@ fn on_off(section: &Section) -> OnOffConfig {
     }
 }
 
-fn tcp(section: &Section, report: &mut Report) -> TcpConfig {
+fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
     let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
         Some("ns2-1998") => (1.0, false, 100, 200, 6000),
         Some("ns2-2005") => (2.0, true, 10, 200, 3000),
@@ -56,11 +57,13 @@ fn tcp(section: &Section, report: &mut Report) -> TcpConfig {
     };
     let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
     TcpConfig {
+        flavour,
         max_window: section.number("max_window").unwrap_or(300.0).floor(),
         initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
         handshake: section.switch("handshake").unwrap_or(modern),
         limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
         delayed_ack: section.switch("delayed_ack").unwrap_or(false),
+        ecn: section.switch("ecn").unwrap_or(false),
         ack_size: section.number_or_zero("ack_size") as u32,
         tick: time("tick", tick_ms),
         min_rto: time("min_rto", min_rto_ms),
@@ -69,6 +72,28 @@ fn tcp(section: &Section, report: &mut Report) -> TcpConfig {
         transfer_bytes: transfer(section, report),
         app_rate_bps: section.number("app_rate").map(|rate| rate as u64),
         connections: connections(section, report),
+        sack: SackConfig {
+            sack_blocks: if section.is_set("sack_blocks") { section.integer("sack_blocks") as u8 } else { 3 },
+            // RFC 6675 is of 2012; RFC 3517 before it had no rule 4.
+            rescue: section.switch("rescue").unwrap_or(section.text("era") == Some("rfc")),
+        },
+        vegas: vegas(section),
+        cubic: CubicConfig {
+            fast_convergence: section.switch("fast_convergence").unwrap_or(true),
+            tcp_friendly: section.switch("tcp_friendly").unwrap_or(true),
+        },
+    }
+}
+
+fn vegas(section: &Section) -> VegasConfig {
+    let repairs = section.switch("vegas_repairs").unwrap_or(false);
+    VegasConfig {
+        alpha: section.number("alpha").unwrap_or(1.0),
+        beta: section.number("beta").unwrap_or(3.0),
+        gamma: section.number("gamma").unwrap_or(1.0),
+        sample_duplicates: section.switch("sample_duplicates").unwrap_or(!repairs),
+        newreno_recovery: section.switch("newreno_recovery").unwrap_or(repairs),
+        halve_on_loss: section.switch("halve_on_loss").unwrap_or(!repairs),
     }
 }
 

@@ -2,17 +2,21 @@
 
 mod burst;
 pub mod cbr;
+mod cubic;
 mod newreno;
 mod on_off;
 mod poisson;
 pub mod receiver;
 mod reno;
 mod rto;
+mod sack;
 pub mod source;
+mod tahoe;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
 pub mod trace;
+mod vegas;
 
 use serde::{Deserialize, Serialize};
 

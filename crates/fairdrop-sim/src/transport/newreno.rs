@@ -1,10 +1,11 @@
 //! NewReno's fast recovery: a partial ACK names the next lost segment (RFC 6582, section 3.2).
 
 use super::tcp::{Phase, Send, Sender};
+use fairdrop::Time;
 
 /// Returns whether the retransmission timer keeps running as it is: only the first partial ACK restarts it (the
 /// RFC's Impatient variant).
-pub fn on_new_ack_in_recovery(tcp: &mut Sender, newly_acked: u32, out: &mut Vec<Send>) -> bool {
+pub fn on_new_ack_in_recovery(tcp: &mut Sender, now: Time, newly_acked: u32, out: &mut Vec<Send>) -> bool {
     if tcp.una >= tcp.recover {
         // Step 3, full acknowledgement, option 1: no burst when little is in flight.
         tcp.cwnd = tcp.ssthresh.min(tcp.in_flight().max(1.0) + 1.0);
@@ -13,7 +14,7 @@ pub fn on_new_ack_in_recovery(tcp: &mut Sender, newly_acked: u32, out: &mut Vec<
         return false;
     }
     // Partial acknowledgement: send the first unacknowledged segment, deflate by what was acknowledged, add one.
-    tcp.retransmit(tcp.una, out);
+    tcp.retransmit(now, tcp.una, out);
     tcp.cwnd = (tcp.cwnd - f64::from(newly_acked) + 1.0).max(1.0);
     std::mem::replace(&mut tcp.partial_seen, true)
 }

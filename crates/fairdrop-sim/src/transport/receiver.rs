@@ -1,5 +1,32 @@
 //! The receiving side of a TCP connection: cumulative ACKs over what came in any order.
 
+/// Blocks of a SACK option: segments that have arrived beyond the next one expected, ends exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    ranges: [(u32, u32); Self::MOST],
+    len: u8,
+}
+
+impl Blocks {
+    /// What fits into the 40 bytes of TCP options.
+    pub const MOST: usize = 4;
+
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.ranges[..self.len()]
+    }
+
+    /// Puts a block at `at`, before the later ones; the last falls out when there would be more than `most`.
+    pub fn insert(&mut self, at: usize, block: (u32, u32), most: usize) {
+        self.ranges[at..].rotate_right(1);
+        self.ranges[at] = block;
+        self.len = (self.len() + 1).min(most) as u8;
+    }
+}
+
 /// What a segment makes the receiver do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
@@ -9,23 +36,41 @@ pub enum Reaction {
     Wait,
 }
 
+/// Segments received in a row.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: u32,
+    /// Exclusive.
+    end: u32,
+    /// The receiver's stamp when the range last grew.
+    grown: u32,
+}
+
 /// One connection's receiving side.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     /// Next segment expected.
     pub next: u32,
-    /// Segments received beyond it: disjoint ranges with gaps between them, ascending, ends exclusive.
-    beyond: Vec<(u32, u32)>,
+    /// Segments received beyond it: disjoint ranges with gaps between them, ascending.
+    beyond: Vec<Range>,
+    /// Segments taken out of order so far.
+    stamp: u32,
     /// A segment waits for its delayed ACK.
     pub ack_pending: bool,
+    /// ACKs say that congestion was experienced.
+    pub echo: bool,
 }
 
 impl Receiver {
     /// Forgets everything, for another connection.
     pub fn reset(&mut self) {
-        self.next = 0;
-        self.beyond.clear();
-        self.ack_pending = false;
+        *self = Self::default();
+    }
+
+    /// A packet says that congestion was experienced, or that the sender has reacted to it (RFC 3168, section 6.1.3).
+    #[inline]
+    pub fn note_congestion(&mut self, experienced: bool, reduced: bool) {
+        self.echo = experienced || (self.echo && !reduced);
     }
 
     /// Takes `segment`. Returns whether it is new, and what to do.
@@ -35,8 +80,8 @@ impl Receiver {
         if in_order {
             self.next += 1;
             let fills_gap = !self.beyond.is_empty();
-            if self.beyond.first().is_some_and(|range| range.0 == self.next) {
-                self.next = self.beyond.remove(0).1;
+            if self.beyond.first().is_some_and(|range| range.first == self.next) {
+                self.next = self.beyond.remove(0).end;
             }
             // RFC 5681, section 4.2: at least every second segment; at once when a gap is filled.
             if delayed_ack && !self.ack_pending && !fills_gap {
@@ -53,20 +98,56 @@ impl Receiver {
         if segment < self.next {
             return false;
         }
-        let at = self.beyond.partition_point(|range| range.1 < segment);
-        match self.beyond.get_mut(at) {
-            Some(range) if range.0 <= segment && segment < range.1 => return false,
-            Some(range) if range.1 == segment => {
-                range.1 += 1;
-                let end = range.1;
-                if self.beyond.get(at + 1).is_some_and(|next| next.0 == end) {
-                    self.beyond[at].1 = self.beyond.remove(at + 1).1;
-                }
+        let at = self.beyond.partition_point(|range| range.end < segment);
+        match self.beyond.get(at) {
+            Some(range) if range.first <= segment && segment < range.end => {
+                // A copy: its block is reported first all the same (RFC 2018, section 4).
+                self.grow(at, segment);
+                return false;
             }
-            Some(range) if range.0 == segment + 1 => range.0 = segment,
-            _ => self.beyond.insert(at, (segment, segment + 1)),
+            Some(range) if range.end == segment || range.first == segment + 1 => self.grow(at, segment),
+            _ => {
+                self.beyond.insert(at, Range { first: segment, end: segment + 1, grown: 0 });
+                self.grow(at, segment);
+            }
         }
         true
+    }
+
+    /// Puts `segment`, in or next to the range at `at`, into it, and the following range, too, when they meet.
+    fn grow(&mut self, at: usize, segment: u32) {
+        self.stamp = self.stamp.wrapping_add(1);
+        let stamp = self.stamp;
+        let range = &mut self.beyond[at];
+        range.first = range.first.min(segment);
+        range.end = range.end.max(segment + 1);
+        range.grown = stamp;
+        let end = range.end;
+        if self.beyond.get(at + 1).is_some_and(|next| next.first == end) {
+            self.beyond[at].end = self.beyond.remove(at + 1).end;
+        }
+    }
+
+    /// Whether something has come out of order.
+    pub fn has_gap(&self) -> bool {
+        !self.beyond.is_empty()
+    }
+
+    /// What an ACK sent now reports (RFC 2018, section 4): at most `most` blocks, the most recent ones first.
+    pub fn blocks(&self, most: u8) -> Blocks {
+        let mut blocks = Blocks::default();
+        let mut ages = [0; Blocks::MOST];
+        let most = usize::from(most).min(Blocks::MOST);
+        for range in &self.beyond {
+            let age = self.stamp.wrapping_sub(range.grown);
+            let at = ages[..blocks.len()].iter().position(|&other| age < other).unwrap_or(blocks.len());
+            if at < most {
+                ages[at..].rotate_right(1);
+                ages[at] = age;
+                blocks.insert(at, (range.first, range.end), most);
+            }
+        }
+        blocks
     }
 }
 
@@ -88,6 +169,29 @@ mod tests {
                 prop_assert_eq!(reaction, Reaction::Acknowledge);
                 prop_assert_eq!(receiver.next, (0..=40).find(|n| !seen.contains(n)).unwrap());
             }
+        }
+    }
+
+    /// RFC 2018, section 4: the block of the newest segment first, then the ones reported before it.
+    #[test]
+    fn blocks_are_reported_most_recent_first() {
+        type Expected = &'static [(u32, u32)];
+        let mut receiver = Receiver::default();
+        let steps: [(u32, u8, Expected); 9] = [
+            (0, 3, &[]),
+            (2, 3, &[(2, 3)]),
+            (6, 3, &[(6, 7), (2, 3)]),
+            (4, 3, &[(4, 5), (6, 7), (2, 3)]),
+            (8, 3, &[(8, 9), (4, 5), (6, 7)]),
+            // Now 2-4 are one.
+            (3, 3, &[(2, 5), (8, 9), (6, 7)]),
+            (6, 4, &[(6, 7), (2, 5), (8, 9)]),
+            (1, 4, &[(6, 7), (8, 9)]),
+            (5, 1, &[(8, 9)]),
+        ];
+        for (segment, most, blocks) in steps {
+            receiver.take(segment, false);
+            assert_eq!(receiver.blocks(most).as_slice(), blocks, "after {segment}");
         }
     }
 

@@ -50,6 +50,11 @@ impl RetransmissionTimeout {
         }
     }
 
+    /// Smoothed round-trip time; 0 before the first measurement.
+    pub fn smoothed(&self) -> Time {
+        Time::from_ns(self.srtt_ns as u64)
+    }
+
     /// The timer ran out (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);

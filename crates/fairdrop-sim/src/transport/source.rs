@@ -42,7 +42,7 @@ impl Source {
             Pacer::new(start, phase(), stream(FlowPurpose::Gap), size, &config)
         };
         Some(match &group.transport {
-            Transport::Reno(_) | Transport::NewReno(_) => return None,
+            Transport::Tcp(_) => return None,
             Transport::Cbr(config) => {
                 Self::Cbr(Pacer::new(start, phase(), stream(FlowPurpose::Gap), size, config))
             }

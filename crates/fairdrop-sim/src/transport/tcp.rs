@@ -5,20 +5,17 @@
 //! acknowledged (RFC 6582, section 3.2, step 2), for Reno too, as in ns-2. After a timeout sending goes back to the
 //! first unacknowledged segment. What differs between Reno and NewReno is in their own files.
 
+use super::cubic::{self, Cubic};
+use super::receiver::Blocks;
 use super::rto::RetransmissionTimeout;
-use super::{TransportCount, newreno, reno};
-use crate::scenario::TcpConfig;
+use super::sack::{self, Scoreboard};
+use super::vegas::{self, Vegas};
+use super::{TransportCount, newreno, reno, tahoe};
+use crate::scenario::{Flavour, TcpConfig};
 use fairdrop::Time;
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 2).
-const DUPLICATE_ACKS: u32 = 3;
-
-/// What happens on a new ACK during fast recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    Reno,
-    NewReno,
-}
+pub const DUPLICATE_ACKS: u32 = 3;
 
 /// Where a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +34,51 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Send {
     Syn,
+    /// New data.
     Segment(u32),
+    /// New data that says that the window was reduced (CWR; RFC 3168, section 6.1.2).
+    Reduced(u32),
+    /// Data that was sent before.
+    Again(u32),
+}
+
+impl Send {
+    /// The segment, when it is one.
+    pub const fn segment(self) -> Option<u32> {
+        match self {
+            Self::Syn => None,
+            Self::Segment(segment) | Self::Reduced(segment) | Self::Again(segment) => Some(segment),
+        }
+    }
+
+    /// Whether it is data that was not sent before.
+    pub const fn is_new(self) -> bool {
+        matches!(self, Self::Segment(_) | Self::Reduced(_))
+    }
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Next segment expected.
+    pub next: u32,
+    /// Congestion was experienced (ECE).
+    pub echo: bool,
+    /// What has arrived beyond it, when that is reported.
+    pub blocks: Option<&'a Blocks>,
+}
+
+#[cfg(test)]
+impl Ack<'_> {
+    /// Expects segment `next`, and says nothing else.
+    pub const fn of(next: u32) -> Self {
+        Self { next, echo: false, blocks: None }
+    }
 }
 
 /// One connection's sending side.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    pub flavour: Flavour,
     pub phase: Phase,
     /// First segment not acknowledged.
     pub una: u32,
@@ -75,12 +110,21 @@ pub struct Sender {
     /// The application, not the window, limited what was last sent: then the window does not grow (RFC 7661).
     app_limited: bool,
     pub count: TransportCount,
+    /// The window was reduced, and no new data has said so yet.
+    cwr: bool,
+    /// `high` when the window was last reduced for an echo of congestion.
+    echoed: u32,
+    /// Of SACK, while there are holes.
+    pub board: Option<Box<Scoreboard>>,
+    /// Of CUBIC.
+    pub cubic: Option<Box<Cubic>>,
+    /// Of Vegas.
+    pub vegas: Option<Box<Vegas>>,
 }
 
 impl Sender {
-    pub fn new(flavour: Flavour, config: &TcpConfig) -> Self {
+    pub fn new(config: &TcpConfig) -> Self {
         Self {
-            flavour,
             phase: Phase::Idle,
             una: 0,
             next: 0,
@@ -99,6 +143,11 @@ impl Sender {
             supply: u32::MAX,
             app_limited: false,
             count: TransportCount::default(),
+            cwr: false,
+            echoed: 0,
+            board: None,
+            cubic: (config.flavour == Flavour::Cubic).then(Box::default),
+            vegas: (config.flavour == Flavour::Vegas).then(Box::default),
         }
     }
 
@@ -141,17 +190,27 @@ impl Sender {
         self.fill_window(now, config, out);
     }
 
-    /// An ACK that expects segment `ack` next.
-    pub fn on_ack(&mut self, now: Time, ack: u32, config: &TcpConfig, out: &mut Vec<Send>) {
-        if ack > self.una {
+    /// An ACK has come.
+    pub fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
+        // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
+        let has_sack = config.flavour.has_sack();
+        let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
+        if ack.next > self.una {
             self.on_new_ack(now, ack, config, out);
-        } else if ack == self.una && self.high > self.una {
+        } else if ack.next == self.una && self.high > self.una && may_be_duplicate {
             self.on_duplicate_ack(now, config, out);
         }
+        if ack.echo {
+            self.on_echo(config);
+        }
         self.fill_window(now, config, out);
+        if has_sack {
+            sack::tidy(self);
+        }
     }
 
-    fn on_new_ack(&mut self, now: Time, ack: u32, config: &TcpConfig, out: &mut Vec<Send>) {
+    fn on_new_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
+        let Ack { next: ack, echo, .. } = ack;
         if let Some((segment, sent)) = self.timed
             && ack > segment
         {
@@ -159,19 +218,19 @@ impl Sender {
             self.timed = None;
         }
         let newly_acked = ack - self.una;
+        if config.flavour == Flavour::Vegas {
+            vegas::note_ack(self, now, newly_acked, config);
+        }
         self.una = ack;
         self.next = self.next.max(ack);
         self.limited = 0;
         let mut keep_timer = false;
         if self.phase == Phase::Recovery {
-            keep_timer = match self.flavour {
-                Flavour::Reno => reno::on_new_ack_in_recovery(self),
-                Flavour::NewReno => newreno::on_new_ack_in_recovery(self, newly_acked, out),
-            };
+            keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         } else {
             self.duplicate_acks = 0;
-            if !self.app_limited {
-                self.open_window(config);
+            if !self.app_limited && !echo {
+                self.open_window(now, newly_acked, config);
             }
         }
         if self.una >= self.high {
@@ -179,44 +238,124 @@ impl Sender {
         } else if !keep_timer {
             self.restart_timer(now, config);
         }
+        if config.flavour == Flavour::Vegas {
+            vegas::after_new_ack(self, now, config, out);
+        }
+    }
+
+    /// Returns whether the retransmission timer keeps running as it is.
+    fn on_new_ack_in_recovery(
+        &mut self,
+        now: Time,
+        newly_acked: u32,
+        config: &TcpConfig,
+        out: &mut Vec<Send>,
+    ) -> bool {
+        match config.flavour {
+            Flavour::NewReno => newreno::on_new_ack_in_recovery(self, now, newly_acked, out),
+            Flavour::Vegas if config.vegas.newreno_recovery => {
+                newreno::on_new_ack_in_recovery(self, now, newly_acked, out)
+            }
+            Flavour::Sack | Flavour::Cubic => {
+                sack::on_new_ack_in_recovery(self);
+                false
+            }
+            Flavour::Tahoe | Flavour::Reno | Flavour::Vegas => reno::on_new_ack_in_recovery(self),
+        }
     }
 
     /// Slow start below `ssthresh`, congestion avoidance from there on (RFC 5681, section 3.1).
-    fn open_window(&mut self, config: &TcpConfig) {
-        self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+    fn open_window(&mut self, now: Time, newly_acked: u32, config: &TcpConfig) {
+        if config.flavour == Flavour::Vegas {
+            vegas::open_window(self, config);
+            return;
+        }
+        if config.flavour == Flavour::Cubic && self.cwnd >= self.ssthresh {
+            cubic::open_window(self, now, newly_acked, config);
+        } else {
+            self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
+        }
         self.cwnd = self.cwnd.min(config.max_window);
     }
 
     fn on_duplicate_ack(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        let flavour = config.flavour;
         if self.phase == Phase::Recovery {
-            // RFC 5681, section 3.2, step 4.
-            self.cwnd += 1.0;
+            // RFC 5681, section 3.2, step 4. SACK counts the pipe instead.
+            self.cwnd += f64::from(u8::from(!flavour.has_sack()));
+            return;
+        }
+        if flavour.has_sack() {
+            sack::on_duplicate_ack(self, now, config, out);
             return;
         }
         self.duplicate_acks += 1;
         let first_loss = self.recover == 0;
-        if self.duplicate_acks == DUPLICATE_ACKS && (first_loss || self.una > self.recover) {
-            // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
-            self.halve_ssthresh(self.in_flight() - f64::from(self.limited));
+        let third = self.duplicate_acks == DUPLICATE_ACKS && (first_loss || self.una > self.recover);
+        if flavour == Flavour::Vegas {
+            vegas::on_duplicate_ack(self, now, config, third, out);
+        } else if third && flavour == Flavour::Tahoe {
+            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
             self.note_loss();
-            self.phase = Phase::Recovery;
-            self.partial_seen = false;
-            self.cwnd = self.ssthresh + f64::from(DUPLICATE_ACKS);
             self.count.fast_retransmits += 1;
-            self.retransmit(self.una, out);
-            self.restart_timer(now, config);
+            self.deadline = Time::NEVER;
+            tahoe::on_loss(self);
+        } else if third {
+            self.enter_recovery(now, config, out);
+            self.cwnd = self.ssthresh + f64::from(DUPLICATE_ACKS);
         }
     }
 
-    /// RFC 5681, equation 4.
-    fn halve_ssthresh(&mut self, flight: f64) {
-        self.ssthresh = (flight / 2.0).max(2.0);
+    /// Fast retransmit of the first unacknowledged segment. The window is the caller's to set.
+    pub fn enter_recovery(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        // RFC 3168, section 6.1.2: a loss in a window that was reduced for an echo does not reduce it again.
+        if !self.echoed_in_this_window() {
+            // RFC 5681, section 3.2, step 2: without what limited transmit has sent.
+            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
+        }
+        self.note_loss();
+        self.phase = Phase::Recovery;
+        self.partial_seen = false;
+        self.count.fast_retransmits += 1;
+        self.retransmit(now, self.una, out);
+        self.restart_timer(now, config);
+    }
+
+    /// RFC 5681, equation 4; RFC 9438, section 4.6.
+    fn lower_ssthresh(&mut self, flight: f64, config: &TcpConfig) {
+        let mut rest = 0.5;
+        if let Some(cubic) = &mut self.cubic {
+            cubic.note_congestion(self.cwnd, config.cubic);
+            rest = cubic::BETA;
+        }
+        self.ssthresh = (flight * rest).max(2.0);
+    }
+
+    /// Smoothed round-trip time; 0 before the first measurement.
+    pub fn srtt(&self) -> Time {
+        self.rto.smoothed()
+    }
+
+    /// Congestion was experienced: as a loss, but nothing is sent again, once per window (RFC 3168, section 6.1.2).
+    fn on_echo(&mut self, config: &TcpConfig) {
+        let lost_before = self.recover != 0 && self.una <= self.recover;
+        if self.phase == Phase::Open && !lost_before && !self.echoed_in_this_window() {
+            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
+            self.cwnd = self.cwnd.min(self.ssthresh);
+            self.echoed = self.high;
+            self.cwr = true;
+        }
+    }
+
+    fn echoed_in_this_window(&self) -> bool {
+        self.echoed != 0 && self.una <= self.echoed
     }
 
     /// Remembers how far sending had got.
     fn note_loss(&mut self) {
         self.recover = self.high;
         self.timed = None;
+        self.cwr = true;
     }
 
     pub fn in_flight(&self) -> f64 {
@@ -224,12 +363,37 @@ impl Sender {
     }
 
     /// Sends `segment` again, out of the order of `next`.
-    pub fn retransmit(&mut self, segment: u32, out: &mut Vec<Send>) {
+    pub fn retransmit(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
         self.count.retransmissions += 1;
         // Karn: an ACK can no longer tell which copy it answers.
         self.timed = None;
         self.next = self.next.max(segment + 1);
-        out.push(Send::Segment(segment));
+        self.note_sent(now, segment, true);
+        out.push(Send::Again(segment));
+    }
+
+    /// Sends the next new segment.
+    pub fn send_new(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        let segment = self.high;
+        (self.high, self.next) = (segment + 1, segment + 1);
+        self.note_sent(now, segment, false);
+        out.push(self.new_data(segment, config));
+    }
+
+    #[inline]
+    fn new_data(&mut self, segment: u32, config: &TcpConfig) -> Send {
+        if config.ecn && std::mem::take(&mut self.cwr) {
+            Send::Reduced(segment)
+        } else {
+            Send::Segment(segment)
+        }
+    }
+
+    #[inline]
+    fn note_sent(&mut self, now: Time, segment: u32, again: bool) {
+        if let Some(vegas) = &mut self.vegas {
+            vegas.note_sent(self.una, segment, now, again);
+        }
     }
 
     /// The retransmission timer ran out.
@@ -252,13 +416,19 @@ impl Sender {
             // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
             let flight = self.in_flight();
             let in_recovery = self.phase == Phase::Recovery;
-            self.halve_ssthresh(if in_recovery { flight.min(self.ssthresh) } else { flight });
+            self.lower_ssthresh(if in_recovery { flight.min(self.ssthresh) } else { flight }, config);
         }
         self.note_loss();
         self.phase = Phase::Open;
         self.cwnd = 1.0;
         self.duplicate_acks = 0;
         self.next = self.una;
+        // RFC 2018, section 8: the receiver may have dropped what it reported.
+        self.board = None;
+        vegas::on_timeout(self);
+        if let Some(cubic) = &mut self.cubic {
+            cubic.note_timeout();
+        }
         self.fill_window(now, config, out);
     }
 
@@ -267,8 +437,13 @@ impl Sender {
         if !matches!(self.phase, Phase::Open | Phase::Recovery) {
             return;
         }
+        if config.flavour.has_sack() && self.phase == Phase::Recovery {
+            sack::fill_window(self, now, config, out);
+            return;
+        }
         let limited_transmit = config.limited_transmit && self.phase == Phase::Open && self.next == self.high;
-        let extra = if limited_transmit { self.duplicate_acks.min(DUPLICATE_ACKS - 1) } else { 0 };
+        let left = self.board.as_ref().map_or(self.duplicate_acks, |board| board.count());
+        let extra = if limited_transmit { left.min(DUPLICATE_ACKS - 1) } else { 0 };
         let own_end = self.una.saturating_add(self.cwnd as u32);
         let window = (self.cwnd + f64::from(extra)).min(config.max_window) as u32;
         let end = self.una.saturating_add(window.max(1));
@@ -279,7 +454,13 @@ impl Sender {
         }
         while self.next < end {
             let segment = self.next;
-            if segment < self.high {
+            let again = segment < self.high;
+            if again {
+                // RFC 6675, section 5.1: what was reported since the timeout is not sent again.
+                if self.board.as_ref().is_some_and(|board| board.has(segment)) {
+                    self.next += 1;
+                    continue;
+                }
                 self.count.retransmissions += 1;
             } else {
                 self.high = segment + 1;
@@ -289,7 +470,8 @@ impl Sender {
                 }
             }
             self.next += 1;
-            out.push(Send::Segment(segment));
+            self.note_sent(now, segment, again);
+            out.push(if again { Send::Again(segment) } else { self.new_data(segment, config) });
         }
         if self.deadline == Time::NEVER {
             self.restart_timer(now, config);

@@ -1,8 +1,8 @@
 //! RFC 5681: slow start, congestion avoidance, fast retransmit and recovery, and what a timeout does to the window.
 //! RFC 3042: limited transmit.
 
-use super::super::tcp::Flavour::{NewReno, Reno};
 use super::script::play;
+use crate::scenario::Flavour::{NewReno, Reno};
 
 /// Everything but the window control is out of the way.
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms ";

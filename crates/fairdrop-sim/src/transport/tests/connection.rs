@@ -1,8 +1,8 @@
 //! Opening a connection, the window it opens with, and the eras' settings.
 
-use super::super::tcp::Flavour::Reno;
 use super::config;
 use super::script::play;
+use crate::scenario::Flavour::Reno;
 use fairdrop::Time;
 
 /// RFC 6298, section 2.2: SYN and its answer are the first measurement.

@@ -2,9 +2,9 @@
 //! apart.
 
 use super::super::TransportCount;
-use super::super::tcp::Flavour::{NewReno, Reno};
 use super::pipe::Packet::{self, Ack, Segment, Syn, SynAck};
 use super::pipe::Pipe;
+use crate::scenario::Flavour::{NewReno, Reno};
 
 const SETTINGS: &str = "handshake=false limited_transmit=false initial_window=10p max_window=40p ";
 

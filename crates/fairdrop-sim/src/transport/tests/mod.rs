@@ -3,23 +3,31 @@
 
 mod congestion;
 mod connection;
+mod cubic;
+mod ecn;
 mod lossy_pipe;
 mod network;
 mod network_flows;
 mod newreno;
 mod pipe;
 mod random_loss;
+mod sack;
 mod script;
 mod timer;
+mod vegas;
 
 use super::tcp::{Phase, Sender};
-use crate::scenario::{Scenario, TcpConfig};
+use crate::scenario::{Flavour, Scenario, TcpConfig};
 
-/// The settings of a TCP group with `settings` (`field=value`, separated by spaces).
+/// The settings of a Reno group with `settings` (`field=value`, separated by spaces).
 fn config(settings: &str) -> TcpConfig {
+    config_of(Flavour::Reno, settings)
+}
+
+fn config_of(flavour: Flavour, settings: &str) -> TcpConfig {
     let settings: Vec<_> = settings.split_whitespace().map(|set| format!("groups.tcp.{set}")).collect();
-    let text = "[[groups]]\nname = \"tcp\"\ntransport = \"reno\"\n";
-    let scenario = Scenario::parse(text, "test", &settings).unwrap();
+    let text = format!("[[groups]]\nname = \"tcp\"\ntransport = \"{}\"\n", flavour.name());
+    let scenario = Scenario::parse(&text, "test", &settings).unwrap();
     scenario.groups[0].transport.tcp().unwrap().clone()
 }
 

@@ -1,7 +1,7 @@
 //! RFC 6582: partial and full acknowledgements.
 
-use super::super::tcp::Flavour::NewReno;
 use super::script::play;
+use crate::scenario::Flavour::NewReno;
 
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms ";
 

@@ -1,9 +1,9 @@
 //! A sender and a receiver over a pipe that loses what a test says.
 
-use super::super::receiver::{Reaction, Receiver};
-use super::super::tcp::{Flavour, Send, Sender};
-use super::{check_invariants, config};
-use crate::scenario::TcpConfig;
+use super::super::receiver::{Blocks, Reaction, Receiver};
+use super::super::tcp::{Ack, Send, Sender};
+use super::{check_invariants, config_of};
+use crate::scenario::{Flavour, TcpConfig};
 use fairdrop::Time;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ pub enum Packet {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Arrives(Packet),
+    AckArrives(u32, Option<Blocks>),
     AckDue,
 }
 
@@ -51,9 +52,9 @@ pub struct Pipe<L> {
 impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
     /// Opens a connection at time 0.
     pub fn new(flavour: Flavour, settings: &str, lose: L) -> Self {
-        let config = config(settings);
+        let config = config_of(flavour, settings);
         let mut pipe = Self {
-            sender: Sender::new(flavour, &config),
+            sender: Sender::new(&config),
             config,
             receiver: Receiver::default(),
             now: Time::ZERO,
@@ -82,18 +83,24 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
         let copy = self.copies.entry(packet).or_default();
         *copy += 1;
         if !(self.lose)(packet, *copy) {
-            self.schedule(at.after(DELAY), Event::Arrives(packet));
+            let event = match packet {
+                Packet::Ack(next) => Event::AckArrives(next, self.blocks()),
+                _ => Event::Arrives(packet),
+            };
+            self.schedule(at.after(DELAY), event);
         }
+    }
+
+    fn blocks(&self) -> Option<Blocks> {
+        let blocks = self.receiver.blocks(self.config.sack.sack_blocks);
+        (self.config.flavour.has_sack() && blocks.len() > 0).then_some(blocks)
     }
 
     fn send_wanted(&mut self) {
         for send in std::mem::take(&mut self.out) {
             let at = self.now.max(self.free_at);
             self.free_at = at.after(GAP);
-            self.put(
-                at,
-                if let Send::Segment(segment) = send { Packet::Segment(segment) } else { Packet::Syn },
-            );
+            self.put(at, send.segment().map_or(Packet::Syn, Packet::Segment));
         }
     }
 
@@ -109,6 +116,10 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
             self.now = at;
             match event {
                 Event::Arrives(packet) => self.arrive(packet),
+                Event::AckArrives(next, blocks) => {
+                    let ack = Ack { next, echo: false, blocks: blocks.as_ref() };
+                    self.sender.on_ack(self.now, ack, &self.config, &mut self.out);
+                }
                 Event::AckDue => {
                     if self.ack_due == at && std::mem::take(&mut self.receiver.ack_pending) {
                         self.put(at, Packet::Ack(self.receiver.next));
@@ -127,7 +138,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
         match packet {
             Packet::Syn => self.put(self.now, Packet::SynAck),
             Packet::SynAck => self.sender.on_syn_ack(self.now, &self.config, &mut self.out),
-            Packet::Ack(next) => self.sender.on_ack(self.now, next, &self.config, &mut self.out),
+            Packet::Ack(_) => unreachable!("ACKs arrive with their blocks"),
             Packet::Segment(segment) => {
                 let before = self.receiver.next;
                 let (is_new, reaction) = self.receiver.take(segment, self.config.delayed_ack);

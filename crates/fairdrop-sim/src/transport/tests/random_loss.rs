@@ -1,8 +1,9 @@
 //! Whatever is lost, the connection makes progress and everything arrives.
 
-use super::super::tcp::{Flavour, Sender};
+use super::super::tcp::Sender;
 use super::pipe::{Packet, Pipe};
 use crate::random;
+use crate::scenario::Flavour;
 use fairdrop::{Philox, Time};
 use proptest::prelude::*;
 
@@ -18,7 +19,7 @@ fn lose(seed: u64, data: f64, acks: f64, lossy: u32) -> impl FnMut(Packet, u32) 
 }
 
 fn flavours() -> impl Strategy<Value = Flavour> {
-    prop_oneof![Just(Flavour::Reno), Just(Flavour::NewReno)]
+    prop::sample::select(&Flavour::ALL[..])
 }
 
 fn settings() -> impl Strategy<Value = String> {

@@ -1,18 +1,21 @@
 //! Scripts for a sender: a table of events, and of what each makes the sender do and be.
 
-use super::super::tcp::{Flavour, Phase, Send, Sender};
-use super::{check_invariants, config};
+use super::super::receiver::Blocks;
+use super::super::tcp::{Ack, Phase, Send, Sender};
+use super::{check_invariants, config_of};
+use crate::scenario::Flavour;
 use fairdrop::Time;
 
 /// Plays `table` against a sender with `settings`, and compares.
 ///
 /// Columns: time in ms | event | what is sent | cwnd | ssthresh | phase | when the timer runs out, ms.
-/// Events: `start`, `syn-ack`, `ack N` (N is expected next), `timeout` (only at the very time of the deadline).
+/// Events: `start`, `syn-ack`, `ack N` (N is expected next), `ack N sack A-B C` (the first block first),
+/// either with `ece`, `timeout` (only at the very time of the deadline).
 /// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
 /// Lines that begin with `#`, and empty ones, say nothing.
 pub fn play(flavour: Flavour, settings: &str, table: &str) {
-    let config = config(settings);
-    let mut sender = Sender::new(flavour, &config);
+    let config = config_of(flavour, settings);
+    let mut sender = Sender::new(&config);
     let (mut expected, mut actual) = (Vec::new(), Vec::new());
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
@@ -28,7 +31,9 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
             }
             ("ack", number) => {
                 assert!(now <= sender.deadline, "the timer ran out before {line}\nafter {actual:#?}");
-                sender.on_ack(now, number.parse().unwrap(), &config, &mut sent);
+                let (number, echo) = number.strip_suffix(" ece").map_or((number, false), |rest| (rest, true));
+                let (next, blocks) = ack(number);
+                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref() }, &config, &mut sent);
             }
             _ => panic!("no such event: {line}"),
         }
@@ -47,6 +52,18 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
     }
     assert!(expected.len() > 1, "a table has rows");
     assert!(expected == actual, "expected\n{}\nactual\n{}", expected.join("\n"), actual.join("\n"));
+}
+
+/// `4` or `4 sack 6-7 9`.
+fn ack(text: &str) -> (u32, Option<Blocks>) {
+    let (next, reported) = text.split_once(" sack ").unwrap_or((text, ""));
+    let mut blocks = Blocks::default();
+    for block in reported.split_whitespace() {
+        let (first, last) = block.split_once('-').unwrap_or((block, block));
+        let range = (first.parse().unwrap(), last.parse::<u32>().unwrap() + 1);
+        blocks.insert(blocks.len(), range, Blocks::MOST);
+    }
+    (next.trim().parse().unwrap(), (blocks.len() > 0).then_some(blocks))
 }
 
 fn number(value: f64) -> String {
@@ -74,8 +91,11 @@ fn ranges(sent: &[Send]) -> String {
     for send in sent {
         match (send, runs.last_mut()) {
             (Send::Syn, _) => parts.push("syn".to_owned()),
-            (Send::Segment(segment), Some(run)) if run.1 + 1 == *segment => run.1 = *segment,
-            (Send::Segment(segment), _) => runs.push((*segment, *segment)),
+            (Send::Reduced(segment), _) => parts.push(format!("cwr {segment}")),
+            (Send::Segment(segment) | Send::Again(segment), Some(run)) if run.1 + 1 == *segment => {
+                run.1 = *segment;
+            }
+            (Send::Segment(segment) | Send::Again(segment), _) => runs.push((*segment, *segment)),
         }
     }
     parts.extend(runs.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }));

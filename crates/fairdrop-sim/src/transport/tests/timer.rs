@@ -1,9 +1,9 @@
 //! RFC 6298: the retransmission timer, seen from outside.
 
-use super::super::tcp::Flavour::Reno;
-use super::super::tcp::Sender;
+use super::super::tcp::{Ack, Sender};
 use super::config;
 use super::script::play;
+use crate::scenario::Flavour::Reno;
 use fairdrop::Time;
 
 const ONE: &str = "handshake=false limited_transmit=false initial_window=1p max_window=1p ";
@@ -122,11 +122,11 @@ fn new_acks_restart_the_timer_and_duplicates_do_not() {
 #[test]
 fn a_steady_path_leaves_one_tick_of_margin() {
     let config = config(&format!("{ONE}tick=1ms min_rto=0s"));
-    let mut sender = Sender::new(Reno, &config);
+    let mut sender = Sender::new(&config);
     let mut out = Vec::new();
     sender.start(Time::ZERO, &config, &mut out);
     for trip in 1..=300 {
-        sender.on_ack(Time::from_ms(100 * u64::from(trip)), trip, &config, &mut out);
+        sender.on_ack(Time::from_ms(100 * u64::from(trip)), Ack::of(trip), &config, &mut out);
     }
     assert_eq!(sender.deadline, Time::from_ms(30_000 + 101));
 }
