@@ -9,9 +9,9 @@ use crate::{
     BackChokeMemory, BackChokeMemoryParams, Backlog, Blue, BlueParams, Choke, ChokeParams, ChokeW,
     ChokeWParams, CoDel, CoDelParams, Discipline, DropTail, DropTailParams, Drr, DrrParams, DualPi2,
     DualPi2Params, Env, Fattest, FlowPlace, FlowQueue, FluidFlow, Fq, FqCoDel, FqCoDelParams, FqParams,
-    HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot, ParamError, ParamSpec, ParamValue, Pie,
+    HeapPlace, LeakyFifo, LengthPlace, Memory, Packet, PacketSlot, ParamError, ParamSpec, ParamValue, Pie,
     PieParams, QueueSlot, Red, RedParams, Sfq, SfqParams, Slot, Stats, Time, Turn, Ward, WardParams,
-    places_for, slots_for,
+    lengths_for, places_for, slots_for,
 };
 
 /// What a list of disciplines says of one.
@@ -328,8 +328,8 @@ impl AnyParams {
 
 type Of<M, T> = <M as Memory>::Of<T>;
 type DrrIn<H, M> =
-    Drr<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<Turn>>, Of<M, HeapPlace<Longest>>, Of<M, FlowPlace<u32>>>;
-type SfqIn<H, M> = Sfq<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<Turn>>, Of<M, HeapPlace<Longest>>>;
+    Drr<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<Turn>>, Of<M, LengthPlace>, Of<M, FlowPlace<u32>>>;
+type SfqIn<H, M> = Sfq<H, Of<M, PacketSlot<H>>, Of<M, QueueSlot<Turn>>, Of<M, LengthPlace>>;
 type FqIn<H, M> = Fq<
     H,
     Of<M, PacketSlot<H, f64>>,
@@ -424,10 +424,10 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
                 Self::Drr(Drr::new(params, slots, records, places, take(memory, places_for(limit), limit)?)?)
             }
             AnyParams::Sfq(params) => {
-                let queues = params.queues as usize;
                 let slots = take(memory, limit as usize, limit)?;
-                let records = take(memory, queues, limit)?;
-                Self::Sfq(Sfq::new(params, slots, records, take(memory, queues, limit)?)?)
+                let records = take(memory, params.queues as usize, limit)?;
+                let places = take(memory, lengths_for(limit, params.queues), limit)?;
+                Self::Sfq(Sfq::new(params, slots, records, places)?)
             }
             AnyParams::Fq(params) => {
                 let flows = fq::flows_for(limit);
@@ -486,7 +486,7 @@ where
     M::Of<QueueSlot<Turn>>: Clone,
     M::Of<QueueSlot<FluidFlow>>: Clone,
     M::Of<QueueSlot<FlowQueue>>: Clone,
-    M::Of<HeapPlace<Longest>>: Clone,
+    M::Of<LengthPlace>: Clone,
     M::Of<HeapPlace<Fattest>>: Clone,
     M::Of<HeapPlace<f64>>: Clone,
     M::Of<FlowPlace<u32>>: Clone,
