@@ -92,7 +92,7 @@ fn errors_name_the_parameter() {
     assert_eq!(with(|params| params.t_shift = Time::NEVER), "t_shift");
 }
 
-/// Section 2.5.1.1: ECT(1) and CE are L4S, the others are classic.
+/// ECT(1) and CE are L4S, the others are classic.
 #[test]
 fn the_ecn_field_chooses_the_queue() {
     for (ecn, expected) in

@@ -1,8 +1,9 @@
 //! DRR, deficit round robin: a queue per flow, served in turns that are fair in bytes.
 //!
 //! Each flow that has packets waiting is in a round. At its turn it may send `quantum` bytes more, in whole packets;
-//! what it could not use is its deficit, which it keeps until its queue is empty. The buffer is shared: when it is full,
-//! the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as long.
+//! what it could not use is its deficit, which it keeps until its queue is empty. The buffer is shared: when it is
+//! full, the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as
+//! long.
 //!
 //! Flows are told apart exactly: there are as many queues as packets that may wait, so one is always free.
 //!
@@ -206,8 +207,8 @@ where
     L: Storage<LengthPlace>,
     F: Storage<FlowPlace<u32>>,
 {
-    /// An empty queue. `slots`, `queues` and `places` have `limit` elements or more, `flows` [`crate::places_for`] as many
-    /// flows.
+    /// An empty queue. `slots`, `queues` and `places` have `limit` elements or more, `flows` [`crate::places_for`] as
+    /// many flows.
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small for `limit`.

@@ -54,7 +54,7 @@ pub(crate) const QUEUES: ParamSpec = ParamSpec {
     kind: Kind::Integer(1, MOST_QUEUES as i64),
     default: "1024",
     doc: "Queues that flows are hashed into.",
-    source: "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.4",
+    source: "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5",
 };
 
 /// The key of the hash.
