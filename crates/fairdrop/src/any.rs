@@ -11,10 +11,11 @@ use crate::{
     ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Csfq, CsfqParams, Discipline,
     DisciplineInfo, DropTail, DropTailParams, Drr, DrrParams, DualPi2, DualPi2Params, Env, Fattest,
     FlowPlace, FlowQueue, FlowValve, FlowValveParams, FluidFlow, Fq, FqCoDel, FqCoDelParams, FqParams, Fred,
-    FredFlow, FredParams, HeapPlace, LeakyFifo, Longest, Memory, Packet, PacketSlot, ParamError, ParamSpec,
-    ParamValue, PenaltyBox, PenaltyBoxParams, PenaltyFlow, Pie, PieParams, QueueSlot, RateEstimate, Red,
-    RedParams, RedPd, RedPdFlow, RedPdParams, Rio, RioParams, Sfb, SfbBin, SfbParams, Sfq, SfqParams, Slot,
-    Sred, SredParams, Stats, Time, Turn, ValveFlow, Ward, WardParams, Zombie, places_for, slots_for,
+    FredFlow, FredParams, HeapPlace, LeakyFifo, LengthPlace, Memory, Packet, PacketSlot, ParamError,
+    ParamSpec, ParamValue, PenaltyBox, PenaltyBoxParams, PenaltyFlow, Pie, PieParams, QueueSlot,
+    RateEstimate, Red, RedParams, RedPd, RedPdFlow, RedPdParams, Rio, RioParams, Sfb, SfbBin, SfbParams, Sfq,
+    SfqParams, Slot, Sred, SredParams, Stats, Time, Turn, ValveFlow, Ward, WardParams, Zombie, lengths_for,
+    places_for, slots_for,
 };
 
 /// The parameter that every discipline has.
@@ -144,7 +145,7 @@ macro_rules! disciplines {
 
         impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
         where
-            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<HeapPlace<Longest>>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone, M::Of<u64>: Clone, M::Of<SfbBin>: Clone, M::Of<FlowPlace<RedPdFlow>>: Clone, M::Of<FlowPlace<PenaltyFlow>>: Clone, M::Of<FlowPlace<ValveFlow>>: Clone,
+            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<LengthPlace>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone, M::Of<u64>: Clone, M::Of<SfbBin>: Clone, M::Of<FlowPlace<RedPdFlow>>: Clone, M::Of<FlowPlace<PenaltyFlow>>: Clone, M::Of<FlowPlace<ValveFlow>>: Clone,
         {
             fn clone(&self) -> Self {
                 match self {
@@ -175,8 +176,8 @@ disciplines! {
     afd: Afd(AfdParams, limit) one Afd<H, Ring<H, M>, M::Of<u64>, M::Of<FlowPlace<u32>>>;
     codel: CoDel(CoDelParams, limit) one CoDel<H, Ring<H, M>>;
     pie: Pie(PieParams, limit) one Pie<H, Ring<H, M>>;
-    sfq: Sfq(SfqParams, limit) several Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>>;
-    drr: Drr(DrrParams, limit) several Drr<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<HeapPlace<Longest>>, M::Of<FlowPlace<u32>>>;
+    sfq: Sfq(SfqParams, limit) several Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<LengthPlace>>;
+    drr: Drr(DrrParams, limit) several Drr<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<LengthPlace>, M::Of<FlowPlace<u32>>>;
     fq: Fq(FqParams, limit) several Fq<H, M::Of<PacketSlot<H, f64>>, M::Of<QueueSlot<FluidFlow>>, M::Of<HeapPlace<f64>>, M::Of<FlowPlace<u32>>>;
     fq_codel: FqCoDel(FqCoDelParams, codel.limit) several FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>;
     dualpi2: DualPi2(DualPi2Params, limit) several DualPi2<H, M::Of<PacketSlot<H>>>;
@@ -304,10 +305,10 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
                 Self::Drr(Drr::new(params, slots, records, places, take(memory, places_for(limit), limit)?)?)
             }
             AnyParams::Sfq(params) => {
-                let queues = params.queues as usize;
                 let slots = take(memory, limit as usize, limit)?;
-                let records = take(memory, queues, limit)?;
-                Self::Sfq(Sfq::new(params, slots, records, take(memory, queues, limit)?)?)
+                let records = take(memory, params.queues as usize, limit)?;
+                let places = take(memory, lengths_for(limit, params.queues), limit)?;
+                Self::Sfq(Sfq::new(params, slots, records, places)?)
             }
             AnyParams::Fq(params) => {
                 let flows = fq::flows_for(limit);

@@ -87,15 +87,6 @@ impl<S> IndexedHeap<S> {
             sift_down(places, at, self.len);
         }
     }
-
-    /// Takes everything out.
-    pub(crate) fn clear<K>(&mut self)
-    where
-        S: AsMut<[HeapPlace<K>]>,
-    {
-        self.places.as_mut().iter_mut().for_each(|place| place.place = 0);
-        self.len = 0;
-    }
 }
 
 #[inline]
@@ -177,8 +168,6 @@ mod tests {
                 }
                 prop_assert_eq!(heap.first(), smallest);
             }
-            heap.clear();
-            prop_assert_eq!(heap.first(), None);
         }
     }
 

@@ -202,7 +202,7 @@ proptest! {
 
     #[test]
     fn sfq_agrees(params in sfq_params(), trace in events(12, 300)) {
-        let result = compare(sfq(&params), RoundRobin::sfq(params), None, &trace, 0);
+        let result = compare(sfq(&params), RoundRobin::sfq(&params), None, &trace, 0);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
@@ -317,7 +317,7 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(sfq(&params), RoundRobin::sfq(params), None, &trace, 0).unwrap();
+        let causes = compare(sfq(&params), RoundRobin::sfq(&params), None, &trace, 0).unwrap();
         for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -92,7 +92,7 @@ fn errors_name_the_parameter() {
     assert_eq!(with(|params| params.t_shift = Time::NEVER), "t_shift");
 }
 
-/// Section 2.5.1.1: ECT(1) and CE are L4S, the others are classic.
+/// ECT(1) and CE are L4S, the others are classic.
 #[test]
 fn the_ecn_field_chooses_the_queue() {
     for (ecn, expected) in
@@ -320,7 +320,9 @@ fn random_traces_reach_every_cause() {
     for _ in 0..1000 {
         let (params, trace): (DualPi2Params, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
         let mut link = Bottleneck::new(dualpi2(&params), 3);
-        trace.iter().for_each(|event| drop(event.play(&mut link)));
+        for event in &trace {
+            event.play(&mut link);
+        }
         let stats = link.queue.stats();
         let seen = [stats.dropped_for(Overflow), stats.dropped_for(Coin), stats.marked_for(Coin)];
         for (count, cases) in seen.iter().zip(&mut reached) {

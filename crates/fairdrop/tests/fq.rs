@@ -97,7 +97,7 @@ fn virtual_time_follows_the_fluid_system() {
     assert_eq!(at(&mut link, 900, 2), 600.0, "weights 1 + 3");
     // Weight 1 + 3 + 1: 233.3 more until flow 1 has its 1000 bytes, in 1166.7 us; then halves of the link.
     let reached = at(&mut link, 900 + 1200, 3);
-    let expected = 833.333_333 + (1200.0 - 1166.666_667) / 2.0;
+    let expected = 2500.0 / 3.0 + (1200.0 - 3500.0 / 3.0) / 2.0;
     assert!((reached - expected).abs() < 1e-3, "{reached}, {expected}");
 }
 

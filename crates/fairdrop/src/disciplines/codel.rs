@@ -81,7 +81,7 @@ pub const SPECS: &[ParamSpec] = &[
         kind: Kind::Switch,
         default: "true",
         doc: "Mark ECN-capable packets where others are dropped.",
-        source: "RFC 8289, 3; RFC 3168, 5",
+        source: "RFC 8290, 5.2.6; RFC 3168, 5",
     },
 ];
 

@@ -1,8 +1,9 @@
 //! DRR, deficit round robin: a queue per flow, served in turns that are fair in bytes.
 //!
 //! Each flow that has packets waiting is in a round. At its turn it may send `quantum` bytes more, in whole packets;
-//! what it could not use is its deficit, which it keeps until its queue is empty. The buffer is shared: when it is full,
-//! the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as long.
+//! what it could not use is its deficit, which it keeps until its queue is empty. The buffer is shared: when it is
+//! full, the newest packet of the longest queue makes room for the arrival, unless the arrival's own queue would be as
+//! long.
 //!
 //! Flows are told apart exactly: there are as many queues as packets that may wait, so one is always free.
 //!
@@ -10,15 +11,13 @@
 //! Networking 4(3), 1996, section III; the stealing of buffers is that of P. McKenney, "Stochastic fairness queueing",
 //! INFOCOM 1990.
 
-use core::cmp::Reverse;
-
 use super::droptail::DropTailParams;
 use crate::discipline::drop_packet;
-use crate::indexed_heap::IndexedHeap;
+use crate::length_lists::LengthLists;
 use crate::params::require;
 use crate::queue_pool::{QueueList, QueuePool};
 use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LengthPlace, Packet,
     PacketSlot, ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage,
 };
 
@@ -93,14 +92,11 @@ pub struct Turn {
     deficit: u64,
 }
 
-/// The length of a queue in packets as a key: the longest queue comes first.
-pub type Longest = Reverse<u32>;
-
 /// Queues that share a buffer and take turns. Which packet goes to which queue is for others to say.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds<H, P, Q, L> {
     pub(crate) pool: QueuePool<H, (), Turn, P, Q>,
-    longest: IndexedHeap<L>,
+    lengths: LengthLists<L>,
     /// Queues that have packets; the first one's turn it is.
     active: QueueList,
     /// Whether the first queue has its quantum for this turn.
@@ -112,13 +108,13 @@ impl<H, P, Q, L> Rounds<H, P, Q, L>
 where
     P: Storage<PacketSlot<H>>,
     Q: Storage<QueueSlot<Turn>>,
-    L: Storage<HeapPlace<Longest>>,
+    L: Storage<LengthPlace>,
 {
     /// `queues` empty queues that share room for `limit` packets.
     pub(crate) fn new(slots: P, records: Q, places: L, limit: u32, queues: u32) -> Result<Self, ParamError> {
         let pool = QueuePool::new(slots, records, limit as usize, queues as usize)?;
-        let longest = IndexedHeap::new(places, queues as usize)?;
-        Ok(Self { pool, longest, active: QueueList::EMPTY, granted: false, stats: Stats::default() })
+        let lengths = LengthLists::new(places, limit, queues)?;
+        Ok(Self { pool, lengths, active: QueueList::EMPTY, granted: false, stats: Stats::default() })
     }
 
     /// Makes room for an arrival whose queue is `own`, if it has one yet. Returns whether there is room now: not when
@@ -129,12 +125,12 @@ where
             return true;
         }
         let length = own.map_or(0, |queue| self.pool.packets(queue)) + 1;
-        let Some((queue, Reverse(longest))) = self.longest.first() else { return false };
+        let Some((queue, longest)) = self.lengths.longest() else { return false };
         if longest <= length {
             return false;
         }
         if let Some(packet) = self.pool.pop_tail(queue) {
-            self.longest.set(queue, Reverse(longest - 1));
+            self.lengths.set(queue, longest - 1);
             drop_packet(&mut self.stats, env, packet, DropCause::LongestQueue);
         }
         true
@@ -147,7 +143,7 @@ where
             self.pool.list_push(&mut self.active, queue);
         }
         match self.pool.push(queue, packet, ()) {
-            None => self.longest.set(queue, Reverse(self.pool.packets(queue))),
+            None => self.lengths.set(queue, self.pool.packets(queue)),
             Some(packet) => drop_packet(&mut self.stats, env, packet, DropCause::Overflow),
         }
     }
@@ -172,13 +168,11 @@ where
         };
         let packet = self.pool.pop(queue)?;
         self.stats.departed.add(packet.meta.len);
-        match self.pool.packets(queue) {
-            0 => {
-                self.pool.state_mut(queue)?.deficit = 0;
-                self.longest.remove(queue);
-                self.end_turn();
-            }
-            left => self.longest.set(queue, Reverse(left)),
+        let left = self.pool.packets(queue);
+        self.lengths.set(queue, left);
+        if left == 0 {
+            self.pool.state_mut(queue)?.deficit = 0;
+            self.end_turn();
         }
         Some((packet, queue))
     }
@@ -194,9 +188,9 @@ where
     pub(crate) fn regroup(&mut self, place: impl FnMut(&Packet<H>) -> u32) {
         self.granted = false;
         self.pool.regroup(&mut self.active, place);
-        self.longest.clear();
+        self.lengths.clear();
         for queue in self.pool.list_iter(self.active) {
-            self.longest.set(queue, Reverse(self.pool.packets(queue)));
+            self.lengths.set(queue, self.pool.packets(queue));
         }
     }
 
@@ -220,11 +214,11 @@ impl<H, P, Q, L, F> Drr<H, P, Q, L, F>
 where
     P: Storage<PacketSlot<H>>,
     Q: Storage<QueueSlot<Turn>>,
-    L: Storage<HeapPlace<Longest>>,
+    L: Storage<LengthPlace>,
     F: Storage<FlowPlace<u32>>,
 {
-    /// An empty queue. `slots`, `queues` and `places` have `limit` elements or more, `flows` [`crate::places_for`] as many
-    /// flows.
+    /// An empty queue. `slots`, `queues` and `places` have `limit` elements or more, `flows` [`crate::places_for`] as
+    /// many flows.
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small for `limit`.
@@ -262,7 +256,7 @@ impl<H, P, Q, L, F> Discipline<H> for Drr<H, P, Q, L, F>
 where
     P: Storage<PacketSlot<H>>,
     Q: Storage<QueueSlot<Turn>>,
-    L: Storage<HeapPlace<Longest>>,
+    L: Storage<LengthPlace>,
     F: Storage<FlowPlace<u32>>,
 {
     #[inline]

@@ -2,9 +2,9 @@
 //!
 //! Packets with ECT(1) or CE go to the L4S queue, all others to the classic one. A controller as in PIE steers the
 //! waiting time to a target by a probability p'. Classic packets are dropped or marked with probability p'^2, L4S
-//! packets are marked with k p' or by a ramp on their own waiting time, whichever is more. Since the rate of classic flows
-//! falls with the root of their loss and that of L4S flows with their marks, both take about the same rate. The L4S
-//! queue goes first unless the head of the classic one has waited `t_shift` longer.
+//! packets are marked with k p' or by a ramp on their own waiting time, whichever is more. Since the rate of classic
+//! flows falls with the root of their loss and that of L4S flows with their marks, both take about the same rate. The
+//! L4S queue goes first unless the head of the classic one has waited `t_shift` longer.
 //!
 //! The controller needs no timer. All updates that have come due are made, each as of its own time, before a call does
 //! anything else, as in [PIE](super::pie).
@@ -29,7 +29,8 @@ const CLASSIC: u32 = 1;
 const LONGEST: Time = Time::from_ms(1_000_000);
 /// Shortest target and round trip, so that updates are at least 33 us apart.
 const SHORTEST: Time = Time::from_ns(100_000);
-/// Weight of the distance from the target, times the round trip squared and over the time between updates (appendix A.1).
+/// Weight of the distance from the target, times the round trip squared and over the time between updates (appendix
+/// A.1).
 const INTEGRAL_GAIN: f64 = 0.1;
 /// Weight of the change, times the round trip (appendix A.1).
 const PROPORTIONAL_GAIN: f64 = 0.3;
@@ -128,7 +129,7 @@ pub const SPECS: &[ParamSpec] = &[
         kind: Kind::Seconds(0.0, 1000.0),
         default: "30ms",
         doc: "How much longer than the L4S head the classic one must have waited to go first.",
-        source: "RFC 9332, 4.1 (time-shifted FIFO); twice the target is chosen here",
+        source: "RFC 9332 (time-shifted FIFO); twice the target is chosen here",
     },
     ParamSpec {
         name: "ecn",

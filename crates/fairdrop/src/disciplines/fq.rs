@@ -1,13 +1,13 @@
 //! FQ and WFQ: bit-by-bit round robin, the ideal that round robins by packet come near.
 //!
 //! A fluid system serves the same arrivals, all flows that have something waiting at once, each in proportion to its
-//! weight. Virtual time grows by what a flow of weight 1 is served there. A packet starts in it when the flow's last one
-//! has finished, or now, F = max(V, `F_prev`) + size / weight is when it finishes, and packets are sent in that order. None
-//! leaves later than in the fluid system by more than the longest packet takes on the link.
+//! weight. Virtual time grows by what a flow of weight 1 is served there. A packet starts in it when the flow's last
+//! one has finished, or now, F = max(V, `F_prev`) + size / weight is when it finishes, and packets are sent in that
+//! order. None leaves later than in the fluid system by more than the longest packet takes on the link.
 //!
 //! V depends on the rate of the link. All work is O(log n) amortised: heaps of flows by the tag of their first packet,
-//! by when they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of
-//! the flow with the most packets over weight makes room, unless that is the arrival's own; of what the fluid system has
+//! by when they leave the fluid system, and by their share of the buffer. When it is full, the newest packet of the
+//! flow with the most packets over weight makes room, unless that is the arrival's own; of what the fluid system has
 //! served of that packet nothing is given back.
 //!
 //! A flow is remembered until it has nothing waiting in either system, for which there are twice as many records as

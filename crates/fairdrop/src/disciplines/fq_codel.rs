@@ -1,8 +1,8 @@
 //! FQ-CoDel: flows are hashed into queues that take turns in bytes, and each queue is a [`CoDel`](super::codel).
 //!
-//! A queue that begins to have packets is new, and goes before the old ones until it has sent `quantum` bytes: flows that
-//! send little do not wait for those that send much. When the buffer is full, packets are dropped from the head of the
-//! queue with the most bytes, up to `drop_batch` of them and up to half of the queue.
+//! A queue that begins to have packets is new, and goes before the old ones until it has sent `quantum` bytes: flows
+//! that send little do not wait for those that send much. When the buffer is full, packets are dropped from the head of
+//! the queue with the most bytes, up to `drop_batch` of them and up to half of the queue.
 //!
 //! The fattest queue comes from a heap, which costs O(log queues) whenever a queue's length changes. The RFC describes
 //! a scan over all queues at every overflow, and takes whole batches to make up for it; where queues hold a packet
@@ -69,7 +69,7 @@ pub const SPECS: &[ParamSpec] = &[
         kind: Kind::Bytes(1, 1_000_000),
         default: "1514B",
         doc: "Bytes that a queue may send more at each turn.",
-        source: "RFC 8290, 5.2.3",
+        source: "RFC 8290, 5.2.4",
     },
     ParamSpec {
         name: "drop_batch",
@@ -171,7 +171,8 @@ where
     Q: Storage<QueueSlot<FlowQueue>>,
     L: Storage<HeapPlace<Fattest>>,
 {
-    /// An empty queue. `slots` has [`slots_for`] as many packets or more, `records` and `places` have `queues` elements.
+    /// An empty queue. `slots` has [`slots_for`] as many packets or more, `records` and `places` have `queues`
+    /// elements.
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small.
@@ -189,7 +190,8 @@ where
         bucket([u64::from(self.params.salt), 0], flow, self.params.queues)
     }
 
-    /// Visits every waiting packet, queue by queue: first the new queues, then the old ones, each in the order of turns.
+    /// Visits every waiting packet, queue by queue: first the new queues, then the old ones, each in the order of
+    /// turns.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
         let queues = self.pool.list_iter(self.new).chain(self.pool.list_iter(self.old));
         queues.flat_map(|queue| self.pool.iter(queue)).for_each(visit);
@@ -213,8 +215,8 @@ where
         }
     }
 
-    /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last of
-    /// the old ones (RFC 8290, 4.2).
+    /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last
+    /// of the old ones (RFC 8290, 4.2).
     #[inline]
     fn turn(&mut self) -> Option<(u32, bool)> {
         loop {

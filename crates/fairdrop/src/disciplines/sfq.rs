@@ -10,12 +10,12 @@
 //! Source: P. McKenney, "Stochastic fairness queueing", INFOCOM 1990.
 
 use super::droptail::DropTailParams;
-use super::drr::{Longest, QUANTUM, Rounds, Turn, check_quantum};
+use super::drr::{QUANTUM, Rounds, Turn, check_quantum};
 use crate::discipline::drop_packet;
 use crate::flow_key::bucket;
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LengthPlace, Packet, PacketSlot, ParamError,
     ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
 };
 
@@ -64,7 +64,7 @@ pub(crate) const QUEUES: ParamSpec = ParamSpec {
     kind: Kind::Integer(1, MOST_QUEUES as i64),
     default: "1024",
     doc: "Queues that flows are hashed into.",
-    source: "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.4",
+    source: "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5",
 };
 
 /// The key of the hash.
@@ -136,10 +136,10 @@ impl<H, P, Q, L> Sfq<H, P, Q, L>
 where
     P: Storage<PacketSlot<H>>,
     Q: Storage<QueueSlot<Turn>>,
-    L: Storage<HeapPlace<Longest>>,
+    L: Storage<LengthPlace>,
 {
-    /// An empty queue. `slots` has `limit` elements or more, `records` and `places` have `queues`. The hash changes at
-    /// multiples of `perturb`.
+    /// An empty queue. `slots` has `limit` elements or more, `records` has `queues`, `places`
+    /// [`crate::lengths_for`] both. The hash changes at multiples of `perturb`.
     ///
     /// # Errors
     /// A parameter is out of range, or storage is too small.
@@ -177,7 +177,7 @@ impl<H, P, Q, L> Discipline<H> for Sfq<H, P, Q, L>
 where
     P: Storage<PacketSlot<H>>,
     Q: Storage<QueueSlot<Turn>>,
-    L: Storage<HeapPlace<Longest>>,
+    L: Storage<LengthPlace>,
 {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {

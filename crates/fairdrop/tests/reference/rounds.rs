@@ -35,7 +35,7 @@ impl RoundRobin {
         Self { limit, quantum, hash: None, perturbation: 0, round: Vec::new(), granted: false }
     }
 
-    pub fn sfq(params: SfqParams) -> Self {
+    pub fn sfq(params: &SfqParams) -> Self {
         Self { hash: Some(params.clone()), ..Self::drr(params.limit, params.quantum) }
     }
 
@@ -62,7 +62,9 @@ impl RoundRobin {
             self.perturbation = now / perturb;
             self.granted = false;
             let packets: Vec<_> = self.round.drain(..).flat_map(|queue| queue.packets).collect();
-            packets.into_iter().for_each(|packet| self.append(packet));
+            for packet in packets {
+                self.append(packet);
+            }
         }
     }
 }
