@@ -389,6 +389,8 @@ impl ChokeParams {
 #[derive(Clone, Debug)]
 pub struct Choke<H, S> {
     params: ChokeParams,
+    /// None of the variants is on: the path that is measured has one test for all of them.
+    plain: bool,
     queue: RedQueue<H, S>,
     /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
     heaviest: u32,
@@ -403,6 +405,10 @@ struct Drawn {
 }
 
 impl Drawn {
+    const fn none() -> Self {
+        Self { positions: [None; MAX_CANDIDATES], count: 0 }
+    }
+
     fn contains(&self, position: Position) -> bool {
         self.positions.iter().take(self.count).any(|&at| at == Some(position))
     }
@@ -430,7 +436,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     pub fn new(params: ChokeParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let queue = RedQueue::new(&params.red, slots)?;
-        Ok(Self { params, queue, heaviest: 1, weight: 0 })
+        let plain = params.draw == DrawFrom::Uniform
+            && params.sampling == Sampling::Packet
+            && params.order == Order::MatchFirst
+            && !params.count_on_match;
+        Ok(Self { params, plain, queue, heaviest: 1, weight: 0 })
     }
 
     /// The waiting packets.
@@ -440,15 +450,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
 
     /// Draws and compares `wanted` candidates for an arrival of `flow`; drops those that match. Returns whether any
     /// did.
-    #[inline]
+    #[inline(never)]
     fn drop_matches<E: Env<H>>(&mut self, wanted: usize, flow: u64, env: &mut E) -> bool {
         if wanted == 1 && self.params.draw == DrawFrom::Uniform {
             let position = match self.params.sampling {
                 Sampling::Packet => self.queue.fifo.draw(env),
-                sampling => {
-                    let weight = |_, packet: &Packet<H>| sampling.weight(packet.meta.len);
-                    self.queue.fifo.draw_weighted(self.heaviest, weight, env)
-                }
+                _ => self.draw_by_weight(&Drawn::none(), env),
             };
             return position.is_some_and(|position| self.compare(position, flow, env));
         }
@@ -461,7 +468,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     }
 
     fn draw_many<E: Env<H>>(&mut self, wanted: usize, env: &mut E) -> Drawn {
-        let mut drawn = Drawn { positions: [None; MAX_CANDIDATES], count: 0 };
+        let mut drawn = Drawn::none();
         let wanted = wanted.min(MAX_CANDIDATES);
         // Drawing every packet needs no draw.
         let all = self.queue.fifo.len() as usize <= wanted && !self.params.replacement;
@@ -481,15 +488,30 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             }
             return drawn;
         }
-        let (sampling, replacement) = (self.params.sampling, self.params.replacement);
-        for _ in 0..wanted {
-            let weight = |position, packet: &Packet<H>| {
-                if !replacement && drawn.contains(position) { 0 } else { sampling.weight(packet.meta.len) }
+        let mut tries = 0;
+        while tries < wanted {
+            let position = match self.params.sampling {
+                Sampling::Packet => self.queue.fifo.draw(env),
+                _ => self.draw_by_weight(&drawn, env),
             };
-            let Some(position) = self.queue.fifo.draw_weighted(self.heaviest, weight, env) else { break };
-            drawn.add_once(position);
+            let Some(position) = position else { break };
+            let again = drawn.contains(position);
+            if !again {
+                drawn.add(position);
+            }
+            tries += usize::from(self.params.replacement || !again);
         }
         drawn
+    }
+
+    /// A packet by its weight; without replacement, what is among `drawn` weighs nothing.
+    #[inline(never)]
+    fn draw_by_weight<E: Env<H>>(&mut self, drawn: &Drawn, env: &mut E) -> Option<Position> {
+        let (sampling, replacement) = (self.params.sampling, self.params.replacement);
+        let weight = |position, packet: &Packet<H>| {
+            if !replacement && drawn.contains(position) { 0 } else { sampling.weight(packet.meta.len) }
+        };
+        self.queue.fifo.draw_weighted(self.heaviest, weight, env)
     }
 
     /// Keeps the weights right after an arrival of `len` bytes was queued.
@@ -522,21 +544,35 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
         }
     }
 
-    /// Compares `packet` with candidates; drops it with those that match. Gives it back when none does.
+    /// Draws and compares as many candidates as the average asks for. Returns whether any matched and was dropped.
     #[inline]
-    fn drop_if_matched<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> Option<Packet<H>> {
+    fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
         let wanted = self.params.candidates_at(self.queue.state.avg);
-        if wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, packet.meta.flow, env) {
-            if self.params.count_on_match {
-                self.queue.state.count_matched();
-            }
-            self.queue.drop(packet, DropCause::MatchArriving, env);
-            return None;
+        // The common case by itself, without the list of what was drawn.
+        let matched = if self.plain && wanted == 1 {
+            self.queue.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env))
+        } else {
+            wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env)
+        };
+        if matched && !self.plain && self.params.count_on_match {
+            self.queue.state.count_matched();
         }
-        Some(packet)
+        matched
+    }
+
+    /// The comparison before RED. A matched arrival never reaches RED: its count stays.
+    #[inline]
+    fn admit_match_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
+        let compared = !self.queue.state.below_min_th(&self.params.red);
+        if compared && self.is_matched(packet.meta.flow, env) {
+            self.queue.drop(packet, DropCause::MatchArriving, env);
+            return false;
+        }
+        self.queue.admit_by_red(&self.params.red, packet, env)
     }
 
     /// RED before the comparison. A mark waits for the outcome.
+    #[inline(never)]
     fn admit_red_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
         let red = &self.params.red;
         let compared = !self.queue.state.below_min_th(red);
@@ -547,20 +583,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             self.queue.drop(packet, cause, env);
             return false;
         }
-        let packet = if compared { self.drop_if_matched(packet, env) } else { Some(packet) };
-        match (packet, verdict) {
-            (None, _) => false,
-            (Some(packet), None) => self.queue.append(&self.params.red, packet, env),
-            (Some(packet), Some(cause)) => self.queue.append_marked(&self.params.red, packet, cause, env),
+        if compared && self.is_matched(packet.meta.flow, env) {
+            self.queue.drop(packet, DropCause::MatchArriving, env);
+            return false;
         }
-    }
-
-    /// The comparison before RED. A matched arrival never reaches RED: its count stays.
-    #[inline]
-    fn admit_match_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
-        let compared = !self.queue.state.below_min_th(&self.params.red);
-        let packet = if compared { self.drop_if_matched(packet, env) } else { Some(packet) };
-        packet.is_some_and(|packet| self.queue.admit_by_red(&self.params.red, packet, env))
+        match verdict {
+            None => self.queue.append(&self.params.red, packet, env),
+            Some(cause) => self.queue.append_marked(&self.params.red, packet, cause, env),
+        }
     }
 
     /// Compares one candidate; drops it when it has `flow`.
@@ -584,22 +614,26 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let len = packet.meta.len;
+        let length = if self.plain { self.queue.fifo.len() } else { self.length() };
         // The average counts a matched arrival too, and sees the queue before its removal.
-        self.queue.state.update(&self.params.red, self.length(), env.now());
-        let queued = match self.params.order {
-            Order::MatchFirst => self.admit_match_first(packet, env),
-            Order::RedFirst => self.admit_red_first(packet, env),
-        };
-        if queued {
+        self.queue.state.update(&self.params.red, length, env.now());
+        let red_first = !self.plain && self.params.order == Order::RedFirst;
+        let queued =
+            if red_first { self.admit_red_first(packet, env) } else { self.admit_match_first(packet, env) };
+        if queued && !self.plain {
             self.weigh_in(len);
         }
     }
 
     #[inline]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = self.queue.next(env)?;
-        self.weigh_out(packet.meta.len);
-        Some(packet)
+        let packet = self.queue.next(env);
+        if !self.plain
+            && let Some(packet) = &packet
+        {
+            self.weigh_out(packet.meta.len);
+        }
+        packet
     }
 
     fn backlog(&self) -> Backlog {

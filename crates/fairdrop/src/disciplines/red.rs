@@ -424,17 +424,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
         env: &mut E,
     ) -> bool {
         match self.state.verdict(params, self.fifo.len(), packet.meta.len, env) {
+            None => self.append(params, packet, env),
             Some(cause) if params.marks(packet.meta.ecn) => self.append_marked(params, packet, cause, env),
             Some(cause) => {
                 self.drop(packet, cause, env);
                 false
             }
-            None => self.append(params, packet, env),
         }
     }
 
     /// Appends an ECN-capable arrival, marked for `cause`, or drops it as it is when the buffer is full. Returns
     /// whether it was queued.
+    #[cold]
     pub(crate) fn append_marked<E: Env<H>>(
         &mut self,
         params: &RedParams,
