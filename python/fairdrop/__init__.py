@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._core import __version__
 
 if TYPE_CHECKING:
-    from . import models, plot, report
+    from . import models, plot, report, reproduce
     from .capture import replay
     from .host import queue_host
     from .result import Result, read_result
@@ -34,6 +34,7 @@ __all__ = [
     "read_result",
     "replay",
     "report",
+    "reproduce",
     "schema",
 ]
 
@@ -55,7 +56,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("models", "plot", "report"):
+    if name in ("models", "plot", "report", "reproduce"):
         return import_module(f"{__name__}.{name}")
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
