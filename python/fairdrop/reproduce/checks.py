@@ -8,6 +8,9 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
+import numpy as np
+
+from .. import models
 from ..report.text import digits
 from .data import Data
 
@@ -64,19 +67,34 @@ def ward_weights(data: Data) -> tuple[bool, str]:
     return printed == computed, f"{sum(printed[p] == computed[p] for p in printed)} of 100 positions"
 
 
-def calibration(data: Data, measure: str, published: Sequence[Sequence[float]], frozen: str) -> tuple[bool, str]:
-    """The cell of a grid nearest to published points (root of the mean squared difference) is the frozen one."""
+def calibration(
+    data: Data, measure: str, published: Sequence[Sequence[float]], frozen: str, absolute: float
+) -> tuple[bool, str]:
+    """The frozen cell of a grid is as near to published points (root mean square) as the nearest, to a tolerance."""
     distances: dict[str, float] = {}
     for scheme in data.schemes():
         rows = {row.at["rate"]: row.estimate.mean for row in data.select(measure, scheme)}
-        if all(rate in rows for rate, _ in published):
-            squares = [(rows[rate] - value) ** 2 for rate, value in published]
-            distances[scheme] = (sum(squares) / len(squares)) ** 0.5
+        squares = [(rows[rate] - value) ** 2 for rate, value in published if rate in rows]
+        distances[scheme] = (sum(squares) / len(squares)) ** 0.5
     best = min(distances, key=lambda name: distances[name])
-    listed = f"nearest {best} at {digits(distances[best])}"
-    if frozen in distances:
-        listed += f"; frozen {frozen} at {digits(distances[frozen])}"
-    return best == frozen, listed
+    listed = f"nearest: {best} at {digits(distances[best])}; frozen: {frozen} at {digits(distances[frozen])}"
+    return distances[frozen] <= distances[best] + absolute, listed
+
+
+def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[bool, str]:
+    """At every value of an axis the cells of a grid lie within a range."""
+    found = {}
+    for value in data.axis(axis):
+        means = [row.estimate.mean for row in data.select(measure, None, {axis: value})]
+        found[value] = max(means) - min(means)
+    where = max(found, key=lambda value: found[value])
+    return found[where] <= absolute, f"widest {digits(found[where])} at {axis} {where}"
+
+
+def grid_spread_at_least(data: Data, measure: str, absolute: float) -> tuple[bool, str]:
+    """The cells of a grid differ by a range at least."""
+    means = [row.estimate.mean for row in data.select(measure)]
+    return max(means) - min(means) >= absolute, f"{digits(min(means))} to {digits(max(means))}"
 
 
 def queue_is_half_but_head_is_not(data: Data, rate: float, share: float, head: float) -> tuple[bool, str]:
@@ -151,8 +169,55 @@ def _symmetric_queue(rates: Sequence[float], place: str, events: int) -> list[fl
     return [count * total / events for count in served]
 
 
+def tends_to(
+    data: Data, measure: str, along: str, limit: float, absolute: float, scheme: str | None = None
+) -> tuple[bool, str]:
+    """The last point along an axis is near a limit, and the last third of the way gets nearer to it at every step."""
+    rows = sorted(data.select(measure, scheme), key=lambda row: float(row.at[along]))
+    apart = [abs(row.estimate.mean - limit) for row in rows]
+    last = apart[-max(2, len(apart) // 3) :]
+    nearer = all(after <= before for before, after in pairwise(last))
+    return nearer and apart[-1] <= absolute, f"{digits(rows[-1].estimate.mean)} at {rows[-1].at[along]:g}"
+
+
+def largest_is(data: Data, measure: str, value: float, absolute: float) -> tuple[bool, str]:
+    """The largest value of a measure."""
+    top = max(row.estimate.mean for row in data.select(measure))
+    return abs(top - value) <= absolute, f"{top:.5f}"
+
+
+def at_least_inverse(data: Data, measure: str, axis: str, slack: float) -> tuple[bool, str]:
+    """A measure is at least one over the value of an axis, up to a relative slack."""
+    found = [(row.estimate.mean * float(row.at[axis]), row.at[axis]) for row in data.select(measure)]
+    least, where = min(found)
+    return least >= 1 - slack, f"{digits(least)} / N at N = {where}"
+
+
+def velocity_linear_when_equal(data: Data) -> tuple[bool, str]:
+    """v(y) is linear for flows of one rate, and only for those."""
+    del data
+    bends = {}
+    for name, fast in (("equal", 8.0), ("unequal", 16.0)):
+        link = models.ChokeLink(125.0, models.Red(20.0, 520.0, 0.5))
+        found = models.solve(link, [models.ConstantRate(fast), models.ConstantRate(8.0, 32)])
+        v = models.profile_ode(found, points=101).v
+        bends[name] = float(abs(np.diff(v, 2)).max() / (v[0] - v[-1]))
+    listed = ", ".join(f"{name} rates {bend:.1e}" for name, bend in bends.items())
+    return bends["equal"] < 1e-6 < bends["unequal"], f"bend {listed}"
+
+
+def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: float) -> tuple[bool, str]:
+    """Under each scheme the largest value of a measure is more than a factor above the smallest."""
+    found = {}
+    for name in [scheme] if isinstance(scheme, str) else scheme:
+        values = [row.estimate.mean for row in data.select(measure, name)]
+        found[name] = max(values) / min(values) if min(values) else float("inf")
+    return min(found.values()) > factor, ", ".join(f"{name} {digits(value)}" for name, value in found.items())
+
+
 CHECKS: dict[str, Check] = {
     function.__name__: function
     for function in (dumbbell, chain, ward_weights, calibration, queue_is_half_but_head_is_not, diminishing, published_within, falls_by,
-        symmetric_variants)
+        symmetric_variants, tends_to, largest_is, at_least_inverse, velocity_linear_when_equal,
+        spread_over, grid_spread, grid_spread_at_least)
 }

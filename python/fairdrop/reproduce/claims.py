@@ -94,6 +94,7 @@ def _pairs(data: Data, arguments: Mapping[str, Any], other: str) -> Iterable[tup
             found
             for found in theirs
             if ("scheme" in override or found.scheme == row.scheme)
+            and ("measure" in override or found.measure == row.measure)
             and all(found.at.get(axis, value) == value for axis, value in free.items())
         ]
         for found in match:

@@ -53,12 +53,16 @@ class _Plot:
         self.measures: dict[str, Measure] = {one.name: one for one in self.definition.measures}
         self.labels = {scheme.name: scheme.label for scheme in self.definition.schemes}
         self.hues = _scheme_colours(self.definition, data)
+        shown = [y for panel in spec.panels for y in panel.y]
+        wanted = {y: self.measures[y].colour for y in dict.fromkeys(shown)}
+        hues = colours.groups(wanted.values())
+        self.measure_hues = {y: hues[colour] for y, colour in wanted.items()}
         self.handles: dict[str, Any] = {}
 
     @styled
     def draw(self) -> Figure:
         panels = self.spec.panels
-        columns = min(2, len(panels))
+        columns = 3 if len(panels) == 3 else min(2, len(panels))
         rows = -(-len(panels) // columns)
         figure = Figure(figsize=(WIDE_IN, rows * PANEL_IN + 0.7))
         grid = figure.subplots(rows, columns, squeeze=False)
@@ -128,7 +132,9 @@ class _Plot:
             return _MODELS[scheme]
         if several:
             return self.hues[scheme]
-        return colours.groups([self.measures[measure].colour])[self.measures[measure].colour]
+        wanted = self.measures[measure].colour
+        known = colours.KNOWN_DISCIPLINES.get(wanted)
+        return known or self.measure_hues[measure]
 
     def _published_points(self, axes: Axes, measure: str, scheme: str, colour: str) -> None:
         points = [
@@ -144,8 +150,8 @@ class _Plot:
 
     def _mark(self, axes: Axes, x: Sequence[float], y: Sequence[float], colour: str) -> None:
         drawn = axes.plot(
-            x, y, linestyle="none", marker="D", markersize=7.5, markerfacecolor="white", markeredgecolor=colour,
-            markeredgewidth=1.8, zorder=6,
+            x, y, linestyle="none", marker="D", markersize=7.5 if len(x) < 12 else 4.5, markerfacecolor="white", markeredgecolor=colour,
+            markeredgewidth=1.8 if len(x) < 12 else 1.1, zorder=6,
         )  # fmt: skip
         self.handles.setdefault(PUBLISHED, drawn[0])
 
@@ -240,7 +246,9 @@ class _Plot:
     def _note(self) -> str:
         document = self.found.document
         parts = [self.spec.note] if self.spec.note else []
-        if document["seeds"] > 1:
+        if document["seeds"] > 1 and self.spec.kind == "stacked":
+            parts.append(f"Mean of {document['seeds']} seeds.")
+        elif document["seeds"] > 1:
             parts.append(f"Mean of {document['seeds']} seeds; whiskers: 95 % interval of the mean.")
         elif document["seeds"] == 1:
             parts.append("One seed, so no interval.")

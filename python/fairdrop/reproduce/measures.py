@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import floor
 from typing import Any
 
 Run = Mapping[str, Any]
@@ -208,6 +209,36 @@ def queue_quantile(run: Run, part: float, link: str | None = None) -> float:
     return float(queue(run, link)["max_packets"])
 
 
+def queue_drops(run: Run, causes: list[str], link: str | None = None) -> float:
+    """Packets that these causes dropped at a queue."""
+    drops = queue(run, link)["drops"]
+    return float(sum(drops[cause] for cause in causes))
+
+
+def candidates_per_arrival(run: Run, link: str | None = None) -> float:
+    found = queue(run, link)
+    return float(found["candidates_drawn"] / found["arrivals"])
+
+
+def ward_expected_draws(run: Run, buffer: int, link: str | None = None) -> float:
+    """Candidates per arrival that WARD's weights ask for, given how long the queue is how often."""
+    expected = 0.0
+    for length, part in queue(run, link)["length_histogram"]:
+        place = min(length + 1, buffer)
+        expected += part * floor(10 * place / buffer) / 10 * min(2, length)
+    return expected
+
+
+def starved_flows(run: Run) -> float:
+    """Flows of all groups with no goodput at all."""
+    return float(sum(flow["goodput_bps"] == 0 for flow in run["flows"]))
+
+
+def fairness_of_groups(run: Run, groups: list[str]) -> float:
+    """Smallest of the groups' own Jain indices."""
+    return min(jain(run, one, "goodput_bps") for one in groups)
+
+
 MEASURES: dict[str, Callable[..., float | Curve]] = {
     function.__name__: function
     for function in (
@@ -215,6 +246,7 @@ MEASURES: dict[str, Callable[..., float | Curve]] = {
         largest_over_fair, utilisation, mean_queue, queue_of, queue_share, mean_wait, match_probability, starved,
         smallest_flow, largest_flow, largest_tcp_drop, link_throughput, link_loss, source_loss, flows,
         ranked_goodput, link_flows, positions, head_share, tail_share, queue_trace, time_below, queue_quantile,
+        queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
     )
 }  # fmt: skip
 # Curves, and the name of what they run over.
@@ -225,16 +257,6 @@ CURVES = {
     "positions": "position",
     "queue_trace": "time",
 }
-# Measures that need parts of the result that are dropped otherwise.
-NEEDS = {
-    "positions": "positions",
-    "head_share": "positions",
-    "tail_share": "positions",
-    "queue_trace": "series",
-    "time_below": "length_histogram",
-    "queue_quantile": "length_histogram",
-}
-
 
 def served(found: Run, flow: int) -> float:
     """Served per second (of the queue host), flows counted from 1."""
@@ -264,6 +286,36 @@ def dropped(found: Run, flow: int) -> float:
     return float(found["dropped"][flow - 1] / found["arrived"][flow - 1])
 
 
-HOST_MEASURES: dict[str, Callable[..., float]] = {
+HOST_def queue_drops(run: Run, causes: list[str], link: str | None = None) -> float:
+    """Packets that these causes dropped at a queue."""
+    drops = queue(run, link)["drops"]
+    return float(sum(drops[cause] for cause in causes))
+
+
+def candidates_per_arrival(run: Run, link: str | None = None) -> float:
+    found = queue(run, link)
+    return float(found["candidates_drawn"] / found["arrivals"])
+
+
+def ward_expected_draws(run: Run, buffer: int, link: str | None = None) -> float:
+    """Candidates per arrival that WARD's weights ask for, given how long the queue is how often."""
+    expected = 0.0
+    for length, part in queue(run, link)["length_histogram"]:
+        place = min(length + 1, buffer)
+        expected += part * floor(10 * place / buffer) / 10 * min(2, length)
+    return expected
+
+
+def starved_flows(run: Run) -> float:
+    """Flows of all groups with no goodput at all."""
+    return float(sum(flow["goodput_bps"] == 0 for flow in run["flows"]))
+
+
+def fairness_of_groups(run: Run, groups: list[str]) -> float:
+    """Smallest of the groups' own Jain indices."""
+    return min(jain(run, one, "goodput_bps") for one in groups)
+
+
+MEASURES: dict[str, Callable[..., float]] = {
     function.__name__: function for function in (served, served_share, admitted_share, admitted_rate, empty, dropped)
 }

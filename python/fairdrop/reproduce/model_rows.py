@@ -67,16 +67,10 @@ def back_states(definition: Definition, rates: Sequence[float], memories: Sequen
     del definition
     for memory in memories:
         chain = models.back_chain(rates, memory)
-        flow = chain.transition.multiply(chain.law[:, np.newaxis]).toarray()
-        index = {tuple(state): place for place, state in enumerate(chain.states.tolist())}
-        turned = np.array([index[tuple(state[::-1])] for state in chain.states.tolist()])
         yield _row("chain", "states", len(chain.states), memory=memory)
         yield _row("formula", "states", math.perm(len(rates), memory), memory=memory)
-        balance = np.abs(flow.sum(axis=0) - chain.law).max()
-        yield _row("chain", "imbalance", balance, memory=memory)
-        # Dynamic reversibility: pi_r P_rs = pi_s+ P_s+r+.
-        reversed_flow = flow[np.ix_(turned, turned)].T
-        yield _row("chain", "irreversibility", np.abs(flow - reversed_flow).max(), memory=memory)
+        yield _row("chain", "imbalance", chain.stationarity_error(), memory=memory)
+        yield _row("chain", "irreversibility", chain.dynamic_reversibility_error(), memory=memory)
 
 
 def share_curve(definition: Definition, points: int = 121) -> Rows:
@@ -125,11 +119,11 @@ def equilibrium_over_rate(
             yield _row("approximate model", "queue", rough.b, ratio=ratio)
 
 
-def _state(scheme: str, found: Any, flows: int, **at: Any) -> Rows:
+def _state(scheme: str, found: Any, count: int, **at: Any) -> Rows:
     yield _row(scheme, "share", found.mu[0], **at)
     yield _row(scheme, "queue", found.b, **at)
     yield _row(scheme, "queue_part", found.h[0], **at)
-    yield _row(scheme, "tcp_share", flows * found.mu[1], **at)
+    yield _row(scheme, "tcp_share", count * found.mu[1], **at)
     yield _row(scheme, "tcp_rate", found.goodput[1], **at)
     yield _row(scheme, "udp_loss", found.p[0], **at)
     yield _row(scheme, "tcp_loss", found.p[1], **at)
@@ -199,7 +193,7 @@ def curvature_cases(definition: Definition, cases: Sequence[Sequence[float]]) ->
     del definition
     for fast, slow, count in cases:
         link = models.ChokeLink(125.0, models.Red(20.0, 520.0, 0.5))
-        classes = [models.ConstantRate(1, fast), models.ConstantRate(count, slow)]
+        classes = [models.ConstantRate(fast), models.ConstantRate(slow, count)]
         found = models.solve(link, classes)
         told = models.inflexion(found)
         shape = models.profile_ode(found, points=401)
@@ -228,7 +222,7 @@ def several_udp(definition: Definition, flows: Sequence[int], ratio: float = 10.
     del definition
     for count in flows:
         link = models.ChokeLink(LINK["capacity"], models.Red(LINK["min_th"], LINK["max_th"], LINK["max_p"]))
-        udp = models.ConstantRate(count, ratio * LINK["capacity"])
+        udp = models.ConstantRate(ratio * LINK["capacity"], count)
         found = models.solve(link, [udp, models.Responsive(32, LINK["delay"])])
         yield _row("full model", "udp_share", count * found.mu[0], udp_flows=count)
 

@@ -12,9 +12,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..models import ModelError
 from ..scenario import ScenarioError
 from .data import Data, Row
 from .definition import BASE_READING, Definition
+from .measures import MeasureError
 from .plan import Order, readings
 from .store import Store, engine, write_text
 from .verdict import PENDING, Judged, judge, overall
@@ -118,7 +120,7 @@ def reproduce(
     """
     try:
         found = measure(definition, order, store, threads, progress or Progress())
-    except ScenarioError as error:
+    except (ScenarioError, MeasureError, ModelError) as error:
         return Reproduction(definition, _pending(definition, order, str(error)))
     judged = [judge(claim, found.data, readings(definition)) for claim in definition.claims]
     return Reproduction(definition, _document(definition, order, found, judged))

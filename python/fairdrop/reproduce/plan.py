@@ -80,7 +80,7 @@ def cells(definition: Definition, order: Order) -> Iterator[Cell]:
     if definition.simulation is None:
         return
     plan = definition.simulation
-    base = Scenario(scenario_text(definition.paper, plan.base), f"{definition.paper}/{plan.base}.toml")
+    base = (scenario_text(definition.paper, plan.base), f"{definition.paper}/{plan.base}.toml")
     for reading in readings(definition):
         for scheme in plan.schemes:
             for point in _points(plan, order):
@@ -116,7 +116,7 @@ def _points(plan: Simulation, order: Order) -> Iterator[dict[str, Any]]:
 
 
 def _cell(
-    base: Scenario,
+    base: tuple[str, str],
     plan: Simulation,
     order: Order,
     reading: Reading,
@@ -129,7 +129,7 @@ def _cell(
     settings += reading.settings
     settings += scheme_settings
     settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
-    scenario = base.with_settings(*settings, *order.settings)
+    scenario = Scenario(*base, (*settings, *order.settings))
     content = scenario.to_dict()
     for name in ("name", "title", "seed"):
         content.pop(name, None)
