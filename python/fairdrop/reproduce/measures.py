@@ -286,36 +286,6 @@ def dropped(found: Run, flow: int) -> float:
     return float(found["dropped"][flow - 1] / found["arrived"][flow - 1])
 
 
-HOST_def queue_drops(run: Run, causes: list[str], link: str | None = None) -> float:
-    """Packets that these causes dropped at a queue."""
-    drops = queue(run, link)["drops"]
-    return float(sum(drops[cause] for cause in causes))
-
-
-def candidates_per_arrival(run: Run, link: str | None = None) -> float:
-    found = queue(run, link)
-    return float(found["candidates_drawn"] / found["arrivals"])
-
-
-def ward_expected_draws(run: Run, buffer: int, link: str | None = None) -> float:
-    """Candidates per arrival that WARD's weights ask for, given how long the queue is how often."""
-    expected = 0.0
-    for length, part in queue(run, link)["length_histogram"]:
-        place = min(length + 1, buffer)
-        expected += part * floor(10 * place / buffer) / 10 * min(2, length)
-    return expected
-
-
-def starved_flows(run: Run) -> float:
-    """Flows of all groups with no goodput at all."""
-    return float(sum(flow["goodput_bps"] == 0 for flow in run["flows"]))
-
-
-def fairness_of_groups(run: Run, groups: list[str]) -> float:
-    """Smallest of the groups' own Jain indices."""
-    return min(jain(run, one, "goodput_bps") for one in groups)
-
-
-MEASURES: dict[str, Callable[..., float]] = {
+HOST_MEASURES: dict[str, Callable[..., float]] = {
     function.__name__: function for function in (served, served_share, admitted_share, admitted_rate, empty, dropped)
 }

@@ -120,9 +120,9 @@ def reproduce(
     """
     try:
         found = measure(definition, order, store, threads, progress or Progress())
+        judged = [judge(claim, found.data, readings(definition)) for claim in definition.claims]
     except (ScenarioError, MeasureError, ModelError) as error:
         return Reproduction(definition, _pending(definition, order, str(error)))
-    judged = [judge(claim, found.data, readings(definition)) for claim in definition.claims]
     return Reproduction(definition, _document(definition, order, found, judged))
 
 
