@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long lint bench schema images clean
+.PHONY: help demo test test-rust test-python test-long lint bench reproduce schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,9 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 bench: .venv/installed ## fairdrop beside ns-2 on one scenario, in one run
 	$(BIN)/python benches/peers/time_peers.py
 
+reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
+	@$(BIN)/fairdrop reproduce
+
 images: .venv/installed ## redraw the pictures of the README
 	$(BIN)/python docs/make_images.py
 
@@ -40,7 +43,7 @@ schema: .venv/installed ## regenerate the checked-in JSON Schema
 	$(BIN)/fairdrop schema > schema/scenario.json
 
 clean: ## remove builds, the environment and results
-	rm -rf target .venv results .tools-checked
+	rm -rf target .venv results reproduction .tools-checked
 
 .tools-checked: scripts/check_tools.sh
 	@PYTHON=$(PYTHON) sh scripts/check_tools.sh

@@ -197,7 +197,7 @@ def velocity_linear_when_equal(data: Data) -> tuple[bool, str]:
     """v(y) is linear for flows of one rate, and only for those."""
     del data
     bends = {}
-    for name, fast in (("equal", 8.0), ("unequal", 16.0)):
+    for name, fast in (("equal", 8.0), ("unequal", 80.0)):
         link = models.ChokeLink(125.0, models.Red(20.0, 520.0, 0.5))
         found = models.solve(link, [models.ConstantRate(fast), models.ConstantRate(8.0, 32)])
         v = models.profile_ode(found, points=101).v

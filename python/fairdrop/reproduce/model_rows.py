@@ -1,4 +1,7 @@
-"""Rows that models give, by name: functions of the definition and of the arguments it writes beside the name."""
+"""Rows that models give, by name: functions of the definition and of the arguments it writes beside the name.
+
+Values are in the units of the definition's measures.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,11 @@ def front_curve(definition: Definition, rates: Sequence[float], others: Sequence
 
 
 def front_drop(definition: Definition, rates: Sequence[float], capacity: float = 1000.0) -> Rows:
-    """Drop fraction of a flow by equation (1), rates in kb/s: 2 p."""
+    """Drop of a flow by equation (1) in per cent, rates in kb/s: 2 p."""
     del definition
     for rate in rates:
         p = float(models.front_choke(capacity, [rate]).p[0])
-        yield _row("front model", "udp_drop", 2.0 * p, rate=rate)
+        yield _row("front model", "udp_drop", 200.0 * p, rate=rate)
 
 
 def back_table(definition: Definition) -> Rows:

@@ -18,7 +18,7 @@ from .data import Data, Row
 from .definition import BASE_READING, Definition
 from .measures import MeasureError
 from .plan import Order, readings
-from .store import Store, engine, write_text
+from .store import Store, engine, method, write_text
 from .verdict import PENDING, Judged, judge, overall
 from .work import Measured, Progress, measure
 
@@ -107,7 +107,7 @@ def identity(definition: Definition, order: Order) -> str:
     from .reading import scenario_text
 
     base = scenario_text(definition.paper, definition.simulation.base) if definition.simulation else ""
-    parts = [definition.text, base, engine(), order.profile, str(order.seeds), *order.settings]
+    parts = [definition.text, base, engine(), method(), order.profile, str(order.seeds), *order.settings]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -135,6 +135,7 @@ def _head(definition: Definition, order: Order) -> dict[str, Any]:
         "identity": identity(definition, order),
         "engine": engine(),
         "profile": order.profile,
+        "asked_seeds": order.seeds,
         "settings": list(order.settings),
     }
 

@@ -22,6 +22,14 @@ def engine() -> str:
     return f"{_core.__version__}-{digest}"
 
 
+@cache
+def method() -> str:
+    """Digest of how runs are measured and judged: other code is another verdict, from the same runs."""
+    here = Path(__file__).parent
+    files = sorted((*here.glob("*.py"), *(here.parent / "models").glob("*.py")))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
 def key_of(content: Mapping[str, Any]) -> str:
     """Hash of what decides a run, and of the engine."""
     text = json.dumps({"engine": engine(), **content}, sort_keys=True, separators=(",", ":"))

@@ -219,10 +219,4 @@ def _data(definition: Definition, collected: Mapping[tuple[Any, ...], Mapping[in
 def _model_rows(definition: Definition) -> Iterable[Row]:
     if definition.model is None:
         return []
-    scales = {measure.name: measure.scale for measure in definition.measures}
-    rows = MODELS[definition.model.function](definition, **definition.model.arguments)
-    return [
-        Row(row.scheme, row.at, row.measure, tuple(value * scales.get(row.measure, 1.0) for value in row.values))
-        for row in rows
-    ]
-
+    return MODELS[definition.model.function](definition, **definition.model.arguments)

@@ -109,10 +109,8 @@ class Workspace:
         state = NOT_RUN
         if found is not None:
             asked = found.document
-            state = found.verdict
-            order = Order(asked["profile"], None, tuple(asked["settings"]))
-            if asked["identity"] not in (identity(one, order), identity(one, Order(order.profile, asked["seeds"] or None, order.settings))):
-                state = STALE
+            order = Order(asked["profile"], asked["asked_seeds"], tuple(asked["settings"]))
+            state = found.verdict if asked["identity"] == identity(one, order) else STALE
         return {
             "id": one.name, "paper": paper_of(one.name), "kind": one.kind, "section": one.section, "title": one.title,
             "state": state, "claims": len(one.claims),
