@@ -50,7 +50,11 @@ BASE = reproduce.definition("choke-fig3").text
         ('section = "III.A', 'sektion = "III.A', r"sektion is unknown"),
         ('of = "throughput"', 'of = "thruput"', r"measures\[0\]\.of = 'thruput' is not valid"),
         ('scheme = "choke"\nlow', 'scheme = "chok"\nlow', r"claims \(held\)\.scheme = 'chok' is not valid"),
-        ('kind = "between"', 'kind = "amid"', r"claims\[0\]\.kind = 'amid' is not valid; valid: one of all_flows_within"),
+        (
+            'kind = "between"',
+            'kind = "amid"',
+            r"claims\[0\]\.kind = 'amid' is not valid; valid: one of all_flows_within",
+        ),
         ("low = 0.99", "lowest = 0.99", r"lowest is unknown"),
         ("low = 0.99", 'low = "much"', r"low = 'much' is not valid; valid: a number"),
         ('decisions = ["A-5"', 'decisions = ["B-5"', r"decisions = 'B-5' is not valid"),

@@ -112,9 +112,7 @@ def diminishing(data: Data, measure: str, along: str) -> tuple[bool, str]:
     return all(after < before for before, after in pairwise(steps)), f"steps {', '.join(map(digits, steps))}"
 
 
-def published_within(
-    data: Data, absolute: float, scheme: str, measure: str | None = None
-) -> tuple[bool, str]:
+def published_within(data: Data, absolute: float, scheme: str, measure: str | None = None) -> tuple[bool, str]:
     """Every published value of a scheme (and measure) is met by the mean, to an absolute tolerance."""
     points = [p for p in data.published if measure in (None, p.measure) and p.scheme in (None, scheme)]
     apart = []
@@ -217,7 +215,22 @@ def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: f
 
 CHECKS: dict[str, Check] = {
     function.__name__: function
-    for function in (dumbbell, chain, ward_weights, calibration, queue_is_half_but_head_is_not, diminishing, published_within, falls_by,
-        symmetric_variants, tends_to, largest_is, at_least_inverse, velocity_linear_when_equal,
-        spread_over, grid_spread, grid_spread_at_least)
+    for function in (
+        dumbbell,
+        chain,
+        ward_weights,
+        calibration,
+        queue_is_half_but_head_is_not,
+        diminishing,
+        published_within,
+        falls_by,
+        symmetric_variants,
+        tends_to,
+        largest_is,
+        at_least_inverse,
+        velocity_linear_when_equal,
+        spread_over,
+        grid_spread,
+        grid_spread_at_least,
+    )
 }

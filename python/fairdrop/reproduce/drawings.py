@@ -99,9 +99,7 @@ def dumbbell() -> Drawing:
 
 
 def dumbbell_delay() -> Drawing:
-    return _dumbbell(
-        ["N TCP sources", "1 UDP source"], "sinks", "c = 1 Mb/s, 1 ms", "100 Mb/s,\nd = 100 ms both ways"
-    )
+    return _dumbbell(["N TCP sources", "1 UDP source"], "sinks", "c = 1 Mb/s, 1 ms", "100 Mb/s,\nd = 100 ms both ways")
 
 
 def dumbbell_classes() -> Drawing:
@@ -195,12 +193,15 @@ def front_model() -> Drawing:
 def sampling_hardware() -> Drawing:
     boxes = [
         Box(1.4, 3.2, "arriving packet", BLUE), Box(4.2, 3.2, "random address"),
-        Box(7.0, 4.0, "SRAM bank 1:\nflow id, mark bit, next"), Box(7.0, 2.9, "SRAM bank 2"), Box(7.0, 2.1, "SRAM bank k"),
-        Box(10.0, 3.2, "compare ids,\nset mark bits"), Box(7.0, 0.8, "head of the list: a marked\nentry is discarded", VERMILLION),
+        Box(7.0, 4.0, "SRAM bank 1:\nflow id, mark bit, next"), Box(7.0, 2.9, "SRAM bank 2"),
+        Box(7.0, 2.1, "SRAM bank k"),
+        Box(10.0, 3.2, "compare ids,\nset mark bits"),
+        Box(7.0, 0.8, "head of the list: a marked\nentry is discarded", VERMILLION),
         Box(10.4, 0.8, "link", GREEN),
     ]  # fmt: skip
     arrows = [
-        Arrow(0, 1), Arrow(1, 2), Arrow(1, 3), Arrow(1, 4), Arrow(2, 5), Arrow(3, 5), Arrow(4, 5), Arrow(4, 6), Arrow(6, 7),
+        Arrow(0, 1), Arrow(1, 2), Arrow(1, 3), Arrow(1, 4), Arrow(2, 5), Arrow(3, 5), Arrow(4, 5),
+        Arrow(4, 6), Arrow(6, 7),
     ]  # fmt: skip
     return Drawing(11.4, 4.6, boxes, arrows)
 

@@ -30,6 +30,9 @@ _MODELS = {
     "formula": colours.INK,
 }
 _MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<", ">")
+_FURTHER = (
+    colours.SKY, colours.BLUE, colours.PURPLE, colours.VERMILLION, colours.OLIVE, colours.GREEN, colours.ORANGE,
+)  # fmt: skip
 PANEL_IN = 3.5
 
 
@@ -106,7 +109,7 @@ class _Plot:
         series = self._series(panel)
         several = len({scheme for scheme, *_ in series}) > 1
         further = list(dict.fromkeys(words for *_, words, _ in series))
-        hues = dict(zip(further, cycle((colours.SKY, colours.BLUE, colours.PURPLE, colours.VERMILLION)), strict=False))
+        hues = dict(zip(further, cycle(_FURTHER), strict=False))
         for index, (scheme, measure, words, rows) in enumerate(series):
             rows = sorted(rows, key=lambda row: float(row.at[self.spec.x]))
             model = scheme in _MODELS
@@ -114,11 +117,12 @@ class _Plot:
             label = self._label(scheme, measure, panel, several)
             label = f"{label}, {words}" if words else label
             x = [float(row.at[self.spec.x]) for row in rows]
-            y = [row.estimate.mean for row in rows]
+            # A mean over traces would hide how each of them moves.
+            y = [row.values[0] if self.spec.x == "time" else row.estimate.mean for row in rows]
             half = [row.estimate.half or 0.0 for row in rows]
             dash = colours.DASHES[panel.y.index(measure) % len(colours.DASHES)]
             if model:
-                dash = colours.DASHES[list(_MODELS).index(scheme) % 2]
+                dash = colours.DASHES[1 if len(further) > 1 else list(_MODELS).index(scheme) % 2]
             marker = "" if model or len(rows) > 40 else _MARKERS[index % len(_MARKERS)]
             drawn = axes.errorbar(
                 x, y, yerr=half if any(half) and len(rows) <= 40 else None, color=colour, linestyle=dash, marker=marker,
@@ -182,13 +186,13 @@ class _Plot:
             for label in axes.get_xticklabels():
                 label.set_horizontalalignment("right")
 
-    def _bar(
-        self, axes: Axes, panel: Panel, row: Row, x: float, width: float, by_scheme: bool, several: bool
-    ) -> None:
+    def _bar(self, axes: Axes, panel: Panel, row: Row, x: float, width: float, by_scheme: bool, several: bool) -> None:
         value = row.estimate
         one_measure = len(panel.y) == 1
-        colour = self.hues[row.scheme] if one_measure and (by_scheme or several) else self._colour(
-            row.scheme, row.measure, several and not by_scheme
+        colour = (
+            self.hues[row.scheme]
+            if one_measure and (by_scheme or several)
+            else self._colour(row.scheme, row.measure, several and not by_scheme)
         )
         bar = axes.bar(x, value.mean, width * 0.92, color=colour, zorder=2)
         if value.half:
@@ -246,7 +250,9 @@ class _Plot:
     def _note(self) -> str:
         document = self.found.document
         parts = [self.spec.note] if self.spec.note else []
-        if document["seeds"] > 1 and self.spec.kind == "stacked":
+        if self.spec.x == "time":
+            pass
+        elif document["seeds"] > 1 and self.spec.kind == "stacked":
             parts.append(f"Mean of {document['seeds']} seeds.")
         elif document["seeds"] > 1:
             parts.append(f"Mean of {document['seeds']} seeds; whiskers: 95 % interval of the mean.")
@@ -269,5 +275,3 @@ def _scheme_colours(definition: Definition, data: Data) -> dict[str, str]:
 
 def _wrapped(name: str) -> str:
     return name.replace(", ", ",\n") if len(name) > 14 else name
-
-

@@ -161,9 +161,7 @@ def ranked_goodput(run: Run, group: str) -> Curve:
 def link_flows(run: Run, link: str) -> Curve:
     """Rate of each flow on a link, numbered from 0 as the flows of the scenario are."""
     rates = {str(name): float(rate) for name, rate in queue(run, link)["throughput_bps_by_flow"]}
-    return [
-        (float(index), rates[flow["name"]]) for index, flow in enumerate(run["flows"]) if flow["name"] in rates
-    ]
+    return [(float(index), rates[flow["name"]]) for index, flow in enumerate(run["flows"]) if flow["name"] in rates]
 
 
 def positions(run: Run, group: str, link: str | None = None) -> Curve:
@@ -257,6 +255,7 @@ CURVES = {
     "positions": "position",
     "queue_trace": "time",
 }
+
 
 def served(found: Run, flow: int) -> float:
     """Served per second (of the queue host), flows counted from 1."""

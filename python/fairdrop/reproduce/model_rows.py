@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def front_table(definition: Definition) -> Rows:
     """Equation (1) for every case of the queue host."""
     for case in definition.queue_host.cases if definition.queue_host else ():
         found = models.front_choke(float(case.get("service_rate", 1.0)), case["poisson"])
-        yield _row("theory", "idle", found.idle, case=case["name"])
+        yield _row("theory", "idle", float(found.idle), case=case["name"])
         for index, value in enumerate(found.goodput, start=1):
             yield _row("theory", f"t{index}", value, case=case["name"])
 
@@ -41,7 +42,7 @@ def front_curve(definition: Definition, rates: Sequence[float], others: Sequence
         yield _row("theory", "p", found.p[0], rate=rate)
         yield _row("theory", "goodput", found.goodput[0], rate=rate)
         yield _row("theory", "goodput_per_arrival", found.goodput[0] / rate, rate=rate)
-        yield _row("theory", "idle_with_two", models.front_choke(1.0, [rate, 2.0 * rate]).idle, rate=rate)
+        yield _row("theory", "idle_with_two", float(models.front_choke(1.0, [rate, 2.0 * rate]).idle), rate=rate)
 
 
 def front_drop(definition: Definition, rates: Sequence[float], capacity: float = 1000.0) -> Rows:
@@ -203,7 +204,7 @@ def curvature_cases(definition: Definition, cases: Sequence[Sequence[float]]) ->
         bends = np.diff(shape.rho[0], 2)
         noise = 1e-7 * np.abs(bends).max()
         signs = np.sign(bends[np.abs(bends) > noise])
-        runs = [signs[0], *(after for before, after in zip(signs, signs[1:], strict=False) if before != after)]
+        runs = [signs[0], *(after for before, after in pairwise(signs) if before != after)]
         seen = "-".join("convex" if sign > 0 else "concave" for sign in runs)
         name = f"{fast:g} against {count:g} × {slow:g}"
         yield _row("theorem 4", "agrees", float(seen == told.shape), case=f"{name}: {told.shape}")

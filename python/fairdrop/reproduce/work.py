@@ -75,16 +75,17 @@ def plan_weight(definition: Definition, order: Order) -> float:
     """Work that a definition asks for."""
     simulated = sum(cell.weight * len(cell.seeds) for cell in cells(definition, order))
     hosted = sum(cell.arguments["arrivals"] * 1e4 * len(cell.seeds) for cell in host_cells(definition, order))
-    return simulated + hosted
+    return float(simulated + hosted)
 
 
 def measure(definition: Definition, order: Order, store: Store, threads: int | None, progress: Progress) -> Measured:
     """Every measurement of a definition, from the store where it is there."""
     simulated = list(cells(definition, order))
     hosted = list(host_cells(definition, order))
+    everything: list[Cell | HostCell] = [*simulated, *hosted]
     collected: dict[tuple[Any, ...], dict[int, Any]] = {}
     problems: dict[str, None] = {}
-    jobs: list[tuple[Cell | HostCell, int]] = [(cell, seed) for cell in (*simulated, *hosted) for seed in cell.seeds]
+    jobs: list[tuple[Cell | HostCell, int]] = [(cell, seed) for cell in everything for seed in cell.seeds]
 
     def finished(cell: Cell | HostCell, seed: int, found: Mapping[str, Any]) -> None:
         if isinstance(cell, Cell):
@@ -95,7 +96,7 @@ def measure(definition: Definition, order: Order, store: Store, threads: int | N
 
     _work_through(jobs, store, threads or os.cpu_count() or 1, progress, finished)
     data = {reading.name: _data(definition, collected, reading.name) for reading in readings(definition)}
-    seeds = max((len(cell.seeds) for cell in (*simulated, *hosted)), default=0)
+    seeds = max((len(cell.seeds) for cell in everything), default=0)
     durations = sorted({float(cell.content["duration_s"]) for cell in simulated if "duration_s" in cell.content})
     return Measured(data, tuple(problems), len(jobs), seeds, tuple(durations))
 
@@ -124,10 +125,10 @@ def _work_through(
                 progress.advance(_weight(cell), computed=False)
         for future in as_completed(futures):
             key = futures[future]
-            found = future.result()
-            store.put(key, found)
+            computed = future.result()
+            store.put(key, computed)
             for cell, seed in waiting[key]:
-                finished(cell, seed, found)
+                finished(cell, seed, computed)
                 progress.advance(_weight(cell), computed=True)
     except KeyboardInterrupt:
         raise Interrupted from None
@@ -202,7 +203,9 @@ def _data(definition: Definition, collected: Mapping[tuple[Any, ...], Mapping[in
     measures = {measure.name: index for index, measure in enumerate(definition.measures)}
     axes = definition.simulation.vary if definition.simulation else ()
     places = {axis.name: {axis_name(value): n for n, value in enumerate(axis.values)} for axis in axes}
-    cases = {str(case["name"]): n for n, case in enumerate(definition.queue_host.cases if definition.queue_host else ())}
+    cases = {
+        str(case["name"]): n for n, case in enumerate(definition.queue_host.cases if definition.queue_host else ())
+    }
 
     def order(row: Row) -> tuple[Any, ...]:
         where = [places.get(axis, cases).get(value, value) for axis, value in row.at.items()]

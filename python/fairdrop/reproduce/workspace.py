@@ -52,10 +52,15 @@ class Workspace:
             order = Order(asked["profile"], asked["seeds"], tuple(asked["settings"]))
             return [name for name in asked["ids"] if name in names()], order
         except (OSError, ValueError, KeyError, TypeError):
-            raise ValueError(f"{path}: nothing to resume; valid: the directory of an interrupted reproduction") from None
+            raise ValueError(f"{path}: nothing to resume; valid: --out of an interrupted reproduction") from None
 
     def reproduce(
-        self, ids: Sequence[str], order: Order, threads: int | None, progress: Progress, told: Callable[[Reproduction], None]
+        self,
+        ids: Sequence[str],
+        order: Order,
+        threads: int | None,
+        progress: Progress,
+        told: Callable[[Reproduction], None],
     ) -> list[Reproduction]:
         """Each id in turn, written as soon as it is done; what is current is not done again."""
         self.remember(ids, order)
