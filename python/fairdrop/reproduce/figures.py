@@ -154,7 +154,8 @@ class _Plot:
 
     def _mark(self, axes: Axes, x: Sequence[float], y: Sequence[float], colour: str) -> None:
         drawn = axes.plot(
-            x, y, linestyle="none", marker="D", markersize=7.5 if len(x) < 12 else 4.5, markerfacecolor="white", markeredgecolor=colour,
+            x, y, linestyle="none", marker="D", markersize=7.5 if len(x) < 12 else 4.5,
+            markerfacecolor="white", markeredgecolor=colour,
             markeredgewidth=1.8 if len(x) < 12 else 1.1, zorder=6,
         )  # fmt: skip
         self.handles.setdefault(PUBLISHED, drawn[0])
