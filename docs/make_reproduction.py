@@ -18,10 +18,12 @@ TARGET = Path(__file__).parent / "reproduction"
 
 
 def cell(text: str) -> str:
+    """Text for a cell of a table."""
     return " ".join(text.replace("|", "\\|").split())
 
 
 def claims(found: list[Reproduction]) -> list[str]:
+    """The table of all claims."""
     lines = ["| id | claim | measured | verdict |", "| --- | --- | --- | --- |"]
     for one in found:
         document = one.document
@@ -35,6 +37,7 @@ def claims(found: list[Reproduction]) -> list[str]:
 
 
 def page(name: str, found: list[Reproduction]) -> str:
+    """The page of one paper."""
     about = paper(name)
     lines = [f"# {about.title}", ""]
     if about.authors or about.venue:
@@ -64,6 +67,7 @@ def page(name: str, found: list[Reproduction]) -> str:
 
 
 def main() -> None:
+    """Write every page."""
     workspace = Workspace(Path(sys.argv[1] if len(sys.argv) > 1 else "reproduction"))
     everything = workspace.all()
     TARGET.mkdir(exist_ok=True)

@@ -17,6 +17,7 @@ from ..report.text import digits
 from .checks import CHECKS
 from .data import Data, Row, paired
 
+SHOWN_POINTS = 12
 HOLDS, UNCLEAR, FAILS = "holds", "unclear", "fails"
 _WORST = (HOLDS, UNCLEAR, FAILS)
 
@@ -175,7 +176,9 @@ def _monotone(data: Data, arguments: Mapping[str, Any]) -> Outcome:
 
 
 def _path(rows: Sequence[Row]) -> str:
-    values = " → ".join(digits(row.estimate.mean) for row in rows)
+    step = -(-len(rows) // SHOWN_POINTS)
+    shown_rows = [*rows[:-1:step], rows[-1]]
+    values = " → ".join(digits(row.estimate.mean) for row in shown_rows)
     return f"{rows[0].scheme}: {values}" if rows[0].scheme != "all" else values
 
 
