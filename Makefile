@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden lint bench-peers schema images clean
+.PHONY: help demo test test-rust test-python test-long test-golden golden lint bench-peers reproduce validate schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,12 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 bench-peers: .venv/installed ## The simulator beside ns-2, ns-3 and htsim, in one run (see benches/peers/README.md)
 	$(BIN)/python benches/peers/bench_peers.py $(PEERS)
 
+validate: .venv/installed ## the simulator beside exact results, published laws, ns-2 and the RFCs; a report
+	$(BIN)/python validation/validate.py
+
+reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
+	@$(BIN)/fairdrop reproduce
+
 images: .venv/installed ## redraw the pictures of the README
 	$(BIN)/python docs/make_images.py
 
@@ -47,7 +53,7 @@ schema: .venv/installed ## regenerate the checked-in JSON Schema
 	$(BIN)/fairdrop schema > schema/scenario.json
 
 clean: ## remove builds, the environment and results
-	rm -rf target .venv results .tools-checked
+	rm -rf target .venv results reproduction .tools-checked
 
 .tools-checked: scripts/check_tools.sh
 	@PYTHON=$(PYTHON) sh scripts/check_tools.sh

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ._core import __version__
 
 if TYPE_CHECKING:
-    from . import measures, models, plot, report
+    from . import measures, models, plot, report, reproduce
     from .capture import replay
     from .host import queue_host
     from .result import Result, read_result
@@ -35,6 +35,7 @@ __all__ = [
     "read_result",
     "replay",
     "report",
+    "reproduce",
     "schema",
 ]
 
@@ -56,7 +57,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in ("measures", "models", "plot", "report"):
+    if name in ("measures", "models", "plot", "report", "reproduce"):
         return import_module(f"{__name__}.{name}")
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

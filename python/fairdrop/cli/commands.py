@@ -52,6 +52,13 @@ def replay(options: Namespace) -> int:
     return _finish(result, options)
 
 
+def reproduce(options: Namespace) -> int:
+    """``fairdrop reproduce``."""
+    from ..reproduce.command import run as reproduce_all
+
+    return reproduce_all(options)
+
+
 def report(options: Namespace) -> int:
     """``fairdrop report``."""
     from pathlib import Path

@@ -15,6 +15,7 @@ examples:
   fairdrop run scenarios/headline.toml --set queue.red.max_p=0.02 --set groups.udp.rate=3mbit --json
   fairdrop replay capture.pcap --rate 10mbit --disciplines red,choke
   fairdrop model scenarios/understanding-choke.toml
+  fairdrop reproduce choke-fig5
 """
 
 
@@ -32,6 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_compare(subcommands)
     _add_replay(subcommands)
     _add_model(subcommands)
+    _add_reproduce(subcommands)
     _add_report(subcommands)
     _add_show(subcommands)
     _add_list(subcommands)
@@ -91,6 +93,27 @@ def _add_replay(subcommands: _Subcommands) -> None:
 
 def _add_model(subcommands: _Subcommands) -> None:
     model_grammar.add_models(subcommands.add_parser("model", help="solve the models of CHOKe"))
+
+
+def _add_reproduce(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "reproduce",
+        help="the figures, tables and claims of the papers",
+        description="Reproduce figures, tables and claims of the five papers, and judge them; a page with all of it.",
+    )
+    parser.add_argument("what", nargs="*", metavar="PAPER|ID", help="papers or ids, see --list (all)")
+    parser.add_argument("--profile", choices=["quick", "full"], default="quick", help="quick: fewer seeds (quick)")
+    parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the profile's")
+    parser.add_argument(
+        "--set", action="append", default=[], dest="settings", metavar="PATH=VALUE", help="change every run; repeatable"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with what was asked last in --out")
+    parser.add_argument("--out", default="reproduction", metavar="DIR", help="results, figures, page (reproduction)")
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
+    parser.add_argument("--list", action="store_true", help="ids with their state")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    parser.set_defaults(action=commands.reproduce)
 
 
 def _add_report(subcommands: _Subcommands) -> None:

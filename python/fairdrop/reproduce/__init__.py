@@ -1,0 +1,44 @@
+"""The figures, tables and claims of the five papers, each from its definition under ``fairdrop/papers``.
+
+>>> from fairdrop import reproduce
+>>> found = reproduce.run("choke-fig5")  # doctest: +SKIP
+>>> found.plot(), found.to_pandas(), found.verdict  # doctest: +SKIP
+
+`names` lists the ids, `definition` gives one, `run` reproduces one. Everything that was computed is kept under
+``directory`` by content hash and used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+from .definition import Definition
+from .outcome import Reproduction, reproduce
+from .plan import Order
+from .reading import definition, names, paper
+from .store import Store
+from .strict import DefinitionError
+from .work import Progress
+
+__all__ = ["Definition", "DefinitionError", "Reproduction", "definition", "names", "paper", "run"]
+
+
+def run(
+    name: str,
+    *,
+    profile: str = "quick",
+    seeds: int | None = None,
+    settings: Iterable[str] = (),
+    directory: str | PathLike[str] = "reproduction",
+    threads: int | None = None,
+    progress: bool = False,
+) -> Reproduction:
+    """Reproduce one id. ``settings`` change every run, such as ``"queue.red.max_p=0.02"``.
+
+    Raises DefinitionError for an unknown id, ValueError for other bad input.
+    """
+    order = Order(profile, seeds, tuple(settings))
+    store = Store(Path(directory) / "store")
+    return reproduce(definition(name), order, store, threads, Progress(name=name, shown=progress))

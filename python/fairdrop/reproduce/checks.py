@@ -1,0 +1,236 @@
+"""Checks that no declarative predicate expresses: functions of the data that answer yes or no, with what was found."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from .. import models
+from ..report.text import digits
+from .data import Data
+
+Check = Callable[..., tuple[bool, str]]
+
+
+def dumbbell(
+    data: Data, base: str, rate_bps: int, access_bps: int, delay_s: float, round_trip_s: float, groups: dict[str, int]
+) -> tuple[bool, str]:
+    """The scenario is the dumbbell of the paper: rates, delays, round trip, and who is there."""
+    del data
+    found = _resolved(base)
+    link = found["links"][0]
+    trips = {round(2 * (link["delay_s"] + 2 * group["access_delay_s"]), 9) for group in found["groups"]}
+    there = {group["name"]: group["count"] for group in found["groups"]}
+    accesses = {group["access_rate_bps"] for group in found["groups"]}
+    right = (
+        link["rate_bps"] == rate_bps
+        and link["delay_s"] == delay_s
+        and accesses == {access_bps}
+        and trips == {round_trip_s}
+        and there == groups
+        and sum(one["queue"] == "study" for one in found["links"]) == 1
+    )
+    listed = ", ".join(f"{count} {name}" for name, count in there.items())
+    trip = ", ".join(f"{1000 * value:g} ms" for value in sorted(trips))
+    return right, f"{link['rate_bps'] / 1e6:g} Mb/s, round trip {trip}, {listed}"
+
+
+def chain(data: Data, base: str, rates_bps: Sequence[int], studied: int, routes: dict[str, str]) -> tuple[bool, str]:
+    """The scenario is a chain of routers with these rates; each group leaves where the table says."""
+    del data
+    found = _resolved(base)
+    forward = [link for link in found["links"] if link["from"] < link["to"] and link["from"].startswith("R")]
+    got = [link["rate_bps"] for link in forward]
+    ends = {group["name"]: group["forward"][-1] for group in found["groups"]}
+    right = got == list(rates_bps) and ends == routes and sum(link["queue"] != "plain" for link in forward) == studied
+    return right, f"{', '.join(f'{rate / 1e6:g}' for rate in got)} Mb/s; last links {ends}"
+
+
+def _resolved(base: str) -> dict[str, Any]:
+    from ..scenario import Scenario
+    from .reading import scenario_text
+
+    home, _, file = base.rpartition("/")
+    return Scenario(scenario_text(home, file), f"{base}.toml").to_dict()
+
+
+def ward_weights(data: Data) -> tuple[bool, str]:
+    """The example of the paper (B = 100) by its rule floor(10 P / B) / 10, position by position."""
+    del data
+    printed = {**{p: (p // 10) / 10 for p in range(1, 100)}, 100: 1.0}
+    computed = {p: floor(10 * p / 100) / 10 for p in range(1, 101)}
+    return printed == computed, f"{sum(printed[p] == computed[p] for p in printed)} of 100 positions"
+
+
+def calibration(
+    data: Data, measure: str, published: Sequence[Sequence[float]], frozen: str, absolute: float
+) -> tuple[bool, str]:
+    """The frozen cell of a grid is as near to published points (root mean square) as the nearest, to a tolerance."""
+    distances: dict[str, float] = {}
+    for scheme in data.schemes():
+        rows = {row.at["rate"]: row.estimate.mean for row in data.select(measure, scheme)}
+        squares = [(rows[rate] - value) ** 2 for rate, value in published if rate in rows]
+        distances[scheme] = (sum(squares) / len(squares)) ** 0.5
+    best = min(distances, key=lambda name: distances[name])
+    listed = f"nearest: {best} at {digits(distances[best])}; frozen: {frozen} at {digits(distances[frozen])}"
+    return distances[frozen] <= distances[best] + absolute, listed
+
+
+def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[bool, str]:
+    """At every value of an axis the cells of a grid lie within a range."""
+    found = {}
+    for value in data.axis(axis):
+        means = [row.estimate.mean for row in data.select(measure, None, {axis: value})]
+        found[value] = max(means) - min(means)
+    where = max(found, key=lambda value: found[value])
+    return found[where] <= absolute, f"widest {digits(found[where])} at {axis} {where}"
+
+
+def grid_spread_at_least(data: Data, measure: str, absolute: float) -> tuple[bool, str]:
+    """The cells of a grid differ by a range at least."""
+    means = [row.estimate.mean for row in data.select(measure)]
+    return max(means) - min(means) >= absolute, f"{digits(min(means))} to {digits(max(means))}"
+
+
+def queue_is_half_but_head_is_not(data: Data, rate: float, share: float, head: float) -> tuple[bool, str]:
+    """Footnote 10: UDP holds about half of the queue, its part of what leaves is much less."""
+    held = data.select("udp_queue_share", None, {"rate": rate})[0].estimate.mean
+    leaves = data.select("udp_share", None, {"rate": rate})[0].estimate.mean
+    return held > share and leaves < head, f"{digits(held)} of the queue, {digits(leaves)} of the departures"
+
+
+def diminishing(data: Data, measure: str, along: str) -> tuple[bool, str]:
+    """Every step along an axis changes the measure by less than the one before."""
+    rows = sorted(data.select(measure), key=lambda row: float(row.at[along]))
+    values = [row.estimate.mean for row in rows]
+    steps = [abs(after - before) for before, after in pairwise(values)]
+    return all(after < before for before, after in pairwise(steps)), f"steps {', '.join(map(digits, steps))}"
+
+
+def published_within(data: Data, absolute: float, scheme: str, measure: str | None = None) -> tuple[bool, str]:
+    """Every published value of a scheme (and measure) is met by the mean, to an absolute tolerance."""
+    points = [p for p in data.published if measure in (None, p.measure) and p.scheme in (None, scheme)]
+    apart = []
+    for point in points:
+        row = data.select(point.measure, scheme, point.at)[0]
+        apart.append((abs(row.estimate.mean - point.value), row.estimate.mean, point))
+    worst, mean, point = max(apart, key=lambda item: item[0])
+    where = ", ".join(f"{axis} {value}" for axis, value in point.at.items())
+    return worst <= absolute, f"{len(points)} values; worst {digits(mean)} against {digits(point.value)} ({where})"
+
+
+def falls_by(
+    data: Data, measure: str, scheme: str, axis: str, values: Sequence[Any], steps: Sequence[float], absolute: float
+) -> tuple[bool, str]:
+    """From each value of the axis to the next the measure falls by what was published."""
+    found = [data.select(measure, scheme, {axis: value})[0].estimate.mean for value in values]
+    falls = [before - after for before, after in pairwise(found)]
+    right = all(abs(fall - step) <= absolute for fall, step in zip(falls, steps, strict=True))
+    return right, ", ".join(f"{fall:.4f}" for fall in falls)
+
+
+def symmetric_variants(data: Data) -> tuple[bool, str]:
+    """Queues that draw and serve at the same place: p_i = lambda_i / (mu + 2 lambda_i), whatever the place."""
+    del data
+    rates, worst = (0.6, 1.8), 0.0
+    for place in ("random", "tail"):
+        found = _symmetric_queue(rates, place, 1_000_000)
+        worst = max(worst, *(abs(got - rate / (1 + 2 * rate)) for got, rate in zip(found, rates, strict=True)))
+    return worst < 0.004, f"largest difference from lambda / (mu + 2 lambda) {worst:.4f}"
+
+
+def _symmetric_queue(rates: Sequence[float], place: str, events: int) -> list[float]:
+    """Goodput of Poisson flows; drawn and served packets come from the same place, mu = 1."""
+    generator = random.Random(1)
+    total = sum(rates) + 1.0
+    queue: list[int] = []
+    served = [0] * len(rates)
+    for _ in range(events):
+        spot = generator.randrange(len(queue)) if queue and place == "random" else len(queue) - 1
+        pick = generator.random() * total
+        flow = 0
+        while flow < len(rates) and pick >= rates[flow]:
+            pick -= rates[flow]
+            flow += 1
+        if flow == len(rates):
+            if queue:
+                served[queue.pop(spot)] += 1
+        elif queue and queue[spot] == flow:
+            queue.pop(spot)
+        else:
+            queue.append(flow)
+    return [count * total / events for count in served]
+
+
+def tends_to(
+    data: Data, measure: str, along: str, limit: float, absolute: float, scheme: str | None = None
+) -> tuple[bool, str]:
+    """The last point along an axis is near a limit, and the last third of the way gets nearer to it at every step."""
+    rows = sorted(data.select(measure, scheme), key=lambda row: float(row.at[along]))
+    apart = [abs(row.estimate.mean - limit) for row in rows]
+    last = apart[-max(2, len(apart) // 3) :]
+    nearer = all(after <= before for before, after in pairwise(last))
+    return nearer and apart[-1] <= absolute, f"{digits(rows[-1].estimate.mean)} at {rows[-1].at[along]:g}"
+
+
+def largest_is(data: Data, measure: str, value: float, absolute: float) -> tuple[bool, str]:
+    """The largest value of a measure."""
+    top = max(row.estimate.mean for row in data.select(measure))
+    return abs(top - value) <= absolute, f"{top:.5f}"
+
+
+def at_least_inverse(data: Data, measure: str, axis: str, slack: float) -> tuple[bool, str]:
+    """A measure is at least one over the value of an axis, up to a relative slack."""
+    found = [(row.estimate.mean * float(row.at[axis]), row.at[axis]) for row in data.select(measure)]
+    least, where = min(found)
+    return least >= 1 - slack, f"{digits(least)} / N at N = {where}"
+
+
+def velocity_linear_when_equal(data: Data) -> tuple[bool, str]:
+    """v(y) is linear for flows of one rate, and only for those."""
+    del data
+    bends = {}
+    for name, fast in (("equal", 8.0), ("unequal", 80.0)):
+        link = models.ChokeLink(125.0, models.Red(20.0, 520.0, 0.5))
+        found = models.solve(link, [models.ConstantRate(fast), models.ConstantRate(8.0, 32)])
+        v = models.profile_ode(found, points=101).v
+        bends[name] = float(abs(np.diff(v, 2)).max() / (v[0] - v[-1]))
+    listed = ", ".join(f"{name} rates {bend:.1e}" for name, bend in bends.items())
+    return bends["equal"] < 1e-6 < bends["unequal"], f"bend {listed}"
+
+
+def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: float) -> tuple[bool, str]:
+    """Under each scheme the largest value of a measure is more than a factor above the smallest."""
+    found = {}
+    for name in [scheme] if isinstance(scheme, str) else scheme:
+        values = [row.estimate.mean for row in data.select(measure, name)]
+        found[name] = max(values) / min(values) if min(values) else float("inf")
+    return min(found.values()) > factor, ", ".join(f"{name} {digits(value)}" for name, value in found.items())
+
+
+CHECKS: dict[str, Check] = {
+    function.__name__: function
+    for function in (
+        dumbbell,
+        chain,
+        ward_weights,
+        calibration,
+        queue_is_half_but_head_is_not,
+        diminishing,
+        published_within,
+        falls_by,
+        symmetric_variants,
+        tends_to,
+        largest_is,
+        at_least_inverse,
+        velocity_linear_when_equal,
+        spread_over,
+        grid_spread,
+        grid_spread_at_least,
+    )
+}

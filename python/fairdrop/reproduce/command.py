@@ -1,0 +1,100 @@
+"""``fairdrop reproduce``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import shorten
+
+from .outcome import Reproduction
+from .page import write_page
+from .plan import Order
+from .reading import PAPERS, names, paper_of
+from .verdict import PENDING, VERDICTS
+from .work import Interrupted, Progress
+from .workspace import Workspace
+
+PROBLEM = 3
+
+
+def run(options: Namespace) -> int:
+    """The command; 0 done, 3 when a claim could not be evaluated, 130 interrupted."""
+    workspace = Workspace(Path(options.out))
+    if options.list:
+        return _list(workspace, options.json)
+    ids, order = _asked(options, workspace)
+    progress = Progress(shown=not options.quiet and sys.stderr.isatty())
+    started = time.monotonic()
+
+    def told(found: Reproduction) -> None:
+        if not options.quiet:
+            print(f"{found.definition.name:14} {found.verdict}", file=sys.stderr)
+
+    try:
+        done = workspace.reproduce(ids, order, options.threads, progress, told)
+    except Interrupted:
+        progress.clear()
+        print("fairdrop: interrupted; go on with: fairdrop reproduce --resume", file=sys.stderr)
+        return 130
+    everything = workspace.all()
+    workspace.write_summary(everything)
+    page = workspace.directory / "index.html"
+    write_page(everything, page)
+    if options.json:
+        print(json.dumps([_brief(found) for found in done], indent=1))
+    elif not options.quiet:
+        print(_table(done))
+        seconds = time.monotonic() - started
+        print(f"{len(done)} ids in {seconds:.0f} s; page: {page}", file=sys.stderr)
+    return PROBLEM if any(found.verdict == PENDING for found in done) else 0
+
+
+def _asked(options: Namespace, workspace: Workspace) -> tuple[list[str], Order]:
+    if options.resume:
+        if options.what or options.settings or options.seeds:
+            raise ValueError("--resume goes on with what was asked before; valid: no ids, --seeds or --set beside it")
+        return workspace.remembered()
+    return choose(options.what), Order(options.profile, options.seeds, tuple(options.settings))
+
+
+def choose(words: Sequence[str]) -> list[str]:
+    """Ids that words name: an id, a paper, or nothing for all. Raises ValueError."""
+    wanted: set[str] = set()
+    for word in words:
+        members = [name for name in names() if name == word or paper_of(name) == word]
+        if not members:
+            raise ValueError(f"{word!r} is no paper and no id; valid: {', '.join(PAPERS)}, or an id of `--list`")
+        wanted.update(members)
+    return [name for name in names() if not words or name in wanted]
+
+
+def _list(workspace: Workspace, as_json: bool) -> int:
+    states = workspace.states()
+    if as_json:
+        print(json.dumps(states, indent=1))
+    else:
+        for row in states:
+            print(f"{row['id']:14} {row['state']:32} {shorten(row['title'], 70)}")
+    return 0
+
+
+def _brief(found: Reproduction) -> dict[str, object]:
+    document = found.document
+    return {name: document[name] for name in ("id", "verdict", "reason", "claims", "published")}
+
+
+def _table(done: Sequence[Reproduction]) -> str:
+    counts = [f"{sum(found.verdict == verdict for found in done)} {verdict}" for verdict in VERDICTS]
+    lines = [", ".join(text for text in counts if not text.startswith("0 "))]
+    for found in done:
+        for claim in found.document["claims"]:
+            if claim["verdict"] != "holds":
+                lines.append(f"{found.definition.name:14} {claim['verdict']}: {claim['text']}")
+                lines.append(f"{'':14} measured {claim['measured']}. {claim['why']}")
+        if found.document["reason"]:
+            lines.append(f"{found.definition.name:14} {found.document['reason'].splitlines()[0]}")
+    return "\n".join(lines)

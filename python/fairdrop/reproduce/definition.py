@@ -1,0 +1,198 @@
+"""What a figure, table or claim of a paper is: set-up, what is varied, what is measured, what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+KINDS = ("simulation", "queue_host", "model", "structural", "campaign", "cited")
+FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "table", "diagram")
+BASE_READING = "base"
+
+
+def axis_name(value: Any) -> Any:
+    """A value of an axis as rows have it: a table by its name."""
+    return value.get("name", str(value)) if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One of the things compared: a discipline with settings, or another change of the set-up."""
+
+    name: str
+    label: str
+    colour: str
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is varied. ``set`` are settings in which ``{}`` stands for the value."""
+
+    name: str
+    label: str
+    values: tuple[Any, ...]
+    quick: tuple[Any, ...]
+    set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number, or a curve over ``axis``, taken from each run: ``of`` names a function of `measures`."""
+
+    name: str
+    of: str
+    arguments: Mapping[str, Any]
+    label: str
+    unit: str
+    scale: float
+    colour: str
+    axis: str | None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Another way to read what the paper leaves open, tried when the base reading does not bear a claim out."""
+
+    name: str
+    text: str
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A value that the paper gives (``paper``), or that follows from its numbers (``derived``)."""
+
+    measure: str
+    scheme: str | None
+    at: Mapping[str, Any]
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of the paper as a predicate on the measurements."""
+
+    name: str
+    text: str
+    kind: str
+    arguments: Mapping[str, Any]
+    tolerance: str
+    reason: str
+    undecidable: str | None
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Runs of a scenario for every scheme, every combination of axis values, and every seed."""
+
+    base: str
+    settings: tuple[str, ...]
+    schemes: tuple[Scheme, ...]
+    vary: tuple[Axis, ...]
+    quick_settings: tuple[str, ...]
+    quick_seeds: int
+    full_seeds: int
+
+
+@dataclass(frozen=True)
+class QueueHost:
+    """Runs of a discipline alone, fed with Poisson flows. Rates come from a row of ``cases``."""
+
+    cases: tuple[Mapping[str, Any], ...]
+    settings: tuple[str, ...]
+    arrivals: int
+    quick_arrivals: int
+    service_rate: float
+    quick_seeds: int
+    full_seeds: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """A function of `model_rows` and its arguments."""
+
+    function: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes of a figure."""
+
+    y: tuple[str, ...]
+    label: str
+    schemes: tuple[str, ...]
+    log: bool = False
+    bottom: float | None = 0.0
+    top: float | None = None
+    reference: float | None = None
+    reference_label: str = ""
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """How the paper draws it."""
+
+    kind: str
+    x: str
+    x_label: str
+    log_x: bool
+    panels: tuple[Panel, ...]
+    note: str
+    drawing: str | None = None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One id of the papers."""
+
+    name: str
+    paper: str
+    kind: str
+    section: str
+    title: str
+    about: str
+    silent: Mapping[str, str]
+    decisions: tuple[str, ...]
+    left_open: str
+    simulation: Simulation | None
+    queue_host: QueueHost | None
+    model: Model | None
+    measures: tuple[Measure, ...]
+    readings: tuple[Reading, ...]
+    published: tuple[Published, ...]
+    claims: tuple[Claim, ...]
+    figure: FigureSpec | None
+    text: str = field(repr=False, default="")
+
+    @property
+    def schemes(self) -> tuple[Scheme, ...]:
+        """The schemes simulated, in order."""
+        return self.simulation.schemes if self.simulation else ()
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A mistake in a paper, and what proves it."""
+
+    where: str
+    text: str
+    proof: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the five papers (or the campaigns across them)."""
+
+    name: str
+    title: str
+    authors: str
+    venue: str
+    year: int
+    claimed: str
+    silent: Mapping[str, str]
+    left_open: tuple[str, ...]
+    errata: tuple[Erratum, ...]

@@ -1,0 +1,278 @@
+"""Figures of the papers from measured data, with the published points on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+from ..plot import colours
+from ..plot.frame import legend, note, plain_log
+from ..plot.style import WIDE_IN, styled
+from . import drawings
+from .data import Data, Row
+from .definition import BASE_READING, Definition, FigureSpec, Measure, Panel
+
+if TYPE_CHECKING:
+    from .outcome import Reproduction
+
+PUBLISHED = "published"
+_MODELS = {
+    "full model": colours.INK,
+    "approximate model": colours.MUTED,
+    "front model": colours.INK,
+    "theory": colours.INK,
+    "limit": colours.MUTED,
+    "formula": colours.INK,
+}
+_MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<", ">")
+_FURTHER = (
+    colours.SKY, colours.BLUE, colours.PURPLE, colours.VERMILLION, colours.OLIVE, colours.GREEN, colours.ORANGE,
+)  # fmt: skip
+PANEL_IN = 3.5
+
+
+def draw(found: Reproduction) -> Figure:
+    """The figure of an id. Raises ValueError when there is none, or nothing was measured."""
+    spec = found.definition.figure
+    if spec is None:
+        raise ValueError(f"{found.definition.name} has no figure: its numbers are in a table")
+    if spec.kind == "diagram" and spec.drawing:
+        return drawings.draw(drawings.DRAWINGS[spec.drawing]())
+    data = found.data.get(BASE_READING)
+    if data is None or not len(data):
+        raise ValueError(f"{found.definition.name} has no data: {found.document.get('reason') or 'not run'}")
+    return _Plot(found, spec, data).draw()
+
+
+class _Plot:
+    def __init__(self, found: Reproduction, spec: FigureSpec, data: Data) -> None:
+        self.found, self.spec, self.data = found, spec, data
+        self.definition: Definition = found.definition
+        self.measures: dict[str, Measure] = {one.name: one for one in self.definition.measures}
+        self.labels = {scheme.name: scheme.label for scheme in self.definition.schemes}
+        self.hues = _scheme_colours(self.definition, data)
+        shown = [y for panel in spec.panels for y in panel.y]
+        wanted = {y: self.measures[y].colour for y in dict.fromkeys(shown)}
+        hues = colours.groups(wanted.values())
+        self.measure_hues = {y: hues[colour] for y, colour in wanted.items()}
+        self.handles: dict[str, Any] = {}
+
+    @styled
+    def draw(self) -> Figure:
+        panels = self.spec.panels
+        columns = 3 if len(panels) == 3 else min(2, len(panels))
+        rows = -(-len(panels) // columns)
+        figure = Figure(figsize=(WIDE_IN, rows * PANEL_IN + 0.7))
+        grid = figure.subplots(rows, columns, squeeze=False)
+        flat = list(grid.flat)
+        for axes in flat[len(panels) :]:
+            axes.remove()
+        drawer = {"lines": self._lines, "bars": self._bars, "stacked": self._stacked, "flows": self._flow_bars}
+        for axes, panel in zip(flat, panels, strict=False):
+            drawer[self.spec.kind](axes, panel)
+            self._finish(axes, panel)
+        legend(figure, list(self.handles.values()), list(self.handles), False)
+        note(figure, self._note(), False)
+        return figure
+
+    def _chosen(self, panel: Panel) -> list[str]:
+        shown = [name for name in self.data.schemes() if not panel.schemes or name in panel.schemes]
+        return [name for name in shown if any(self.data.select(y, name) for y in panel.y)]
+
+    def _label(self, scheme: str, measure: str, panel: Panel, several: bool) -> str:
+        name = self.labels.get(scheme, scheme)
+        if scheme == "all":
+            return self.measures[measure].label
+        if len(panel.y) == 1:
+            return name
+        return f"{name}: {self.measures[measure].label}" if several else self.measures[measure].label
+
+    def _series(self, panel: Panel) -> list[tuple[str, str, str, list[Row]]]:
+        """Series of a panel: scheme, measure, further axes in words, rows over x."""
+        found = []
+        for scheme in self._chosen(panel):
+            for measure in panel.y:
+                rest: dict[str, list[Row]] = {}
+                for row in self.data.select(measure, scheme):
+                    if self.spec.x in row.at:
+                        others = [f"{axis} {value}" for axis, value in row.at.items() if axis != self.spec.x]
+                        rest.setdefault(", ".join(others), []).append(row)
+                found += [(scheme, measure, words, rows) for words, rows in rest.items()]
+        return found
+
+    def _lines(self, axes: Axes, panel: Panel) -> None:
+        series = self._series(panel)
+        several = len({scheme for scheme, *_ in series}) > 1
+        further = list(dict.fromkeys(words for *_, words, _ in series))
+        hues = dict(zip(further, cycle(_FURTHER), strict=False))
+        for index, (scheme, measure, words, rows) in enumerate(series):
+            rows = sorted(rows, key=lambda row: float(row.at[self.spec.x]))
+            model = scheme in _MODELS
+            colour = hues[words] if len(further) > 1 else self._colour(scheme, measure, several)
+            label = self._label(scheme, measure, panel, several)
+            label = f"{label}, {words}" if words else label
+            x = [float(row.at[self.spec.x]) for row in rows]
+            # A mean over traces would hide how each of them moves.
+            y = [row.values[0] if self.spec.x == "time" else row.estimate.mean for row in rows]
+            half = [row.estimate.half or 0.0 for row in rows]
+            dash = colours.DASHES[panel.y.index(measure) % len(colours.DASHES)]
+            if model:
+                dash = colours.DASHES[1 if len(further) > 1 else list(_MODELS).index(scheme) % 2]
+            marker = "" if model or len(rows) > 40 else _MARKERS[index % len(_MARKERS)]
+            drawn = axes.errorbar(
+                x, y, yerr=half if any(half) and len(rows) <= 40 else None, color=colour, linestyle=dash, marker=marker,
+                markersize=4.0, capsize=2.0, elinewidth=1.0, linewidth=1.2 if len(rows) > 200 else 1.8,
+            )  # fmt: skip
+            self.handles.setdefault(label, drawn)
+            self._published_points(axes, measure, scheme, colour)
+
+    def _colour(self, scheme: str, measure: str, several: bool) -> str:
+        if scheme in _MODELS:
+            return _MODELS[scheme]
+        if several:
+            return self.hues[scheme]
+        wanted = self.measures[measure].colour
+        known = colours.KNOWN_DISCIPLINES.get(wanted)
+        return known or self.measure_hues[measure]
+
+    def _published_points(self, axes: Axes, measure: str, scheme: str, colour: str) -> None:
+        points = [
+            (float(point.at[self.spec.x]), point.value)
+            for point in self.definition.published
+            if point.measure == measure and self.spec.x in point.at and self._belongs(point.scheme, scheme)
+        ]
+        if points:
+            self._mark(axes, [x for x, _ in points], [y for _, y in points], colour)
+
+    def _belongs(self, published: str | None, scheme: str) -> bool:
+        return published == scheme or (published is None and scheme == self.data.schemes()[0])
+
+    def _mark(self, axes: Axes, x: Sequence[float], y: Sequence[float], colour: str) -> None:
+        drawn = axes.plot(
+            x, y, linestyle="none", marker="D", markersize=7.5 if len(x) < 12 else 4.5,
+            markerfacecolor="white", markeredgecolor=colour,
+            markeredgewidth=1.8 if len(x) < 12 else 1.1, zorder=6,
+        )  # fmt: skip
+        self.handles.setdefault(PUBLISHED, drawn[0])
+
+    def _bars(self, axes: Axes, panel: Panel) -> None:
+        """A bar per category; several measures or schemes stand side by side in it."""
+        by_scheme = not self.spec.x
+        schemes = self._chosen(panel)
+        categories = schemes if by_scheme else self.data.axis(self.spec.x)
+        series = [("", measure) for measure in panel.y] if by_scheme else [(s, m) for s in schemes for m in panel.y]
+        width = 0.8 / len(series)
+        several = len(schemes) > 1
+        for number, (scheme, measure) in enumerate(series):
+            for place, category in enumerate(categories):
+                at = {} if by_scheme else {self.spec.x: category}
+                rows = self.data.select(measure, category if by_scheme else scheme, at)
+                x = place - 0.4 + (number + 0.5) * width
+                if rows:
+                    self._bar(axes, panel, rows[0], x, width, by_scheme, several)
+                for point in self.definition.published:
+                    there = point.scheme == category if by_scheme else point.at.get(self.spec.x) == category
+                    if point.measure == measure and there and (by_scheme or point.scheme in (None, scheme)):
+                        self._mark(axes, [x], [point.value], colours.INK)
+        names = [self.labels.get(str(name), str(name)) for name in categories]
+        axes.xaxis.set_major_locator(FixedLocator(range(len(names))))
+        axes.xaxis.set_major_formatter(FixedFormatter([_wrapped(name) for name in names]))
+        if max((len(name) for name in names), default=0) * len(names) > 60:
+            axes.tick_params(axis="x", rotation=30)
+            for label in axes.get_xticklabels():
+                label.set_horizontalalignment("right")
+
+    def _bar(self, axes: Axes, panel: Panel, row: Row, x: float, width: float, by_scheme: bool, several: bool) -> None:
+        value = row.estimate
+        one_measure = len(panel.y) == 1
+        colour = (
+            self.hues[row.scheme]
+            if one_measure and (by_scheme or several)
+            else self._colour(row.scheme, row.measure, several and not by_scheme)
+        )
+        bar = axes.bar(x, value.mean, width * 0.92, color=colour, zorder=2)
+        if value.half:
+            axes.errorbar(x, value.mean, yerr=value.half, color=colours.INK, capsize=2.5, elinewidth=1.0, zorder=5)
+        if not (by_scheme and one_measure):
+            self.handles.setdefault(self._label(row.scheme, row.measure, panel, several and not by_scheme), bar)
+
+    def _stacked(self, axes: Axes, panel: Panel) -> None:
+        """Means of the measures on top of one another over x."""
+        rows = {y: {row.at[self.spec.x]: row.estimate.mean for row in self.data.select(y)} for y in panel.y}
+        x = sorted(set.intersection(*(set(values) for values in rows.values())))
+        layers = [[values[at] for at in x] for values in rows.values()]
+        hues = [self._colour("all", y, False) for y in panel.y]
+        drawn = axes.stackplot(x, layers, colors=hues, alpha=0.85, zorder=2)
+        for y, one in zip(panel.y, drawn, strict=True):
+            self.handles.setdefault(self.measures[y].label, one)
+
+    def _flow_bars(self, axes: Axes, panel: Panel) -> None:
+        """A bar per flow, in the colour of its group."""
+        for scheme in self._chosen(panel):
+            for y in panel.y:
+                rows = self.data.select(y, scheme)
+                x = [float(row.at["flow"]) for row in rows]
+                heights = [row.estimate.mean for row in rows]
+                bars = axes.bar(x, heights, 0.8, color=self._colour("all", y, False), zorder=2)
+                half = [row.estimate.half or 0.0 for row in rows]
+                if any(half):
+                    axes.errorbar(x, heights, yerr=half, fmt="none", ecolor=colours.INK, elinewidth=0.8, zorder=4)
+                self.handles.setdefault(self.measures[y].label, bars)
+                points = [p for p in self.definition.published if p.measure == y and "flow" in p.at]
+                if points:
+                    self._mark(axes, [p.at["flow"] for p in points], [p.value for p in points], colours.INK)
+
+    def _finish(self, axes: Axes, panel: Panel) -> None:
+        axes.set_ylabel(panel.label)
+        if self.spec.x_label:
+            axes.set_xlabel(self.spec.x_label)
+        if self.spec.log_x:
+            axes.set_xscale("log")
+            low, high = axes.get_xlim()
+            plain_log(axes.xaxis, high / low)
+        if panel.log:
+            axes.set_yscale("log")
+            low, high = axes.get_ylim()
+            plain_log(axes.yaxis, high / low)
+        elif panel.bottom is not None:
+            axes.set_ylim(bottom=panel.bottom)
+        if panel.top is not None:
+            axes.set_ylim(top=panel.top)
+        if panel.reference is not None:
+            line = axes.axhline(panel.reference, color=colours.MUTED, linestyle=(0, (4, 3)), linewidth=1.1, zorder=3)
+            self.handles.setdefault(panel.reference_label or "reference", line)
+        axes.xaxis.set_minor_locator(NullLocator())
+
+    def _note(self) -> str:
+        document = self.found.document
+        parts = [self.spec.note] if self.spec.note else []
+        if self.spec.x == "time":
+            pass
+        elif document["seeds"] > 1 and self.spec.kind == "stacked":
+            parts.append(f"Mean of {document['seeds']} seeds.")
+        elif document["seeds"] > 1:
+            parts.append(f"Mean of {document['seeds']} seeds; whiskers: 95 % interval of the mean.")
+        elif document["seeds"] == 1:
+            parts.append("One seed, so no interval.")
+        if document["settings"]:
+            parts.append(f"Changed: {', '.join(document['settings'])}.")
+        return " ".join(parts)
+
+
+def _scheme_colours(definition: Definition, data: Data) -> dict[str, str]:
+    """A scheme has the colour of its discipline; variants of one discipline take colours of their own."""
+    wanted = {scheme.name: scheme.colour for scheme in definition.schemes}
+    names = [name for name in data.schemes() if name not in _MODELS]
+    keys = [wanted.get(name, name) for name in names]
+    unique = [key if keys.index(key) == index else names[index] for index, key in enumerate(keys)]
+    hues = colours.disciplines(unique)
+    return {**dict(zip(names, (hues[key] for key in unique), strict=True)), **_MODELS}
+
+
+def _wrapped(name: str) -> str:
+    return name.replace(", ", ",\n") if len(name) > 14 else name

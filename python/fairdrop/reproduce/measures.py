@@ -1,0 +1,290 @@
+"""What is measured in one run: functions of a run of the result document, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import floor
+from typing import Any
+
+Run = Mapping[str, Any]
+Curve = list[tuple[float, float]]
+MATCHES = ("match_arriving", "match_queued")
+RED = ("red_early", "red_forced")
+
+
+class MeasureError(ValueError):
+    """A measure that the run cannot give."""
+
+
+def _named(rows: list[Mapping[str, Any]], name: str, what: str) -> Mapping[str, Any]:
+    for row in rows:
+        if row["name"] == name:
+            return row
+    raise MeasureError(f"{what} {name!r} is not in the run; valid: {', '.join(row['name'] for row in rows)}")
+
+
+def group(run: Run, name: str) -> Mapping[str, Any]:
+    return _named(run["groups"], name, "group")
+
+
+def queue(run: Run, link: str | None = None) -> Mapping[str, Any]:
+    return _named(run["queues"], link or run["link"], "queue")
+
+
+def _groups(run: Run, name: str | list[str]) -> list[Mapping[str, Any]]:
+    names = [name] if isinstance(name, str) else name
+    return [group(run, one) for one in names]
+
+
+def _total(run: Run, groups: str | list[str], field: str) -> float:
+    return sum(float(one[field]) for one in _groups(run, groups))
+
+
+def throughput(run: Run, group: str | list[str]) -> float:
+    return _total(run, group, "throughput_bps")
+
+
+def throughput_per_flow(run: Run, group: str | list[str]) -> float:
+    return _total(run, group, "throughput_bps") / _total(run, group, "flows")
+
+
+def goodput(run: Run, group: str | list[str]) -> float:
+    return _total(run, group, "goodput_bps")
+
+
+def share(run: Run, group: str | list[str]) -> float:
+    return _total(run, group, "throughput_bps") / float(run["link_rate_bps"])
+
+
+def drop_fraction(run: Run, group: str) -> float:
+    return float(_named(run["groups"], group, "group")["drop_fraction"])
+
+
+def cause_share(run: Run, group: str, causes: list[str]) -> float:
+    """Part of a group's dropped packets that these causes dropped."""
+    drops = _named(run["groups"], group, "group")["drops"]
+    total = sum(drops.values())
+    return sum(drops[cause] for cause in causes) / total if total else 0.0
+
+
+def cause_fraction(run: Run, group: str, causes: list[str]) -> float:
+    """Packets that these causes dropped, of those that arrived."""
+    found = _named(run["groups"], group, "group")
+    return float(sum(found["drops"][cause] for cause in causes) / found["arrivals"]) if found["arrivals"] else 0.0
+
+
+def jain(run: Run, group: str | None = None, field: str = "throughput_bps") -> float:
+    rates = [float(flow[field]) for flow in run["flows"] if group is None or flow["group"] == group]
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
+
+
+def largest_over_fair(run: Run) -> float:
+    return float(run["largest_over_fair_share"])
+
+
+def utilisation(run: Run, link: str | None = None) -> float:
+    return float(queue(run, link)["utilisation"])
+
+
+def mean_queue(run: Run, link: str | None = None) -> float:
+    return float(queue(run, link)["mean_packets"])
+
+
+def queue_of(run: Run, group: str, link: str | None = None) -> float:
+    """Mean number of packets of a group in the queue."""
+    return float(queue(run, link)["mean_packets_by_group"][group])
+
+
+def queue_share(run: Run, group: str, link: str | None = None) -> float:
+    found = queue(run, link)
+    return float(found["mean_packets_by_group"][group] / found["mean_packets"]) if found["mean_packets"] else 0.0
+
+
+def mean_wait(run: Run, link: str | None = None) -> float:
+    return float(queue(run, link)["sojourn_s"]["mean"])
+
+
+def match_probability(run: Run, group: str) -> float:
+    """Arrivals of a group that were matched, of those that arrived."""
+    return cause_fraction(run, group, ["match_arriving"])
+
+
+def starved(run: Run, group: str) -> float:
+    """Flows of a group with no goodput at all."""
+    return float(sum(flow["goodput_bps"] == 0 for flow in run["flows"] if flow["group"] == group))
+
+
+def smallest_flow(run: Run, group: str, field: str = "throughput_bps") -> float:
+    return min(float(flow[field]) for flow in run["flows"] if flow["group"] == group)
+
+
+def largest_flow(run: Run, group: str | None = None, field: str = "throughput_bps") -> float:
+    return max(float(flow[field]) for flow in run["flows"] if group is None or flow["group"] == group)
+
+
+def largest_tcp_drop(run: Run) -> float:
+    """Largest fraction dropped of any flow that reacts."""
+    return max(float(flow["drop_fraction"]) for flow in run["flows"] if flow["transport"] != "cbr")
+
+
+def link_throughput(run: Run, link: str, group: str) -> float:
+    """Rate at which a whole group crosses a link."""
+    pairs = queue(run, link)["throughput_bps_by_flow"]
+    return float(sum(rate for name, rate in pairs if str(name).partition("[")[0] == group))
+
+
+def link_loss(run: Run, before: str, after: str, group: str) -> float:
+    """Part of what a group brings over one link that the next does not carry."""
+    brought = link_throughput(run, before, group)
+    return 1.0 - link_throughput(run, after, group) / brought if brought else 0.0
+
+
+def source_loss(run: Run, link: str, group: str) -> float:
+    """Part of what a group offers that a link does not carry."""
+    offered = float(_named(run["groups"], group, "group")["offered_bps"])
+    return 1.0 - link_throughput(run, link, group) / offered if offered else 0.0
+
+
+def flows(run: Run, group: str | None = None, field: str = "throughput_bps") -> Curve:
+    """Each flow, numbered from 1 in the order of the scenario."""
+    numbered = enumerate(run["flows"], start=1)
+    return [(float(n), float(flow[field])) for n, flow in numbered if group is None or flow["group"] == group]
+
+
+def ranked_goodput(run: Run, group: str) -> Curve:
+    """Relative cumulative frequency: part of the flows (0 to 1), by rank, against goodput."""
+    rates = sorted(float(flow["goodput_bps"]) for flow in run["flows"] if flow["group"] == group)
+    return [((index + 1) / len(rates), rate) for index, rate in enumerate(rates)]
+
+
+def link_flows(run: Run, link: str) -> Curve:
+    """Rate of each flow on a link, numbered from 0 as the flows of the scenario are."""
+    rates = {str(name): float(rate) for name, rate in queue(run, link)["throughput_bps_by_flow"]}
+    return [(float(index), rates[flow["name"]]) for index, flow in enumerate(run["flows"]) if flow["name"] in rates]
+
+
+def positions(run: Run, group: str, link: str | None = None) -> Curve:
+    """Part of the snapshots that have a position in which a group is there; up to the mean length of the queue."""
+    found = queue(run, link)
+    occupied, there = found["positions"]["occupied"], found["positions"]["by_group"][group]
+    limit = int(found["mean_packets"])
+    return [(float(y), there[y] / occupied[y]) for y in range(min(limit, len(occupied))) if occupied[y]]
+
+
+def head_share(run: Run, group: str, link: str | None = None) -> float:
+    """The same near the head: mean over the last tenth of the mean length of the queue."""
+    curve = positions(run, group, link)
+    last = curve[-max(1, len(curve) // 10) :]
+    return sum(value for _, value in last) / len(last)
+
+
+def tail_share(run: Run, group: str, link: str | None = None) -> float:
+    """The same near the tail: mean over the first tenth."""
+    curve = positions(run, group, link)
+    first = curve[: max(1, len(curve) // 10)]
+    return sum(value for _, value in first) / len(first)
+
+
+def queue_trace(run: Run, link: str | None = None) -> Curve:
+    """Queue length over time."""
+    series = queue(run, link)["series"]
+    return [(float(t), float(packets)) for t, packets in zip(series["t_s"], series["packets"], strict=True)]
+
+
+def time_below(run: Run, packets: float, link: str | None = None) -> float:
+    """Part of the time with fewer packets in the queue."""
+    return float(sum(part for length, part in queue(run, link)["length_histogram"] if length < packets))
+
+
+def queue_quantile(run: Run, part: float, link: str | None = None) -> float:
+    """Length that the queue stays at or below for this part of the time."""
+    total = 0.0
+    for length, fraction in queue(run, link)["length_histogram"]:
+        total += fraction
+        if total >= part:
+            return float(length)
+    return float(queue(run, link)["max_packets"])
+
+
+def queue_drops(run: Run, causes: list[str], link: str | None = None) -> float:
+    """Packets that these causes dropped at a queue."""
+    drops = queue(run, link)["drops"]
+    return float(sum(drops[cause] for cause in causes))
+
+
+def candidates_per_arrival(run: Run, link: str | None = None) -> float:
+    found = queue(run, link)
+    return float(found["candidates_drawn"] / found["arrivals"])
+
+
+def ward_expected_draws(run: Run, buffer: int, link: str | None = None) -> float:
+    """Candidates per arrival that WARD's weights ask for, given how long the queue is how often."""
+    expected = 0.0
+    for length, part in queue(run, link)["length_histogram"]:
+        place = min(length + 1, buffer)
+        expected += part * floor(10 * place / buffer) / 10 * min(2, length)
+    return expected
+
+
+def starved_flows(run: Run) -> float:
+    """Flows of all groups with no goodput at all."""
+    return float(sum(flow["goodput_bps"] == 0 for flow in run["flows"]))
+
+
+def fairness_of_groups(run: Run, groups: list[str]) -> float:
+    """Smallest of the groups' own Jain indices."""
+    return min(jain(run, one, "goodput_bps") for one in groups)
+
+
+MEASURES: dict[str, Callable[..., float | Curve]] = {
+    function.__name__: function
+    for function in (
+        throughput, throughput_per_flow, goodput, share, drop_fraction, cause_share, cause_fraction, jain,
+        largest_over_fair, utilisation, mean_queue, queue_of, queue_share, mean_wait, match_probability, starved,
+        smallest_flow, largest_flow, largest_tcp_drop, link_throughput, link_loss, source_loss, flows,
+        ranked_goodput, link_flows, positions, head_share, tail_share, queue_trace, time_below, queue_quantile,
+        queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
+    )
+}  # fmt: skip
+# Curves, and the name of what they run over.
+CURVES = {
+    "flows": "flow",
+    "ranked_goodput": "part",
+    "link_flows": "flow",
+    "positions": "position",
+    "queue_trace": "time",
+}
+
+
+def served(found: Run, flow: int) -> float:
+    """Served per second (of the queue host), flows counted from 1."""
+    return float(found["served"][flow - 1] / found["duration_s"])
+
+
+def served_share(found: Run, flow: int) -> float:
+    return float(found["served"][flow - 1] / sum(found["served"]))
+
+
+def admitted_share(found: Run, flow: int) -> float:
+    """Share of the arrivals that were not dropped."""
+    kept = [a - d for a, d in zip(found["arrived"], found["dropped"], strict=True)]
+    return float(kept[flow - 1] / sum(kept))
+
+
+def admitted_rate(found: Run) -> float:
+    kept = sum(found["arrived"]) - sum(found["dropped"])
+    return float(kept / found["duration_s"])
+
+
+def empty(found: Run) -> float:
+    return float(found["empty_fraction"])
+
+
+def dropped(found: Run, flow: int) -> float:
+    return float(found["dropped"][flow - 1] / found["arrived"][flow - 1])
+
+
+HOST_MEASURES: dict[str, Callable[..., float]] = {
+    function.__name__: function for function in (served, served_share, admitted_share, admitted_rate, empty, dropped)
+}

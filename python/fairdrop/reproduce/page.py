@@ -1,0 +1,99 @@
+"""The page of a reproduction: every id with its figure, claims, published and measured numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from .. import __version__
+from ..plot import colours
+from ..report.svg import inline
+from ..report.text import digits
+from .outcome import Reproduction
+from .reading import names, paper
+from .store import write_text
+from .verdict import VERDICTS
+
+SIGNS = {
+    "holds": "✓", "holds with another reading": "≈", "does not hold": "✗", "cannot be decided from the text": "?",
+    "pending": "…",
+}  # fmt: skip
+
+
+def render(found: Sequence[Reproduction]) -> str:
+    environment = Environment(
+        loader=PackageLoader("fairdrop.reproduce", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["digits"] = lambda value: digits(float(value))
+    papers = [
+        {"paper": paper(name), "ids": [_entry(one) for one in members]}
+        for name, members in ((name, list(some)) for name, some in groupby(found, lambda one: one.definition.paper))
+    ]
+    return environment.get_template("template.html.j2").render(
+        papers=papers,
+        counts=[(verdict, sum(one.verdict == verdict for one in found)) for verdict in VERDICTS],
+        missing=[name for name in names() if name not in {one.definition.name for one in found}],
+        signs=SIGNS,
+        version=__version__,
+        total=len(found),
+        settings=sorted({text for one in found for text in one.document["settings"]}),
+        light={name: colour for colour, name in colours.VARIABLES.items()},
+        dark={name: colours.DARK[colour] for colour, name in colours.VARIABLES.items()},
+    )
+
+
+def write_page(found: Sequence[Reproduction], path: Path) -> None:
+    write_text(path, render(found))
+
+
+def _entry(found: Reproduction) -> dict[str, Any]:
+    one, document = found.definition, found.document
+    try:
+        picture = inline(found.plot(), one.name, one.title)
+    except ValueError:
+        picture = None
+    return {
+        "one": one,
+        "document": document,
+        "verdict": found.verdict,
+        "picture": picture,
+        "published": [_compared(point) for point in document["published"]],
+        "silent": {**paper(one.paper).silent, **one.silent} if one.simulation else one.silent,
+        "others": {reading.name: reading.text for reading in one.readings},
+        "work": _work(document),
+    }
+
+
+def _compared(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A published value beside the measured ones, and how far apart they are."""
+    measured = point["measured"]
+    where = ", ".join([*([point["scheme"]] if point["scheme"] else []), *(f"{k} {v}" for k, v in point["at"].items())])
+    apart = None
+    if measured and point["published"]:
+        apart = f"{100 * (measured['mean'] / point['published'] - 1):+.0f} %"
+    readings = {name: digits(value["mean"]) for name, value in point["readings"].items() if name != "base"}
+    return {**point, "where": where, "shown": _interval(measured), "apart": apart, "readings": readings}
+
+
+def _interval(value: Mapping[str, float] | None) -> str:
+    if value is None:
+        return "–"
+    if value["low"] == value["high"]:
+        return digits(value["mean"])
+    return f"{digits(value['mean'])} [{digits(value['low'])}, {digits(value['high'])}]"
+
+
+def _work(document: Mapping[str, Any]) -> str:
+    if not document["runs"]:
+        return "computed, no simulation"
+    seconds = document["duration_s"]
+    spans = f" of {' or '.join(f'{value:g} s' for value in seconds)}" if seconds else ""
+    return f"{document['runs']} runs{spans}, {document['seeds']} seeds, profile {document['profile']}"

@@ -1,0 +1,144 @@
+"""From a definition to the runs it needs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..scenario import Scenario
+from .definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
+from .reading import scenario_text
+from .store import key_of
+
+PROFILES = ("quick", "full")
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a person asked for it."""
+
+    profile: str = "quick"
+    seeds: int | None = None
+    settings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            raise ValueError(f"profile = {self.profile!r} is not valid; valid: {', '.join(PROFILES)}")
+        if self.seeds is not None and self.seeds < 1:
+            raise ValueError(f"seeds = {self.seeds} is not valid; valid: 1 or more")
+
+    @property
+    def quick(self) -> bool:
+        return self.profile == "quick"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set-up, simulated under several seeds."""
+
+    reading: str
+    scheme: str
+    at: Mapping[str, Any]
+    scenario: Scenario
+    seeds: tuple[int, ...]
+    content: Mapping[str, Any] = field(repr=False)
+
+    def key(self, seed: int) -> str:
+        return key_of({"scenario": self.content, "seed": seed})
+
+    @property
+    def weight(self) -> float:
+        """Rough work per run, to tell how much time is left: packets of the sources and of the links."""
+        resolved = self.content
+        offered = sum((group["settings"].get("rate_bps") or 0) * group["count"] for group in resolved["groups"])
+        carried = sum(link["rate_bps"] for link in resolved["links"])
+        return float(resolved["duration_s"] * (offered + carried))
+
+
+@dataclass(frozen=True)
+class HostCell:
+    """One case of the queue host."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+    def key(self, seed: int) -> str:
+        return key_of({"queue_host": dict(self.arguments), "seed": seed})
+
+
+def readings(definition: Definition) -> tuple[Reading, ...]:
+    """The base reading and the others."""
+    return (Reading(BASE_READING, "as decided", ()), *definition.readings)
+
+
+def cells(definition: Definition, order: Order) -> Iterator[Cell]:
+    """Every set-up to simulate. Raises ScenarioError when one asks for what the engine does not have."""
+    if definition.simulation is None:
+        return
+    plan = definition.simulation
+    base = (scenario_text(definition.paper, plan.base), f"{definition.paper}/{plan.base}.toml")
+    for reading in readings(definition):
+        for scheme in plan.schemes:
+            for point in _points(plan, order):
+                yield _cell(base, plan, order, reading, scheme.name, scheme.settings, point)
+
+
+def host_cells(definition: Definition, order: Order) -> Iterator[HostCell]:
+    """Every case to run without a network."""
+    host = definition.queue_host
+    if host is None:
+        return
+    seeds = _seeds(host, order)
+    for case in host.cases:
+        arguments = {
+            "poisson": list(case.get("poisson", ())),
+            "constant": list(case.get("constant", ())),
+            "service_rate": float(case.get("service_rate", host.service_rate)),
+            "arrivals": host.quick_arrivals if order.quick else host.arrivals,
+            "settings": [*host.settings, *case.get("settings", ()), *order.settings],
+        }
+        yield HostCell(str(case["name"]), arguments, seeds)
+
+
+def _seeds(plan: Simulation | QueueHost, order: Order) -> tuple[int, ...]:
+    default = plan.quick_seeds if order.quick else plan.full_seeds
+    return tuple(range(1, (order.seeds or default) + 1))
+
+
+def _points(plan: Simulation, order: Order) -> Iterator[dict[str, Any]]:
+    axes = [axis.quick if order.quick else axis.values for axis in plan.vary]
+    for values in itertools.product(*axes):
+        yield {axis.name: value for axis, value in zip(plan.vary, values, strict=True)}
+
+
+def _cell(
+    base: tuple[str, str],
+    plan: Simulation,
+    order: Order,
+    reading: Reading,
+    scheme: str,
+    scheme_settings: tuple[str, ...],
+    point: Mapping[str, Any],
+) -> Cell:
+    settings = [*plan.settings]
+    settings += plan.quick_settings if order.quick else ()
+    settings += reading.settings
+    settings += scheme_settings
+    settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
+    scenario = Scenario(*base, (*settings, *order.settings))
+    content = scenario.to_dict()
+    for name in ("name", "title", "seed"):
+        content.pop(name, None)
+    return Cell(reading.name, scheme, dict(point), scenario, _seeds(plan, order), content)
+
+
+def axis_settings(axis: Axis, value: Any) -> list[str]:
+    """The settings that put an axis at a value; a value that is a table names what stands in ``{name}``."""
+    if isinstance(value, Mapping):
+        return [text.format(**value) for text in axis.set]
+    shown = json.dumps(value) if isinstance(value, bool) else str(value)
+    return [text.format(shown) for text in axis.set]

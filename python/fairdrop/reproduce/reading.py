@@ -1,0 +1,376 @@
+"""Reading the definitions under ``fairdrop/papers``."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from ..report.text import discipline_name
+from .claims import PREDICATES, argument_problems
+from .definition import (
+    BASE_READING,
+    FIGURE_KINDS,
+    KINDS,
+    Axis,
+    Claim,
+    Definition,
+    Erratum,
+    FigureSpec,
+    Measure,
+    Model,
+    Panel,
+    Paper,
+    Published,
+    QueueHost,
+    Reading,
+    Scheme,
+    Simulation,
+    axis_name,
+)
+from .drawings import DRAWINGS
+from .measures import CURVES, HOST_MEASURES, MEASURES
+from .model_rows import MODELS
+from .strict import DefinitionError, Fields
+
+PAPERS = ("choke", "micro", "chokew", "under", "ward", "cross")
+_ID = re.compile(r"(?:(?:choke|micro|chokew|under|ward)-[a-z]+\d*|X\d)")
+_SILENT = tuple(f"S{number}" for number in range(1, 22))
+_DECISION = re.compile(r"A-\d{1,2}")
+QUICK_SEEDS, FULL_SEEDS = 5, 10
+
+
+def folder() -> Traversable:
+    return resources.files("fairdrop") / "papers"
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Every id, in the order of the papers and of their numbers."""
+    found = []
+    for paper in PAPERS:
+        files = [entry.name for entry in (folder() / paper).iterdir() if entry.name.endswith(".toml")]
+        ids = [name.removesuffix(".toml") for name in files if _ID.fullmatch(name.removesuffix(".toml"))]
+        found += sorted(ids, key=_order)
+    return tuple(found)
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    kind = re.sub(r"\d", "", name.split("-")[-1])
+    kinds = ("fig", "table", "eq", "thm", "lem", "asym", "c", "X")
+    digits = re.search(r"\d+$", name)
+    return kinds.index(kind) if kind in kinds else len(kinds), int(digits[0]) if digits else 0, name
+
+
+def paper_of(name: str) -> str:
+    return "cross" if name.startswith("X") else name.split("-")[0]
+
+
+def scenario_text(paper: str, base: str) -> str:
+    """The scenario ``base`` of a paper; ``other/base`` is that of another one."""
+    home, _, file = base.rpartition("/")
+    return (folder() / (home or paper) / f"{file}.toml").read_text(encoding="utf-8")
+
+
+@cache
+def definition(name: str) -> Definition:
+    """The definition of an id. Raises DefinitionError."""
+    if name not in names():
+        raise DefinitionError(f"{name!r} is no id; valid: {', '.join(names())}")
+    paper = paper_of(name)
+    text = (folder() / paper / f"{name}.toml").read_text(encoding="utf-8")
+    return parse(text, f"papers/{paper}/{name}.toml", name)
+
+
+@cache
+def paper(name: str) -> Paper:
+    """What is said of a paper as a whole. Raises DefinitionError."""
+    file = f"papers/{name}/paper.toml"
+    top, problems = _open((folder() / name / "paper.toml").read_text(encoding="utf-8"), file)
+    found = Paper(
+        name=name,
+        title=top.text("title"),
+        authors=top.text("authors", ""),
+        venue=top.text("venue", ""),
+        year=top.count("year", 2000),
+        claimed=top.text("claimed"),
+        silent=_silent(top),
+        left_open=top.texts("left_open", ()),
+        errata=tuple(_erratum(item) for item in top.list_of("errata")),
+    )
+    top.finish()
+    _raise(problems)
+    return found
+
+
+def parse(text: str, file: str, name: str) -> Definition:
+    """Read one definition. Raises DefinitionError with every problem in it."""
+    top, problems = _open(text, file)
+    kind = top.one_of("kind", KINDS)
+    simulation = _simulation(top.inner("simulation"))
+    host = _queue_host(top.inner("queue_host"))
+    found = Definition(
+        name=top.text("id"),
+        paper=top.one_of("paper", PAPERS),
+        kind=kind,
+        section=top.text("section"),
+        title=top.text("title"),
+        about=top.text("about"),
+        silent=_silent(top),
+        decisions=_decisions(top),
+        left_open=top.text("left_open", ""),
+        simulation=simulation,
+        queue_host=host,
+        model=_model(top.inner("model")),
+        measures=tuple(_measure(item, host is not None) for item in top.list_of("measures")),
+        readings=tuple(_reading(item) for item in top.list_of("readings")),
+        published=tuple(point for item in top.list_of("published") for point in _published(item)),
+        claims=tuple(_claim(item) for item in top.list_of("claims")),
+        figure=_figure(top.inner("figure")),
+        text=text,
+    )
+    top.finish()
+    if found.name != name:
+        top.wrong("id", found.name, f"{name!r}, as the file is called")
+    _cross_check(found, top)
+    _raise(problems)
+    return found
+
+
+def _open(text: str, file: str) -> tuple[Fields, list[str]]:
+    problems: list[str] = []
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DefinitionError(f"{file}: not TOML ({error})") from None
+    return Fields(table, file, "", problems), problems
+
+
+def _raise(problems: list[str]) -> None:
+    if problems:
+        raise DefinitionError("\n".join(problems))
+
+
+def _silent(top: Fields) -> dict[str, str]:
+    table = top.table("silent")
+    for name, value in table.items():
+        if name not in _SILENT or not isinstance(value, str):
+            top.wrong(f"silent.{name}", value, "S1 to S21 with a text")
+    return table
+
+
+def _decisions(top: Fields) -> tuple[str, ...]:
+    listed = top.texts("decisions", ())
+    for item in listed:
+        if not _DECISION.fullmatch(item):
+            top.wrong("decisions", item, "A-1, A-2, ...")
+    return listed
+
+
+def _erratum(item: Fields) -> Erratum:
+    found = Erratum(item.text("where"), item.text("text"), item.text("proof"))
+    item.finish()
+    return found
+
+
+def _simulation(item: Fields | None) -> Simulation | None:
+    if item is None:
+        return None
+    found = Simulation(
+        base=item.text("base"),
+        settings=item.texts("settings", ()),
+        schemes=tuple(_scheme(scheme) for scheme in item.list_of("schemes")) or (Scheme("all", "all", "all"),),
+        vary=tuple(_axis(axis) for axis in item.list_of("vary")),
+        quick_settings=item.texts("quick_settings", ()),
+        quick_seeds=item.count("quick_seeds", QUICK_SEEDS),
+        full_seeds=item.count("full_seeds", FULL_SEEDS),
+    )
+    item.finish()
+    return found
+
+
+def _scheme(item: Fields) -> Scheme:
+    name = item.text("name")
+    discipline = item.text("discipline", "")
+    settings = item.texts("settings", ())
+    if discipline:
+        settings = (f"queue.discipline={discipline}", *settings)
+    label = item.text("label", discipline_name(discipline or name))
+    found = Scheme(name, label, item.text("colour", discipline or name), settings)
+    item.finish()
+    return found
+
+
+def _axis(item: Fields) -> Axis:
+    name = item.text("name")
+    values = item.raw("values")
+    quick = item.raw("quick", values)
+    for field, listed in (("values", values), ("quick", quick)):
+        if not isinstance(listed, list) or not listed:
+            item.wrong(field, listed, "a list of values")
+            return Axis(name, name, (), ())
+    if any(value not in values for value in quick):
+        item.wrong("quick", quick, "some of values")
+    found = Axis(name, item.text("label", name), tuple(values), tuple(quick), item.texts("set"))
+    item.finish()
+    return found
+
+
+def _queue_host(item: Fields | None) -> QueueHost | None:
+    if item is None:
+        return None
+    cases = item.raw("cases")
+    found = QueueHost(
+        cases=tuple(cases) if isinstance(cases, list) else (),
+        settings=item.texts("settings", ()),
+        arrivals=item.count("arrivals", 4_000_000),
+        quick_arrivals=item.count("quick_arrivals", 1_000_000),
+        service_rate=item.number("service_rate", 1.0),
+        quick_seeds=item.count("quick_seeds", QUICK_SEEDS),
+        full_seeds=item.count("full_seeds", FULL_SEEDS),
+    )
+    allowed = {"name", "poisson", "constant", "settings", "service_rate"}
+    for index, case in enumerate(found.cases):
+        if not isinstance(case, Mapping) or not set(case) <= allowed or "name" not in case:
+            item.wrong(f"cases[{index}]", case, f"a table with name and some of {', '.join(sorted(allowed))}")
+    item.finish()
+    return found
+
+
+def _model(item: Fields | None) -> Model | None:
+    if item is None:
+        return None
+    return Model(item.one_of("function", sorted(MODELS)), item.rest())
+
+
+def _measure(item: Fields, host: bool) -> Measure:
+    valid = sorted({*MEASURES, *(HOST_MEASURES if host else ()), "model"})
+    name, of = item.text("name"), item.one_of("of", valid)
+    axis = item.text("axis", CURVES.get(of, "")) or None
+    label, unit = item.text("label", name.replace("_", " ")), item.text("unit", "")
+    scale, colour = item.number("scale", 1.0), item.text("colour", name)
+    return Measure(name, of, item.rest(), label, unit, scale, colour, axis)
+
+
+def _reading(item: Fields) -> Reading:
+    found = Reading(item.text("name"), item.text("text"), item.texts("settings"))
+    item.finish()
+    return found
+
+
+def _published(item: Fields) -> list[Published]:
+    """One point, or with ``along`` and ``values`` a whole series."""
+    measure, scheme = item.text("measure"), item.text("scheme", "") or None
+    at = item.table("at")
+    source = item.one_of("source", ("paper", "derived"), "paper")
+    if item.has("along"):
+        along, values = item.text("along"), item.raw("values")
+        pairs = values if isinstance(values, list) else []
+        if not pairs or any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+            item.wrong("values", values, "a list of [axis value, published value] pairs")
+            pairs = []
+        points = [Published(measure, scheme, {**at, along: x}, float(y), source) for x, y in pairs]
+    else:
+        points = [Published(measure, scheme, at, item.number("value"), source)]
+    item.finish()
+    return points
+
+
+def _claim(item: Fields) -> Claim:
+    name, text = item.text("id"), item.text("text")
+    undecidable = item.text("undecidable", "") or None
+    kind = item.one_of("kind", sorted(PREDICATES)) if not undecidable else "undecidable"
+    tolerance = item.text("tolerance", "none") if undecidable else item.text("tolerance")
+    reason = item.text("reason", "")
+    arguments = item.rest()
+    if not undecidable and kind in PREDICATES:
+        for problem in argument_problems(kind, arguments):
+            item.problems.append(f"{item.file}: {item.path} ({name}): {problem}")
+    return Claim(name, text, kind, arguments, tolerance, reason, undecidable)
+
+
+def _figure(item: Fields | None) -> FigureSpec | None:
+    if item is None:
+        return None
+    kind = item.one_of("kind", FIGURE_KINDS)
+    found = FigureSpec(
+        kind=kind,
+        x=item.text("x", ""),
+        x_label=item.text("x_label", ""),
+        log_x=item.flag("log_x"),
+        panels=tuple(_panel(panel) for panel in item.list_of("panels")),
+        note=item.text("note", ""),
+        drawing=item.one_of("drawing", sorted(DRAWINGS), "") or None,
+    )
+    item.finish()
+    return found
+
+
+def _panel(item: Fields) -> Panel:
+    found = Panel(
+        y=item.texts("y"),
+        label=item.text("label"),
+        schemes=item.texts("schemes", ()),
+        log=item.flag("log"),
+        bottom=item.optional_number("bottom") if item.has("bottom") else 0.0,
+        top=item.optional_number("top"),
+        reference=item.optional_number("reference"),
+        reference_label=item.text("reference_label", ""),
+    )
+    item.finish()
+    return found
+
+
+def _cross_check(found: Definition, top: Fields) -> None:
+    """Names in one part of a definition that must exist in another."""
+    measures = {measure.name for measure in found.measures}
+    schemes = {scheme.name for scheme in found.schemes} if found.simulation else None
+    axes = {axis.name: tuple(map(axis_name, axis.values)) for axis in found.simulation.vary} if found.simulation else {}
+    if not found.claims:
+        top.problems.append(f"{top.file}: claims is missing: every id needs at least one claim")
+    for index, point in enumerate(found.published):
+        if point.measure not in measures:
+            top.wrong(f"published[{index}].measure", point.measure, ", ".join(sorted(measures)))
+        if schemes and found.model is None and point.scheme and point.scheme not in schemes:
+            top.wrong(f"published[{index}].scheme", point.scheme, ", ".join(sorted(schemes)))
+    for claim in found.claims:
+        _check_claim(claim, found, measures, axes, top)
+    seen = [claim.name for claim in found.claims]
+    if len(set(seen)) < len(seen):
+        top.wrong("claims.id", seen, "ids that differ")
+    if any(reading.name == BASE_READING for reading in found.readings):
+        top.wrong("readings.name", BASE_READING, "another name than that of the base reading")
+
+
+def _check_claim(
+    claim: Claim, found: Definition, measures: set[str], axes: Mapping[str, tuple[Any, ...]], top: Fields
+) -> None:
+    own = found.simulation is not None and found.model is None
+    valid_schemes = {scheme.name for scheme in found.schemes}
+    for where, chosen in _selections(claim.arguments):
+        field = f"claims ({claim.name}){where}"
+        for name in _listed(chosen.get("measure")):
+            if name not in measures:
+                top.wrong(f"{field}.measure", name, ", ".join(sorted(measures)))
+        for name in _listed(chosen.get("scheme")) if own else ():
+            if name not in valid_schemes:
+                top.wrong(f"{field}.scheme", name, ", ".join(sorted(valid_schemes)))
+        for axis, value in (chosen.get("at") or {}).items():
+            for single in _listed(value) if axis in axes else ():
+                if single not in axes[axis]:
+                    top.wrong(f"{field}.at.{axis}", single, ", ".join(map(str, axes[axis])))
+
+
+def _selections(arguments: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    inner = [(f".{name}", arguments[name]) for name in ("than", "to") if isinstance(arguments.get(name), Mapping)]
+    return [("", arguments), *inner]
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]

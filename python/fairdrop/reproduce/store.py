@@ -1,0 +1,83 @@
+"""Finished runs by content hash, so that nothing is computed twice."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+
+
+@cache
+def engine() -> str:
+    """Version and digest of the compiled half: another engine is another result."""
+    digest = hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()[:16]
+    return f"{_core.__version__}-{digest}"
+
+
+@cache
+def method() -> str:
+    """Digest of how runs are measured and judged: other code is another verdict, from the same runs."""
+    here = Path(__file__).parent
+    files = sorted((*here.glob("*.py"), *(here.parent / "models").glob("*.py")))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+def key_of(content: Mapping[str, Any]) -> str:
+    """Hash of what decides a run, and of the engine."""
+    text = json.dumps({"engine": engine(), **content}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Store:
+    """A directory with one compressed file per run. Counts hits and misses."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.hits = 0
+        self.misses = 0
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The run, or None. A file that cannot be read counts as absent: it is computed anew."""
+        try:
+            found: dict[str, Any] = json.loads(gzip.decompress(self._path(key).read_bytes()))
+        except (OSError, EOFError, ValueError, gzip.BadGzipFile):
+            self.misses += 1
+            return None
+        self.hits += 1
+        return found
+
+    def has(self, key: str) -> bool:
+        return self._path(key).exists()
+
+    def put(self, key: str, found: Mapping[str, Any]) -> None:
+        text = json.dumps(found, allow_nan=False, separators=(",", ":"))
+        write_bytes(self._path(key), gzip.compress(text.encode(), 6, mtime=0))
+
+    def _path(self, key: str) -> Path:
+        return self.directory / key[:2] / f"{key}.json.gz"
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write beside the target and rename, so that an interruption leaves no half file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def write_text(path: Path, content: str) -> None:
+    write_bytes(path, content.encode("utf-8"))

@@ -1,0 +1,225 @@
+"""Doing the runs on all cores, with progress, and taking the measurements from them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import host
+from .data import Data, Row
+from .definition import Definition, Measure, axis_name
+from .measures import CURVES, HOST_MEASURES, MEASURES
+from .model_rows import MODELS
+from .plan import Cell, HostCell, Order, cells, host_cells, readings
+from .store import Store
+
+_KEPT_OF_QUEUE = {"sojourn_histogram"}
+
+
+@dataclass
+class Progress:
+    """Counts finished work and tells how much time is left, on a terminal in place, elsewhere not at all."""
+
+    total: float = 0.0
+    done: float = 0.0
+    name: str = ""
+    shown: bool = False
+    started: float = field(default_factory=time.monotonic)
+    _computed: float = 0.0
+    _last: float = 0.0
+
+    def advance(self, weight: float, computed: bool) -> None:
+        """``computed`` work tells the speed; work found in the store does not."""
+        self.done += weight
+        if computed:
+            self._computed += weight
+        now = time.monotonic()
+        if self.shown and now - self._last > 0.2:
+            self._last = now
+            print(f"\r\x1b[K{self.line()}", end="", file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        part = self.done / self.total if self.total else 1.0
+        left = ""
+        if self._computed > 0:
+            seconds = (self.total - self.done) * (time.monotonic() - self.started) / self._computed
+            left = f", about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
+        return f"{self.name}: {100 * part:.0f} %{left}"
+
+    def clear(self) -> None:
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Data by reading, the problems that runs reported, and how many runs there were."""
+
+    data: Mapping[str, Data]
+    problems: tuple[str, ...]
+    runs: int
+    seeds: int
+    duration_s: tuple[float, ...]
+
+
+class Interrupted(Exception):
+    """Ctrl-C: what was finished is in the store."""
+
+
+def plan_weight(definition: Definition, order: Order) -> float:
+    """Work that a definition asks for."""
+    simulated = sum(cell.weight * len(cell.seeds) for cell in cells(definition, order))
+    hosted = sum(cell.arguments["arrivals"] * 1e4 * len(cell.seeds) for cell in host_cells(definition, order))
+    return float(simulated + hosted)
+
+
+def measure(definition: Definition, order: Order, store: Store, threads: int | None, progress: Progress) -> Measured:
+    """Every measurement of a definition, from the store where it is there."""
+    simulated = list(cells(definition, order))
+    hosted = list(host_cells(definition, order))
+    everything: list[Cell | HostCell] = [*simulated, *hosted]
+    collected: dict[tuple[Any, ...], dict[int, Any]] = {}
+    problems: dict[str, None] = {}
+    jobs: list[tuple[Cell | HostCell, int]] = [(cell, seed) for cell in everything for seed in cell.seeds]
+
+    def finished(cell: Cell | HostCell, seed: int, found: Mapping[str, Any]) -> None:
+        if isinstance(cell, Cell):
+            problems.update(dict.fromkeys(f"{cell.scheme}: {text}" for text in found["problems"]))
+            _collect_run(collected, definition, cell, seed, found)
+        else:
+            _collect_host(collected, definition, cell, seed, found)
+
+    _work_through(jobs, store, threads or os.cpu_count() or 1, progress, finished)
+    data = {reading.name: _data(definition, collected, reading.name) for reading in readings(definition)}
+    seeds = max((len(cell.seeds) for cell in everything), default=0)
+    durations = sorted({float(cell.content["duration_s"]) for cell in simulated if "duration_s" in cell.content})
+    return Measured(data, tuple(problems), len(jobs), seeds, tuple(durations))
+
+
+def _work_through(
+    jobs: Sequence[tuple[Cell | HostCell, int]],
+    store: Store,
+    threads: int,
+    progress: Progress,
+    finished: Callable[[Cell | HostCell, int, Mapping[str, Any]], None],
+) -> None:
+    """Take runs from the store or simulate them; a run that two cells share is simulated once."""
+    waiting: dict[str, list[tuple[Cell | HostCell, int]]] = {}
+    for cell, seed in jobs:
+        waiting.setdefault(cell.key(seed), []).append((cell, seed))
+    pool = ThreadPoolExecutor(max_workers=threads)
+    try:
+        futures: dict[Future[Mapping[str, Any]], str] = {}
+        for key, users in waiting.items():
+            found = store.get(key)
+            if found is None:
+                futures[pool.submit(_run, *users[0])] = key
+                continue
+            for cell, seed in users:
+                finished(cell, seed, found)
+                progress.advance(_weight(cell), computed=False)
+        for future in as_completed(futures):
+            key = futures[future]
+            computed = future.result()
+            store.put(key, computed)
+            for cell, seed in waiting[key]:
+                finished(cell, seed, computed)
+                progress.advance(_weight(cell), computed=True)
+    except KeyboardInterrupt:
+        raise Interrupted from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _weight(cell: Cell | HostCell) -> float:
+    return cell.weight if isinstance(cell, Cell) else float(cell.arguments["arrivals"]) * 1e4
+
+
+def _run(cell: Cell | HostCell, seed: int) -> Mapping[str, Any]:
+    if isinstance(cell, HostCell):
+        arguments = dict(cell.arguments)
+        poisson, constant = arguments.pop("poisson"), arguments.pop("constant")
+        return host.queue_host(poisson, constant, seed=seed, **arguments)
+    result = cell.scenario.with_settings(f"seed={seed}").run(1, threads=1)
+    if not result.document["runs"]:
+        raise KeyboardInterrupt
+    return _slim(result.document["runs"][0])
+
+
+def _slim(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run without what no measure looks at."""
+    queues = [{name: value for name, value in queue.items() if name not in _KEPT_OF_QUEUE} for queue in run["queues"]]
+    return {**run, "queues": queues}
+
+
+def _scaled(measure: Measure, value: float) -> float:
+    return value * measure.scale
+
+
+def _collect_run(
+    collected: dict[tuple[Any, ...], dict[int, Any]],
+    definition: Definition,
+    cell: Cell,
+    seed: int,
+    run: Mapping[str, Any],
+) -> None:
+    for one in definition.measures:
+        if one.of not in MEASURES:
+            continue
+        found = MEASURES[one.of](run, **one.arguments)
+        at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
+        place = (cell.reading, cell.scheme, one.name)
+        if isinstance(found, list):
+            axis = one.axis or CURVES[one.of]
+            for x, y in found:
+                collected.setdefault((*place, (*at, (axis, x))), {})[seed] = _scaled(one, y)
+        else:
+            collected.setdefault((*place, at), {})[seed] = _scaled(one, found)
+
+
+def _collect_host(
+    collected: dict[tuple[Any, ...], dict[int, Any]],
+    definition: Definition,
+    cell: HostCell,
+    seed: int,
+    found: Mapping[str, Any],
+) -> None:
+    for one in definition.measures:
+        if one.of not in HOST_MEASURES or one.arguments.get("flow", 1) > len(found["served"]):
+            continue
+        value = HOST_MEASURES[one.of](found, **one.arguments)
+        place = (None, "simulation", one.name, (("case", cell.name),))
+        collected.setdefault(place, {})[seed] = _scaled(one, value)
+
+
+def _data(definition: Definition, collected: Mapping[tuple[Any, ...], Mapping[int, Any]], reading: str) -> Data:
+    """Rows in the order of the definition, whatever the order in which the runs ended."""
+    schemes = {scheme.name: index for index, scheme in enumerate(definition.schemes)}
+    measures = {measure.name: index for index, measure in enumerate(definition.measures)}
+    axes = definition.simulation.vary if definition.simulation else ()
+    places = {axis.name: {axis_name(value): n for n, value in enumerate(axis.values)} for axis in axes}
+    cases = {
+        str(case["name"]): n for n, case in enumerate(definition.queue_host.cases if definition.queue_host else ())
+    }
+
+    def order(row: Row) -> tuple[Any, ...]:
+        where = [places.get(axis, cases).get(value, value) for axis, value in row.at.items()]
+        return schemes.get(row.scheme, len(schemes)), measures[row.measure], where
+
+    rows = [
+        Row(scheme, dict(at), name, tuple(values[seed] for seed in sorted(values)))
+        for (where, scheme, name, at), values in collected.items()
+        if where in (reading, None)
+    ]
+    return Data([*sorted(rows, key=order), *_model_rows(definition)], definition.published)
+
+
+def _model_rows(definition: Definition) -> Iterable[Row]:
+    if definition.model is None:
+        return []
+    return MODELS[definition.model.function](definition, **definition.model.arguments)

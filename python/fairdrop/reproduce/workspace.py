@@ -1,0 +1,154 @@
+"""The directory that a reproduction lives in: runs, documents, figures, data, and the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .definition import Definition
+from .outcome import Reproduction, identity, read, reproduce, write
+from .plan import Order
+from .reading import definition, names, paper_of
+from .store import Store, write_text
+from .work import Progress, plan_weight
+
+FIGURE_KINDS = ("svg", "pdf")
+NOT_RUN, STALE = "not run", "stale"
+
+
+class Workspace:
+    """Results under one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.store = Store(directory / "store")
+
+    def path(self, name: str) -> Path:
+        return self.directory / "results" / f"{name}.json"
+
+    def stored(self, name: str) -> Reproduction | None:
+        return read(self.path(name), definition(name))
+
+    def current(self, name: str, order: Order) -> Reproduction | None:
+        """The stored document when nothing that decides it has changed since."""
+        found = self.stored(name)
+        same = found is not None and found.document["identity"] == identity(definition(name), order)
+        return found if same else None
+
+    def remember(self, ids: Sequence[str], order: Order) -> None:
+        """What was asked for, so that it can be resumed."""
+        asked = {"ids": list(ids), "profile": order.profile, "seeds": order.seeds, "settings": list(order.settings)}
+        write_text(self.directory / "run.json", json.dumps(asked, indent=1) + "\n")
+
+    def remembered(self) -> tuple[list[str], Order]:
+        """What the last command asked for. Raises ValueError when there is none."""
+        path = self.directory / "run.json"
+        try:
+            asked = json.loads(path.read_text(encoding="utf-8"))
+            order = Order(asked["profile"], asked["seeds"], tuple(asked["settings"]))
+            return [name for name in asked["ids"] if name in names()], order
+        except (OSError, ValueError, KeyError, TypeError):
+            raise ValueError(f"{path}: nothing to resume; valid: --out of an interrupted reproduction") from None
+
+    def reproduce(
+        self,
+        ids: Sequence[str],
+        order: Order,
+        threads: int | None,
+        progress: Progress,
+        told: Callable[[Reproduction], None],
+    ) -> list[Reproduction]:
+        """Each id in turn, written as soon as it is done; what is current is not done again."""
+        self.remember(ids, order)
+        found = {name: self.current(name, order) for name in ids}
+        waiting = [definition(name) for name in ids if found[name] is None]
+        progress.total = sum(_weight(one, order) for one in waiting)
+        for one in waiting:
+            progress.name = one.name
+            done = reproduce(one, order, self.store, threads, progress)
+            self.save(done)
+            progress.clear()
+            told(done)
+            found[one.name] = done
+        return [one for one in found.values() if one is not None]
+
+    def save(self, found: Reproduction) -> None:
+        """Document, data and figure of one id."""
+        name = found.definition.name
+        write(found, self.path(name))
+        if found.rows:
+            write_text(self.directory / "data" / f"{name}.csv", found.to_csv())
+        try:
+            figure = found.plot()
+        except ValueError:
+            return
+        (self.directory / "figures").mkdir(parents=True, exist_ok=True)
+        from ..plot import save
+
+        for kind in FIGURE_KINDS:
+            save(figure, self.directory / "figures" / f"{name}.{kind}")
+
+    def all(self) -> list[Reproduction]:
+        """Every stored document, in the order of the papers."""
+        return [found for name in names() if (found := self.stored(name)) is not None]
+
+    def write_summary(self, found: Iterable[Reproduction]) -> None:
+        """``summary.csv``: one row per claim."""
+        out = io.StringIO()
+        writer = csv.DictWriter(out, SUMMARY, lineterminator="\n")
+        writer.writeheader()
+        for one in found:
+            writer.writerows(summary_rows(one))
+        write_text(self.directory / "summary.csv", out.getvalue())
+
+    def states(self) -> list[dict[str, Any]]:
+        """Every id with its state: a verdict, ``not run``, or ``stale`` when definition or engine changed since."""
+        return [self._state(definition(name)) for name in names()]
+
+    def _state(self, one: Definition) -> dict[str, Any]:
+        found = self.stored(one.name)
+        state = NOT_RUN
+        if found is not None:
+            asked = found.document
+            order = Order(asked["profile"], asked["asked_seeds"], tuple(asked["settings"]))
+            state = found.verdict if asked["identity"] == identity(one, order) else STALE
+        return {
+            "id": one.name, "paper": paper_of(one.name), "kind": one.kind, "section": one.section, "title": one.title,
+            "state": state, "claims": len(one.claims),
+            "profile": found.document["profile"] if found else None,
+        }  # fmt: skip
+
+
+SUMMARY = ("id", "claim", "text", "published", "measured", "verdict", "reason")
+
+
+def summary_rows(found: Reproduction) -> list[dict[str, str]]:
+    """id, claim, published, measured with its interval, verdict, reason."""
+    published = "; ".join(
+        f"{_at(point)}{point['label']} {point['published']:g} {point['unit']}".strip()
+        for point in found.document["published"][:6]
+    )
+    return [
+        {
+            "id": found.definition.name, "claim": claim["id"], "text": claim["text"], "published": published,
+            "measured": claim["measured"], "verdict": claim["verdict"], "reason": claim["why"],
+        }
+        for claim in found.document["claims"]
+    ]  # fmt: skip
+
+
+def _at(point: dict[str, Any]) -> str:
+    words = [point["scheme"]] if point["scheme"] else []
+    words += [f"{axis} {value}" for axis, value in point["at"].items()]
+    return f"{', '.join(words)}: " if words else ""
+
+
+def _weight(one: Definition, order: Order) -> float:
+    try:
+        return plan_weight(one, order)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,256 @@
+"""Definitions of the papers' figures, predicates on claims, the store, and one reproduction from end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from fairdrop import reproduce
+from fairdrop.cli import main
+from fairdrop.reproduce.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
+from fairdrop.reproduce.data import Data, Row
+from fairdrop.reproduce.definition import Claim, Reading
+from fairdrop.reproduce.plan import Order
+from fairdrop.reproduce.reading import parse
+from fairdrop.reproduce.store import Store, key_of
+from fairdrop.reproduce.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall
+
+PAPER_IDS = {
+    "choke": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11 table1 table2 table3 eq1 eq4 eq5 c1 c2 c3 c4",
+    "micro": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11 c1 c2 c3 c4",
+    "chokew": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11 table1 c1 c2 c3 c4 c5",
+    "under": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 thm1 thm2 thm3 thm4 thm5 thm6 thm8 thm9 lem7 asym "
+    "c1 c2 c3 c4 c5 c6 c7 c8",
+    "ward": "fig1 fig2 fig3 fig4 fig5 fig6 table1 table2 table3 c1 c2 c3 c4",
+}
+
+
+def test_every_id_of_the_papers_has_a_definition_and_no_other_is_there():
+    wanted = {f"{paper}-{part}" for paper, parts in PAPER_IDS.items() for part in parts.split()}
+    assert len(wanted) == 93
+    assert set(reproduce.names()) == wanted | {f"X{number}" for number in range(1, 7)}
+
+
+@pytest.mark.parametrize("name", reproduce.names())
+def test_definitions_parse_and_claim_something(name):
+    found = reproduce.definition(name)
+    assert found.claims and found.title and found.about
+    assert reproduce.paper(found.paper).title
+
+
+BASE = reproduce.definition("choke-fig3").text
+
+
+@pytest.mark.parametrize(
+    ("change", "by", "message"),
+    [
+        ('kind = "simulation"', 'kind = "film"', r"kind = 'film' is not valid; valid: one of simulation"),
+        ('section = "III.A', 'sektion = "III.A', r"sektion is unknown"),
+        ('of = "throughput"', 'of = "thruput"', r"measures\[0\]\.of = 'thruput' is not valid"),
+        ('scheme = "choke"\nlow', 'scheme = "chok"\nlow', r"claims \(held\)\.scheme = 'chok' is not valid"),
+        (
+            'kind = "between"',
+            'kind = "amid"',
+            r"claims\[0\]\.kind = 'amid' is not valid; valid: one of all_flows_within",
+        ),
+        ("low = 0.99", "lowest = 0.99", r"lowest is unknown"),
+        ("low = 0.99", 'low = "much"', r"low = 'much' is not valid; valid: a number"),
+        ('decisions = ["A-5"', 'decisions = ["B-5"', r"decisions = 'B-5' is not valid"),
+        ('id = "choke-fig3"', 'id = "choke-fig4"', r"id = 'choke-fig4' is not valid"),
+    ],
+)
+def test_mistakes_name_file_and_field(change, by, message):
+    assert change in BASE
+    with pytest.raises(reproduce.DefinitionError, match=message) as caught:
+        parse(BASE.replace(change, by, 1), "choke-fig3.toml", "choke-fig3")
+    assert str(caught.value).startswith("choke-fig3.toml: ")
+
+
+def rows(**series):
+    """Rows of schemes over x; a value is a list of seeds."""
+    return Data(
+        Row(scheme, {"x": x}, "m", tuple(values))
+        for scheme, points in series.items()
+        for x, values in enumerate(points, start=1)
+    )
+
+
+NOISY = [8.0, 12.0, 10.0]  # 10 ± 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "data", "state"),
+    [
+        ("between", {"low": 9, "high": 11}, rows(a=[[10.0, 10.1]]), HOLDS),
+        ("between", {"low": 11}, rows(a=[[10.0, 10.01]]), FAILS),
+        ("between", {"low": 9, "high": 11}, rows(a=[NOISY]), UNCLEAR),
+        ("between", {"low": 9}, rows(a=[[10.0], [8.0]]), FAILS),
+        ("less", {"scheme": "a", "than": {"scheme": "b"}}, rows(a=[[1, 5, 9]], b=[[2, 6, 10.1]]), HOLDS),
+        ("less", {"scheme": "b", "than": {"scheme": "a"}}, rows(a=[[1, 5, 9]], b=[[2, 6, 10.1]]), FAILS),
+        ("less", {"scheme": "a", "than": {"scheme": "b"}}, rows(a=[[1, 5, 9]], b=[[2, 4, 10]]), UNCLEAR),
+        ("less", {"scheme": "a", "than": {"scheme": "b"}, "factor": 0.5}, rows(a=[[4.0]], b=[[7.0]]), FAILS),
+        ("ratio", {"scheme": "a", "to": {"scheme": "b"}, "low": 2}, rows(a=[[4, 8.1]], b=[[2, 4]]), UNCLEAR),
+        ("ratio", {"scheme": "a", "to": {"scheme": "b"}, "low": 1.9}, rows(a=[[4, 8]], b=[[2, 4]]), HOLDS),
+        ("ratio", {"scheme": "a", "to": {"scheme": "b"}, "high": 1.9}, rows(a=[[4, 8]], b=[[2, 4]]), FAILS),
+        ("equal_within", {"scheme": "a", "to": {"scheme": "b"}, "relative": 0.1}, rows(a=[[10.0]], b=[[10.5]]), HOLDS),
+        ("equal_within", {"scheme": "a", "to": {"scheme": "b"}, "absolute": 0.1}, rows(a=[[10.0]], b=[[10.5]]), FAILS),
+        ("monotone", {"along": "x", "direction": "up"}, rows(a=[[1.0], [2.0], [3.0]]), HOLDS),
+        ("monotone", {"along": "x", "direction": "down"}, rows(a=[[1.0], [2.0], [3.0]]), FAILS),
+        ("monotone", {"along": "x", "direction": "up"}, rows(a=[[1.0], [3.0], [2.0]]), FAILS),
+        ("monotone", {"along": "x", "direction": "up"}, rows(a=[[1, 2], [1, 2.1]]), UNCLEAR),
+        ("peaks_then_falls", {"along": "x"}, rows(a=[[1.0], [3.0], [2.0]]), HOLDS),
+        ("peaks_then_falls", {"along": "x"}, rows(a=[[1.0], [2.0], [3.0]]), FAILS),
+        ("peaks_then_falls", {"along": "x", "peak_from": 3}, rows(a=[[1.0], [3.0], [2.0]]), FAILS),
+        ("order", {"schemes": ["a", "b"]}, rows(a=[[1.0]], b=[[2.0]]), HOLDS),
+        ("order", {"schemes": ["b", "a"]}, rows(a=[[1.0]], b=[[2.0]]), FAILS),
+        ("order", {"schemes": ["a", "b"]}, rows(a=[[1.0, 3.0]], b=[[2.0, 2.0]]), UNCLEAR),
+        ("all_flows_within", {"factor": 2}, rows(a=[[1.0], [1.5]]), HOLDS),
+        ("all_flows_within", {"factor": 1.1}, rows(a=[[1.0], [1.5]]), FAILS),
+        ("check", {"check": "largest_is", "measure": "m", "value": 2.0, "absolute": 0.1}, rows(a=[[2.0]]), HOLDS),
+        ("check", {"check": "largest_is", "measure": "m", "value": 3.0, "absolute": 0.1}, rows(a=[[2.0]]), FAILS),
+    ],
+)
+def test_predicates(kind, arguments, data, state):
+    assert evaluate(kind, {"measure": "m", **arguments} if kind != "check" else arguments, data).state == state
+
+
+def test_a_claim_about_nothing_is_an_error():
+    with pytest.raises(ClaimError, match="nothing was measured"):
+        evaluate("between", {"measure": "other", "low": 0}, rows(a=[[1.0]]))
+
+
+READINGS = (Reading("base", "as decided", ()), Reading("other", "the other way", ()))
+
+
+def claim(**changes):
+    fields = {
+        "name": "c", "text": "t", "kind": "between", "arguments": {"measure": "m", "low": 5}, "tolerance": "none",
+        "reason": "", "undecidable": None,
+    }  # fmt: skip
+    return Claim(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "verdict"),
+    [([6.0], [1.0], HELD), ([1.0], [6.0], OTHERWISE), ([1.0], [2.0], NOT), ([4.0, 6.1], [1.0], NOT)],
+)
+def test_verdicts_take_readings_and_intervals_into_account(base, other, verdict):
+    judged = judge(claim(), {"base": rows(a=[base]), "other": rows(a=[other])}, READINGS)
+    assert judged.verdict == verdict
+    assert ("interval" in judged.why) == (len(base) > 1)
+
+
+def test_the_worst_claim_decides():
+    data = {"base": rows(a=[[6.0]]), "other": rows(a=[[6.0]])}
+    good, open_ = judge(claim(), data, READINGS), judge(claim(undecidable="no number"), data, READINGS)
+    bad = judge(claim(arguments={"measure": "m", "low": 9}), data, READINGS)
+    lost = judge(claim(arguments={"measure": "n", "low": 9}), data, READINGS)
+    assert [overall([good, open_]), overall([good, bad]), overall([open_]), overall([bad, lost])] == [
+        HELD, NOT, UNDECIDED, PENDING,
+    ]  # fmt: skip
+
+
+def test_the_store_gives_back_what_it_got_and_survives_damage(tmp_path):
+    store = Store(tmp_path)
+    key = key_of({"scenario": {"a": 1}, "seed": 1})
+    assert key != key_of({"scenario": {"a": 1}, "seed": 2})
+    assert store.get(key) is None
+    store.put(key, {"x": 1.5})
+    assert store.get(key) == {"x": 1.5}
+    next(tmp_path.rglob("*.json.gz")).write_bytes(b"half a fi")
+    assert store.get(key) is None
+    assert (store.hits, store.misses) == (1, 2)
+
+
+SHORT = ["duration=12s", "warm_up=2s"]
+
+
+def test_nothing_is_computed_twice(tmp_path):
+    first = reproduce.run("choke-c1", seeds=2, settings=SHORT, directory=tmp_path)
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*.gz")}
+    again = reproduce.run("choke-c1", seeds=2, settings=SHORT, directory=tmp_path)
+    assert again.document == first.document
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*.gz")} == files
+    reproduce.run("choke-c1", seeds=3, settings=SHORT, directory=tmp_path)
+    added = len(list((tmp_path / "store").rglob("*.gz"))) - len(files)
+    assert added * 2 == len(files)
+
+
+def test_threads_do_not_change_results(tmp_path):
+    documents = [
+        reproduce.run("choke-fig8", seeds=1, settings=SHORT, directory=tmp_path / str(n), threads=n).document
+        for n in (1, 3)
+    ]
+    assert documents[0] == documents[1]
+
+
+def test_a_setting_changes_the_figure(tmp_path):
+    slow = reproduce.run("choke-c1", seeds=1, settings=SHORT, directory=tmp_path)
+    fast = reproduce.run("choke-c1", seeds=1, settings=[*SHORT, "groups.udp.rate=9mbit"], directory=tmp_path)
+    assert slow.rows != fast.rows
+    assert fast.document["settings"] == [*SHORT, "groups.udp.rate=9mbit"]
+
+
+def test_one_reproduction_from_end_to_end(tmp_path, capsys):
+    out = tmp_path / "r"
+    words = ["reproduce", "choke-fig3", "choke-fig2", "--seeds", "2", "--out", str(out), "--quiet"]
+    changes = [word for text in SHORT for word in ("--set", text)]
+    assert main([*words, *changes]) == 0
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert 'id="choke-fig3"' in page and page.count("<svg") == 2
+    assert not re.search(r"(?:src|href)=\"https?:", page)
+    assert (out / "figures" / "choke-fig3.pdf").read_bytes().startswith(b"%PDF")
+    assert (out / "figures" / "choke-fig3.svg").exists()
+    assert (out / "data" / "choke-fig3.csv").read_text(encoding="utf-8").startswith("id,reading,scheme,measure")
+    summary = (out / "summary.csv").read_text(encoding="utf-8").splitlines()
+    assert summary[0] == "id,claim,text,published,measured,verdict,reason"
+    capsys.readouterr()
+    assert main(["reproduce", "--list", "--json", "--out", str(out)]) == 0
+    states = {row["id"]: row["state"] for row in json.loads(capsys.readouterr().out)}
+    assert len(states) == 99
+    assert states["choke-fig2"] == "holds" and states["choke-fig5"] == "not run"
+
+
+def test_resume_goes_on_with_what_is_missing(tmp_path, capsys):
+    out = tmp_path / "r"
+    words = ["reproduce", "choke-fig2", "choke-c1", "--seeds", "1", "--out", str(out), "--set", SHORT[0]]
+    assert main([*words, "--set", SHORT[1]]) == 0
+    kept = (out / "results" / "choke-fig2.json").stat().st_mtime_ns
+    (out / "results" / "choke-c1.json").unlink()
+    capsys.readouterr()
+    assert main(["reproduce", "--resume", "--out", str(out)]) == 0
+    assert "choke-c1" in capsys.readouterr().err
+    assert (out / "results" / "choke-c1.json").exists()
+    assert (out / "results" / "choke-fig2.json").stat().st_mtime_ns == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["choke-fig99"], "'choke-fig99' is no paper and no id"),
+        (["--resume"], "nothing to resume"),
+        (["choke-fig2", "--resume"], "--resume goes on with what was asked before"),
+    ],
+)
+def test_bad_input_of_the_command(words, message, tmp_path, capsys):
+    assert main(["reproduce", *words, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_feature_leaves_that_id_pending(tmp_path, capsys):
+    words = ["reproduce", "choke-c1", "choke-fig2", "--out", str(tmp_path), "--quiet", "--set", "groups.tcp.hat=red"]
+    assert main(words) == 3
+    capsys.readouterr()
+    found = json.loads((tmp_path / "results" / "choke-c1.json").read_text(encoding="utf-8"))
+    assert found["verdict"] == PENDING and "hat" in found["reason"]
+    other = json.loads((tmp_path / "results" / "choke-fig2.json").read_text(encoding="utf-8"))
+    assert other["verdict"] == HELD
+
+
+def test_order_is_checked():
+    with pytest.raises(ValueError, match="profile = 'slow' is not valid; valid: quick, full"):
+        Order("slow")
+    with pytest.raises(ValueError, match="seeds = 0 is not valid"):
+        Order(seeds=0)
