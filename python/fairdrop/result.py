@@ -142,7 +142,7 @@ class Result:
         return frequencies(self.flows.rows(), value, by)
 
     def classes(self, by: By = "group") -> list[FlowClass]:
-        """Means by discipline and group, ``transport`` (TCP version), ``base_rtt_s`` (round-trip class) or ``class``."""
+        """Means by discipline and group, ``transport`` (the TCP version), ``base_rtt_s`` or ``class``."""
         from .measures import classes
 
         return classes(self.flows.rows(), by)

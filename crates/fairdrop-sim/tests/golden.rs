@@ -41,9 +41,10 @@ fn jobs() -> Vec<Job> {
         let text = std::fs::read_to_string(&path).expect("it can be read");
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let scenario = Scenario::parse(&text, &file, &[]).unwrap_or_else(|problems| panic!("{problems}"));
-        let disciplines: Vec<_> = match file.ends_with(".all.toml") {
-            true => fairdrop::CATALOGUE.iter().map(|info| info.name).collect(),
-            false => vec![scenario.queue.discipline],
+        let disciplines: Vec<_> = if file.ends_with(".all.toml") {
+            fairdrop::CATALOGUE.iter().map(|info| info.name).collect()
+        } else {
+            vec![scenario.queue.discipline]
         };
         let name = file.split('.').next().unwrap_or_default();
         let replayed = file.ends_with(".replay.toml");

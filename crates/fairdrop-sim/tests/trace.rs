@@ -116,7 +116,9 @@ fn packets_are_followed() {
 
 fn pcap(events: &[TraceEvent], wanted: Happened) -> Vec<u8> {
     let mut pcap = Pcap::new(Vec::new(), wanted).expect("memory takes it");
-    events.iter().for_each(|event| pcap.event(event).expect("memory takes it"));
+    for event in events {
+        pcap.event(event).expect("memory takes it");
+    }
     pcap.into_inner()
 }
 

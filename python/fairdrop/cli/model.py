@@ -307,9 +307,9 @@ def _state(document: Mapping[str, Any]) -> str:
 
 def rate_text(bps: float) -> str:
     """A rate with its unit."""
-    from .show import _rate
+    from . import show
 
-    return _rate(bps)
+    return show.rate_text(bps)
 
 
 def _number(value: float) -> str:

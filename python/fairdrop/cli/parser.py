@@ -185,7 +185,7 @@ def _add_simulation_options(parser: argparse.ArgumentParser) -> None:
         "--trace", metavar="DIR", help="write every event at every queue of every run here, as Parquet and as pcap"
     )
     parser.add_argument(
-        "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there as they are"
+        "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there"
     )
 
 

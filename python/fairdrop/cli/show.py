@@ -79,7 +79,8 @@ def _queues(result: Result) -> list[str]:
     several = len({queue for _, (queue, _) in means}) > 1
     return [
         f"{discipline}{f', {own} on {queue}' if several else ''}: link {percent_text(mean['utilisation'])} busy, "
-        f"queue {number_text(mean['mean_packets'], 1)} packets, wait {number_text((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
+        f"queue {number_text(mean['mean_packets'], 1)} packets, "
+        f"wait {number_text((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
         for (discipline, (queue, own)), mean in means.items()
     ]
 

@@ -27,7 +27,7 @@ impl Internals {
     pub fn of<H>(discipline: &impl Discipline<H>) -> Self {
         let mut values = Vec::new();
         discipline.internals(|name, value| {
-            values.push(Internal { name, sum: 0.0, max: value, samples: Vec::new() })
+            values.push(Internal { name, sum: 0.0, max: value, samples: Vec::new() });
         });
         Self { values, since: Time::ZERO, opened: Time::ZERO }
     }

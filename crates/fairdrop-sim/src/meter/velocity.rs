@@ -150,7 +150,9 @@ mod tests {
         for (leaky, beyond) in [(false, 1000.0), (true, 500.0)] {
             let mut meter = VelocityMeter::default();
             let mut waiting: VecDeque<u32> = (0..10).collect();
-            waiting.iter().for_each(|&handle| meter.joined(ms(0), handle));
+            for &handle in &waiting {
+                meter.joined(ms(0), handle);
+            }
             meter.open(ms(0));
             for tick in 1..=10_000_u32 {
                 let now = ms(u64::from(tick));
