@@ -40,7 +40,7 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 bench-peers: .venv/installed ## The simulator beside ns-2, ns-3 and htsim, in one run (see benches/peers/README.md)
 	$(BIN)/python benches/peers/bench_peers.py $(PEERS)
 
-validate: .venv/installed ## the simulator beside exact results, published laws, ns-2 and the RFCs; a report
+validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
 	$(BIN)/python validation/validate.py
 
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick

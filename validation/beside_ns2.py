@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import fairdrop
+from checks import Check, Section, interval, same_law
 from matplotlib.figure import Figure
 
-from checks import Check, Section, interval, same_law
+import fairdrop
 from fairdrop.plot.colours import BLUE, VERMILLION
-from fairdrop.plot.style import svg_bytes, styled
+from fairdrop.plot.style import styled, svg_bytes
 
 SCRIPT = Path(__file__).resolve().parent.parent / "benches" / "peers" / "ns2" / "dumbbell.tcl"
 QUEUES = ("red", "droptail")
@@ -109,7 +109,8 @@ def theirs(command: str, queue: str, tcp: int, udp_bps: int, seeds: int) -> Samp
             if report["access_drops"] != 0:
                 raise RuntimeError(f"ns-2 lost {report['access_drops']} packets on access links")
             scale = 8.0 / (DURATION_S - WARM_UP_S)
-            rates = {kind: [f["bytes"] * scale for f in report["flows"] if f["kind"] == kind] for kind in ("tcp", "udp")}
+            flows = report["flows"]
+            rates = {kind: [f["bytes"] * scale for f in flows if f["kind"] == kind] for kind in ("tcp", "udp")}
             sample["utilisation"].append(report["utilisation"])
             add_flows(sample, rates["tcp"], rates["udp"])
     return sample
@@ -139,11 +140,11 @@ def section(seeds: int) -> Section | None:
             measures = ["utilisation", "tcp share", "spread among tcp"] + (["udp share"] if udp_bps else [])
             checks += [compare(f"{label}: {measure}", pair[0][measure], pair[1][measure]) for measure in measures]
     text = (
-        f"The dumbbell of the peers (1 Mb/s, 6 ms, TCP Reno, RED 30/60 in its form of 1993 with ns-2's exceptions, or "
-        f"DropTail), {seeds} seeds each, in Debian's ns-2 and here. Generators differ, so laws over seeds are compared, not "
-        f"runs. A check holds when a two-sample Kolmogorov-Smirnov test does not reject equal laws at {LEVEL}, or when the "
-        f"means differ by less than {PRACTICAL:.0%} of the link (which a test with enough seeds would still tell apart). "
-        "Times between UDP packets vary by half either way in both, so that no phase locks."
+        "The dumbbell of the peers (1 Mb/s, 6 ms, TCP Reno, RED 30/60 in its form of 1993 with ns-2's exceptions, or "
+        f"DropTail), {seeds} seeds each, in Debian's ns-2 and here. Generators differ, so laws over seeds are "
+        "compared, not runs. A check holds when a two-sample Kolmogorov-Smirnov test does not reject equal laws at "
+        f"{LEVEL}, or when the means differ by less than {PRACTICAL:.0%} of the link (which a test with enough seeds "
+        "would still tell apart). Times between UDP packets vary by half either way in both, so that no phase locks."
     )
     return Section("Beside ns-2", text, checks, [svg_bytes(draw(figures))])
 

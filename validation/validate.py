@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Validate the simulator against exact results, published laws, ns-2, and the RFCs; write one HTML report.
+"""Validate the simulator against exact results, ns-2, and the RFCs; write one HTML report.
 
     make validate                       # report in validation/report/index.html
     validation/validate.py --quick      # fewer seeds, shorter runs
@@ -19,7 +19,6 @@ from html import escape
 from pathlib import Path
 
 import beside_ns2
-import laws
 import waiting
 from checks import Check, Section
 
@@ -101,7 +100,6 @@ def main() -> int:
     seeds, scale = (6, 0.2) if args.quick else (20, 1.0)
     parts: list[tuple[str, Callable[[], Section | None]]] = [
         ("waiting times", lambda: waiting.section(seeds, scale)),
-        ("throughput laws", lambda: laws.section(min(seeds, 10), scale)),
         ("ns-2", lambda: beside_ns2.section(8 if args.quick else 30)),
         ("sequences", sequences),
     ]

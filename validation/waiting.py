@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fairdrop
+from checks import Check, Interval, Section, interval
 from matplotlib.figure import Figure
 
-from checks import Check, Interval, Section, interval
+import fairdrop
 from fairdrop.plot.colours import BLUE, INK, VERMILLION
-from fairdrop.plot.style import svg_bytes, styled
+from fairdrop.plot.style import styled, svg_bytes
 
 LOADS = (0.3, 0.5, 0.7, 0.9)
 # The interval is that of the replications; this much is left for the bias of starting with an empty queue.
@@ -37,7 +37,7 @@ name = "{name}"
 transport = "poisson"
 rate = "{rate}bit"
 packet_size = "{size}B"
-access_rate = "unlimited"
+access_rate = "1tbit"
 """
 
 
@@ -57,8 +57,9 @@ def mean_wait(groups: dict[int, float], seeds: int, duration: float) -> Interval
 
 def markov(load: float, seeds: int, arrivals: int) -> Interval:
     """M/M/1 in the queue host: mean number in the system."""
+    settings = ["queue.discipline=droptail", "queue.limit=1000000p"]
     runs = [
-        fairdrop.queue_host([load], arrivals=arrivals, seed=seed, settings=["discipline=droptail", "limit=1000000p"])
+        fairdrop.queue_host([load], arrivals=arrivals, seed=seed, settings=settings)
         for seed in range(1, seeds + 1)
     ]
     return interval([run["mean_packets"] for run in runs])
@@ -70,9 +71,8 @@ def section(seeds: int, scale: float) -> Section:
     for load in LOADS:
         found = markov(load, seeds, int(2_000_000 * scale))
         expected = load / (1.0 - load)
-        checks.append(
-            Check(f"M/M/1, load {load}: packets in the system", f"{expected:.5g}", str(found), found.near(expected, BIAS))
-        )
+        name = f"M/M/1, load {load}: packets in the system"
+        checks.append(Check(name, f"{expected:.5g}", str(found), found.near(expected, BIAS)))
     duration = 20_000 * scale
     for load in LOADS:
         service = SMALL_B * 8 / RATE_BPS
@@ -92,10 +92,10 @@ def section(seeds: int, scale: float) -> Section:
             name = f"{law}, load {load}: mean wait, s"
             checks.append(Check(name, f"{expected:.5g}", str(found), found.near(expected, BIAS)))
     text = (
-        "Poisson arrivals at one queue. M/M/1 runs in the queue host (exponential service); M/D/1 (200-byte packets) and "
-        "M/G/1 (half of the load in 200-byte, half in 1500-byte packets) run through the simulator's own link. The mean "
-        "wait of M/G/1 is λ E[S²] / (2 (1 - ρ)) (Pollaczek, Khinchine). A check holds when the 95 % interval over seeds, "
-        f"widened by {BIAS:.1%} for the empty start, holds the exact value."
+        "Poisson arrivals at one queue. M/M/1 runs in the queue host (exponential service); M/D/1 (200-byte packets) "
+        "and M/G/1 (half of the load in 200-byte, half in 1500-byte packets) run through the simulator's own link. "
+        "The mean wait of M/G/1 is λ E[S²] / (2 (1 - ρ)) (Pollaczek, Khinchine). A check holds when the 95 % interval "
+        f"over seeds, widened by {BIAS:.1%} for the empty start, holds the exact value."
     )
     return Section("Waiting times", text, checks, [svg_bytes(draw(points))])
 

@@ -55,9 +55,11 @@ GLOSSARY = {
     "afd": (
         "Keeps a sample of who sent the recent packets, and drops what a flow sends above a fair share that the "
         "queue's length sets."
+    ),
     "sfb": (
         "Sorts flows by several hash functions into bins that each raise or lower a drop probability of their own. "
         "Flows that do not slow down share a rate limit."
+    ),
     "red-pd": "RED that also drops packets of the flows it drops most, before they reach the queue.",
     "penalty-box": "RED that also gives the flows with too much of its drops a small rate to share.",
     "flow-valve": "RED that also shuts out a flow that goes on sending against heavy loss, until it pauses.",
