@@ -7,6 +7,7 @@ mod delay;
 mod host;
 #[allow(dead_code, reason = "each test file uses a part of the random parameters")]
 mod params;
+#[allow(dead_code, reason = "each test file uses a part of what they share")]
 mod policed;
 #[path = "reference/policed.rs"]
 #[allow(dead_code, reason = "each test file uses one of the models")]

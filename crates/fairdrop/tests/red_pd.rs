@@ -20,7 +20,7 @@ use fairdrop::DropCause::{Filter, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, ParamValue, RedParams, RedPdParams, Stream, Time};
 use host::{Bits, Bottleneck, Event, KEEP, cases};
 use params::red_params;
-use policed::{compare, greedy_events};
+use policed::{compare, filled, greedy_events, wall};
 use policed_models::RedPdModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -28,18 +28,6 @@ use proptest::test_runner::TestRunner;
 use rivals::check_conservation;
 
 const MS: u64 = 1_000_000;
-
-/// RED that drops every packet that finds ten waiting, and no other.
-fn wall() -> RedParams {
-    RedParams { limit: 20, min_th: 9.5, max_th: 10.0, max_p: 0.0, w_q: 1.0, ..RedParams::default() }
-}
-
-/// Ten packets of flow 9 behind a busy transmitter, so that RED drops whatever comes.
-fn filled(params: AnyParams) -> Bottleneck {
-    let mut link = Bottleneck::blocked(params);
-    (0..10).for_each(|_| assert_eq!(link.arrive(9).causes(), []));
-    link
-}
 
 /// Lists of 100 ms while there is no loss, then of 20 ms.
 fn quick() -> RedPdParams {

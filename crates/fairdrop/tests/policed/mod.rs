@@ -1,10 +1,22 @@
 //! What the tests of AFD, SFB, RED-PD, the penalty box and the flow valve share: traces with a greedy flow, and the
 //! comparison with a model event by event.
 
-use fairdrop::{AnyParams, Discipline, DropCause, Packet, Philox, Stream};
+use fairdrop::{AnyParams, Discipline, DropCause, Packet, Philox, RedParams, Stream};
 use proptest::prelude::*;
 
 use crate::host::{Bits, Bottleneck, Event, Queue};
+
+/// RED that drops every packet that finds ten waiting, and no other.
+pub fn wall() -> RedParams {
+    RedParams { limit: 20, min_th: 9.5, max_th: 10.0, max_p: 0.0, w_q: 1.0, ..RedParams::default() }
+}
+
+/// Ten packets of flow 9 behind a busy transmitter, so that RED drops whatever comes.
+pub fn filled(params: AnyParams) -> Bottleneck {
+    let mut link = Bottleneck::blocked(params);
+    (0..10).for_each(|_| assert_eq!(link.arrive(9).causes(), []));
+    link
+}
 
 pub type Drops = Vec<(Packet<u32>, DropCause)>;
 
