@@ -75,7 +75,7 @@ impl Default for DualPi2Params {
             coupling: 2.0,
             min_th: Time::from_ns(800_000),
             range: Time::from_ns(400_000),
-            t_shift: Time::from_ms(30),
+            t_shift: Time::from_ms(50),
             ecn: true,
         }
     }
@@ -127,9 +127,9 @@ pub const SPECS: &[ParamSpec] = &[
         name: "t_shift",
         unit: "s",
         kind: Kind::Seconds(0.0, 1000.0),
-        default: "30ms",
+        default: "50ms",
         doc: "How much longer than the L4S head the classic one must have waited to go first.",
-        source: "RFC 9332 (time-shifted FIFO); twice the target is chosen here",
+        source: "RFC 9332, A.2: tshift for the public Internet",
     },
     ParamSpec {
         name: "ecn",
