@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden lint bench-peers reproduce validate schema images clean
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -12,7 +12,7 @@ help: ## this list
 demo: .venv/installed ## the headline scenario and a replay of a capture, ending in reports to open
 	@$(BIN)/python scripts/demo.py
 
-test: test-rust test-python ## every test
+test: test-rust test-python no-panic ## every test
 
 test-rust: .tools-checked
 	cargo test --workspace --exclude fairdrop-py
@@ -30,6 +30,21 @@ test-golden: ## golden results in the profiles for debugging and for release
 
 golden: ## write the hashes of tests/golden anew, when a change of results is meant
 	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test golden
+
+no-panic: ## no path from a discipline to a panic, shown by a program that would not link otherwise
+	@scripts/check_no_panic.sh
+
+embedded: ## the library for two processors without an operating system
+	@scripts/check_embedded.sh
+
+miri: ## the tests of the library under Miri (nightly Rust; about an hour)
+	@scripts/miri.sh
+
+fuzz: ## every fuzz target for SECONDS=60 each (nightly Rust, cargo-fuzz)
+	@scripts/fuzz.sh $(or $(SECONDS),60)
+
+mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutants; hours for all)
+	@scripts/mutants.sh $(FILES)
 
 lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check

@@ -111,7 +111,10 @@ impl<S> FlowTable<S> {
             // One whose own place lies cyclically in (gap, at] can still be found behind the gap.
             let own = place_of(*other, mask);
             if at.wrapping_sub(own) & mask >= at.wrapping_sub(gap) & mask {
-                places.swap(gap, at);
+                let moved = places.get_mut(at).and_then(Option::take);
+                if let Some(place) = places.get_mut(gap) {
+                    *place = moved;
+                }
                 gap = at;
             }
         }

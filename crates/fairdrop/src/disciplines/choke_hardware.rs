@@ -535,7 +535,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeHardware<H, S> {
     /// Three tries from the head to the last live entry, then the head.
     fn draw_as_linux<E: Env<H>>(&mut self, fifo: u8, env: &mut E) -> Found {
         let Some(head) = self.list.head_address(fifo) else { return Found::Nothing };
-        let size = self.list.size();
+        let size = self.list.size().max(1);
         let from_head = |address: usize| (address + size - head) % size;
         let live = self.list.iter().filter(|(_, entry)| matches!(entry.state, State::Live { .. }));
         let span = live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1);

@@ -155,7 +155,8 @@ impl RedPdParams {
         if p > 0.0 {
             let epoch = 1.0 / (p * self.reference_rate(p));
             let part = f64::from(self.appearances) / f64::from(self.lists);
-            length = (part * epoch).clamp(2.0 * rtt, 10.0 * rtt);
+            // Not `clamp`, which checks its bounds and panics.
+            length = length.min((part * epoch).max(2.0 * rtt));
         }
         Time::from_ns((length * 1e9 + 0.5) as u64)
     }
@@ -252,8 +253,11 @@ where
         self.loss.unwrap_or(0.0)
     }
 
+    /// Where the list that is being written is among those kept. The bound holds anyway; the compiler does not know.
+    #[inline]
     fn slot(&self) -> usize {
-        (self.list % u64::from(self.params.lists)) as usize
+        let lists = u64::from(self.params.lists.clamp(1, MAX_LISTS));
+        (self.list % lists) as usize
     }
 
     /// Closes the lists that have come to their end.

@@ -264,7 +264,7 @@ where
 
     /// The probability that decides over `flow`, as of the last call.
     pub fn probability(&self, flow: u64) -> f64 {
-        let Some(set) = self.sets[self.active] else { return 0.0 };
+        let Some(Some(set)) = self.sets.get(self.active) else { return 0.0 };
         let probability = |level| {
             self.bins
                 .as_ref()
@@ -288,10 +288,10 @@ where
         if now >= self.rehash_at && self.params.rehash > Time::ZERO {
             let period = self.params.rehash.ns();
             let missed = now.since(self.rehash_at).ns() / period;
-            self.sets[self.active] = None;
+            self.end(self.active);
             self.active ^= 1;
             if missed > 0 {
-                self.sets[self.active] = None;
+                self.end(self.active);
             }
             self.rehash_at = self.rehash_at.after(Time::from_ns(period.saturating_mul(missed + 1)));
         }
@@ -301,14 +301,20 @@ where
         }
     }
 
+    /// Forgets a set.
+    #[inline]
+    fn end(&mut self, which: usize) {
+        if let Some(set) = self.sets.get_mut(which) {
+            *set = None;
+        }
+    }
+
     /// Begins a set with new hash functions and empty bins, unless it is kept already.
     #[inline]
     fn begin<E: Env<H>>(&mut self, which: usize, env: &mut E) {
-        if self.sets[which].is_some() {
-            return;
-        }
+        let Some(set @ None) = self.sets.get_mut(which) else { return };
         let first = self.stats.departed.packets + u64::from(self.fifo.len());
-        self.sets[which] = Some(HashSet { salt: env.random(Stream::SfbCoin), first });
+        *set = Some(HashSet { salt: env.random(Stream::SfbCoin), first });
         let count = self.params.bins_needed() / 2;
         self.bins
             .as_mut()

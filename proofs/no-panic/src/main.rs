@@ -1,0 +1,159 @@
+//! `admit`, `next` and `tick` of every discipline, in a program that does not link if one of them can panic.
+//!
+//! The panic handler calls a function that exists nowhere. The linker drops what nothing refers to; if it still
+//! misses that function, then some path leads from a discipline to a panic. Nothing is ever run. Queues, packets and
+//! the host are unknown to the compiler, so it may not prove a panic away by what this program happens to do.
+#![no_std]
+#![no_main]
+
+use core::hint::black_box;
+use core::panic::PanicInfo;
+
+use fairdrop::{
+    Afd, AnyDiscipline, BackChokeMemory, Blue, CATALOGUE, Choke, ChokeHardware, ChokeW, CoDel, Csfq,
+    Discipline, DropCause, DropTail, Drr, DualPi2, Env, Fattest, FlowPlace, FlowQueue, FlowValve, FluidFlow,
+    Fq, FqCoDel, Fred, FredFlow, HeapPlace, LengthPlace, Memory, Packet, PacketSlot, PenaltyBox, PenaltyFlow,
+    Pie, QueueSlot, RateEstimate, Red, RedPd, RedPdFlow, Rio, Sfb, SfbBin, Sfq, Slot, Sred, Stream, Time,
+    Turn, ValveFlow, Ward, Zombie,
+};
+
+unsafe extern "C" {
+    /// Defined nowhere.
+    fn a_discipline_can_panic() -> !;
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    unsafe { a_discipline_can_panic() }
+}
+
+/// `core` names it in its tables for unwinding.
+#[cfg(target_os = "linux")]
+#[unsafe(no_mangle)]
+pub extern "C" fn rust_eh_personality() {}
+
+/// Storage of unknown length.
+struct Lent<T> {
+    start: *mut T,
+    len: usize,
+}
+
+impl<T> AsRef<[T]> for Lent<T> {
+    #[inline]
+    fn as_ref(&self) -> &[T] {
+        // Never run.
+        unsafe { core::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl<T> AsMut<[T]> for Lent<T> {
+    #[inline]
+    fn as_mut(&mut self) -> &mut [T] {
+        // Never run.
+        unsafe { core::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
+struct Pieces;
+
+impl Memory for Pieces {
+    type Of<T> = Lent<T>;
+
+    fn take<T: Default>(&mut self, _: usize) -> Option<Lent<T>> {
+        None
+    }
+}
+
+/// A host about which nothing is known.
+struct Host(u64);
+
+impl Env<u32> for Host {
+    fn now(&self) -> Time {
+        Time::from_ns(black_box(self.0))
+    }
+
+    fn random(&mut self, _: Stream) -> u64 {
+        black_box(self.0)
+    }
+
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        black_box((packet, cause));
+    }
+
+    fn drawn(&mut self, candidate: &Packet<u32>) {
+        black_box(candidate);
+    }
+}
+
+#[inline(never)]
+fn admit<D: Discipline<u32>>(queue: &mut D, packet: Packet<u32>, host: &mut Host) {
+    queue.admit(packet, host);
+}
+
+#[inline(never)]
+fn next<D: Discipline<u32>>(queue: &mut D, host: &mut Host) -> Option<Packet<u32>> {
+    queue.next(host)
+}
+
+#[inline(never)]
+fn tick<D: Discipline<u32>>(queue: &mut D, host: &mut Host) {
+    queue.tick(host);
+}
+
+/// Addresses of the three functions of each type.
+macro_rules! entries {
+    ($($queue:ty;)*) => {
+        [$([admit::<$queue> as *const (), next::<$queue> as *const (), tick::<$queue> as *const ()]),*]
+    };
+}
+
+type Ring = Lent<Slot<u32>>;
+type Slab = Lent<PacketSlot<u32>>;
+type Flows<T> = Lent<FlowPlace<T>>;
+
+/// Keeps the functions in the program. Called by nobody.
+#[unsafe(no_mangle)]
+pub extern "C" fn _start() {
+    let entries = entries! {
+        DropTail<u32, Ring>;
+        Red<u32, Ring>;
+        Choke<u32, Ring>;
+        BackChokeMemory<u32, Ring>;
+        ChokeHardware<u32, Ring>;
+        ChokeW<u32, Ring>;
+        Ward<u32, Ring>;
+        Fred<u32, Ring, Flows<FredFlow>>;
+        Rio<u32, Ring>;
+        Sred<u32, Ring, Lent<Zombie>>;
+        Blue<u32, Ring>;
+        Sfb<u32, Ring, Lent<SfbBin>>;
+        RedPd<u32, Ring, Flows<RedPdFlow>>;
+        PenaltyBox<u32, Ring, Flows<PenaltyFlow>>;
+        FlowValve<u32, Ring, Flows<ValveFlow>>;
+        Csfq<u32, Ring, Flows<RateEstimate>>;
+        Afd<u32, Ring, Lent<u64>, Flows<u32>>;
+        CoDel<u32, Ring>;
+        Pie<u32, Ring>;
+        Sfq<u32, Slab, Lent<QueueSlot<Turn>>, Lent<LengthPlace>>;
+        Drr<u32, Slab, Lent<QueueSlot<Turn>>, Lent<LengthPlace>, Flows<u32>>;
+        Fq<u32, Lent<PacketSlot<u32, f64>>, Lent<QueueSlot<FluidFlow>>, Lent<HeapPlace<f64>>, Flows<u32>>;
+        FqCoDel<u32, Slab, Lent<QueueSlot<FlowQueue>>, Lent<HeapPlace<Fattest>>>;
+        DualPi2<u32, Slab>;
+        AnyDiscipline<u32, Pieces>;
+    };
+    // One line for each discipline, and one for all of them behind one type.
+    let _: &[_; CATALOGUE.len() + 1] = &entries;
+    #[cfg(not(feature = "choke_alone"))]
+    black_box(&entries);
+    #[cfg(feature = "choke_alone")]
+    black_box(entries[2]);
+    #[cfg(feature = "canary")]
+    black_box(canary as *const ());
+}
+
+/// Panics when `at` is out of bounds.
+#[cfg(feature = "canary")]
+#[inline(never)]
+fn canary(bytes: &[u8], at: usize) -> u8 {
+    bytes[at]
+}
