@@ -42,14 +42,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Number of streams a host must provide.
-#define fairdrop_stream_COUNT 15
-
-// Version of this interface. A program that was compiled with another one than `fairdrop_abi_version()` returns must not
-// use the library.
+// Version of this interface. A program that was compiled with another one than fairdrop_abi_version() returns must not use
+// the library.
 #define FAIRDROP_ABI_VERSION 1
 
-// Alignment of the block, in bytes: that of `uint64_t`.
+// Alignment of the block of a queue, in bytes: that of uint64_t.
 #define FAIRDROP_ALIGN 8
 
 // What a call ended with. Below 0 nothing was done, unless the function says otherwise.
@@ -75,30 +72,6 @@ typedef enum fairdrop_status {
     // A callback called the queue that called it.
     FAIRDROP_STATUS_REENTERED = -8,
 } fairdrop_status;
-
-// What values a parameter takes.
-typedef enum fairdrop_kind {
-    // A whole number from `low` to `high`.
-    FAIRDROP_KIND_INTEGER,
-    // A number from `low` to `high`.
-    FAIRDROP_KIND_NUMBER,
-    // A number above `low`, up to `high`.
-    FAIRDROP_KIND_NUMBER_ABOVE,
-    // A number of packets from `low` to `high`.
-    FAIRDROP_KIND_PACKETS,
-    // A number of bytes from `low` to `high`.
-    FAIRDROP_KIND_BYTES,
-    // A number of seconds from `low` to `high`.
-    FAIRDROP_KIND_SECONDS,
-    // A switch.
-    FAIRDROP_KIND_SWITCH,
-    // One of the words.
-    FAIRDROP_KIND_CHOICE,
-    // One of the words, or a list of whole numbers from `low` to `high` that never falls.
-    FAIRDROP_KIND_SCHEDULE,
-    // A list of one to `longest` numbers from `low` to `high`.
-    FAIRDROP_KIND_NUMBERS,
-} fairdrop_kind;
 
 // Why a packet was dropped. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
 // later.
@@ -199,49 +172,32 @@ typedef uint8_t fairdrop_stream;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// What values a parameter takes.
+typedef enum fairdrop_kind {
+    // A whole number from `low` to `high`.
+    FAIRDROP_KIND_INTEGER,
+    // A number from `low` to `high`.
+    FAIRDROP_KIND_NUMBER,
+    // A number above `low`, up to `high`.
+    FAIRDROP_KIND_NUMBER_ABOVE,
+    // A number of packets from `low` to `high`.
+    FAIRDROP_KIND_PACKETS,
+    // A number of bytes from `low` to `high`.
+    FAIRDROP_KIND_BYTES,
+    // A number of seconds from `low` to `high`.
+    FAIRDROP_KIND_SECONDS,
+    // A switch.
+    FAIRDROP_KIND_SWITCH,
+    // One of the words.
+    FAIRDROP_KIND_CHOICE,
+    // One of the words, or a list of whole numbers from `low` to `high` that never falls.
+    FAIRDROP_KIND_SCHEDULE,
+    // A list of one to `longest` numbers from `low` to `high`.
+    FAIRDROP_KIND_NUMBERS,
+} fairdrop_kind;
+
 // A queue. It lies at the beginning of the block given to `fairdrop_init`, which must stay where it is.
 typedef struct fairdrop_queue fairdrop_queue;
-
-// A discipline. The texts are constants.
-typedef struct fairdrop_discipline {
-    // Name, as `fairdrop_params_init` takes it.
-    const char *name;
-    // Name in prose.
-    const char *title;
-    // One sentence.
-    const char *doc;
-    // Where it was published.
-    const char *source;
-    // Number of parameters, those of another discipline that it uses as well included.
-    size_t parameters;
-} fairdrop_discipline;
-
-// A parameter of a discipline. The texts are constants.
-typedef struct fairdrop_parameter {
-    // The discipline that it is described with: this one, another whose parameters it uses as well (`red`), or the empty
-    // text for `limit`, which all have.
-    const char *table;
-    // Name.
-    const char *name;
-    // Unit, empty when it has none.
-    const char *unit;
-    // Default, as `fairdrop_params_set` takes it.
-    const char *default_text;
-    // What it does.
-    const char *doc;
-    // Where it comes from.
-    const char *source;
-    // What values it takes.
-    enum fairdrop_kind kind;
-    // Lowest value; 0 where there is none.
-    double low;
-    // Highest value; 0 where there is none.
-    double high;
-    // Number of words it may be set to.
-    size_t words;
-    // Most entries of a list; 0 where it takes none.
-    size_t longest;
-} fairdrop_parameter;
 
 // The parameters of one discipline. The caller's, on the stack or anywhere; may be copied. The members are not to be
 // touched.
@@ -253,9 +209,9 @@ typedef struct fairdrop_params {
     // Which parameters are set, by their bits.
     uint32_t set;
     // Number; 0 or 1; place of the word; -1 for the list.
-    double values[MOST];
+    double values[32];
     // No discipline has two parameters that may be lists.
-    double list[LONGEST];
+    double list[16];
     uint32_t list_length;
     uint32_t unused;
 } fairdrop_params;
@@ -318,7 +274,7 @@ typedef struct fairdrop_count {
 } fairdrop_count;
 
 // Counters of a queue since it was made. arrived = departed + dropped + backlog.
-typedef struct fairdrop_stats {
+typedef struct fairdrop_counters {
     // Given to `fairdrop_admit`.
     struct fairdrop_count arrived;
     // Handed out by `fairdrop_next`.
@@ -329,10 +285,48 @@ typedef struct fairdrop_stats {
     struct fairdrop_count marked;
     // Candidates drawn and compared.
     uint64_t drawn;
-} fairdrop_stats;
+} fairdrop_counters;
 
-// Every cause, in the order of their numbers.
-#define fairdrop_cause_ALL { fairdrop_cause_Overflow, fairdrop_cause_RedEarly, fairdrop_cause_RedForced, fairdrop_cause_MatchArriving, fairdrop_cause_MatchQueued, fairdrop_cause_Memory, fairdrop_cause_WardPairQueued, fairdrop_cause_Blue, fairdrop_cause_Codel, fairdrop_cause_Pie, fairdrop_cause_FredLimit, fairdrop_cause_Sred, fairdrop_cause_Csfq, fairdrop_cause_Filter, fairdrop_cause_Afd, fairdrop_cause_Sfb, fairdrop_cause_LongestQueue, fairdrop_cause_DualPi2, }
+// A discipline. The texts are constants.
+typedef struct fairdrop_discipline {
+    // Name, as `fairdrop_params_init` takes it.
+    const char *name;
+    // Name in prose.
+    const char *title;
+    // One sentence.
+    const char *doc;
+    // Where it was published.
+    const char *source;
+    // Number of parameters, those of another discipline that it uses as well included.
+    size_t parameters;
+} fairdrop_discipline;
+
+// A parameter of a discipline. The texts are constants.
+typedef struct fairdrop_parameter {
+    // The discipline that it is described with: this one, another whose parameters it uses as well (`red`), or the empty
+    // text for `limit`, which all have.
+    const char *table;
+    // Name.
+    const char *name;
+    // Unit, empty when it has none.
+    const char *unit;
+    // Default, as `fairdrop_params_set` takes it.
+    const char *default_text;
+    // What it does.
+    const char *doc;
+    // Where it comes from.
+    const char *source;
+    // What values it takes.
+    enum fairdrop_kind kind;
+    // Lowest value; 0 where there is none.
+    double low;
+    // Highest value; 0 where there is none.
+    double high;
+    // Number of words it may be set to.
+    size_t words;
+    // Most entries of a list; 0 where it takes none.
+    size_t longest;
+} fairdrop_parameter;
 
 #ifdef __cplusplus
 extern "C" {
@@ -341,41 +335,6 @@ extern "C" {
 // The version of the interface that the library was built with.
 uint32_t fairdrop_abi_version(void);
 
-// Number of disciplines.
-size_t fairdrop_discipline_count(void);
-
-// Describes discipline number `index`, from 0 on. `FAIRDROP_STATUS_NONE` when there are not so many.
-enum fairdrop_status fairdrop_discipline_at(size_t index, struct fairdrop_discipline *discipline);
-
-// Describes parameter number `index`, from 0 on, of discipline number `discipline`. `FAIRDROP_STATUS_NONE` when there are
-// not so many.
-enum fairdrop_status fairdrop_parameter_at(size_t discipline,
-                                           size_t index,
-                                           struct fairdrop_parameter *parameter_);
-
-// Word number `word` that a parameter may be set to; NULL when there are not so many.
-const char *fairdrop_parameter_word(size_t discipline, size_t index, size_t word);
-
-// Writes what values a parameter takes, in English, into `buffer` of `size` bytes: cut where it is longer, ending with NUL.
-// Returns the length of the whole text without the NUL, as `snprintf` does; 0 when there is no such parameter.
-size_t fairdrop_parameter_valid(size_t discipline,
-                                size_t index,
-                                char *buffer,
-                                size_t size);
-
-// Number of causes that packets are dropped for; they are 0 to this less one.
-size_t fairdrop_cause_count(void);
-
-// The name of a cause in tables, plots and documents (`"match_queued"`); NULL when there is no such cause.
-const char *fairdrop_cause_name(uint8_t cause);
-
-// SipHash-2-4 of `length` bytes under a secret key of 128 bits: what makes `flow` of a packet's addresses, protocol and
-// ports, so that nobody who does not know the key can choose ports that collide with somebody else's.
-uint64_t fairdrop_hash(uint64_t key_low,
-                       uint64_t key_high,
-                       const uint8_t *bytes,
-                       size_t length);
-
 // Fills `params` with the defaults of the discipline called `discipline` (`"choke"`), for a link of `link_bps` bit/s, above
 // 0. Averages that decay while the link is idle, fair queueing and CSFQ reckon with that rate.
 enum fairdrop_status fairdrop_params_init(struct fairdrop_params *params,
@@ -453,7 +412,7 @@ enum fairdrop_status fairdrop_tick(struct fairdrop_queue *queue, uint64_t now_ns
 enum fairdrop_status fairdrop_backlog(const struct fairdrop_queue *queue, struct fairdrop_count *backlog);
 
 // Counters since the queue was made.
-enum fairdrop_status fairdrop_stats(const struct fairdrop_queue *queue, struct fairdrop_stats *stats);
+enum fairdrop_status fairdrop_stats(const struct fairdrop_queue *queue, struct fairdrop_counters *stats);
 
 // Packets dropped for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
 enum fairdrop_status fairdrop_dropped(const struct fairdrop_queue *queue,
@@ -490,7 +449,7 @@ enum fairdrop_status fairdrop_discipline_at(size_t index, struct fairdrop_discip
 // not so many.
 enum fairdrop_status fairdrop_parameter_at(size_t discipline,
                                            size_t index,
-                                           struct fairdrop_parameter *parameter_);
+                                           struct fairdrop_parameter *described);
 
 // Word number `word` that a parameter may be set to; NULL when there are not so many.
 const char *fairdrop_parameter_word(size_t discipline, size_t index, size_t word);
@@ -507,110 +466,6 @@ size_t fairdrop_cause_count(void);
 
 // The name of a cause in tables, plots and documents (`"match_queued"`); NULL when there is no such cause.
 const char *fairdrop_cause_name(uint8_t cause);
-
-// Fills `params` with the defaults of the discipline called `discipline` (`"choke"`), for a link of `link_bps` bit/s, above
-// 0. Averages that decay while the link is idle, fair queueing and CSFQ reckon with that rate.
-enum fairdrop_status fairdrop_params_init(struct fairdrop_params *params,
-                                          const char *discipline,
-                                          uint64_t link_bps,
-                                          struct fairdrop_error *error);
-
-// Sets a parameter from text, as scenario files and the catalogue write it: `"300p"`, `"10kB"`, `"5ms"`, `"true"`,
-// `"uniform"`, `"[1, 2, 4]"`. Units may be left out: packets, bytes, seconds.
-//
-// A name is that of the catalogue (`"min_th"`), or has the table that it is described in before it (`"red.min_th"`), which
-// it must have where two tables have one of that name. Parameters may be set in any order, and again; a value that is
-// refused changes nothing.
-enum fairdrop_status fairdrop_params_set(struct fairdrop_params *params,
-                                         const char *name,
-                                         const char *value,
-                                         struct fairdrop_error *error);
-
-// Sets a parameter to a number, in the unit of the catalogue: packets, bytes, seconds.
-enum fairdrop_status fairdrop_params_set_number(struct fairdrop_params *params,
-                                                const char *name,
-                                                double value,
-                                                struct fairdrop_error *error);
-
-// Sets a switch.
-enum fairdrop_status fairdrop_params_set_switch(struct fairdrop_params *params,
-                                                const char *name,
-                                                bool on,
-                                                struct fairdrop_error *error);
-
-// Sets a parameter to one of its words.
-enum fairdrop_status fairdrop_params_set_word(struct fairdrop_params *params,
-                                              const char *name,
-                                              const char *word,
-                                              struct fairdrop_error *error);
-
-// Sets a parameter to a list of `count` numbers.
-enum fairdrop_status fairdrop_params_set_list(struct fairdrop_params *params,
-                                              const char *name,
-                                              const double *numbers,
-                                              size_t count,
-                                              struct fairdrop_error *error);
-
-// Bytes that a queue with these parameters needs; 0 when the parameters do not go together (see `error`).
-size_t fairdrop_size(const struct fairdrop_params *params, struct fairdrop_error *error);
-
-// Makes an empty queue in `memory`, a block of `size` bytes, at least `fairdrop_size(params)`, aligned to
-// `FAIRDROP_ALIGN`. Returns NULL when it cannot (see `error`). `params` and `host` are copied. The block is the queue's until
-// the caller makes no more calls with it: there is nothing to close. It must not be moved or copied.
-struct fairdrop_queue *fairdrop_init(void *memory,
-                                     size_t size,
-                                     const struct fairdrop_params *params,
-                                     const struct fairdrop_host *host,
-                                     struct fairdrop_error *error);
-
-// Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
-// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
-enum fairdrop_status fairdrop_admit(struct fairdrop_queue *queue,
-                                    const struct fairdrop_packet *packet,
-                                    uint64_t now_ns);
-
-// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
-// is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
-enum fairdrop_status fairdrop_next(struct fairdrop_queue *queue,
-                                   uint64_t now_ns,
-                                   struct fairdrop_packet *packet);
-
-// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer.
-enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue, uint64_t *deadline_ns);
-
-// The deadline has come.
-enum fairdrop_status fairdrop_tick(struct fairdrop_queue *queue, uint64_t now_ns);
-
-// What waits now.
-enum fairdrop_status fairdrop_backlog(const struct fairdrop_queue *queue, struct fairdrop_count *backlog);
-
-// Counters since the queue was made.
-enum fairdrop_status fairdrop_stats(const struct fairdrop_queue *queue, struct fairdrop_stats *stats);
-
-// Packets dropped for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
-enum fairdrop_status fairdrop_dropped(const struct fairdrop_queue *queue,
-                                      uint8_t cause,
-                                      struct fairdrop_count *count);
-
-// Packets marked for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
-enum fairdrop_status fairdrop_marked(const struct fairdrop_queue *queue,
-                                     uint8_t cause,
-                                     struct fairdrop_count *count);
-
-// The average queue in packets that the discipline decides by; `FAIRDROP_STATUS_NONE` when it keeps none.
-enum fairdrop_status fairdrop_average(const struct fairdrop_queue *queue, double *packets);
-
-// Gives the values that the discipline decides by to `see`, each with the name that its publication uses (`avg`, `p`), as of
-// the last call. The name is valid until `see` returns.
-enum fairdrop_status fairdrop_internals(struct fairdrop_queue *queue,
-                                        void (*see)(void *context, const char *name, double value),
-                                        void *context);
-
-// Shows every waiting packet to `visit`: in the order of departure where they wait in one FIFO, otherwise queue by queue.
-enum fairdrop_status fairdrop_for_each_waiting(struct fairdrop_queue *queue,
-                                               void (*visit)(void *context,
-                                                             const struct fairdrop_packet *packet),
-                                               void *context);
 
 // SipHash-2-4 of `length` bytes under a secret key of 128 bits: what makes `flow` of a packet's addresses, protocol and
 // ports, so that nobody who does not know the key can choose ports that collide with somebody else's.

@@ -289,14 +289,14 @@ pub unsafe extern "C" fn fairdrop_discipline_at(index: usize, discipline: *mut D
 pub unsafe extern "C" fn fairdrop_parameter_at(
     discipline: usize,
     index: usize,
-    parameter_: *mut Parameter,
+    described: *mut Parameter,
 ) -> Status {
-    if parameter_.is_null() {
+    if described.is_null() {
         return Status::BadArgument;
     }
-    let Some(described) = parameter(discipline, index) else { return Status::None };
+    let Some(found) = parameter(discipline, index) else { return Status::None };
     // SAFETY: not null, and the caller's to be written.
-    unsafe { parameter_.write(described.for_c()) };
+    unsafe { described.write(found.for_c()) };
     Status::Ok
 }
 

@@ -14,6 +14,7 @@ mod panic_handler;
 mod params;
 mod problem;
 mod queue;
+mod version;
 
 pub use arena::FAIRDROP_ALIGN;
 pub use catalogue::{
@@ -31,13 +32,4 @@ pub use queue::{
     fairdrop_dropped, fairdrop_for_each_waiting, fairdrop_init, fairdrop_internals, fairdrop_marked,
     fairdrop_next, fairdrop_size, fairdrop_stats, fairdrop_tick,
 };
-
-/// Version of this interface. A program that was compiled with another one than `fairdrop_abi_version()` returns must not
-/// use the library.
-pub const FAIRDROP_ABI_VERSION: u32 = 1;
-
-/// The version of the interface that the library was built with.
-#[unsafe(no_mangle)]
-pub extern "C" fn fairdrop_abi_version() -> u32 {
-    FAIRDROP_ABI_VERSION
-}
+pub use version::{FAIRDROP_ABI_VERSION, fairdrop_abi_version};

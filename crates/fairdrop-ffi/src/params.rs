@@ -37,9 +37,9 @@ pub struct Params {
     /// Which parameters are set, by their bits.
     set: u32,
     /// Number; 0 or 1; place of the word; -1 for the list.
-    values: [f64; MOST],
+    values: [f64; 32],
     /// No discipline has two parameters that may be lists.
-    list: [f64; LONGEST],
+    list: [f64; 16],
     list_length: u32,
     unused: u32,
 }
@@ -186,7 +186,8 @@ fn list_value<'a>(kind: Kind, numbers: &'a [f64], counts: &'a mut [u8; LONGEST])
     }
     for (count, number) in counts.iter_mut().zip(numbers) {
         // What is no count is above every range of counts.
-        *count = if *number % 1.0 == 0.0 && *number >= 0.0 { *number as u8 } else { u8::MAX };
+        let whole = *number as u8;
+        *count = if f64::from(whole) == *number { whole } else { u8::MAX };
     }
     ParamValue::Counts(counts.get(..numbers.len()).unwrap_or(&[]))
 }

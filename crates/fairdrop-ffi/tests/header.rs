@@ -15,12 +15,18 @@ fn the_header_is_that_of_the_code() {
     for file in ["env.rs", "stats.rs"] {
         builder = builder.with_src(core.join(file));
     }
-    for file in ["lib.rs", "arena.rs", "problem.rs", "catalogue.rs", "params.rs", "queue.rs", "hash.rs"] {
+    for file in ["version.rs", "arena.rs", "problem.rs", "params.rs", "queue.rs", "catalogue.rs", "hash.rs"] {
         builder = builder.with_src(here.join("src").join(file));
     }
     let mut generated = Vec::new();
     builder.generate().expect("the interface can be said in C").write(&mut generated);
     let generated = String::from_utf8(generated).expect("the header is text");
+    for (name, value) in [
+        ("ABI_VERSION", fairdrop_ffi::FAIRDROP_ABI_VERSION as usize),
+        ("ALIGN", fairdrop_ffi::FAIRDROP_ALIGN),
+    ] {
+        assert!(generated.contains(&format!("#define FAIRDROP_{name} {value}\n")), "{name} in cbindgen.toml");
+    }
     let path = here.join("include/fairdrop.h");
     if std::env::var_os("FAIRDROP_WRITE_HEADER").is_some() {
         std::fs::write(&path, &generated).expect("the header can be written");

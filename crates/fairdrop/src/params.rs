@@ -52,7 +52,7 @@ impl Kind {
     pub fn accepts(&self, value: ParamValue<'_>) -> bool {
         match (*self, value) {
             (Self::Integer(low, high), ParamValue::Number(number)) => {
-                (low as f64..=high as f64).contains(&number) && number % 1.0 == 0.0
+                (low as f64..=high as f64).contains(&number) && (number as i64) as f64 == number
             }
             (Self::NumberAbove(low, high), ParamValue::Number(number)) => number > low && number <= high,
             (Self::Bytes(low, high), ParamValue::Number(number)) => {
