@@ -67,7 +67,7 @@ pub struct Count {
 /// Counters of a queue since it was made. arrived = departed + dropped + backlog.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct Counters {
     /// Given to `fairdrop_admit`.
     pub arrived: Count,
     /// Handed out by `fairdrop_next`.
@@ -394,10 +394,10 @@ pub unsafe extern "C" fn fairdrop_backlog(queue: *const Queue, backlog: *mut Cou
 
 /// Counters since the queue was made.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairdrop_stats(queue: *const Queue, stats: *mut Stats) -> Status {
+pub unsafe extern "C" fn fairdrop_stats(queue: *const Queue, stats: *mut Counters) -> Status {
     let value = |discipline: &AnyDiscipline<u64, Arena>| {
         let stats = discipline.stats();
-        Some(Stats {
+        Some(Counters {
             arrived: stats.arrived.into(),
             departed: stats.departed.into(),
             dropped: stats.dropped_total().into(),
