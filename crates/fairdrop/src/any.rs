@@ -11,8 +11,8 @@ use crate::{
     ChokeHardwareParams, ChokeParams, ChokeW, ChokeWParams, CoDel, CoDelParams, Csfq, CsfqParams, Discipline,
     DisciplineInfo, DropTail, DropTailParams, Drr, DrrParams, DualPi2, DualPi2Params, Env, Fattest,
     FlowPlace, FlowQueue, FlowValve, FlowValveParams, FluidFlow, Fq, FqCoDel, FqCoDelParams, FqParams, Fred,
-    FredFlow, FredParams, HeapPlace, LeakyFifo, LengthPlace, Memory, Packet, PacketSlot, ParamError,
-    ParamSpec, ParamValue, PenaltyBox, PenaltyBoxParams, PenaltyFlow, Pie, PieParams, QueueSlot,
+    FredFlow, FredParams, HeapPlace, LeakyFifo, LengthPlace, ListEntry, Memory, Packet, PacketSlot,
+    ParamError, ParamSpec, ParamValue, PenaltyBox, PenaltyBoxParams, PenaltyFlow, Pie, PieParams, QueueSlot,
     RateEstimate, Red, RedParams, RedPd, RedPdFlow, RedPdParams, Rio, RioParams, Sfb, SfbBin, SfbParams, Sfq,
     SfqParams, Slot, Sred, SredParams, Stats, Time, Turn, ValveFlow, Ward, WardParams, Zombie, lengths_for,
     places_for, slots_for,
@@ -145,7 +145,7 @@ macro_rules! disciplines {
 
         impl<H: Clone, M: Memory> Clone for AnyDiscipline<H, M>
         where
-            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<LengthPlace>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone, M::Of<u64>: Clone, M::Of<SfbBin>: Clone, M::Of<FlowPlace<RedPdFlow>>: Clone, M::Of<FlowPlace<PenaltyFlow>>: Clone, M::Of<FlowPlace<ValveFlow>>: Clone,
+            M::Of<Slot<H>>: Clone, M::Of<PacketSlot<H>>: Clone, M::Of<PacketSlot<H, f64>>: Clone, M::Of<QueueSlot<Turn>>: Clone, M::Of<QueueSlot<FluidFlow>>: Clone, M::Of<QueueSlot<FlowQueue>>: Clone, M::Of<LengthPlace>: Clone, M::Of<HeapPlace<Fattest>>: Clone, M::Of<HeapPlace<f64>>: Clone, M::Of<FlowPlace<u32>>: Clone, M::Of<FlowPlace<FredFlow>>: Clone, M::Of<FlowPlace<RateEstimate>>: Clone, M::Of<Zombie>: Clone, M::Of<u64>: Clone, M::Of<SfbBin>: Clone, M::Of<FlowPlace<RedPdFlow>>: Clone, M::Of<FlowPlace<PenaltyFlow>>: Clone, M::Of<FlowPlace<ValveFlow>>: Clone, M::Of<ListEntry>: Clone,
         {
             fn clone(&self) -> Self {
                 match self {
@@ -161,7 +161,7 @@ disciplines! {
     red: Red(RedParams, limit) one Red<H, Ring<H, M>>;
     choke: Choke(ChokeParams, red.limit) one Choke<H, Ring<H, M>>;
     back_choke_memory: BackChokeMemory(BackChokeMemoryParams, red.limit) one BackChokeMemory<H, Ring<H, M>>;
-    choke_hardware: ChokeHardware(ChokeHardwareParams, red.limit) one ChokeHardware<H, Ring<H, M>>;
+    choke_hardware: ChokeHardware(ChokeHardwareParams, red.limit) one ChokeHardware<H, Ring<H, M>, M::Of<ListEntry>>;
     chokew: ChokeW(ChokeWParams, red.limit) one ChokeW<H, Ring<H, M>>;
     ward: Ward(WardParams, limit) one Ward<H, Ring<H, M>>;
     fred: Fred(FredParams, red.limit) one Fred<H, Ring<H, M>, M::Of<FlowPlace<FredFlow>>>;
@@ -240,7 +240,8 @@ impl AnyParams {
 }
 
 impl<H, M: Memory> AnyDiscipline<H, M> {
-    /// An empty queue in storage from `memory`.
+    /// An empty queue in storage from `memory`. Everything is taken before any of it is looked at, so that a memory which
+    /// hands out empty pieces can count what is needed; the queue is refused then.
     ///
     /// # Errors
     /// A parameter is out of range, or `memory` has no room.
@@ -257,7 +258,8 @@ impl<H, M: Memory> AnyDiscipline<H, M> {
                 Self::BackChokeMemory(BackChokeMemory::new(params, ring(memory)?)?)
             }
             AnyParams::ChokeHardware(params) => {
-                Self::ChokeHardware(ChokeHardware::new(params, ring(memory)?)?)
+                let entries = take(memory, usize::from(params.list_limit), limit)?;
+                Self::ChokeHardware(ChokeHardware::new(params, ring(memory)?, entries)?)
             }
             AnyParams::ChokeW(params) => Self::ChokeW(ChokeW::new(params, ring(memory)?)?),
             AnyParams::Ward(params) => Self::Ward(Ward::new(params, ring(memory)?)?),

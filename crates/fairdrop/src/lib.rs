@@ -62,7 +62,7 @@ pub use disciplines::choke::{
     AverageIn, Candidates, Choke, ChokeParams, DrawFrom, Order, Sampling, Schedule,
 };
 pub use disciplines::choke_hardware::{
-    Addresses, ChokeHardware, ChokeHardwareParams, ListStats, MarkedEntry,
+    Addresses, ChokeHardware, ChokeHardwareParams, ListEntry, ListStats, MarkedEntry,
 };
 pub use disciplines::chokew::{ChokeW, ChokeWParams, Weights};
 pub use disciplines::codel::{CoDel, CoDelParams};

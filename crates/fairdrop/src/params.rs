@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use crate::Time;
+use crate::{Schedule, Time};
 
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +45,38 @@ pub struct ParamSpec {
     pub doc: &'static str,
     /// Where it comes from.
     pub source: &'static str,
+}
+
+impl Kind {
+    /// Whether `value` is of this kind and within its range.
+    pub fn accepts(&self, value: ParamValue<'_>) -> bool {
+        match (*self, value) {
+            (Self::Integer(low, high), ParamValue::Number(number)) => {
+                (low as f64..=high as f64).contains(&number) && (number as i64) as f64 == number
+            }
+            (Self::NumberAbove(low, high), ParamValue::Number(number)) => number > low && number <= high,
+            (Self::Bytes(low, high), ParamValue::Number(number)) => {
+                (low as f64..=high as f64).contains(&number)
+            }
+            (
+                Self::Number(low, high) | Self::Packets(low, high) | Self::Seconds(low, high),
+                ParamValue::Number(number),
+            ) => (low..=high).contains(&number),
+            (Self::Switch, ParamValue::Switch(_)) => true,
+            (Self::Choice(words) | Self::Schedule(words, ..), ParamValue::Word(word)) => {
+                words.contains(&word)
+            }
+            (Self::Schedule(_, low, high), ParamValue::Counts(counts)) => {
+                let within = counts.iter().all(|&count| (low..=high).contains(&i64::from(count)));
+                within && Schedule::custom(counts).is_ok()
+            }
+            (Self::Numbers(most, low, high), ParamValue::Numbers(numbers)) => {
+                (1..=most).contains(&numbers.len())
+                    && numbers.iter().all(|number| (low..=high).contains(number))
+            }
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Kind {
@@ -156,4 +188,46 @@ pub(crate) fn require(
     valid: &'static str,
 ) -> Result<(), ParamError> {
     if holds { Ok(()) } else { Err(ParamError { name, value, valid }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind::{self, Bytes, Choice, Integer, Number, NumberAbove, Numbers, Packets, Seconds, Switch};
+    use super::ParamValue as Value;
+
+    #[test]
+    fn kinds_accept_what_is_of_their_type_and_range() {
+        let schedule = Kind::Schedule(&["two"], 0, 32);
+        let accepted = [
+            (Integer(1, 3), Value::Number(3.0)),
+            (Number(0.0, 1.0), Value::Number(0.0)),
+            (NumberAbove(0.0, 1.0), Value::Number(1.0)),
+            (Packets(0.0, f64::INFINITY), Value::Number(f64::INFINITY)),
+            (Bytes(1, 9), Value::Number(9.0)),
+            (Seconds(0.0, 9.0), Value::Number(0.5)),
+            (Switch, Value::Switch(false)),
+            (Choice(&["head", "tail"]), Value::Word("tail")),
+            (schedule, Value::Word("two")),
+            (schedule, Value::Counts(&[1, 1, 5])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[1.0, 9.0])),
+        ];
+        let refused = [
+            (Integer(1, 3), Value::Number(1.5)),
+            (Integer(1, 3), Value::Number(4.0)),
+            (Number(0.0, 1.0), Value::Number(f64::NAN)),
+            (Number(0.0, 1.0), Value::Switch(true)),
+            (NumberAbove(0.0, 1.0), Value::Number(0.0)),
+            (Bytes(1, 9), Value::Number(0.0)),
+            (Switch, Value::Number(1.0)),
+            (Choice(&["head", "tail"]), Value::Word("heads")),
+            (schedule, Value::Counts(&[2, 1])),
+            (schedule, Value::Counts(&[33])),
+            (schedule, Value::Counts(&[])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[1.0, 1.0, 1.0])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[0.5])),
+        ];
+        accepted.iter().for_each(|(kind, value)| assert!(kind.accepts(*value), "{kind}: {value:?}"));
+        refused.iter().for_each(|(kind, value)| assert!(!kind.accepts(*value), "{kind}: {value:?}"));
+    }
 }

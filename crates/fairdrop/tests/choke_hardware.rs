@@ -13,7 +13,8 @@ use std::collections::{HashMap, HashSet};
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
 use fairdrop::{
     Addresses, AnyParams, AverageIn, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom, DropCause,
-    MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Slot, Stream, slots_for, uniform_below,
+    ListEntry, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Slot, Stream, slots_for,
+    uniform_below,
 };
 use host::{Bits, Bottleneck, Event, MIXED_ECN, World, cases};
 use params::{events, red_params};
@@ -32,7 +33,7 @@ fn hardware(limit: u32) -> ChokeHardwareParams {
 
 /// The discipline with its own type, and classes.
 struct Lists {
-    queue: ChokeHardware<u32, Vec<Slot<u32>>>,
+    queue: ChokeHardware<u32, Vec<Slot<u32>>, Vec<ListEntry>>,
     world: World,
     arrivals: u32,
 }
@@ -40,7 +41,8 @@ struct Lists {
 impl Lists {
     fn new(params: ChokeHardwareParams, seed: u64) -> Self {
         let slots = vec![None; slots_for(params.red.limit)];
-        let queue = ChokeHardware::new(params, slots).expect("parameters are valid");
+        let entries = vec![ListEntry::default(); usize::from(params.list_limit)];
+        let queue = ChokeHardware::new(params, slots, entries).expect("parameters are valid");
         Self { queue, world: World::new(seed), arrivals: 0 }
     }
 
@@ -552,4 +554,10 @@ fn errors_name_the_parameter() {
     assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Linux, 2)), Err("banks"));
     assert_eq!(check(|params| (params.addresses, params.fifos) = (Addresses::Linux, 2)), Err("fifos"));
     assert_eq!(check(|params| params.red.limit = 0), Err("limit"));
+    let slots: Vec<Slot<u32>> = vec![None; slots_for(10)];
+    let too_few = vec![ListEntry::default(); 1023];
+    assert_eq!(
+        ChokeHardware::new(hardware(10), slots, too_few).err().map(|error| error.name),
+        Some("entries")
+    );
 }

@@ -17,10 +17,10 @@ use crate::discipline::drop_packet;
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats, Stream, uniform_below,
+    ParamValue, Slot, Stats, Storage, Stream, uniform_below,
 };
+pub use list_memory::{ListEntry, MAX_ENTRIES, MAX_FIFOS};
 use list_memory::{ListMemory, State};
-pub use list_memory::{MAX_ENTRIES, MAX_FIFOS};
 
 mod list_memory;
 
@@ -318,11 +318,11 @@ struct Fifo {
 
 /// CHOKe over linked lists with mark bits.
 #[derive(Clone, Debug)]
-pub struct ChokeHardware<H, S> {
+pub struct ChokeHardware<H, S, L> {
     params: ChokeHardwareParams,
     /// Packets of all FIFOs that wait, in the order of their admission.
     data: LeakyFifo<H, S>,
-    list: ListMemory,
+    list: ListMemory<L>,
     fifos: [Fifo; MAX_FIFOS],
     admitted: u32,
     /// The FIFO to serve next.
@@ -333,15 +333,18 @@ pub struct ChokeHardware<H, S> {
     list_stats: ListStats,
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeHardware<H, S> {
-    /// Empty queues with their packets in `slots` (see [`crate::slots_for`]).
+impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
+    /// Empty queues with their packets in `slots` (see [`crate::slots_for`]) and the list memory in `entries`, at least
+    /// `list_limit`.
     ///
     /// # Errors
-    /// A parameter is out of range, or `slots` are too few for `limit`.
-    pub fn new(params: ChokeHardwareParams, slots: S) -> Result<Self, ParamError> {
+    /// A parameter is out of range, or there are too few `slots` or `entries`.
+    pub fn new(params: ChokeHardwareParams, slots: S, entries: L) -> Result<Self, ParamError> {
         params.validate()?;
+        let count = entries.as_ref().len();
+        require(count >= usize::from(params.list_limit), "entries", count as f64, "at least list_limit")?;
         let data = fifo_in(slots, params.red.limit)?;
-        let list = ListMemory::new(params.list_limit);
+        let list = ListMemory::new(entries, params.list_limit);
         let fifos = core::array::from_fn(|_| Fifo { red: RedState::new(), live: 0, marked: 0, wasted: 0 });
         Ok(Self {
             params,
@@ -459,7 +462,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeHardware<H, S> {
 
     /// Uniform over the live entries of the FIFO, by rank in the order of admission.
     fn draw_live<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
-        let own = |&(address, entry): &(usize, &list_memory::Entry)| {
+        let own = |&(address, entry): &(usize, &ListEntry)| {
             entry.fifo == fifo && matches!(entry.state, State::Live { .. }) && self.in_bank(address, bank)
         };
         let live = self.list.iter().filter(own).count();
@@ -574,7 +577,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeHardware<H, S> {
     }
 }
 
-impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeHardware<H, S> {
+impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardware<H, S, L> {
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let fifo = packet.meta.class % self.params.fifos.max(1);

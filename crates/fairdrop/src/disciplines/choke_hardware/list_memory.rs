@@ -1,14 +1,17 @@
 //! The memory that linked lists of packets lie in: entries at addresses, each the cell of a packet of one FIFO.
 
+use crate::Storage;
+
 /// Most entries of a list memory.
 pub const MAX_ENTRIES: usize = 1024;
 /// Most FIFOs that share one.
 pub const MAX_FIFOS: usize = 8;
 
 /// What an entry stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
     /// Nothing.
+    #[default]
     Free,
     /// A cell of a packet that waits, the first one or another.
     Live { first: bool },
@@ -16,9 +19,9 @@ pub(super) enum State {
     Marked,
 }
 
-/// One entry of the memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+/// One entry of the list memory; the default is a free one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ListEntry {
     /// Identity of the packet's flow, legible until the entry is discarded.
     pub(super) flow: u64,
     /// Number of the packet by admission; wraps around.
@@ -38,8 +41,8 @@ struct List {
 
 /// Entries, and the linked lists through them.
 #[derive(Clone, Debug)]
-pub(super) struct ListMemory {
-    entries: [Entry; MAX_ENTRIES],
+pub(super) struct ListMemory<L> {
+    entries: L,
     lists: [List; MAX_FIFOS],
     size: usize,
     occupied: usize,
@@ -47,16 +50,12 @@ pub(super) struct ListMemory {
     cursor: usize,
 }
 
-impl ListMemory {
-    pub(super) fn new(size: u16) -> Self {
-        let free = Entry { flow: 0, packet: 0, next: 0, fifo: 0, state: State::Free };
-        Self {
-            entries: [free; MAX_ENTRIES],
-            lists: [List::default(); MAX_FIFOS],
-            size: usize::from(size).min(MAX_ENTRIES),
-            occupied: 0,
-            cursor: 0,
-        }
+impl<L: Storage<ListEntry>> ListMemory<L> {
+    /// A memory of `size` entries, which are the first of `entries`.
+    pub(super) fn new(mut entries: L, size: u16) -> Self {
+        entries.as_mut().fill(ListEntry::default());
+        let size = usize::from(size).min(entries.as_ref().len());
+        Self { entries, lists: [List::default(); MAX_FIFOS], size, occupied: 0, cursor: 0 }
     }
 
     pub(super) fn size(&self) -> usize {
@@ -68,13 +67,13 @@ impl ListMemory {
     }
 
     /// The entry at `address`; `None` outside the memory and where it is free.
-    pub(super) fn get(&self, address: usize) -> Option<&Entry> {
-        self.entries.get(..self.size)?.get(address).filter(|entry| entry.state != State::Free)
+    pub(super) fn get(&self, address: usize) -> Option<&ListEntry> {
+        self.entries.as_ref().get(..self.size)?.get(address).filter(|entry| entry.state != State::Free)
     }
 
     /// Occupied entries with their addresses.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Entry)> {
-        let entries = self.entries.iter().take(self.size).enumerate();
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &ListEntry)> {
+        let entries = self.entries.as_ref().iter().take(self.size).enumerate();
         entries.filter(|(_, entry)| entry.state != State::Free)
     }
 
@@ -85,8 +84,8 @@ impl ListMemory {
                 self.step();
             }
             let address = self.cursor as u16;
-            if let Some(entry) = self.entries.get_mut(self.cursor) {
-                *entry = Entry { flow, packet, next: 0, fifo, state: State::Live { first: cell == 0 } };
+            if let Some(entry) = self.entries.as_mut().get_mut(self.cursor) {
+                *entry = ListEntry { flow, packet, next: 0, fifo, state: State::Live { first: cell == 0 } };
             }
             self.link(fifo, address);
             self.occupied += 1;
@@ -102,7 +101,7 @@ impl ListMemory {
         let Some(list) = self.lists.get_mut(usize::from(fifo)) else { return };
         if list.entries == 0 {
             list.head = address;
-        } else if let Some(last) = self.entries.get_mut(usize::from(list.tail)) {
+        } else if let Some(last) = self.entries.as_mut().get_mut(usize::from(list.tail)) {
             last.next = address;
         }
         list.tail = address;
@@ -111,13 +110,13 @@ impl ListMemory {
 
     /// Sets the flags of all cells of a packet; returns how many.
     pub(super) fn mark(&mut self, packet: u32) -> usize {
-        let cells = self.entries.iter_mut().take(self.size);
+        let cells = self.entries.as_mut().iter_mut().take(self.size);
         let cells = cells.filter(|entry| entry.packet == packet && matches!(entry.state, State::Live { .. }));
         cells.map(|entry| entry.state = State::Marked).count()
     }
 
     /// The entry at the head of a list.
-    pub(super) fn head(&self, fifo: u8) -> Option<&Entry> {
+    pub(super) fn head(&self, fifo: u8) -> Option<&ListEntry> {
         self.get(self.head_address(fifo)?)
     }
 
@@ -133,7 +132,7 @@ impl ListMemory {
         let mut cells = 0;
         while self.head(fifo).is_some_and(|entry| entry.packet == packet) {
             let Some(list) = self.lists.get_mut(usize::from(fifo)) else { break };
-            let Some(entry) = self.entries.get_mut(usize::from(list.head)) else { break };
+            let Some(entry) = self.entries.as_mut().get_mut(usize::from(list.head)) else { break };
             entry.state = State::Free;
             list.head = entry.next;
             list.entries -= 1;
@@ -146,7 +145,7 @@ impl ListMemory {
     /// Live packets of all lists that were admitted before `packet`.
     pub(super) fn live_before(&self, packet: u32) -> u32 {
         // Numbers wrap around, and there are never half as many packets as numbers.
-        let before = |entry: &Entry| (entry.packet.wrapping_sub(packet) as i32) < 0;
+        let before = |entry: &ListEntry| (entry.packet.wrapping_sub(packet) as i32) < 0;
         let firsts = self.iter().filter(|(_, entry)| entry.state == State::Live { first: true });
         firsts.filter(|(_, entry)| before(entry)).count() as u32
     }

@@ -1,0 +1,481 @@
+/* fairdrop: queue disciplines that share a link fairly without per-flow state, and their rivals.
+ *
+ * Generated from crates/fairdrop-ffi by `make header`; not to be edited. Licence: MIT or Apache-2.0.
+ *
+ * In short:
+ *
+ *     fairdrop_params params;
+ *     fairdrop_error error;
+ *     if (fairdrop_params_init(&params, "choke", 1000000, &error) < 0 ||
+ *         fairdrop_params_set(&params, "limit", "100p", &error) < 0) complain(error.message);
+ *     size_t size = fairdrop_size(&params, &error);              // 0: the parameters do not go together
+ *     fairdrop_queue *queue = fairdrop_init(block, size, &params, &host, &error);  // NULL: see error
+ *
+ *     fairdrop_admit(queue, &packet, now_ns);                     // a packet arrives
+ *     while (transmitter_is_free() && fairdrop_next(queue, now_ns, &packet) == FAIRDROP_STATUS_OK)
+ *         transmit(packet.cookie);
+ *
+ * Units are in names: _ns are nanoseconds since an origin of the caller's, len and bytes are bytes on the wire, _bps are
+ * bits per second. A time that is earlier than that of the call before counts as that one.
+ *
+ * Memory. The library allocates nothing, and keeps nothing outside the block that fairdrop_init is given. The block must
+ * stay where it is. There is nothing to close: when the queue is used no more, the block is the caller's again. Every packet
+ * that is admitted comes back exactly once, from fairdrop_next or through host.dropped; before the end of a queue, take what
+ * waits with fairdrop_next.
+ *
+ * Pointers must be null or valid, texts must end with NUL, and structures that are read must be initialised. Null pointers
+ * are refused with FAIRDROP_STATUS_BAD_ARGUMENT; only `error` may be null, for callers who look at the return value alone.
+ *
+ * Threads. Calls of one queue must not overlap; different queues are independent, and may be used by different threads.
+ * The library has no global state. Callbacks run in the thread that calls, must not call their queue (which is refused with
+ * FAIRDROP_STATUS_REENTERED), and must return: no exception, no longjmp.
+ *
+ * Errors. Calls that return fairdrop_status return a value below 0 when nothing was done. fairdrop_error has the parameter
+ * and a sentence that says what would be valid.
+ */
+
+
+#ifndef FAIRDROP_H
+#define FAIRDROP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Version of this interface. A program that was compiled with another one than fairdrop_abi_version() returns must not use
+// the library.
+#define FAIRDROP_ABI_VERSION 1
+
+// Alignment of the block of a queue, in bytes: that of uint64_t.
+#define FAIRDROP_ALIGN 8
+
+// What a call ended with. Below 0 nothing was done, unless the function says otherwise.
+typedef enum fairdrop_status {
+    // Done.
+    FAIRDROP_STATUS_OK = 0,
+    // There is none: no packet, no average, no deadline.
+    FAIRDROP_STATUS_NONE = 1,
+    // A pointer is null, or an argument is none of the values it may have.
+    FAIRDROP_STATUS_BAD_ARGUMENT = -1,
+    // No discipline has that name.
+    FAIRDROP_STATUS_UNKNOWN_DISCIPLINE = -2,
+    // The discipline has no parameter of that name, or two.
+    FAIRDROP_STATUS_UNKNOWN_PARAMETER = -3,
+    // The value is of another kind, or out of range, or does not go with the others.
+    FAIRDROP_STATUS_BAD_VALUE = -4,
+    // The block is smaller than what `fairdrop_size` says.
+    FAIRDROP_STATUS_NO_ROOM = -5,
+    // The block is not aligned to `FAIRDROP_ALIGN`.
+    FAIRDROP_STATUS_MISALIGNED = -6,
+    // This was not made by `fairdrop_params_init` or `fairdrop_init`.
+    FAIRDROP_STATUS_NOT_READY = -7,
+    // A callback called the queue that called it.
+    FAIRDROP_STATUS_REENTERED = -8,
+} fairdrop_status;
+
+// Why a packet was dropped. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
+// later.
+enum fairdrop_cause
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The buffer was full; the arriving packet is dropped.
+    FAIRDROP_CAUSE_OVERFLOW = 0,
+    // RED's coin fell on the arriving packet.
+    FAIRDROP_CAUSE_RED_EARLY = 1,
+    // RED's average was at or above `max_th` (or above the gentle region).
+    FAIRDROP_CAUSE_RED_FORCED = 2,
+    // A candidate had the flow of the arriving packet: the arriving one.
+    FAIRDROP_CAUSE_MATCH_ARRIVING = 3,
+    // A candidate had the flow of the arriving packet: the candidate.
+    FAIRDROP_CAUSE_MATCH_QUEUED = 4,
+    // The arriving packet's flow was in the memory of recent admissions (Back CHOKe).
+    FAIRDROP_CAUSE_MEMORY = 5,
+    // Two drawn packets were of one flow, which was not the arriving packet's: both of them (WARD).
+    FAIRDROP_CAUSE_WARD_PAIR_QUEUED = 6,
+    // BLUE's coin fell on the arriving packet.
+    FAIRDROP_CAUSE_BLUE = 7,
+    // Packets had waited too long for too long: the one that would have left (`CoDel`).
+    FAIRDROP_CAUSE_CODEL = 8,
+    // PIE's coin fell on the arriving packet.
+    FAIRDROP_CAUSE_PIE = 9,
+    // The arriving packet's flow had its share of the buffer (FRED).
+    FAIRDROP_CAUSE_FRED_LIMIT = 10,
+    // SRED's coin fell on the arriving packet.
+    FAIRDROP_CAUSE_SRED = 11,
+    // The arriving packet's label was above the fair rate (CSFQ).
+    FAIRDROP_CAUSE_CSFQ = 12,
+    // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
+    // SFB's rate limit).
+    FAIRDROP_CAUSE_FILTER = 13,
+    // The arriving packet's flow sent above the fair rate (AFD).
+    FAIRDROP_CAUSE_AFD = 14,
+    // The coin of the arriving packet's bins fell on it, or one of them was full (SFB).
+    FAIRDROP_CAUSE_SFB = 15,
+    // The buffer was full: a packet of the longest queue made room (per-flow queues).
+    FAIRDROP_CAUSE_LONGEST_QUEUE = 16,
+    // The coin of the coupled controller fell on the packet (`DualPI2`).
+    FAIRDROP_CAUSE_DUAL_PI2 = 17,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum fairdrop_cause fairdrop_cause;
+#else
+typedef uint8_t fairdrop_cause;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The purpose a random number is drawn for. Each has a stream of its own, so that switching one feature off does
+// not shift what the others see.
+enum fairdrop_stream
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Drawing candidates from the queue (CHOKe).
+    FAIRDROP_STREAM_CANDIDATE = 0,
+    // The early-drop coin (RED).
+    FAIRDROP_STREAM_EARLY_DROP = 1,
+    // Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    FAIRDROP_STREAM_DRAWING_FRACTION = 2,
+    // Whether an arrival is compared, by the position it would take (WARD).
+    FAIRDROP_STREAM_WARD_COIN = 3,
+    // The drop coin of BLUE.
+    FAIRDROP_STREAM_BLUE_COIN = 4,
+    // The drop coin of PIE.
+    FAIRDROP_STREAM_PIE_COIN = 5,
+    // The drop coin of SRED.
+    FAIRDROP_STREAM_SRED_COIN = 6,
+    // Which zombie an arrival is compared with (SRED).
+    FAIRDROP_STREAM_ZOMBIE = 7,
+    // Whether an arrival overwrites the zombie that it missed (SRED).
+    FAIRDROP_STREAM_ZOMBIE_OVERWRITE = 8,
+    // The drop coin of CSFQ.
+    FAIRDROP_STREAM_CSFQ_COIN = 9,
+    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve).
+    FAIRDROP_STREAM_FILTER_COIN = 10,
+    // The drop coin of AFD.
+    FAIRDROP_STREAM_AFD_COIN = 11,
+    // Whether and where an arrival enters the shadow buffer (AFD).
+    FAIRDROP_STREAM_AFD_SAMPLE = 12,
+    // The drop coin of SFB.
+    FAIRDROP_STREAM_SFB_COIN = 13,
+    // The drop and mark coins of `DualPI2`.
+    FAIRDROP_STREAM_DUAL_PI2_COIN = 14,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum fairdrop_stream fairdrop_stream;
+#else
+typedef uint8_t fairdrop_stream;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What values a parameter takes.
+typedef enum fairdrop_kind {
+    // A whole number from `low` to `high`.
+    FAIRDROP_KIND_INTEGER,
+    // A number from `low` to `high`.
+    FAIRDROP_KIND_NUMBER,
+    // A number above `low`, up to `high`.
+    FAIRDROP_KIND_NUMBER_ABOVE,
+    // A number of packets from `low` to `high`.
+    FAIRDROP_KIND_PACKETS,
+    // A number of bytes from `low` to `high`.
+    FAIRDROP_KIND_BYTES,
+    // A number of seconds from `low` to `high`.
+    FAIRDROP_KIND_SECONDS,
+    // A switch.
+    FAIRDROP_KIND_SWITCH,
+    // One of the words.
+    FAIRDROP_KIND_CHOICE,
+    // One of the words, or a list of whole numbers from `low` to `high` that never falls.
+    FAIRDROP_KIND_SCHEDULE,
+    // A list of one to `longest` numbers from `low` to `high`.
+    FAIRDROP_KIND_NUMBERS,
+} fairdrop_kind;
+
+// A queue. It lies at the beginning of the block given to `fairdrop_init`, which must stay where it is.
+typedef struct fairdrop_queue fairdrop_queue;
+
+// The parameters of one discipline. The caller's, on the stack or anywhere; may be copied. The members are not to be
+// touched.
+typedef struct fairdrop_params {
+    uint64_t initialised;
+    uint64_t link_bps;
+    // Place in the catalogue.
+    uint32_t discipline;
+    // Which parameters are set, by their bits.
+    uint32_t set;
+    // Number; 0 or 1; place of the word; -1 for the list.
+    double values[32];
+    // No discipline has two parameters that may be lists.
+    double list[16];
+    uint32_t list_length;
+    uint32_t unused;
+} fairdrop_params;
+
+// What went wrong. Written by calls that fail, and by no others.
+typedef struct fairdrop_error {
+    // What the call returned, or would have.
+    enum fairdrop_status status;
+    // The parameter concerned, empty when it is none. Ends with NUL.
+    char parameter[32];
+    // What is wrong and what would be valid, in English. Ends with NUL; cut where it is longer.
+    char message[220];
+} fairdrop_error;
+
+// A packet, as far as a discipline knows it.
+typedef struct fairdrop_packet {
+    // Identity of the flow, compared for equality only: what the caller makes of the packet's headers, for example with
+    // `fairdrop_hash`.
+    uint64_t flow;
+    // The caller's reference to the packet: a pointer, an index. Comes back as it was given.
+    uint64_t cookie;
+    // When the packet was admitted, in ns. Written by the library; `fairdrop_admit` does not read it.
+    uint64_t enqueued_ns;
+    // Length on the wire, in bytes.
+    uint32_t len;
+    // The rate that an edge wrote on the packet, as CSFQ encodes it; 0 when none did.
+    uint16_t label;
+    // Priority class (the DS field), which CHOKeW, RIO and FQ use; otherwise 0.
+    uint8_t traffic_class;
+    // ECN field of the IP header (RFC 3168), 0 to 3: not capable, ECT(1), ECT(0), congestion experienced. A packet that
+    // comes from `fairdrop_next` with 3 is to leave with 3.
+    uint8_t ecn;
+} fairdrop_packet;
+
+// What a queue asks of its host, and gives back to it. Callbacks run during calls of the library, in the thread of the
+// caller; they must return, and must not call the queue that called them. A packet that they are given a pointer to is
+// theirs to read until they return.
+typedef struct fairdrop_host {
+    // Handed to the callbacks.
+    void *context;
+    // Takes back a packet that is dropped. Required: the caller frees the buffer here. May be called many times during one
+    // call, also for packets that were admitted before.
+    void (*dropped)(void *context, const struct fairdrop_packet *packet, fairdrop_cause cause);
+    // 64 random bits of a stream. NULL for the generator of the library, which `seed` and `queue` start.
+    uint64_t (*random)(void *context, fairdrop_stream stream);
+    // Sees each candidate before it is compared, for traces; NULL when nobody looks.
+    void (*drawn)(void *context, const struct fairdrop_packet *candidate);
+    // Seed of the library's generator. Whoever can guess it can foresee which packets are drawn.
+    uint64_t seed;
+    // Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
+    uint32_t queue;
+} fairdrop_host;
+
+// Packets and their bytes on the wire.
+typedef struct fairdrop_count {
+    // Packets.
+    uint64_t packets;
+    // Bytes.
+    uint64_t bytes;
+} fairdrop_count;
+
+// Counters of a queue since it was made. arrived = departed + dropped + backlog.
+typedef struct fairdrop_counters {
+    // Given to `fairdrop_admit`.
+    struct fairdrop_count arrived;
+    // Handed out by `fairdrop_next`.
+    struct fairdrop_count departed;
+    // Dropped, for any cause.
+    struct fairdrop_count dropped;
+    // Marked (RFC 3168) where a packet that is not ECN-capable would have been dropped, for any cause.
+    struct fairdrop_count marked;
+    // Candidates drawn and compared.
+    uint64_t drawn;
+} fairdrop_counters;
+
+// A discipline. The texts are constants.
+typedef struct fairdrop_discipline {
+    // Name, as `fairdrop_params_init` takes it.
+    const char *name;
+    // Name in prose.
+    const char *title;
+    // One sentence.
+    const char *doc;
+    // Where it was published.
+    const char *source;
+    // Number of parameters, those of another discipline that it uses as well included.
+    size_t parameters;
+} fairdrop_discipline;
+
+// A parameter of a discipline. The texts are constants.
+typedef struct fairdrop_parameter {
+    // The discipline that it is described with: this one, another whose parameters it uses as well (`red`), or the empty
+    // text for `limit`, which all have.
+    const char *table;
+    // Name.
+    const char *name;
+    // Unit, empty when it has none.
+    const char *unit;
+    // Default, as `fairdrop_params_set` takes it.
+    const char *default_text;
+    // What it does.
+    const char *doc;
+    // Where it comes from.
+    const char *source;
+    // What values it takes.
+    enum fairdrop_kind kind;
+    // Lowest value; 0 where there is none.
+    double low;
+    // Highest value; 0 where there is none.
+    double high;
+    // Number of words it may be set to.
+    size_t words;
+    // Most entries of a list; 0 where it takes none.
+    size_t longest;
+} fairdrop_parameter;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the interface that the library was built with.
+uint32_t fairdrop_abi_version(void);
+
+// Fills `params` with the defaults of the discipline called `discipline` (`"choke"`), for a link of `link_bps` bit/s, above
+// 0. Averages that decay while the link is idle, fair queueing and CSFQ reckon with that rate.
+enum fairdrop_status fairdrop_params_init(struct fairdrop_params *params,
+                                          const char *discipline,
+                                          uint64_t link_bps,
+                                          struct fairdrop_error *error);
+
+// Sets a parameter from text, as scenario files and the catalogue write it: `"300p"`, `"10kB"`, `"5ms"`, `"true"`,
+// `"uniform"`, `"[1, 2, 4]"`. Units may be left out: packets, bytes, seconds.
+//
+// A name is that of the catalogue (`"min_th"`), or has the table that it is described in before it (`"red.min_th"`), which
+// it must have where two tables have one of that name. Parameters may be set in any order, and again; a value that is
+// refused changes nothing.
+enum fairdrop_status fairdrop_params_set(struct fairdrop_params *params,
+                                         const char *name,
+                                         const char *value,
+                                         struct fairdrop_error *error);
+
+// Sets a parameter to a number, in the unit of the catalogue: packets, bytes, seconds.
+enum fairdrop_status fairdrop_params_set_number(struct fairdrop_params *params,
+                                                const char *name,
+                                                double value,
+                                                struct fairdrop_error *error);
+
+// Sets a switch.
+enum fairdrop_status fairdrop_params_set_switch(struct fairdrop_params *params,
+                                                const char *name,
+                                                bool on,
+                                                struct fairdrop_error *error);
+
+// Sets a parameter to one of its words.
+enum fairdrop_status fairdrop_params_set_word(struct fairdrop_params *params,
+                                              const char *name,
+                                              const char *word,
+                                              struct fairdrop_error *error);
+
+// Sets a parameter to a list of `count` numbers.
+enum fairdrop_status fairdrop_params_set_list(struct fairdrop_params *params,
+                                              const char *name,
+                                              const double *numbers,
+                                              size_t count,
+                                              struct fairdrop_error *error);
+
+// Bytes that a queue with these parameters needs; 0 when the parameters do not go together (see `error`).
+size_t fairdrop_size(const struct fairdrop_params *params, struct fairdrop_error *error);
+
+// Makes an empty queue in `memory`, a block of `size` bytes, at least `fairdrop_size(params)`, aligned to
+// `FAIRDROP_ALIGN`. Returns NULL when it cannot (see `error`). `params` and `host` are copied. The block is the queue's until
+// the caller makes no more calls with it: there is nothing to close. It must not be moved or copied.
+struct fairdrop_queue *fairdrop_init(void *memory,
+                                     size_t size,
+                                     const struct fairdrop_params *params,
+                                     const struct fairdrop_host *host,
+                                     struct fairdrop_error *error);
+
+// Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
+// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
+enum fairdrop_status fairdrop_admit(struct fairdrop_queue *queue,
+                                    const struct fairdrop_packet *packet,
+                                    uint64_t now_ns);
+
+// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
+// is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
+enum fairdrop_status fairdrop_next(struct fairdrop_queue *queue,
+                                   uint64_t now_ns,
+                                   struct fairdrop_packet *packet);
+
+// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer.
+enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue, uint64_t *deadline_ns);
+
+// The deadline has come.
+enum fairdrop_status fairdrop_tick(struct fairdrop_queue *queue, uint64_t now_ns);
+
+// What waits now.
+enum fairdrop_status fairdrop_backlog(const struct fairdrop_queue *queue, struct fairdrop_count *backlog);
+
+// Counters since the queue was made.
+enum fairdrop_status fairdrop_stats(const struct fairdrop_queue *queue, struct fairdrop_counters *stats);
+
+// Packets dropped for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
+enum fairdrop_status fairdrop_dropped(const struct fairdrop_queue *queue,
+                                      uint8_t cause,
+                                      struct fairdrop_count *count);
+
+// Packets marked for `cause`; `FAIRDROP_STATUS_NONE` when there is no such cause.
+enum fairdrop_status fairdrop_marked(const struct fairdrop_queue *queue,
+                                     uint8_t cause,
+                                     struct fairdrop_count *count);
+
+// The average queue in packets that the discipline decides by; `FAIRDROP_STATUS_NONE` when it keeps none.
+enum fairdrop_status fairdrop_average(const struct fairdrop_queue *queue, double *packets);
+
+// Gives the values that the discipline decides by to `see`, each with the name that its publication uses (`avg`, `p`), as of
+// the last call. The name is valid until `see` returns.
+enum fairdrop_status fairdrop_internals(struct fairdrop_queue *queue,
+                                        void (*see)(void *context, const char *name, double value),
+                                        void *context);
+
+// Shows every waiting packet to `visit`: in the order of departure where they wait in one FIFO, otherwise queue by queue.
+enum fairdrop_status fairdrop_for_each_waiting(struct fairdrop_queue *queue,
+                                               void (*visit)(void *context,
+                                                             const struct fairdrop_packet *packet),
+                                               void *context);
+
+// Number of disciplines.
+size_t fairdrop_discipline_count(void);
+
+// Describes discipline number `index`, from 0 on. `FAIRDROP_STATUS_NONE` when there are not so many.
+enum fairdrop_status fairdrop_discipline_at(size_t index, struct fairdrop_discipline *discipline);
+
+// Describes parameter number `index`, from 0 on, of discipline number `discipline`. `FAIRDROP_STATUS_NONE` when there are
+// not so many.
+enum fairdrop_status fairdrop_parameter_at(size_t discipline,
+                                           size_t index,
+                                           struct fairdrop_parameter *described);
+
+// Word number `word` that a parameter may be set to; NULL when there are not so many.
+const char *fairdrop_parameter_word(size_t discipline, size_t index, size_t word);
+
+// Writes what values a parameter takes, in English, into `buffer` of `size` bytes: cut where it is longer, ending with NUL.
+// Returns the length of the whole text without the NUL, as `snprintf` does; 0 when there is no such parameter.
+size_t fairdrop_parameter_valid(size_t discipline,
+                                size_t index,
+                                char *buffer,
+                                size_t size);
+
+// Number of causes that packets are dropped for; they are 0 to this less one.
+size_t fairdrop_cause_count(void);
+
+// The name of a cause in tables, plots and documents (`"match_queued"`); NULL when there is no such cause.
+const char *fairdrop_cause_name(uint8_t cause);
+
+// SipHash-2-4 of `length` bytes under a secret key of 128 bits: what makes `flow` of a packet's addresses, protocol and
+// ports, so that nobody who does not know the key can choose ports that collide with somebody else's.
+uint64_t fairdrop_hash(uint64_t key_low,
+                       uint64_t key_high,
+                       const uint8_t *bytes,
+                       size_t length);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* FAIRDROP_H */

@@ -1,0 +1,35 @@
+//! The queue disciplines from C: what `include/fairdrop.h` declares.
+//!
+//! A queue lives in a block of memory that the caller gives; nothing is allocated, and no standard library is needed. The
+//! header is generated from this crate. Its beginning, in `cbindgen.toml`, has the rules that callers keep to; every
+//! `unsafe` here relies on them or says on what else.
+#![no_std]
+
+mod arena;
+mod catalogue;
+mod hash;
+mod notation;
+#[cfg(feature = "panic-handler")]
+mod panic_handler;
+mod params;
+mod problem;
+mod queue;
+mod version;
+
+pub use arena::FAIRDROP_ALIGN;
+pub use catalogue::{
+    Discipline, Kind, Parameter, fairdrop_cause_count, fairdrop_cause_name, fairdrop_discipline_at,
+    fairdrop_discipline_count, fairdrop_parameter_at, fairdrop_parameter_valid, fairdrop_parameter_word,
+};
+pub use hash::fairdrop_hash;
+pub use params::{
+    Params, fairdrop_params_init, fairdrop_params_set, fairdrop_params_set_list, fairdrop_params_set_number,
+    fairdrop_params_set_switch, fairdrop_params_set_word,
+};
+pub use problem::{Error, Status};
+pub use queue::{
+    Count, Counters, Host, Packet, Queue, fairdrop_admit, fairdrop_average, fairdrop_backlog,
+    fairdrop_deadline, fairdrop_dropped, fairdrop_for_each_waiting, fairdrop_init, fairdrop_internals,
+    fairdrop_marked, fairdrop_next, fairdrop_size, fairdrop_stats, fairdrop_tick,
+};
+pub use version::{FAIRDROP_ABI_VERSION, fairdrop_abi_version};
