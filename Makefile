@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden lint bench-peers reproduce validate schema images clean
+.PHONY: help demo test test-rust test-python test-long test-golden golden conformance lint bench-peers reproduce validate schema images clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,9 @@ test-golden: ## golden results in the profiles for debugging and for release
 
 golden: ## write the hashes of tests/golden anew, when a change of results is meant
 	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test golden
+
+conformance: ## write the conformance vectors anew
+	cargo run --quiet --package fairdrop-conformance -- conformance/vectors
 
 lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
