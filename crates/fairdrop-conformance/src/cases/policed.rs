@@ -15,7 +15,7 @@ fn sred() -> Vec<Case> {
     let flows: Vec<(u64, u32, u8)> =
         (1..=120).map(|flow| (flow, if flow == 1 { 25 } else { 1 }, 0)).collect();
     let of = |name, text| {
-        case("sred", name, source, text).set(&[("sred.zombies", "16"), ("sred.max_p", "0.5")]).flows(&flows)
+        case("sred", name, source, text).set(&[("sred.zombies", "16"), ("sred.max_p", "1")]).flows(&flows)
     };
     vec![
         of(
