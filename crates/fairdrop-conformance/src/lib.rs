@@ -15,6 +15,6 @@ mod script;
 pub use format::{Action, Event, FORMAT, Header, Outcome, Param, Vector};
 pub use numbers::{Numbers, stream_name, stream_named};
 pub use params::{apply, resolved, value_of};
-pub use record::{Bench, record};
+pub use record::{Bench, ecn_of, record};
 pub use replay::replay;
 pub use script::{Case, Moment};

@@ -308,6 +308,6 @@ fn seed_of(case: &Case) -> u64 {
 }
 
 /// The ECN field with this number.
-pub(crate) fn ecn_of(number: u8) -> Option<Ecn> {
+pub fn ecn_of(number: u8) -> Option<Ecn> {
     [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|ecn| *ecn as u8 == number)
 }

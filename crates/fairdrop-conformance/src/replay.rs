@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fairdrop::{Meta, Philox};
 
-use crate::record::ecn_of;
+use crate::ecn_of;
 use crate::{Action, Bench, Event, Moment, Vector, apply, stream_name};
 
 /// Plays a vector to the library, with the random numbers that stand in it; every decision, every internal value bit by
