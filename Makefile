@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ fuzz: ## every fuzz target for SECONDS=60 each (nightly Rust, cargo-fuzz)
 
 mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutants; hours for all)
 	@scripts/mutants.sh $(FILES)
+
+conformance: ## write the conformance vectors anew
+	cargo run --quiet --package fairdrop-conformance -- conformance/vectors
 
 lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check

@@ -138,6 +138,14 @@ mod _core {
         serde_json::to_string(&result).map_err(|error| invalid(&error))
     }
 
+    /// Plays a conformance vector to the library from the text of its file; what differs, if anything does.
+    #[pyfunction]
+    fn conformance_replay(text: &str) -> Option<String> {
+        fairdrop_conformance::Vector::parse(text)
+            .and_then(|vector| fairdrop_conformance::replay(&vector))
+            .err()
+    }
+
     /// Disciplines and transports with their parameters, as JSON text.
     #[pyfunction]
     fn catalogue() -> String {

@@ -6,7 +6,7 @@ import argparse
 from typing import TypeAlias
 
 from .. import __version__
-from . import commands, model_grammar
+from . import commands, conformance, model_grammar
 
 _EXAMPLES = """\
 examples:
@@ -38,6 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_show(subcommands)
     _add_list(subcommands)
     _add_schema(subcommands)
+    _add_conformance(subcommands)
     return parser
 
 
@@ -151,6 +152,16 @@ def _add_schema(subcommands: _Subcommands) -> None:
         "schema", help="JSON Schema of a scenario", description="Print the JSON Schema of a scenario file."
     )
     parser.set_defaults(action=commands.schema)
+
+
+def _add_conformance(subcommands: _Subcommands) -> None:
+    conformance.add(
+        subcommands.add_parser(
+            "conformance",
+            help="check an implementation against the vectors",
+            description="Conformance vectors: list them, run them through the library, check a foreign implementation.",
+        )
+    )
 
 
 def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:

@@ -1,0 +1,235 @@
+//! The CHOKe family: CHOKe with its variants, in hardware, CHOKeW, WARD.
+
+use super::red::{EXACT, QUICK};
+use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, case};
+use crate::script::Phase::{self, Drain, Load, Stall};
+use crate::{Case, Numbers};
+
+const PAN: &str = "Pan, Prabhakar, Psounis 2000, II.A";
+const MICRO: &str = "Pan, Prabhakar, Psounis, IEEE Micro 21(3), 2001";
+
+/// A long stretch of overload, so that removals leave many holes.
+const OVERLOAD: &[Phase] = &[
+    Load { arrivals: 95, percent: 200 },
+    Stall { arrivals: 15 },
+    Drain,
+    Load { arrivals: 25, percent: 150 },
+];
+
+pub(super) fn cases() -> Vec<Case> {
+    [choke(), numbers_of_candidates(), places(), weighted(), hardware(), hardware_cells(), chokew(), ward()]
+        .concat()
+}
+
+fn choke() -> Vec<Case> {
+    let of = |name, source, text| case("choke", name, source, text);
+    vec![
+        of(
+            "basic",
+            PAN,
+            "One candidate: dropped with the arrival when both are of one flow, left in its place otherwise. Nothing is \
+             compared below min_th; a matched arrival leaves count as it is.",
+        )
+        .set(QUICK),
+        of("thresholds", PAN, "An average of exactly min_th compares; comparison goes on at and above max_th.")
+            .set(EXACT)
+            .numbers(Numbers::Eighths)
+            .phases(OVERLOAD),
+        of(
+            "draw-again",
+            "D. Lemire, ACM TOMACS 29(1), 2019, algorithm 5",
+            "Random numbers at the ends of their range: some are not used, so that every place is equally likely.",
+        )
+        .set(QUICK)
+        .numbers(Numbers::Ends)
+        .phases(OVERLOAD),
+        of(
+            "holes",
+            "docs/decisions/leaky-fifo.md",
+            "Many matches in a long queue: draws that meet a hole are made again, and the ring is closed up.",
+        )
+        .set(&[("red.min_th", "20p"), ("red.max_th", "200p"), ("red.w_q", "0.0625"), ("red.max_p", "0")])
+        .set(&[("choke.candidates", "3")])
+        .limit(60)
+        .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 3, 0), (5, 1, 0), (6, 3, 0), (7, 1, 0), (8, 1, 0), (9, 1, 0)])
+        .phases(&[Stall { arrivals: 170 }, Load { arrivals: 60, percent: 300 }, Drain]),
+        of("ecn", "RFC 3168", "RED marks, but a matched pair is dropped whatever its ECN field says.")
+            .set(QUICK)
+            .set(&[("red.ecn", "true"), ("red.max_p", "0.5"), ("red.max_th", "7p")])
+            .flows(DOZEN)
+            .ecn(EVERY_ECN)
+            .phases(OVERLOAD),
+        of(
+            "red-first",
+            "Tang, Wang, Low 2004, approximation 1",
+            "RED throws its coin first; what it keeps is compared. A mark waits for the outcome.",
+        )
+        .set(QUICK)
+        .set(&[("choke.order", "red_first"), ("red.ecn", "true"), ("red.max_p", "0.3")])
+        .ecn(EVERY_ECN)
+        .phases(OVERLOAD),
+        of("count-on-match", PAN, "A matched arrival advances count.")
+            .set(QUICK)
+            .set(&[("choke.count_on_match", "true"), ("red.max_p", "0.4")]),
+    ]
+}
+
+fn numbers_of_candidates() -> Vec<Case> {
+    let of = |name, source, text| case("choke", name, source, text).set(QUICK).phases(OVERLOAD);
+    vec![
+        of("candidates-0", PAN, "No candidates: RED.").set(&[("choke.candidates", "0")]),
+        of(
+            "candidates-3",
+            PAN,
+            "Three different candidates, all drawn before any is dropped; all that match are. A queue of three or fewer \
+             is compared whole, without a random number.",
+        )
+        .set(&[("choke.candidates", "3"), ("red.min_th", "0p")]),
+        of("replacement", MICRO, "Four candidates with replacement: a packet drawn twice counts once.")
+            .set(&[("choke.candidates", "4"), ("choke.replacement", "true"), ("red.min_th", "0p")]),
+        of("schedule-two", PAN, "One candidate in the lower half, two in the upper half; regions are half-open upward.")
+            .set(&[("choke.schedule", "two")]),
+        of("schedule-odd", "Pan, Prabhakar, Psounis 2000, III.C", "1, 3, 5, 7 candidates in four regions, 7 above max_th.")
+            .set(&[("choke.schedule", "odd"), ("choke.regions", "4"), ("red.w_q", "0.5")]),
+        of("schedule-even", MICRO, "2, 4, 6 candidates in three regions, 6 above max_th.")
+            .set(&[("choke.schedule", "even")]),
+        of("schedule-list", MICRO, "A list of candidates by region that begins with none.")
+            .set(&[("choke.schedule", "[0, 1, 1, 6]"), ("red.w_q", "1"), ("red.min_th", "4p")]),
+    ]
+}
+
+fn places() -> Vec<Case> {
+    let of = |name, source, text| case("choke", name, source, text).set(QUICK).phases(OVERLOAD);
+    let front = "Pan, Prabhakar, Psounis 2000, IV.A";
+    vec![
+        of("front", front, "The candidate is the head; no random number.").set(&[("choke.draw", "head")]),
+        of("front-3", MICRO, "The three packets nearest the head.")
+            .set(&[("choke.draw", "head"), ("choke.candidates", "3")]),
+        of("back", "Pan, Prabhakar, Psounis 2000, IV.B", "The candidate is the tail.")
+            .set(&[("choke.draw", "tail")]),
+        of(
+            "spread",
+            MICRO,
+            "Three candidates evenly spread from the head: those with floor(t n / 3) packets before them.",
+        )
+        .set(&[("choke.draw", "spread"), ("choke.candidates", "3"), ("red.min_th", "0p")]),
+    ]
+}
+
+fn weighted() -> Vec<Case> {
+    let of = |name, text| case("choke", name, MICRO, text).set(QUICK).lengths(LENGTHS).phases(OVERLOAD);
+    vec![
+        of("byte", "A packet is drawn with a probability proportional to its bytes.")
+            .set(&[("choke.sampling", "byte")]),
+        of("byte-3", "Three different candidates by bytes: what is drawn already weighs nothing.").set(&[
+            ("choke.sampling", "byte"),
+            ("choke.candidates", "3"),
+            ("red.min_th", "1p"),
+        ]),
+        of("cell", "A packet weighs as many cells of 400 bytes as it fills, rounded up.").set(&[
+            ("choke.sampling", "cell"),
+            ("choke.cell_size", "400B"),
+            ("choke.candidates", "2"),
+        ]),
+        of("average-in-cells", "The average and its thresholds count cells.")
+            .set(&[("choke.sampling", "cell"), ("choke.cell_size", "100B"), ("choke.average_in", "cells")])
+            .set(&[("red.min_th", "20p"), ("red.max_th", "90p")]),
+    ]
+}
+
+fn hardware() -> Vec<Case> {
+    let source = "docs/reference/disciplines/choke-hardware.md";
+    let of = |name, text| case("choke_hardware", name, source, text).set(QUICK).phases(OVERLOAD);
+    vec![
+        of(
+            "basic",
+            "Candidates are addresses of a list memory; a match sets a flag, and the head discards it.",
+        ),
+        of("live", "Addresses of waiting packets only.").set(&[("choke_hardware.addresses", "live")]),
+        of("memory", "Any address of the memory; one that is free is drawn again.")
+            .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "40")]),
+        of("memory-misses", "Any address of the memory; one that is free is a miss.")
+            .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "40")])
+            .set(&[("choke_hardware.unoccupied_misses", "true")]),
+        of("linux", "A place between head and tail, as the ring of Linux has them, with a bound on tries.")
+            .set(&[("choke_hardware.addresses", "linux"), ("choke_hardware.max_tries", "3")]),
+        of("marked-miss", "A marked address is a miss.").set(&[("choke_hardware.marked", "miss")]),
+        of("marked-blind", "A marked address still matches: the arrival is dropped alone.")
+            .set(&[("choke_hardware.marked", "blind")]),
+        of("banks", "Three candidates from two banks of the memory, in turn.")
+            .set(&[("choke_hardware.banks", "2"), ("choke_hardware.candidates", "3")]),
+        of("physical-length", "The average counts marked packets as well.")
+            .set(&[("choke_hardware.physical_length", "true")]),
+    ]
+}
+
+fn hardware_cells() -> Vec<Case> {
+    let source = "docs/reference/disciplines/choke-hardware.md";
+    let of = |name, text| case("choke_hardware", name, source, text).set(QUICK).phases(OVERLOAD);
+    vec![
+        of("cells", "Packets of several cells: any of them may be drawn, and all are marked.")
+            .set(&[("choke_hardware.cell_size", "400B"), ("choke_hardware.candidates", "2")])
+            .lengths(LENGTHS),
+        of("mark-one-cell", "The flag of the drawn cell alone is set.")
+            .set(&[("choke_hardware.cell_size", "400B"), ("choke_hardware.mark_one_cell", "true")])
+            .lengths(LENGTHS),
+        of(
+            "fifos",
+            "Three FIFOs share a memory, served in turn; each has an average and a quota of entries.",
+        )
+        .set(&[("choke_hardware.fifos", "3"), ("choke_hardware.quota", "9"), ("red.max_th", "7p")])
+        .flows(CLASSES),
+    ]
+}
+
+fn chokew() -> Vec<Case> {
+    let source = "CHOKeW, MILCOM 2005";
+    let quick = &[
+        ("chokew.l_th", "4p"),
+        ("chokew.l_minus", "8p"),
+        ("chokew.l_plus", "12p"),
+        ("chokew.p_plus", "0.125"),
+        ("chokew.p_minus", "0.0625"),
+    ];
+    let of = |name, text| case("chokew", name, source, text).set(quick).flows(CLASSES).phases(OVERLOAD);
+    vec![
+        of(
+            "basic",
+            "The drawing factor moves with the queue that an arrival finds; its fraction makes one more draw by a coin.",
+        ),
+        of("fractions", "Coins often equal the fraction, which makes no further draw.")
+            .numbers(Numbers::Eighths),
+        of(
+            "many-draws",
+            "A factor of several draws, with replacement, until one matches or the queue was drawn through.",
+        )
+        .set(&[("chokew.p_plus", "1.5"), ("chokew.weights", "[1, 1.5, 4]")]),
+        of("max-draws", "At most two draws.").set(&[("chokew.p_plus", "1.5"), ("chokew.max_draws", "2")]),
+        of("with-red", "RED decides about what no draw matched.")
+            .set(QUICK)
+            .set(&[("chokew.with_red", "true")]),
+    ]
+}
+
+fn ward() -> Vec<Case> {
+    let source = "A TCP-friendly stateless AQM scheme (WARD), sections 3.1 and 3.2";
+    let of = |name, text| case("ward", name, source, text).phases(OVERLOAD);
+    vec![
+        of(
+            "basic",
+            "The weight of the position decides by a coin whether two packets are drawn; four cases.",
+        )
+        .limit(20),
+        of("limit-7", "Weights are the tenths of position / limit, cut off; positions 1 and 7 need no coin.")
+            .limit(7),
+        of("pairs", "Pairs of one flow that is not the arrival's (case 3), with a full buffer.")
+            .limit(6)
+            .flows(DOZEN)
+            .phases(&[Load { arrivals: 130, percent: 500 }, Drain]),
+        of("full-case-3-drops", "Case 3 with a full buffer drops the arrival as well.")
+            .limit(6)
+            .set(&[("ward.full_case3", "drop")])
+            .flows(DOZEN)
+            .phases(&[Load { arrivals: 130, percent: 500 }, Drain]),
+    ]
+}

@@ -1,0 +1,163 @@
+//! Disciplines that control delay or loss without RED's average: CoDel, PIE, `DualPI2`, BLUE.
+
+use fairdrop::Ecn;
+
+use super::{EVERY_ECN, GREEDY, LENGTHS, MS, case};
+use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
+use crate::{Case, Numbers};
+
+pub(super) fn cases() -> Vec<Case> {
+    [codel(), pie(), dualpi2(), blue()].concat()
+}
+
+fn codel() -> Vec<Case> {
+    let source = "RFC 8289, 5";
+    let quick = &[("codel.target", "2ms"), ("codel.interval", "10ms"), ("codel.ecn", "false")];
+    let of = |name, text| case("codel", name, source, text).set(quick).limit(60);
+    vec![
+        of("basic", "Above the target for an interval: drops at departure, each interval / sqrt(count) after the last.")
+            .phases(&[Load { arrivals: 130, percent: 150 }, Drain, Load { arrivals: 40, percent: 130 }, Drain]),
+        of(
+            "interval-boundary",
+            "Constant gaps put sojourn times at exactly the target and departures at exactly the end of the interval.",
+        )
+        .set(&[("codel.mtu", "0B"), ("codel.target", "1ms"), ("codel.interval", "4ms")])
+        .phases(&[
+            Burst { arrivals: 2 },
+            Drain,
+            Silence { ns: MS },
+            Burst { arrivals: 8 },
+            Drain,
+            Silence { ns: 2 * MS },
+            Burst { arrivals: 30 },
+            Drain,
+            Burst { arrivals: 30 },
+            Drain,
+        ]),
+        of("re-enter", "Dropping begins again soon after it ended: with the count it had, less two.")
+            .phases(&[
+                Burst { arrivals: 45 },
+                Drain,
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 30 * MS },
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 400 * MS },
+                Burst { arrivals: 40 },
+                Drain,
+            ]),
+        of("ecn", "Capable packets are marked instead, and leave.")
+            .set(&[("codel.ecn", "true")])
+            .ecn(EVERY_ECN)
+            .phases(&[Load { arrivals: 120, percent: 170 }, Drain]),
+        of("mtu", "Nothing is dropped while no more than one packet of the link's size waits.")
+            .lengths(&[(300, 3), (1500, 1)])
+            .phases(&[Load { arrivals: 100, percent: 110 }, Stall { arrivals: 10 }, Drain]),
+        of("overflow", "A full buffer drops the arrival.").limit(8),
+    ]
+}
+
+fn pie() -> Vec<Case> {
+    let source = "RFC 8033, 4 and 5";
+    let quick = &[("pie.target", "3ms"), ("pie.t_update", "1ms"), ("pie.max_burst", "0s")];
+    let of = |name, text| case("pie", name, source, text).set(quick).limit(60);
+    let high = &[("pie.alpha", "1"), ("pie.beta", "10")];
+    let overload = &[Load { arrivals: 100, percent: 200 }, Drain, Load { arrivals: 30, percent: 150 }, Drain];
+    vec![
+        of("basic", "Probability by delay, scaled while it is small; updates are caught up with at the next event.")
+            .phases(overload),
+        of("gain", "Large gains: the whole range of probabilities, the increase of more than 2 % bounded.")
+            .set(high)
+            .phases(overload),
+        of("coins", "Coins that often equal each other and the ends; a small queue is spared.")
+            .set(high)
+            .numbers(Numbers::Ends)
+            .phases(overload),
+        of("burst-allowance", "Nothing is dropped early for max_burst; it comes back when congestion is over.")
+            .set(high)
+            .set(&[("pie.max_burst", "25ms")])
+            .phases(&[
+                Load { arrivals: 60, percent: 250 },
+                Drain,
+                Silence { ns: 60 * MS },
+                Load { arrivals: 60, percent: 250 },
+                Drain,
+            ]),
+        of("idle", "Idle periods of a few and of very many updates: the probability decays.")
+            .set(high)
+            .phases(&[
+                Load { arrivals: 60, percent: 250 },
+                Drain,
+                Silence { ns: 10 * MS },
+                Load { arrivals: 25, percent: 200 },
+                Drain,
+                Silence { ns: 200 * MS },
+                Load { arrivals: 25, percent: 200 },
+                Drain,
+                Silence { ns: 3_600_000 * MS },
+                Load { arrivals: 30, percent: 200 },
+            ]),
+        of("ticks", "The host calls at each deadline; nothing else differs.").set(high).phases(overload).ticks(),
+        of("derandomise", "Coins are thrown only where the probabilities since the last drop add up to between 0.85 and 8.5.")
+            .set(high)
+            .set(&[("pie.derandomise", "true")])
+            .phases(overload),
+        of("uncapped", "No bound on the increase, and steeper scaling.")
+            .set(&[("pie.cap", "false"), ("pie.steep", "true"), ("pie.alpha", "2"), ("pie.beta", "20")])
+            .phases(overload),
+        of("overload", "A full buffer: overflows, and a probability of 1.")
+            .set(high)
+            .limit(12)
+            .lengths(LENGTHS)
+            .phases(&[Load { arrivals: 150, percent: 400 }, Drain]),
+    ]
+}
+
+fn dualpi2() -> Vec<Case> {
+    let source = "RFC 9332, appendix A";
+    let quick = &[("dualpi2.target", "3ms"), ("dualpi2.rtt_max", "20ms")];
+    let flows = &[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0)];
+    let of = |name, text| {
+        case("dualpi2", name, source, text).set(quick).flows(flows).limit(60).phases(&[
+            Load { arrivals: 110, percent: 220 },
+            Drain,
+            Silence { ns: 40 * MS },
+            Load { arrivals: 30, percent: 160 },
+        ])
+    };
+    vec![
+        of("basic", "Both queues, every ECN field: the low-latency queue is marked, the classic one dropped or marked.")
+            .ecn(EVERY_ECN),
+        of("classic", "The classic queue alone: the square of the probability drops.").ecn(&[Ecn::NotCapable]),
+        of("low-latency", "The low-latency queue alone: the ramp and the coupled probability mark.").ecn(&[Ecn::Ect1]),
+        of("coins", "Coins at the ends of their range.").ecn(EVERY_ECN).numbers(Numbers::Ends),
+        of("ticks", "The host calls at each deadline; nothing else differs.").ecn(EVERY_ECN).ticks(),
+        of("no-ecn", "Classic packets are dropped whatever their ECN field.")
+            .set(&[("dualpi2.ecn", "false")])
+            .ecn(EVERY_ECN),
+        of("overflow", "A limit that both queues share.").limit(10).ecn(EVERY_ECN),
+    ]
+}
+
+fn blue() -> Vec<Case> {
+    let source = "Feng, Kandlur, Saha, Shin 1999";
+    let quick = &[("blue.d1", "0.0625"), ("blue.d2", "0.03125"), ("blue.freeze", "5ms")];
+    let of = |name, text| case("blue", name, source, text).set(quick).limit(10).flows(GREEDY);
+    vec![
+        of(
+            "basic",
+            "Overflows raise the probability, an idle link lowers it, at most once per freeze time each.",
+        ),
+        of("coins", "Coins that often equal the probability.")
+            .set(&[("blue.d1", "0.125"), ("blue.d2", "0.125")])
+            .numbers(Numbers::Eighths)
+            .phases(&[
+                Load { arrivals: 90, percent: 300 },
+                Drain,
+                Silence { ns: 60 * MS },
+                Load { arrivals: 30, percent: 60 },
+                Load { arrivals: 40, percent: 300 },
+            ]),
+    ]
+}

@@ -1,0 +1,120 @@
+//! The vectors: what each exercises, and the arrivals that it takes.
+
+mod choke;
+mod delay;
+mod policed;
+mod red;
+mod rounds;
+
+use fairdrop::Ecn;
+
+use crate::script::{Mix, Phase};
+use crate::{Case, Numbers};
+
+/// Every vector, by discipline.
+pub fn all() -> Vec<Case> {
+    [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat()
+}
+
+const MS: u64 = 1_000_000;
+
+/// A greedy flow and five others.
+const GREEDY: &[(u64, u32, u8)] = &[(1, 6, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0), (5, 1, 0), (6, 1, 0)];
+/// Four flows that send as much as each other, each of its own class.
+const CLASSES: &[(u64, u32, u8)] = &[(1, 1, 0), (2, 1, 1), (3, 1, 2), (4, 1, 3)];
+/// Twelve flows that send as much as each other, of class 0.
+const DOZEN: &[(u64, u32, u8)] = &[
+    (1, 1, 0),
+    (2, 1, 0),
+    (3, 1, 0),
+    (4, 1, 0),
+    (5, 1, 0),
+    (6, 1, 0),
+    (7, 1, 0),
+    (8, 1, 0),
+    (9, 1, 0),
+    (10, 1, 0),
+    (11, 1, 0),
+    (12, 1, 0),
+];
+/// Packets of a kilobyte, of an acknowledgement, and odd ones.
+const LENGTHS: &[(u32, u32)] = &[(1000, 3), (40, 1), (1500, 1), (1, 1), (577, 1)];
+const EVERY_ECN: &[Ecn] = &[Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+
+/// A case of packets of 1000 bytes before a link of 8 Mbit/s, which takes 1 ms for each: light load, overload, an idle
+/// link, and overload again.
+fn case(
+    discipline: &'static str,
+    name: &'static str,
+    source: &'static str,
+    description: &'static str,
+) -> Case {
+    Case {
+        discipline,
+        name,
+        description,
+        source,
+        limit: 30,
+        link_rate_bps: 8_000_000,
+        settings: Vec::new(),
+        numbers: Numbers::Uniform,
+        mix: Mix {
+            flows: GREEDY.into(),
+            lengths: vec![(1000, 1)],
+            ecn: vec![Ecn::NotCapable],
+            labels: Vec::new(),
+        },
+        phases: vec![
+            Phase::Load { arrivals: 20, percent: 70 },
+            Phase::Load { arrivals: 70, percent: 200 },
+            Phase::Drain,
+            Phase::Silence { ns: 7 * MS + 300_000 },
+            Phase::Load { arrivals: 40, percent: 180 },
+            Phase::Drain,
+        ],
+        ticks: false,
+    }
+}
+
+impl Case {
+    fn set(mut self, settings: &[(&'static str, &'static str)]) -> Self {
+        self.settings.extend(settings);
+        self
+    }
+
+    fn limit(self, limit: u32) -> Self {
+        Self { limit, ..self }
+    }
+
+    fn numbers(self, numbers: Numbers) -> Self {
+        Self { numbers, ..self }
+    }
+
+    fn phases(self, phases: &[Phase]) -> Self {
+        Self { phases: phases.into(), ..self }
+    }
+
+    fn flows(mut self, flows: &[(u64, u32, u8)]) -> Self {
+        self.mix.flows = flows.into();
+        self
+    }
+
+    fn lengths(mut self, lengths: &[(u32, u32)]) -> Self {
+        self.mix.lengths = lengths.into();
+        self
+    }
+
+    fn ecn(mut self, ecn: &[Ecn]) -> Self {
+        self.mix.ecn = ecn.into();
+        self
+    }
+
+    fn labels(mut self, labels: &[u16]) -> Self {
+        self.mix.labels = labels.into();
+        self
+    }
+
+    fn ticks(self) -> Self {
+        Self { ticks: true, ..self }
+    }
+}

@@ -1,0 +1,154 @@
+//! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD.
+
+use super::red::QUICK;
+use super::{LENGTHS, MS, case};
+use crate::script::Phase::{Burst, Drain, Load, Silence};
+use crate::{Case, Numbers};
+
+pub(super) fn cases() -> Vec<Case> {
+    [sred(), sfb(), filters(), csfq(), afd()].concat()
+}
+
+fn sred() -> Vec<Case> {
+    let source = "Ott, Lakshman, Wong 1999";
+    // The probability falls with the square of the hits, so that only few of them leave drops.
+    let flows: Vec<(u64, u32, u8)> =
+        (1..=120).map(|flow| (flow, if flow == 1 { 25 } else { 1 }, 0)).collect();
+    let of = |name, text| {
+        case("sred", name, source, text).set(&[("sred.zombies", "16"), ("sred.max_p", "1")]).flows(&flows)
+    };
+    vec![
+        of(
+            "basic",
+            "Hits among zombies estimate the flows; the probability depends on that, on the buffer, and on the hit.",
+        ),
+        of("simple", "The probability does not depend on the hit.").set(&[("sred.full", "false")]),
+        of("coins", "Coins often equal the probability of overwriting.").numbers(Numbers::Eighths),
+    ]
+}
+
+fn sfb() -> Vec<Case> {
+    let source = "Feng, Kandlur, Saha, Shin 2001";
+    let quick = &[
+        ("sfb.bins", "5"),
+        ("sfb.bin_size", "3p"),
+        ("sfb.increment", "0.125"),
+        ("sfb.decrement", "0.0625"),
+        ("sfb.rehash", "0s"),
+        ("sfb.warm_up", "0s"),
+    ];
+    let of = |name, text| case("sfb", name, source, text).set(quick);
+    vec![
+        of("basic", "Bins of two hash functions; the least probability of a flow's bins decides."),
+        of("penalty", "A flow whose bins are all at 1 shares a rate limit.")
+            .set(&[("sfb.increment", "0.5"), ("sfb.penalty_rate", "100"), ("sfb.penalty_burst", "2p")])
+            .phases(&[Load { arrivals: 150, percent: 300 }, Drain]),
+        of("rehash", "Hash functions change, after a second set of bins was warmed up; and after a silence, which was not.")
+            .set(&[("sfb.rehash", "20ms"), ("sfb.warm_up", "8ms")])
+            .phases(&[
+                Load { arrivals: 120, percent: 200 },
+                Drain,
+                Silence { ns: 70 * MS },
+                Load { arrivals: 40, percent: 200 },
+            ]),
+    ]
+}
+
+fn filters() -> Vec<Case> {
+    let overload = &[
+        Load { arrivals: 150, percent: 250 },
+        Drain,
+        Silence { ns: 50 * MS },
+        Load { arrivals: 40, percent: 250 },
+    ];
+    let quick = |case: Case| case.set(QUICK).phases(overload);
+    let pd = "Mahajan, Floyd, Wetherall 2001";
+    let floyd = "Floyd, Fall 1999, section 4";
+    let cho = "Cho 1999; ALTQ";
+    vec![
+        quick(case(
+            "red_pd",
+            "basic",
+            pd,
+            "Flows that appear in enough lists of drops are filtered before RED.",
+        ))
+        .set(&[
+            ("red_pd.target_rtt", "4ms"),
+            ("red_pd.appearances", "2"),
+            ("red_pd.max_flows", "8"),
+        ]),
+        quick(case("red_pd", "lists", pd, "Two lists, and one appearance is enough."))
+            .set(&[("red_pd.target_rtt", "3ms"), ("red_pd.lists", "2"), ("red_pd.appearances", "1")])
+            .set(&[("red_pd.max_flows", "8"), ("red.max_p", "0.3")]),
+        quick(case(
+            "penalty_box",
+            "basic",
+            floyd,
+            "Flows with a disproportionate share of drops are limited by a bucket.",
+        ))
+        .set(&[
+            ("penalty_box.interval", "20ms"),
+            ("penalty_box.min_drops", "5"),
+            ("penalty_box.max_flows", "8"),
+        ])
+        .set(&[("penalty_box.rtt", "100ms"), ("penalty_box.penalty_share", "0.1")]),
+        quick(case(
+            "penalty_box",
+            "unfriendly",
+            floyd,
+            "The test against the rate of a TCP that sees the same loss.",
+        ))
+        .set(&[
+            ("penalty_box.interval", "20ms"),
+            ("penalty_box.min_drops", "5"),
+            ("penalty_box.max_flows", "8"),
+        ])
+        .set(&[("penalty_box.rtt", "20ms"), ("penalty_box.test", "unfriendly")]),
+        quick(case(
+            "flow_valve",
+            "basic",
+            cho,
+            "Flows that are dropped more often than a TCP would be are shut out, for a while.",
+        ))
+        .set(&[("flow_valve.back_off", "20ms"), ("flow_valve.forget_after", "60ms"), ("red.max_p", "0.05")])
+        .set(&[("flow_valve.max_flows", "4")]),
+    ]
+}
+
+fn csfq() -> Vec<Case> {
+    let source = "Stoica, Shenker, Zhang 1998";
+    let quick = &[("csfq.k", "10ms"), ("csfq.k_alpha", "10ms"), ("csfq.k_c", "5ms"), ("csfq.flows", "16")];
+    let of = |name, text| case("csfq", name, source, text).set(quick).lengths(LENGTHS);
+    vec![
+        of(
+            "edge",
+            "Rates of flows are estimated here, by exponentials of gaps that differ; drops by fair rate / rate.",
+        ),
+        of("core", "Rates come as labels of 16 bits, one flow has none.")
+            .set(&[("csfq.edge", "false")])
+            .labels(&[23_300, 21_000, 21_200, 20_000, 0, 19_000]),
+        of("overflow", "A small buffer: overflows lower the fair rate.").limit(6),
+        of("table-full", "More flows than the table has places for.").set(&[("csfq.flows", "3")]),
+    ]
+}
+
+fn afd() -> Vec<Case> {
+    let source = "Pan, Breslau, Prabhakar, Shenker 2003";
+    let quick =
+        &[("afd.q_target", "8p"), ("afd.shadow", "40p"), ("afd.sample_every", "2"), ("afd.t_update", "2ms")];
+    let of = |name, text| case("afd", name, source, text).set(quick).limit(40);
+    vec![
+        of(
+            "basic",
+            "Drops by a flow's packets in the shadow buffer against the fair share, which a controller moves.",
+        ),
+        of("bytes", "A packet enters the shadow buffer with a probability by its length.").lengths(LENGTHS),
+        of("idle", "Very many updates are caught up with at once.").phases(&[
+            Load { arrivals: 100, percent: 250 },
+            Drain,
+            Silence { ns: 100_000 * MS },
+            Burst { arrivals: 20 },
+            Load { arrivals: 40, percent: 250 },
+        ]),
+    ]
+}

@@ -1,0 +1,65 @@
+//! Disciplines with a queue per flow: SFQ, DRR, FQ, FQ-CoDel.
+
+use super::{CLASSES, EVERY_ECN, LENGTHS, MS, case};
+use crate::Case;
+use crate::script::Phase::{Burst, Drain, Load, Silence};
+
+pub(super) fn cases() -> Vec<Case> {
+    [sfq(), drr(), fq(), fq_codel()].concat()
+}
+
+fn sfq() -> Vec<Case> {
+    let of = |name, text| case("sfq", name, "McKenney 1990", text).lengths(LENGTHS).limit(16);
+    vec![
+        of("basic", "Six flows in four queues by the hash; the longest queue makes room.")
+            .set(&[("sfq.queues", "4"), ("sfq.perturb", "0s")]),
+        of("perturb", "The hash changes, and waiting packets are dealt out anew.").set(&[
+            ("sfq.queues", "4"),
+            ("sfq.perturb", "20ms"),
+            ("sfq.salt", "7"),
+        ]),
+        of("ticks", "As perturb, and the host calls at each change.")
+            .set(&[("sfq.queues", "4"), ("sfq.perturb", "20ms"), ("sfq.salt", "7")])
+            .ticks(),
+    ]
+}
+
+fn drr() -> Vec<Case> {
+    let of = |name, text| case("drr", name, "Shreedhar, Varghese 1995", text).lengths(LENGTHS).limit(16);
+    vec![
+        of("basic", "Deficits and packets of many lengths; the longest queue makes room."),
+        of("small-quantum", "Packets longer than the quantum wait for several turns.")
+            .set(&[("drr.quantum", "300B")]),
+    ]
+}
+
+fn fq() -> Vec<Case> {
+    let of = |name, text| case("fq", name, "Demers, Keshav, Shenker 1989", text).lengths(LENGTHS).limit(16);
+    vec![
+        of("basic", "Packets leave in the order of finishing times in the fluid round robin."),
+        of("weights", "Classes with weights 1, 2 and 4; others have the least.")
+            .set(&[("fq.weights", "[1, 2, 4]")])
+            .flows(CLASSES),
+    ]
+}
+
+fn fq_codel() -> Vec<Case> {
+    let quick = &[("codel.target", "2ms"), ("codel.interval", "10ms"), ("fq_codel.queues", "4")];
+    let of = |name, text| case("fq_codel", name, "RFC 8290", text).set(quick).lengths(LENGTHS).limit(40);
+    vec![
+        of("basic", "New queues before old ones; each with a CoDel of its own.")
+            .set(&[("codel.ecn", "false")])
+            .phases(&[
+                Load { arrivals: 120, percent: 150 },
+                Drain,
+                Silence { ns: 20 * MS },
+                Load { arrivals: 40, percent: 150 },
+                Drain,
+            ]),
+        of("ecn", "Capable packets are marked instead.").ecn(EVERY_ECN),
+        of("overload", "A full buffer drops up to half of the fattest queue from its head.")
+            .limit(20)
+            .set(&[("fq_codel.drop_batch", "4"), ("codel.ecn", "false")])
+            .phases(&[Burst { arrivals: 60 }, Load { arrivals: 60, percent: 300 }, Drain]),
+    ]
+}

@@ -1,0 +1,313 @@
+//! Plays a case to the library and writes down what it did.
+
+use std::collections::BTreeMap;
+
+use fairdrop::{
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Memory, Meta, Packet, Stats, Stream, Time,
+    info,
+};
+use serde_json::{Map, json};
+
+use crate::numbers::Dice;
+use crate::script::{Phase, Sender};
+use crate::{Action, Case, Event, FORMAT, Header, Moment, Outcome, Vector, apply, resolved, stream_name};
+
+/// Storage from the allocator.
+struct Heap;
+
+impl Memory for Heap {
+    type Of<T> = Box<[T]>;
+
+    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
+        Some(std::iter::repeat_with(T::default).take(count).collect())
+    }
+}
+
+/// What the discipline borrows during one event, and what it took and gave back.
+struct Loan<'a> {
+    now: Time,
+    random: &'a mut dyn FnMut(Stream) -> u64,
+    taken: BTreeMap<&'static str, Vec<u64>>,
+    dropped: Vec<(u32, DropCause)>,
+    compared: Vec<u32>,
+}
+
+impl Env<u32> for Loan<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn random(&mut self, stream: Stream) -> u64 {
+        let bits = (self.random)(stream);
+        self.taken.entry(stream_name(stream)).or_default().push(bits);
+        bits
+    }
+
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.dropped.push((packet.handle, cause));
+    }
+
+    fn drawn(&mut self, candidate: &Packet<u32>) {
+        self.compared.push(candidate.handle);
+    }
+}
+
+/// A discipline on the bench: events go in, and what it did comes out.
+pub struct Bench {
+    queue: AnyDiscipline<u32, Heap>,
+    arrivals: u32,
+    events: usize,
+}
+
+impl Bench {
+    /// An empty queue.
+    ///
+    /// # Errors
+    /// A parameter is out of range.
+    pub fn new(params: AnyParams) -> Result<Self, String> {
+        let queue = AnyDiscipline::new(params, &mut Heap).map_err(|error| error.to_string())?;
+        Ok(Self { queue, arrivals: 0, events: 0 })
+    }
+
+    /// When the discipline wants its next tick.
+    pub fn deadline(&self) -> Option<u64> {
+        self.queue.deadline().map(Time::ns)
+    }
+
+    /// Names of the values that the discipline decides by.
+    pub fn internals(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        self.queue.internals(|name, _| names.push(name.into()));
+        names
+    }
+
+    /// Lets something happen at `time_ns`, with random numbers from `random`.
+    pub fn play(&mut self, time_ns: u64, moment: Moment, random: &mut dyn FnMut(Stream) -> u64) -> Event {
+        let (waiting, before) = (self.waiting(), *self.queue.stats());
+        let (taken, dropped, compared) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut loan = Loan { now: Time::from_ns(time_ns), random, taken, dropped, compared };
+        let mut departed = None;
+        let mut subject = None;
+        let action = match moment {
+            Moment::Arrive(meta) => {
+                let id = self.arrivals;
+                self.arrivals += 1;
+                subject = Some(id);
+                self.queue.admit(Packet::new(meta, loan.now, id), &mut loan);
+                arrival(id, meta)
+            }
+            Moment::Next => {
+                departed = self.queue.next(&mut loan).map(|packet| packet.handle);
+                subject = departed;
+                Action::Next
+            }
+            Moment::Tick => {
+                self.queue.tick(&mut loan);
+                Action::Tick
+            }
+        };
+        let Loan { taken, dropped, compared, .. } = loan;
+        let picks = picks(self.queue_draws(), &taken, &compared, &waiting);
+        let marked = marks(&before, self.queue.stats(), subject);
+        let random = taken.into_iter().map(|(stream, bits)| {
+            (stream.to_string(), bits.iter().map(|bits| format!("{bits:016x}")).collect())
+        });
+        let dropped = dropped.into_iter().map(|(id, cause)| (id, cause.name().into())).collect();
+        let event = self.events;
+        self.events += 1;
+        let outcome = self.outcome(compared, dropped, marked, departed);
+        Event { event, time_ns, action, random: random.collect(), picks, outcome }
+    }
+
+    fn outcome(
+        &self,
+        compared: Vec<u32>,
+        dropped: Vec<(u32, String)>,
+        marked: Vec<(u32, String)>,
+        departed: Option<u32>,
+    ) -> Outcome {
+        let backlog = self.queue.backlog();
+        let mut internals = Map::new();
+        self.queue.internals(|name, value| {
+            internals.insert(name.into(), json!(value));
+        });
+        let backlog = (backlog.packets, backlog.bytes);
+        Outcome { compared, dropped, marked, departed, backlog, deadline_ns: self.deadline(), internals }
+    }
+
+    /// Waiting packets, head first, where they wait in one FIFO.
+    fn waiting(&self) -> Vec<u32> {
+        self.queue.fifo().map(|fifo| fifo.iter().map(|packet| packet.handle).collect()).unwrap_or_default()
+    }
+
+    /// Whether candidates are drawn from the places of one FIFO. In hardware they are addresses of a memory.
+    fn queue_draws(&self) -> bool {
+        !matches!(self.queue, AnyDiscipline::ChokeHardware(_))
+    }
+}
+
+fn arrival(id: u32, meta: Meta) -> Action {
+    let Meta { flow, len, class, ecn, label } = meta;
+    Action::Arrive { id, flow, len, class, ecn: ecn as u8, label }
+}
+
+/// Where the packets waited that random numbers chose.
+fn picks(from_fifo: bool, taken: &BTreeMap<&str, Vec<u64>>, compared: &[u32], waiting: &[u32]) -> Vec<u32> {
+    if !from_fifo || !taken.contains_key(stream_name(Stream::Candidate)) {
+        return Vec::new();
+    }
+    let rank = |id: &u32| waiting.iter().position(|other| other == id);
+    compared.iter().filter_map(rank).map(|rank| rank as u32).collect()
+}
+
+/// What was marked: the packet that the event is about.
+fn marks(before: &Stats, after: &Stats, subject: Option<u32>) -> Vec<(u32, String)> {
+    let added = |cause: &DropCause| after.marked_for(*cause).packets > before.marked_for(*cause).packets;
+    let causes = DropCause::ALL.into_iter().filter(added);
+    causes.filter_map(|cause| Some((subject?, cause.name().into()))).collect()
+}
+
+/// Packets before a link, and what becomes of them.
+struct Recorder<'a> {
+    case: &'a Case,
+    bench: Bench,
+    sender: Sender<'a>,
+    dice: Dice,
+    now: u64,
+    /// When the link will have sent its packet; `None` while it has none.
+    busy_until: Option<u64>,
+    lengths: Vec<u32>,
+    events: Vec<Event>,
+}
+
+impl Recorder<'_> {
+    fn play(&mut self, moment: Moment) -> Option<u32> {
+        let Self { bench, dice, now, .. } = self;
+        let event = bench.play(*now, moment, &mut |stream| dice.next(stream));
+        let departed = event.outcome.departed;
+        self.events.push(event);
+        departed
+    }
+
+    /// The link is free and asks.
+    fn ask(&mut self) {
+        let departed = self.play(Moment::Next);
+        self.busy_until = departed.map(|id| {
+            let bits = u64::from(self.lengths[id as usize]) * 8;
+            self.now + bits * 1_000_000_000 / self.case.link_rate_bps
+        });
+    }
+
+    /// Lets the link and the timer work until `time`.
+    fn advance(&mut self, time: u64) {
+        loop {
+            let tick = if self.case.ticks { self.bench.deadline() } else { None };
+            let link = self.busy_until;
+            match (tick.filter(|&at| at <= time), link.filter(|&at| at <= time)) {
+                (Some(at), free) if free.is_none_or(|free| at <= free) => {
+                    self.now = self.now.max(at);
+                    self.play(Moment::Tick);
+                }
+                (_, Some(at)) => {
+                    self.now = self.now.max(at);
+                    self.ask();
+                }
+                _ => break,
+            }
+        }
+        self.now = time;
+    }
+
+    fn arrive(&mut self) {
+        let packet = self.sender.packet();
+        self.lengths.push(packet.len);
+        self.play(Moment::Arrive(packet));
+    }
+
+    fn arrive_at_link(&mut self) {
+        self.arrive();
+        if self.busy_until.is_none() {
+            self.ask();
+        }
+    }
+
+    fn phase(&mut self, phase: Phase) {
+        let rate = self.case.link_rate_bps;
+        match phase {
+            Phase::Load { arrivals, percent } => {
+                for _ in 0..arrivals {
+                    let gap = self.sender.gap(rate, percent);
+                    self.advance(self.now + gap);
+                    self.arrive_at_link();
+                }
+            }
+            Phase::Burst { arrivals } => (0..arrivals).for_each(|_| self.arrive_at_link()),
+            Phase::Stall { arrivals } => {
+                // The packet on the link is held up for as long as the phase lasts.
+                for _ in 0..arrivals {
+                    self.now += self.sender.gap(rate, 100);
+                    self.arrive();
+                }
+                self.busy_until = Some(self.now);
+            }
+            Phase::Silence { ns } => self.advance(self.now + ns),
+            Phase::Drain => {
+                while let Some(free) = self.busy_until {
+                    self.advance(free);
+                }
+            }
+        }
+    }
+}
+
+/// Makes the vector of a case.
+///
+/// # Errors
+/// The case has a parameter that is not one, or is out of range.
+pub fn record(case: &Case) -> Result<Vector, String> {
+    let discipline = info(case.discipline).ok_or_else(|| format!("no discipline {}", case.discipline))?;
+    let mut header = Header {
+        format: FORMAT.into(),
+        discipline: case.discipline.into(),
+        case: case.name.into(),
+        description: case.description.into(),
+        source: case.source.into(),
+        limit: case.limit,
+        link_rate_bps: case.link_rate_bps,
+        params: resolved(discipline, &case.settings)?,
+        streams: Vec::new(),
+        internals: Vec::new(),
+        events: 0,
+    };
+    let bench = Bench::new(apply(&header)?)?;
+    header.internals = bench.internals();
+    let seed = seed_of(case);
+    let mut recorder = Recorder {
+        case,
+        bench,
+        sender: Sender::new(&case.mix, seed),
+        dice: Dice::new(case.numbers, seed),
+        now: 0,
+        busy_until: None,
+        lengths: Vec::new(),
+        events: Vec::new(),
+    };
+    case.phases.iter().for_each(|phase| recorder.phase(*phase));
+    let events = recorder.events;
+    let streams: std::collections::BTreeSet<_> =
+        events.iter().flat_map(|event| event.random.keys()).collect();
+    header.streams = streams.into_iter().cloned().collect();
+    header.events = events.len();
+    Ok(Vector { header, events })
+}
+
+/// A seed from the names of a case (FNV-1a), so that cases do not depend on each other.
+fn seed_of(case: &Case) -> u64 {
+    let bytes = case.discipline.bytes().chain([b'/']).chain(case.name.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The ECN field with this number.
+pub fn ecn_of(number: u8) -> Option<Ecn> {
+    [Ecn::NotCapable, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|ecn| *ecn as u8 == number)
+}

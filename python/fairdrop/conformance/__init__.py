@@ -1,0 +1,21 @@
+"""Conformance vectors: what they say, what a foreign program answers, and where the two first differ.
+
+``conformance/README.md`` specifies the files and both forms of the stream that a program is given.
+"""
+
+from __future__ import annotations
+
+from .compare import Strictness, differences
+from .foreign import Declined, ForeignError, answers
+from .vectors import Vector, default_folder, read_vectors
+
+__all__ = [
+    "Declined",
+    "ForeignError",
+    "Strictness",
+    "Vector",
+    "answers",
+    "default_folder",
+    "differences",
+    "read_vectors",
+]

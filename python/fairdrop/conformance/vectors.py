@@ -1,0 +1,81 @@
+"""The files, and what of them a foreign program gets to see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import plain_text
+
+FORMAT = "fairdrop/conformance/1"
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One file: its header, and its events with their outcomes."""
+
+    header: dict[str, Any]
+    events: list[dict[str, Any]]
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Discipline and case, as in ``red/idle``."""
+        return f"{self.header['discipline']}/{self.header['case']}"
+
+    def questions(self, form: str) -> Iterator[str]:
+        """The lines that a program under test is given: header and events, without outcomes."""
+        if form == "text":
+            yield from plain_text.header(self.header)
+            yield from map(plain_text.event, self.events)
+            return
+        yield json.dumps(self.header)
+        for event in self.events:
+            yield json.dumps({name: value for name, value in event.items() if name != "outcome"})
+
+
+def default_folder() -> Path:
+    """The vectors of the checkout: below the working directory, or the one that this package was installed from."""
+    places = [Path.cwd(), Path(__file__).resolve().parents[3]]
+    folders = [place / "conformance" / "vectors" for place in places]
+    for folder in folders:
+        if folder.is_dir():
+            return folder
+    raise ValueError("there is no folder conformance/vectors here; --vectors says where it is")
+
+
+def read_vectors(folder: Path, disciplines: Collection[str] = ()) -> list[Vector]:
+    """Every vector below ``folder``, or those of some disciplines, by name. Raises ValueError when there are none."""
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not a folder")
+    known = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    for name in disciplines:
+        if name not in known:
+            raise ValueError(f"there are no vectors of {name!r} in {folder}; there are: {', '.join(known)}")
+    vectors = [
+        _read(path) for name in known if not disciplines or name in disciplines for path in _files(folder / name)
+    ]
+    if not vectors:
+        raise ValueError(f"there are no vectors in {folder}")
+    return vectors
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.jsonl"))
+
+
+def _read(path: Path) -> Vector:
+    text = path.read_text(encoding="utf-8")
+    try:
+        header, *events = map(json.loads, text.splitlines())
+        version, count = header["format"], header["events"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a vector: {error}") from None
+    if version != FORMAT:
+        raise ValueError(f"{path}: format {version!r}, but this command reads {FORMAT!r}")
+    if count != len(events):
+        raise ValueError(f"{path}: {len(events)} events, should be {count}")
+    return Vector(header, events, text)
