@@ -33,7 +33,7 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
                 assert!(now <= sender.deadline, "the timer ran out before {line}\nafter {actual:#?}");
                 let (number, echo) = number.strip_suffix(" ece").map_or((number, false), |rest| (rest, true));
                 let (next, blocks) = ack(number);
-                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref() }, &config, &mut sent);
+                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref(), delay }, &config, &mut sent);
             }
             _ => panic!("no such event: {line}"),
         }
