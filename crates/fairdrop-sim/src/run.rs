@@ -5,8 +5,8 @@ use crate::engine::{Engine, LossyLink};
 use crate::meter::jain_index;
 use crate::port::Port;
 use crate::result::{
-    Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries, fraction,
-    group_results, queue_result, rate_bps, transfers_result,
+    Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
+    fraction, group_results, queue_result, rate_bps, transfers_result,
 };
 use crate::scenario::{Group, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};

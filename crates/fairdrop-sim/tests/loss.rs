@@ -31,9 +31,8 @@ fn binomial_at_most(most: u64, n: u64, p: f64) -> f64 {
 fn assert_books(loss: &LinkLoss) {
     assert_eq!(loss.offered.packets, loss.carried.packets + loss.lost.packets, "{loss:?}");
     assert_eq!(loss.offered.bytes, loss.carried.bytes + loss.lost.bytes, "{loss:?}");
-    let by_group = loss.lost_by_group.iter().fold((0, 0), |sum, (_, lost)| {
-        (sum.0 + lost.packets, sum.1 + lost.bytes)
-    });
+    let by_group =
+        loss.lost_by_group.iter().fold((0, 0), |sum, (_, lost)| (sum.0 + lost.packets, sum.1 + lost.bytes));
     assert_eq!(by_group, (loss.lost.packets, loss.lost.bytes), "{loss:?}");
 }
 
@@ -49,7 +48,9 @@ fn the_exact_binomial_law() {
 fn losses_have_their_rate() {
     for p in [0.001, 0.01, 0.3] {
         let result = steady(&format!("[dumbbell]\nrate = \"1mbit\"\nloss = {p}"), "");
-        let [loss] = result.link_losses.as_slice() else { panic!("one link loses: {:?}", result.link_losses) };
+        let [loss] = result.link_losses.as_slice() else {
+            panic!("one link loses: {:?}", result.link_losses)
+        };
         assert_books(loss);
         assert_eq!((loss.name.as_str(), loss.offered.packets), ("bottleneck", 100_000));
         let lost = loss.lost.packets;
@@ -69,7 +70,8 @@ fn losses_have_their_rate() {
 #[test]
 fn links_lose_independently() {
     let result = steady("[chain]\nrates = [\"1mbit\", \"1mbit\"]\nloss = 0.2\nloss_back = 0.5", "");
-    let names: Vec<_> = result.link_losses.iter().map(|loss| (&*loss.name, loss.offered.packets > 0)).collect();
+    let names: Vec<_> =
+        result.link_losses.iter().map(|loss| (&*loss.name, loss.offered.packets > 0)).collect();
     assert_eq!(names, [("R1-R2", true), ("R2-R1", false), ("R2-R3", true), ("R3-R2", false)]);
     result.link_losses.iter().for_each(assert_books);
     let carried = result.link_losses[2].carried.packets as f64;
@@ -108,7 +110,8 @@ fn losses_are_those_of_the_seed() {
              to = \"b\"\n{extra}"
         )
     };
-    let other = "[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"500kbit\"\nfrom = \"c\"\nto = \"d\"\n";
+    let other =
+        "[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"500kbit\"\nfrom = \"c\"\nto = \"d\"\n";
     let (first, again, seeded) = (run(&text(""), 1), run(&text(""), 1), run(&text(""), 2));
     assert_eq!(first, again);
     assert_ne!(first.flows, seeded.flows);

@@ -25,8 +25,8 @@ use events::{Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
-pub use loss::LossyLink;
 use loss::Losses;
+pub use loss::LossyLink;
 use packets::{InFlight, Packets, Role};
 use stamps::Stamps;
 

@@ -143,7 +143,8 @@ pub const DUMBBELL: &[FieldSpec] = &[
 ];
 
 const LOSS_RANGE: FieldKind = FieldKind::Param(Kind::Number(0.0, 1.0));
-const LOSS: &str = "Probability with which a packet is lost behind the transmitter, independently of all others.";
+const LOSS: &str =
+    "Probability with which a packet is lost behind the transmitter, independently of all others.";
 const LOSS_BACK: &str = "The same on the way back.";
 const BOTH_WAYS: &str = "The way back has the discipline, too; otherwise a FIFO of 1000 packets.";
 const RATE_SCHEDULE: &str = "Later rates of the direction with the queue, each with the time that it begins.";
@@ -348,8 +349,22 @@ const RFC_8257: &str = "RFC 8257";
 pub const DCTCP: &[FieldSpec] = &[
     SACK[0],
     SACK[1],
-    field("g", "", FieldKind::Param(Kind::NumberAbove(0.0, 1.0)), Some("0.0625"), "Weight of the last window in the estimate of the fraction of marked packets.").cited(RFC_8257),
-    field("initial_alpha", "", FieldKind::Param(Kind::Number(0.0, 1.0)), Some("1"), "That estimate at the start.").cited(RFC_8257),
+    field(
+        "g",
+        "",
+        FieldKind::Param(Kind::NumberAbove(0.0, 1.0)),
+        Some("0.0625"),
+        "Weight of the last window in the estimate of the fraction of marked packets.",
+    )
+    .cited(RFC_8257),
+    field(
+        "initial_alpha",
+        "",
+        FieldKind::Param(Kind::Number(0.0, 1.0)),
+        Some("1"),
+        "That estimate at the start.",
+    )
+    .cited(RFC_8257),
 ];
 
 const BRAKMO: &str = "Brakmo, Peterson 1995";

@@ -4,8 +4,8 @@ use super::fields::MARK_EXCESS;
 use super::read::{Report, Section};
 use super::tree::Node;
 use super::{
-    BurstConfig, CbrConfig, Connections, CubicConfig, DctcpConfig, Flavour, LedbatConfig, MarkExcess, OnOffConfig, PeriodLaw,
-    PoissonConfig, SackConfig, SizeLaw, TcpConfig, Transport, VegasConfig, trace,
+    BurstConfig, CbrConfig, Connections, CubicConfig, DctcpConfig, Flavour, LedbatConfig, MarkExcess,
+    OnOffConfig, PeriodLaw, PoissonConfig, SackConfig, SizeLaw, TcpConfig, Transport, VegasConfig, trace,
 };
 use crate::random::BoundedPareto;
 use fairdrop::Time;
@@ -56,7 +56,8 @@ fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
         _ => (10.0, true, 1, 1000, 1000),
     };
     // RFC 6817, section 2.5: INIT_CWND.
-    let initial_window = if flavour == Flavour::Ledbat { f64::min(initial_window, 2.0) } else { initial_window };
+    let initial_window =
+        if flavour == Flavour::Ledbat { f64::min(initial_window, 2.0) } else { initial_window };
     let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
     TcpConfig {
         flavour,

@@ -59,7 +59,8 @@ pub fn open_window(tcp: &mut Sender, newly_acked: u32, config: &TcpConfig) {
     let off_target = (target - queueing.ns() as f64) / target;
     let newly_acked = f64::from(newly_acked);
     let flight = tcp.in_flight() + newly_acked;
-    tcp.cwnd += settings.gain * off_target * newly_acked / tcp.cwnd;
+    // After a timeout one ACK can cover many windows of one segment: it counts as a round trip.
+    tcp.cwnd += settings.gain * off_target * (newly_acked / tcp.cwnd).min(1.0);
     tcp.cwnd = tcp.cwnd.min(flight + settings.allowed_increase);
     tcp.cwnd = tcp.cwnd.max(settings.min_window).min(config.max_window);
 }
