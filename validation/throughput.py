@@ -20,7 +20,7 @@ RTT_S = 0.1
 # The floor of the retransmission timer, which a constant round trip leaves it at.
 TIMEOUT_S = 1.0
 PACKET_B = 1000
-FLOWS = 10
+FLOWS = 5
 UNLIMITED = 10_000
 
 SQUARE_ROOT_LOSS = (0.0003, 0.001)
@@ -183,8 +183,8 @@ def pftk_checks(
 
 
 def section(seeds: int, scale: float) -> Section:
-    root_checks, root_points = square_root_checks(seeds, 500 * scale)
-    law_checks, law_points = pftk_checks(seeds, 500 * scale)
+    root_checks, root_points = square_root_checks(seeds, 400 * scale)
+    law_checks, law_points = pftk_checks(seeds, 400 * scale)
     text = (
         f"{FLOWS} greedy TCP flows over a link that never queues and loses each packet with probability p, with round "
         f"trips of {1e3 * RTT_S:g} ms and timeouts of at least {TIMEOUT_S:g} s. First C = goodput x RTT x √p against "

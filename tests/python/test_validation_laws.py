@@ -43,6 +43,13 @@ def test_limits_of_the_full_model(laws):
 
 
 def test_checks_can_fail(laws):
-    found = laws.Interval(1.0, 0.01)
-    assert found.near(1.1, 0.12)
-    assert not found.near(1.2, 0.12)
+    # A sender that acknowledged every second packet would not pass for one that acknowledges all, nor one without
+    # timeouts for Reno.
+    for p in laws.SQUARE_ROOT_LOSS:
+        every = laws.square_root(p, laws.RTT_S, 1)
+        second = laws.Interval(laws.square_root(p, laws.RTT_S, 2), 0.01 * every)
+        assert not second.near(every, laws.SQUARE_ROOT_TOLERANCE)
+        assert laws.Interval(every, 0.0).near(every, laws.SQUARE_ROOT_TOLERANCE)
+    patient = laws.Interval(laws.square_root(0.03, laws.RTT_S, 1), 1.0)
+    law = laws.pftk(0.03, laws.RTT_S, laws.TIMEOUT_S, 1, math.inf)
+    assert not patient.near(law, laws.PFTK_TOLERANCE)

@@ -53,9 +53,9 @@ fn losses_have_their_rate() {
         };
         assert_books(loss);
         assert_eq!((loss.name.as_str(), loss.offered.packets), ("bottleneck", 100_000));
-        let lost = loss.lost.packets;
-        let (below, above) = (binomial_at_most(lost - 1, 100_000, p), binomial_at_most(lost, 100_000, p));
-        assert!(below < 0.9995 && above > 0.0005, "{lost} lost with {p}");
+        let count = loss.lost.packets;
+        let (below, above) = (binomial_at_most(count - 1, 100_000, p), binomial_at_most(count, 100_000, p));
+        assert!(below < 0.9995 && above > 0.0005, "{count} lost with {p}");
         // They are no drops of the queue, and do not arrive.
         let queue = &result.queues[0];
         assert_eq!((queue.departures, queue.drops.total()), (100_000, 0));
@@ -65,8 +65,7 @@ fn losses_have_their_rate() {
     }
 }
 
-/// Losses come one by one: after a lost packet the next is lost as often as any. By runs of one flow's sequence this
-/// cannot be seen in the tables, so two links in a row lose independently: 1 - (1 - p)^2 in all.
+/// Two links in a row lose independently: 1 - (1 - p)^2 in all.
 #[test]
 fn links_lose_independently() {
     let result = steady("[chain]\nrates = [\"1mbit\", \"1mbit\"]\nloss = 0.2\nloss_back = 0.5", "");

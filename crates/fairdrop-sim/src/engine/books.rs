@@ -54,7 +54,9 @@ mod tests {
     fn balanced_books() {
         let mut books = Books::default();
         (0..5).for_each(|_| books.enter());
-        [Fate::Delivered, Fate::Dropped, Fate::LinkLoss, Fate::Stray].map(|fate| books.leave(fate));
+        for fate in [Fate::Delivered, Fate::Dropped, Fate::LinkLoss, Fate::Stray] {
+            books.leave(fate);
+        }
         books.check(1);
     }
 

@@ -7,7 +7,7 @@ use crate::scenario::Flavour::Ledbat;
 
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms max_window=50p current_filter=1 ";
 
-/// Section 2.4.2: cwnd += GAIN * off_target * bytes_newly_acked * MSS / cwnd.
+/// Section 2.4.2: `cwnd += GAIN * off_target * bytes_newly_acked * MSS / cwnd`.
 #[test]
 fn the_window_follows_the_queueing_delay() {
     let table = "
@@ -43,7 +43,7 @@ fn one_late_packet_is_no_queue() {
     play(Ledbat, &format!("{PLAIN}initial_window=2p current_filter=3"), table);
 }
 
-/// Section 2.5: a smaller GAIN is slower; ALLOWED_INCREASE bounds the window by what was in flight.
+/// Section 2.5: a smaller GAIN is slower; `ALLOWED_INCREASE` bounds the window by what was in flight.
 #[test]
 fn gain_and_allowed_increase() {
     for (settings, cwnd) in [("", "9"), ("gain=0.5", "8.5"), ("allowed_increase=0.25", "8.25")] {
