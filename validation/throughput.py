@@ -70,7 +70,7 @@ def square_root(p: float, rtt_s: float, per_ack: int) -> float:
 
 
 def pftk(p: float, rtt_s: float, timeout_s: float, per_ack: int, max_window: float) -> float:
-    """Padhye, Firoiu, Towsley, Kurose 1998, equation 32: packets sent per second at the rate ``p`` of loss indications."""
+    """Padhye, Firoiu, Towsley, Kurose 1998, equation 32: packets sent per second; ``p`` is of loss indications."""
     half = (2.0 + per_ack) / (3.0 * per_ack)
     window = half + math.sqrt(8.0 * (1.0 - p) / (3.0 * per_ack * p) + half**2)
     backoff = 1.0 + sum(2.0 ** (k - 1) * p**k for k in range(1, 7))
@@ -157,9 +157,7 @@ def square_root_checks(seeds: int, duration: float) -> tuple[list[Check], dict[s
     return checks, points
 
 
-def pftk_checks(
-    seeds: int, duration: float
-) -> tuple[list[Check], dict[str, list[tuple[float, Interval, float]]]]:
+def pftk_checks(seeds: int, duration: float) -> tuple[list[Check], dict[str, list[tuple[float, Interval, float]]]]:
     checks: list[Check] = []
     points: dict[str, list[tuple[float, Interval, float]]] = {}
     for per_ack, window in ((1, UNLIMITED), (2, UNLIMITED), (1, 8)):
@@ -188,13 +186,14 @@ def section(seeds: int, scale: float) -> Section:
     text = (
         f"{FLOWS} greedy TCP flows over a link that never queues and loses each packet with probability p, with round "
         f"trips of {1e3 * RTT_S:g} ms and timeouts of at least {TIMEOUT_S:g} s. First C = goodput x RTT x √p against "
-        "√(3/2) with every packet acknowledged and √(3/4) with every second (Mathis, Semke, Mahdavi, Ott 1997). That law "
-        "is for losses at equal distances; for independent ones theory has 1.31 and 0.93. The tolerance of "
+        "√(3/2) with every packet acknowledged and √(3/4) with every second (Mathis, Semke, Mahdavi, Ott 1997). That "
+        "law is for losses at equal distances; for independent ones theory has 1.31 and 0.93. The tolerance of "
         f"{SQUARE_ROOT_TOLERANCE:.0%} is the difference of the two, and one round trip of recovery per loss event, "
         "which the law leaves out. Then what Reno sends against the full model of Padhye, Firoiu, Towsley and Kurose "
-        "(1998, equation 32) at the rate of loss indications (fast retransmits and timeouts), as they counted them. That "
-        "model lets a loss take the rest of its round with it and knows neither slow start nor fast recovery; a tolerance "
-        f"of {PFTK_TOLERANCE:.0%} is allowed. Intervals are of 95 % over {seeds} seeds, and are added to the tolerance."
+        "(1998, equation 32) at the rate of loss indications (fast retransmits and timeouts), as they counted them. "
+        "That model lets a loss take the rest of its round with it and knows neither slow start nor fast recovery; a "
+        f"tolerance of {PFTK_TOLERANCE:.0%} is allowed. Intervals are of 95 % over {seeds} seeds, and are added to the "
+        "tolerance."
     )
     figures = [svg_bytes(draw_square_root(root_points)), svg_bytes(draw_pftk(law_points))]
     return Section("Throughput under random loss", text, root_checks + law_checks, figures)
