@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,11 @@ test-long: .venv/dev ## the property tests with a million cases each, models wit
 test-golden: ## golden results in the profiles for debugging and for release
 	cargo test --package fairdrop-sim --test golden
 	cargo test --package fairdrop-sim --test golden --release
+
+test-golden-aarch64: ## golden results on another architecture, emulated (Debian's gcc-aarch64-linux-gnu and qemu-user)
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+	cargo test --package fairdrop-sim --test golden --release --target aarch64-unknown-linux-gnu
 
 golden: ## write the hashes of tests/golden anew, when a change of results is meant
 	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test golden

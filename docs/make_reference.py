@@ -74,7 +74,7 @@ def sections() -> dict[str, str]:
         "transport.tcp": _parameters(transports["reno"]),
         **{f"transport.{name}": _parameters(transports[name]) for name in OPEN_LOOP},
     }
-    for name in ("sack", "vegas", "cubic"):
+    for name in ("sack", "vegas", "cubic", "ledbat", "dctcp"):
         own = [field for field in transports[name]["parameters"] if field not in common]
         made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:

@@ -19,6 +19,7 @@ from html import escape
 from pathlib import Path
 
 import beside_ns2
+import throughput
 import waiting
 from checks import Check, Section
 
@@ -100,6 +101,7 @@ def main() -> int:
     seeds, scale = (6, 0.2) if args.quick else (20, 1.0)
     parts: list[tuple[str, Callable[[], Section | None]]] = [
         ("waiting times", lambda: waiting.section(seeds, scale)),
+        ("throughput laws", lambda: throughput.section(seeds, scale)),
         ("ns-2", lambda: beside_ns2.section(8 if args.quick else 30)),
         ("sequences", sequences),
     ]

@@ -144,6 +144,9 @@ def model_case(scenario: Mapping[str, Any], *, survival: Literal["cbr", "poisson
     bottleneck = links[name]
     if bottleneck.get("rate_schedule"):
         raise NotModelledError(f"the rate of link {name!r} changes; the models have no transients")
+    lossy = [link for link, described in links.items() if described.get("loss")]
+    if lossy:
+        raise NotModelledError(f"link {lossy[0]!r} loses packets at random; the models have losses at the queue only")
     queue = scenario["queue"] if bottleneck["queue"] == "study" else bottleneck["queue"]
     size = _packet_size(groups)
     notes: list[str] = []

@@ -131,6 +131,11 @@ class Result:
         return self._table("velocity")
 
     @property
+    def link_losses(self) -> Table:
+        """Random losses of each link with ``loss``, by group; ``offered`` and ``carried`` are of all groups."""
+        return self._table("link_losses")
+
+    @property
     def windows(self) -> Table:
         """Congestion windows on the sampling grid, of the groups that the scenario names in ``windows``."""
         return self._table("windows")

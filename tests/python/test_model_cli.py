@@ -361,6 +361,7 @@ def test_delayed_acknowledgements_halve_the_constant() -> None:
         (["queue.red.gentle=true", "queue.red.max_th=60p", "queue.red.max_p=0.04"], "gentle region"),
         (["queue.red.byte_mode=true", "queue.red.mean_packet_size=500B"], "byte_mode"),
         (["dumbbell.access_rate=5mbit"], "into an access link of 5e+06 bit/s"),
+        (["dumbbell.loss_back=0.01"], "link 'return' loses packets at random"),
     ],
 )
 def test_scenarios_that_are_refused(run: Run, settings: list[str], reason: str) -> None:

@@ -10,7 +10,7 @@ use fairdrop_sim::{Measured, Passage, QueueResult, RunResult, Windows};
 type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
-pub const TABLES: [(&str, Maker); 18] = [
+pub const TABLES: [(&str, Maker); 19] = [
     ("runs", runs),
     ("groups", groups),
     ("flows", flows),
@@ -24,6 +24,7 @@ pub const TABLES: [(&str, Maker); 18] = [
     ("link_groups", link_groups),
     ("link_drops", link_drops),
     ("link_marks", link_marks),
+    ("link_losses", link_losses),
     ("internals", internals),
     ("internals_series", internals_series),
     ("velocity", velocity),
@@ -360,6 +361,21 @@ fn link_marks(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("queue", rows.each(|row| row.0))
         .text("cause", rows.each(|row| row.1.0.name()))
         .count("packets", rows.each(|row| row.1.1))
+        .finish()
+}
+
+/// One row per link that loses packets at random and group.
+fn link_losses(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
+    let rows = Rows::of(runs, |run| {
+        run.link_losses.iter().flat_map(|link| link.lost_by_group.iter().map(move |group| (link, group)))
+    });
+    rows.keyed()
+        .text("link", rows.each(|row| row.0.name.as_str()))
+        .text("group", rows.each(|row| row.1.0.as_str()))
+        .count("offered", rows.each(|row| row.0.offered.packets))
+        .count("carried", rows.each(|row| row.0.carried.packets))
+        .count("lost", rows.each(|row| row.1.1.packets))
+        .count("lost_bytes", rows.each(|row| row.1.1.bytes))
         .finish()
 }
 

@@ -28,8 +28,8 @@ pub use passage::{Amount, LinkFlow, LinkGroup, Passage, VelocityResult};
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, replay};
 pub use result::{
-    Drops, FlowResult, GroupResult, InternalResult, Measured, PositionsResult, QueueResult, RunResult,
-    SeriesResult, SizeClassResult, Sojourn, TransfersResult, Windows, WindowsSeries,
+    Drops, FlowResult, GroupResult, InternalResult, LinkLoss, Measured, PositionsResult, QueueResult,
+    RunResult, SeriesResult, SizeClassResult, Sojourn, TransfersResult, Windows, WindowsSeries,
 };
 pub use run::{simulate, simulate_traced};
 pub use transport::TransportCount;

@@ -22,6 +22,12 @@ impl Amount {
     }
 }
 
+impl From<Count> for Amount {
+    fn from(Count { packets, bytes }: Count) -> Self {
+        Self { packets, bytes }
+    }
+}
+
 /// What a flow, or all flows of a group, did at one link. In packets and in bytes,
 /// `held_at_start + arrived = departed + dropped + held_at_end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -242,3 +242,49 @@ impl<T: Tracer> Port<T> {
         self.tracer
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// A port with the queue of the first link of a scenario.
+    fn port(queue: &str) -> Port {
+        let text =
+            format!("[queue]\n{queue}\n[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = 1000\n");
+        let scenario = Scenario::parse(&text, "test", &[]).unwrap();
+        let meter = QueueMeter::new([0].into_iter(), 1, scenario.queue.limit);
+        let params = scenario.queue.params(1_000_000);
+        Port::new(params, Rate::new(1_000_000, [1000, 0]), meter, (), 1, 0).unwrap()
+    }
+
+    /// What leaves a port at which five packets arrive at once.
+    fn fields_after(port: &mut Port, arriving: Ecn) -> Vec<Ecn> {
+        let (mut lost, mut done, mut left) = (Vec::new(), None, Vec::new());
+        for handle in 0..5 {
+            let frame = Frame { flow: 0, len: 1000, class: 0, label: 0, ecn: arriving, handle };
+            done = port.arrive(Time::ZERO, frame, &mut lost).or(done);
+        }
+        while let Some(now) = done {
+            let (frame, next) = port.sent(now, &mut lost);
+            left.extend(frame.map(|frame| frame.ecn));
+            done = next;
+        }
+        assert_eq!(left.len() + lost.len(), 5);
+        left
+    }
+
+    const STEP: &str =
+        "discipline = \"red\"\nlimit = \"50p\"\n[queue.red]\nmin_th = 1.5\nmax_th = 2\nw_q = 1\necn = true";
+
+    /// One is in transmission and two wait unmarked; the other two find two or more, and are marked or dropped.
+    #[test]
+    fn marks_leave_with_the_packet() {
+        use Ecn::{Ce, Ect0, NotCapable};
+        assert_eq!(fields_after(&mut port(STEP), Ect0), [Ect0, Ect0, Ect0, Ce, Ce]);
+        assert_eq!(fields_after(&mut port(STEP), NotCapable), [NotCapable; 3]);
+        // A mark from before stays, whoever queues the packet.
+        assert_eq!(fields_after(&mut port(STEP), Ce), [Ce; 5]);
+        assert_eq!(fields_after(&mut port("discipline = \"droptail\"\nlimit = \"50p\""), Ce), [Ce; 5]);
+    }
+}

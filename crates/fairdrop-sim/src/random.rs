@@ -21,6 +21,8 @@ pub enum FlowPurpose {
     Connection = 0x105,
     /// How much each connection of a group sends; its entity is the group.
     Size = 0x106,
+    /// Which packets a link loses; its entity is the link.
+    LinkLoss = 0x107,
 }
 
 /// The stream of `flow` for `purpose`.

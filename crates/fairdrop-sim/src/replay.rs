@@ -176,6 +176,7 @@ fn collect(
         flows,
         queues: vec![queue],
         windows: WindowsSeries::default(),
+        link_losses: Vec::new(),
     }
 }
 

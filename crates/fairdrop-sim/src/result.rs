@@ -2,7 +2,7 @@
 
 use crate::meter::{CLASS_ENDS, QueueMeter, TransferMeter, jain_index};
 use crate::passage::{
-    LinkFlow, LinkGroup, Passage, VelocityResult, distribution, passages, sojourn, sojourn_histogram,
+    Amount, LinkFlow, LinkGroup, Passage, VelocityResult, distribution, passages, sojourn, sojourn_histogram,
 };
 use crate::port::Port;
 use crate::stored;
@@ -78,6 +78,25 @@ pub struct RunResult {
     pub queues: Vec<QueueResult>,
     /// Congestion windows on the sampling grid, of the groups chosen.
     pub windows: WindowsSeries,
+    /// By link that loses packets at random.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_losses: Vec<LinkLoss>,
+}
+
+/// A link that loses packets at random: `offered = carried + lost`, in packets and in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkLoss {
+    /// Name of the link.
+    pub name: String,
+    /// Left its transmitter.
+    pub offered: Amount,
+    /// Reached its other end.
+    pub carried: Amount,
+    /// Did not.
+    pub lost: Amount,
+    /// Lost packets of each group.
+    #[serde(serialize_with = "as_map", deserialize_with = "stored::pairs")]
+    pub lost_by_group: Vec<(String, Amount)>,
 }
 
 /// Congestion windows on the sampling grid.

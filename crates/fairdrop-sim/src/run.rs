@@ -1,12 +1,12 @@
 //! Runs a scenario and says what happened.
 
 use crate::control::Control;
-use crate::engine::Engine;
+use crate::engine::{Engine, LossyLink};
 use crate::meter::jain_index;
 use crate::port::Port;
 use crate::result::{
-    Drops, FlowResult, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries, fraction,
-    group_results, queue_result, rate_bps, transfers_result,
+    Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
+    fraction, group_results, queue_result, rate_bps, transfers_result,
 };
 use crate::scenario::{Group, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
@@ -97,6 +97,18 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
                 .map(|(flow, values)| (rows.name(scenario, rows.of_flow[*flow as usize]), values.clone()))
                 .collect(),
         },
+        link_losses: engine.lossy_links().map(|(link, lossy)| link_loss(scenario, link, lossy)).collect(),
+    }
+}
+
+fn link_loss(scenario: &Scenario, link: usize, lossy: &LossyLink) -> LinkLoss {
+    let groups = scenario.groups.iter().zip(&lossy.lost);
+    LinkLoss {
+        name: scenario.links[link].name.clone(),
+        offered: lossy.offered.into(),
+        carried: lossy.carried.into(),
+        lost: lossy.all_lost().into(),
+        lost_by_group: groups.map(|(group, &lost)| (group.name.clone(), lost.into())).collect(),
     }
 }
 

@@ -43,7 +43,8 @@ def result_text(result: Result) -> str:
     remarks = [f"warning: {text}" for text in _warnings(result)]
     if result.model is not None:
         remarks += [f"model: {text}" for text in result.model["notes"]]
-    return "\n".join([*remarks, table_text(head, lines), f"({caption})", *_queues(result), *_model_queue(result)])
+    after = [*_queues(result), *_losses(result), *_model_queue(result)]
+    return "\n".join([*remarks, table_text(head, lines), f"({caption})", *after])
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:
@@ -82,6 +83,20 @@ def _queues(result: Result) -> list[str]:
         f"queue {number_text(mean['mean_packets'], 1)} packets, "
         f"wait {number_text((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
         for (discipline, (queue, own)), mean in means.items()
+    ]
+
+
+def _losses(result: Result) -> list[str]:
+    """A line for each link that loses packets at random: of all its packets, over the runs of all disciplines."""
+    lost: dict[str, list[int]] = {}
+    for run in result.document["runs"]:
+        for link in run.get("link_losses", ()):
+            sums = lost.setdefault(link["name"], [0, 0])
+            sums[0] += link["lost"]["packets"]
+            sums[1] += link["offered"]["packets"]
+    return [
+        f"{name}: {number_text(packets, 0)} packets lost at random, {percent_text(packets / max(offered, 1))}"
+        for name, (packets, offered) in lost.items()
     ]
 
 

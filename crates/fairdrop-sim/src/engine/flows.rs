@@ -7,7 +7,7 @@ use super::population::Population;
 use crate::meter::TransferMeter;
 use crate::random::{self, FlowPurpose};
 use crate::result::Windows;
-use crate::scenario::{CbrConfig, Group, Scenario, TcpConfig};
+use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
@@ -79,9 +79,9 @@ impl WindowMeter {
 /// How far the transfer of a TCP connection is.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
-    /// Bytes on the wire; 0 when it has no end.
+    /// Bytes, without headers that are added; 0 when it has no end.
     bytes: u64,
-    /// Bytes of its last segment.
+    /// Bytes of its last segment, likewise.
     last: u16,
     begun: Time,
     /// `NEVER` until all is acknowledged.
@@ -91,9 +91,9 @@ pub struct Transfer {
 impl Transfer {
     const ENDLESS: Self = Self { bytes: 0, last: 0, begun: Time::ZERO, completed: Time::NEVER };
 
-    /// Segments of `packet_size` bytes, the last one perhaps smaller.
-    fn of(bytes: u64, packet_size: u32) -> (Self, u32) {
-        let size = u64::from(packet_size);
+    /// Segments of `payload` bytes, the last one perhaps smaller.
+    fn of(bytes: u64, payload: u32) -> (Self, u32) {
+        let size = u64::from(payload);
         let segments = bytes.div_ceil(size);
         let last = bytes - (segments - 1) * size;
         (Self { bytes, last: last as u16, ..Self::ENDLESS }, segments as u32)
@@ -225,7 +225,7 @@ impl<'s> Flows<'s> {
             transfer: Transfer::ENDLESS,
         };
         if let Some(bytes) = config.transfer_bytes {
-            (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.packet_size);
+            (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.payload());
             tcp.sender.supply = tcp.sender.size;
         }
         self.tcp.push(tcp);
@@ -263,7 +263,7 @@ impl<'s> Flows<'s> {
         tcp.sender = Sender::new(settings);
         tcp.sender.count = count;
         tcp.receiver.reset();
-        (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.packet_size);
+        (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.payload());
         tcp.sender.supply = tcp.sender.size;
         (flow, reused.is_none())
     }
@@ -286,7 +286,7 @@ impl<'s> Flows<'s> {
         if let Some(rate_bps) = config.app_rate_bps {
             let steady = CbrConfig { rate_bps, jitter: 0.0 };
             let unused = random::of_flow(0, flow, FlowPurpose::Gap);
-            tcp.application = Some(Box::new(Pacer::new(now, 0.0, unused, group.packet_size, &steady)));
+            tcp.application = Some(Box::new(Pacer::new(now, 0.0, unused, group.payload(), &steady)));
             tcp.sender.supply = 0;
         }
         tcp.application.is_some()
@@ -294,7 +294,7 @@ impl<'s> Flows<'s> {
 
     /// When the application of `flow` writes its next segment; `None` when it has written all. Moves on.
     pub fn next_supply(&mut self, flow: u32) -> Option<Time> {
-        let size = self.group(flow).packet_size;
+        let size = self.group(flow).payload();
         let tcp = self.tcp_of(flow).0;
         let application = tcp.application.as_mut().filter(|_| tcp.sender.supply < tcp.sender.size)?;
         Some(application.take(size, 0.0))
@@ -441,6 +441,12 @@ impl<'s> Flows<'s> {
         if capable { Ecn::Ect0 } else { Ecn::NotCapable }
     }
 
+    /// Whether ACKs of `flow` report one-way delays.
+    #[inline]
+    pub fn reports_delays(&self, flow: u32) -> bool {
+        self.group(flow).transport.tcp().is_some_and(|config| config.flavour == Flavour::Ledbat)
+    }
+
     pub fn delays_acks(&self, flow: u32) -> bool {
         self.group(flow).transport.tcp().is_some_and(|config| config.delayed_ack)
     }
@@ -471,9 +477,10 @@ impl<'s> Flows<'s> {
     /// Bytes of a segment on the wire.
     #[inline]
     pub fn segment_bytes(&mut self, flow: u32, segment: u32) -> u16 {
-        let whole = self.group(flow).packet_size as u16;
+        let group = self.group(flow);
+        let (whole, header) = (group.packet_size as u16, group.header as u16);
         let tcp = self.tcp_of(flow).0;
-        if segment + 1 == tcp.sender.size { tcp.transfer.last } else { whole }
+        if segment + 1 == tcp.sender.size { tcp.transfer.last + header } else { whole }
     }
 
     /// Whether a flow sends nothing more because its group has stopped. Connections that have begun go on.
@@ -491,8 +498,12 @@ impl<'s> Flows<'s> {
             (_, Agent::Open(_)) => (true, Answer::None),
             (_, Agent::Tcp(_)) => {
                 let (tcp, config) = self.tcp_of(packet.flow);
-                tcp.receiver.note_congestion(packet.ecn == Ecn::Ce, packet.echo);
-                let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack);
+                let marked = packet.ecn == Ecn::Ce;
+                let at_once = config.flavour == Flavour::Dctcp && tcp.receiver.note_marking(marked);
+                if config.flavour != Flavour::Dctcp {
+                    tcp.receiver.note_congestion(marked, packet.echo);
+                }
+                let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack && !at_once);
                 let answer = match reaction {
                     Reaction::Wait => Answer::Later,
                     Reaction::Acknowledge => {
@@ -503,10 +514,11 @@ impl<'s> Flows<'s> {
             }
         };
         if measured {
+            let header = self.group(packet.flow).header;
             let delivered = &mut self.delivered[packet.flow as usize];
             delivered.all.add(len);
             if is_new {
-                delivered.distinct.add(len);
+                delivered.distinct.add(len - header);
             }
         }
         answer

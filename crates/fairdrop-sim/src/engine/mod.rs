@@ -4,12 +4,15 @@
 //! flow. Hosts' own links cannot lose a packet in a valid run and carry one flow each, so their departures are
 //! arithmetic; so is the receiver, unless it delays ACKs.
 
+mod books;
 mod edge;
 mod events;
 mod flows;
 mod links;
+mod loss;
 mod packets;
 mod population;
+mod stamps;
 
 use crate::control::Control;
 use crate::port::{Frame, Port};
@@ -17,11 +20,15 @@ use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
 use crate::transport::source::Departure;
 use crate::transport::tcp::{Ack, Send};
+use books::{Books, Fate};
 use events::{Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
+use loss::Losses;
+pub use loss::LossyLink;
 use packets::{InFlight, Packets, Role};
+use stamps::Stamps;
 
 /// Wait before a delayed ACK goes out alone (RFC 1122 allows 500 ms; ns-2 waits 100 ms).
 const DELAYED_ACK: Time = Time::from_ms(100);
@@ -47,6 +54,9 @@ pub struct Engine<'s, T = ()> {
     wanted: Vec<Send>,
     /// Packets lost on links that are not under study.
     stray_losses: u64,
+    losses: Losses,
+    stamps: Stamps,
+    books: Books,
 }
 
 impl<'s> Engine<'s> {
@@ -83,6 +93,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
             lost: Vec::new(),
             wanted: Vec::new(),
             stray_losses: 0,
+            losses: Losses::new(scenario, seed),
+            stamps: Stamps::new(scenario),
+            books: Books::default(),
         };
         engine.events.push(scenario.warm_up, Kind::WarmedUp, 0);
         if scenario.sample.is_some() {
@@ -137,6 +150,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 }
             }
             self.handle(kind, entity);
+            self.books.check(self.packets.under_way());
         }
         self.now = end;
         self.links.ports_mut().for_each(|port| port.close(end));
@@ -158,6 +172,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.links.ports_mut().for_each(|port| port.open(self.now));
                 self.flows.open(self.now);
                 self.stray_losses = 0;
+                self.losses.open();
             }
             Kind::Sample => self.on_sample(),
             Kind::Snapshot => self.on_snapshot(),
@@ -175,16 +190,24 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// A packet is under way from now on.
     #[inline]
     fn add_packet(&mut self, packet: InFlight) -> u32 {
+        self.books.enter();
         self.flows.packet_added(packet.flow);
         self.packets.add(packet)
     }
 
     /// A packet has arrived or was lost.
     #[inline]
-    fn remove_packet(&mut self, handle: u32) {
+    fn remove_packet(&mut self, handle: u32, fate: Fate) {
+        self.books.leave(fate);
         let flow = self.packets.get(handle).flow;
         self.packets.remove(handle);
         self.flows.packet_removed(flow);
+    }
+
+    /// Whether packets of `flow` carry timestamps.
+    #[inline]
+    fn has_stamps(&self, flow: u32) -> bool {
+        self.stamps.used && self.flows.reports_delays(flow)
     }
 
     fn on_sample(&mut self) {
@@ -253,7 +276,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 }
                 None => {
                     self.stray_losses += 1;
-                    self.remove_packet(handle);
+                    self.remove_packet(handle, Fate::Stray);
                 }
             },
         }
@@ -262,14 +285,21 @@ impl<'s, T: Tracer> Engine<'s, T> {
     #[inline]
     fn free_lost(&mut self) {
         while let Some(handle) = self.lost.pop() {
-            self.remove_packet(handle);
+            self.remove_packet(handle, Fate::Dropped);
         }
     }
 
-    /// Takes a packet, which leaves `link` at `at`, to its next link or its host.
+    /// Takes a packet, which leaves `link` at `at`, to its next link or its host, unless `link` loses it.
     #[inline]
     fn onward(&mut self, link: u32, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
+        if self.losses.is_some() {
+            let group = self.flows.group_number(packet.flow);
+            if self.losses.loses(link, group, u32::from(packet.len)) {
+                self.remove_packet(handle, Fate::LinkLoss);
+                return;
+            }
+        }
         let backward = packet.role.is_backward();
         if usize::from(packet.hop) < self.flows.way(packet.flow, backward).len() {
             self.events.push_in(Lane(link), at, Kind::Arrive, handle);
@@ -278,7 +308,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let there = self.flows.access(packet.flow, backward, true).carry(at, u32::from(packet.len));
         let Some(there) = there else {
             self.stray_losses += 1;
-            self.remove_packet(handle);
+            self.remove_packet(handle, Fate::Stray);
             return;
         };
         // A receiver without timers depends on nothing but the order of its packets, which is that of this call.
@@ -296,10 +326,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
                 let blocks = self.packets.blocks(handle);
-                self.remove_packet(handle);
+                let delay = self.has_stamps(packet.flow).then(|| self.stamps.delay(handle));
+                self.remove_packet(handle, Fate::Delivered);
                 let (sender, config) = self.flows.sender(packet.flow);
                 if packet.role == Role::Ack {
-                    let ack = Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref() };
+                    let ack = Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref(), delay };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
@@ -317,15 +348,20 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn receive(&mut self, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         let measured = at >= self.scenario.warm_up && at < self.scenario.duration;
+        if packet.role == Role::Data && self.has_stamps(packet.flow) {
+            self.stamps.receive(handle, packet.flow, at);
+        }
         match self.flows.receive(packet, measured) {
-            flows::Answer::None => self.remove_packet(handle),
+            flows::Answer::None => self.remove_packet(handle, Fate::Delivered),
             flows::Answer::Later => {
-                self.remove_packet(handle);
+                self.remove_packet(handle, Fate::Delivered);
                 self.events.push(at.after(DELAYED_ACK), Kind::AckDue, packet.flow);
                 self.flows.set_ack_due(packet.flow, at.after(DELAYED_ACK));
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
+                self.books.leave(Fate::Delivered);
+                self.books.enter();
                 let class = self.flows.group(packet.flow).class;
                 let answer = InFlight { class, ..InFlight::new(packet.flow, seq, len, role) };
                 *self.packets.get_mut(handle) = answer;
@@ -344,6 +380,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.packets.get_mut(handle).echo = echo;
         if let Some(blocks) = blocks {
             self.packets.attach(handle, blocks);
+        }
+        if self.has_stamps(flow) {
+            self.stamps.report(handle, flow);
         }
     }
 
@@ -368,7 +407,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             }
             None => {
                 self.stray_losses += 1;
-                self.remove_packet(handle);
+                self.remove_packet(handle, Fate::Stray);
             }
         }
     }
@@ -441,6 +480,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     None => InFlight { class, ..InFlight::new(flow, 0, SYN_BYTES, Role::Syn) },
                 };
                 let handle = self.add_packet(packet);
+                if self.has_stamps(flow) {
+                    self.stamps.send(handle, self.now);
+                }
                 self.depart(handle, self.now);
             }
         }
@@ -484,6 +526,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// Packets lost on links that are not under study, since the measuring window opened.
     pub fn stray_losses(&self) -> u64 {
         self.stray_losses
+    }
+
+    /// The links that lose packets, by number, with what they have lost since the measuring window opened.
+    pub fn lossy_links(&self) -> impl Iterator<Item = (usize, &LossyLink)> {
+        self.losses.links()
     }
 
     /// The port of link number `link`, when it has one.
@@ -530,6 +577,6 @@ mod tests {
         assert!(
             engine.port(0).unwrap().meter().flows().iter().any(|flow| flow.dropped.iter().any(|&n| n > 0))
         );
-        assert!(engine.packets.is_empty() && engine.flows.all_released());
+        assert!(engine.packets.under_way() == 0 && engine.flows.all_released());
     }
 }

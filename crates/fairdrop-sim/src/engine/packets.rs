@@ -98,10 +98,10 @@ impl Packets {
         self.free.push(handle);
     }
 
-    /// Whether nothing is under way.
-    #[cfg(test)]
-    pub fn is_empty(&self) -> bool {
-        self.free.len() == self.slots.len()
+    /// Packets under way.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.slots.len() - self.free.len()
     }
 
     /// Gives a packet blocks to carry: what its sender knows now.

@@ -17,6 +17,9 @@ const RIGHT: &str = "R2";
 /// Most points of a sampling grid.
 const MAX_SAMPLES: u64 = 10_000_000;
 
+/// The largest packet on the wire, bytes.
+const MAX_PACKET: u32 = 65_535;
+
 /// What groups take from the topology when they say nothing themselves.
 struct Access {
     rate_bps: Option<u64>,
@@ -142,7 +145,7 @@ fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report) -> (
 
 fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
     let back = if section.switch("both_ways") == Some(true) { LinkQueue::Study } else { LinkQueue::Plain };
-    let link = |name: &str, from: &str, to: &str, queue, rate_schedule| Link {
+    let link = |name: &str, from: &str, to: &str, queue, rate_schedule, loss: &str| Link {
         name: name.into(),
         from: from.into(),
         to: to.into(),
@@ -150,10 +153,11 @@ fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
         delay: section.time("delay").unwrap_or(Time::ZERO),
         queue,
         rate_schedule,
+        loss: section.number_or_zero(loss),
     };
     let links = vec![
-        link("bottleneck", LEFT, RIGHT, LinkQueue::Study, section.rate_steps("rate_schedule")),
-        link("return", RIGHT, LEFT, back, Vec::new()),
+        link("bottleneck", LEFT, RIGHT, LinkQueue::Study, section.rate_steps("rate_schedule"), "loss"),
+        link("return", RIGHT, LEFT, back, Vec::new(), "loss_back"),
     ];
     (links, access(section, (LEFT.into(), RIGHT.into())))
 }
@@ -194,10 +198,15 @@ fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
             delay: section.time("delay").unwrap_or(Time::ZERO),
             queue: LinkQueue::Plain,
             rate_schedule: Vec::new(),
+            loss: section.number_or_zero("loss_back"),
         };
-        links.push(Link { name, from, to, queue, rate_schedule, ..back.clone() });
+        let loss = section.number_or_zero("loss");
+        links.push(Link { name, from, to, queue, rate_schedule, loss, ..back.clone() });
         if section.switch("one_way") == Some(false) {
             links.push(back);
+        } else if section.is_set("loss_back") {
+            let what = format!("{} is given", section.path("loss_back"));
+            report.add(section.origin("loss_back"), "", &what, "without one_way: there is no link back");
         }
     }
     links
@@ -259,6 +268,7 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     let transport = info.and_then(|info| sources::transport(info.name, &section, report));
     let mark_excess = sources::mark_excess(item, path, report);
     let ways = ways(&section, links, access, report);
+    let (packet_size, header) = sizes(&section, transport.as_ref(), report);
     let transport = transport?;
     let (forward, backward) = ways?;
     let count = match &transport {
@@ -269,7 +279,8 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
         name: section.text("name")?.into(),
         transport,
         count,
-        packet_size: section.number_or_zero("packet_size") as u32,
+        packet_size,
+        header,
         start: section.time("start")?,
         start_spread: section.time("start_spread")?,
         stop: section.time("stop").unwrap_or(Time::NEVER),
@@ -280,6 +291,22 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
         forward,
         backward,
     })
+}
+
+/// Bytes of a data packet on the wire, and of the headers that are added for that.
+fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report) -> (u32, u32) {
+    let header = section.number_or_zero("header") as u32;
+    let size = section.number_or_zero("packet_size") as u32 + header;
+    if header > 0 && matches!(transport, Some(Transport::Trace(_))) {
+        let what = format!("{} is given", section.path("header"));
+        report.add(section.origin("header"), "", &what, "nothing: the list of arrivals has whole packets");
+    }
+    if size > MAX_PACKET {
+        let valid = format!("at most {MAX_PACKET} bytes with the header");
+        let field = section.path("packet_size");
+        report.add(section.origin("packet_size"), &field, &format!("{size} bytes"), &valid);
+    }
+    (size, header)
 }
 
 /// A list of arrivals says itself how many flows there are, and when they begin.

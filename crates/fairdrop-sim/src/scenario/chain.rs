@@ -22,12 +22,13 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec
         }
     }
     let both_ways = section.switch("both_ways") == Some(true);
+    let (loss, loss_back) = (section.number_or_zero("loss"), section.number_or_zero("loss_back"));
     let mut links = Vec::new();
     for (index, &rate) in rates.iter().enumerate() {
         let name = names.and_then(|names| names.get(index)).map_or("queue", String::as_str);
         let queue = link_queue(name, section, queue, report);
         let delay = delays.get(index).or(delays.first()).copied().unwrap_or(0.0);
-        let link = |from, to, queue| Link {
+        let link = |from, to, queue, loss| Link {
             name: format!("{}-{}", router(from), router(to)),
             from: router(from),
             to: router(to),
@@ -35,9 +36,10 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec
             delay: crate::units::time(delay),
             queue,
             rate_schedule: Vec::<(Time, u64)>::new(),
+            loss,
         };
         let back = if both_ways { queue.clone() } else { LinkQueue::Plain };
-        links.extend([link(index + 1, index + 2, queue), link(index + 2, index + 1, back)]);
+        links.extend([link(index + 1, index + 2, queue, loss), link(index + 2, index + 1, back, loss_back)]);
     }
     links
 }

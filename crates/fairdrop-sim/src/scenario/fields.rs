@@ -138,8 +138,14 @@ pub const DUMBBELL: &[FieldSpec] = &[
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
     field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
     field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
+    field("loss", "", LOSS_RANGE, Some("0"), LOSS),
+    field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];
 
+const LOSS_RANGE: FieldKind = FieldKind::Param(Kind::Number(0.0, 1.0));
+const LOSS: &str =
+    "Probability with which a packet is lost behind the transmitter, independently of all others.";
+const LOSS_BACK: &str = "The same on the way back.";
 const BOTH_WAYS: &str = "The way back has the discipline, too; otherwise a FIFO of 1000 packets.";
 const RATE_SCHEDULE: &str = "Later rates of the direction with the queue, each with the time that it begins.";
 
@@ -171,6 +177,8 @@ pub const CHAIN: &[FieldSpec] = &[
     field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
     field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
+    field("loss", "", LOSS_RANGE, Some("0"), LOSS),
+    field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];
 
 /// `mark_excess` of a group: an edge meter.
@@ -202,6 +210,8 @@ pub const LINK: &[FieldSpec] = &[
         "true: the discipline of [queue], which compare exchanges; a table like [queue]: its own; false: a FIFO of 1000 packets.",
     ),
     field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
+    field("loss", "", LOSS_RANGE, Some("0"), LOSS),
+    field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];
 
 /// `[queue]`.
@@ -220,9 +230,17 @@ pub const GROUP: &[FieldSpec] = &[
         "bytes",
         PACKET_BYTES,
         Some("\"1000B\""),
-        "Data packet on the wire, headers included.",
+        "Data packet on the wire, headers included unless header adds some.",
     )
     .cited("Tang, Wang, Low 2004: 125 packets/s are 1 Mb/s"),
+    field(
+        "header",
+        "bytes",
+        FieldKind::Param(Kind::Bytes(0, 1000)),
+        Some("\"0B\""),
+        "Headers that packets have on the wire beside packet_size, which is then data only, as are goodput and transfer.",
+    )
+    .cited("ns-2: 40 B for TCP since 2001-11-28 (useHeaders_)"),
     field("start", "s", FieldKind::Seconds(0.0, 1e7), Some("\"0s\""), "Earliest start."),
     field(
         "start_spread",
@@ -278,18 +296,18 @@ const RFC_6298: &str = "RFC 6298";
 pub const TCP: &[FieldSpec] = &[
     field("era", "", FieldKind::Param(Kind::Choice(&["rfc", "ns2-1998", "ns2-2005"])), Some("\"rfc\""), "Where the defaults of the fields below come from."),
     field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
-    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: rfc 10, ns2-1998 1, ns2-2005 2.").cited("RFC 6928"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: rfc 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
     field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
-    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again.").cited("RFC 3168"),
+    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp.").cited("RFC 3168"),
     field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
     field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
     field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
     field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: rfc 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
     field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
-    field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire; the mean with connections; no end when left out."),
-    field("app_rate", "bit/s", ANY_RATE, Some(""), "The application writes at this rate, on the wire; as fast as TCP takes it when left out."),
+    field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire (without what header adds); the mean with connections; no end when left out."),
+    field("app_rate", "bit/s", ANY_RATE, Some(""), "The application writes at this rate, on the wire (without what header adds); as fast as TCP takes it when left out."),
     field("connections", "1/s", FieldKind::Param(Kind::NumberAbove(0.0, 1e6)), Some(""), "Web-like: instead of count long flows, connections of one transfer each begin as a Poisson process, this many per second for each of count users."),
     field("sizes", "", FieldKind::Param(Kind::Choice(&["constant", "exponential", "pareto"])), Some("\"constant\""), "Law of the sizes of connections' transfers."),
     field("size_shape", "", FieldKind::Param(Kind::NumberAbove(1.0, 100.0)), Some("1.2"), "With pareto: exponent of the tail; below 2 it is heavy.").cited("Crovella, Bestavros 1997"),
@@ -310,6 +328,43 @@ pub const CUBIC: &[FieldSpec] = &[
         .cited("RFC 9438, 4.7"),
     field("tcp_friendly", "", SWITCH, Some("true"), "Never slower than Reno would be.")
         .cited("RFC 9438, 4.3"),
+];
+
+/// Fields of LEDBAT.
+pub const LEDBAT: &[FieldSpec] = &[
+    SACK[0],
+    SACK[1],
+    field("target", "s", FieldKind::Seconds(1e-6, 0.1), Some("\"100ms\""), "Queueing delay that the window aims at (TARGET).").cited(RFC_6817),
+    field("gain", "packets", FieldKind::Param(Kind::NumberAbove(0.0, 1.0)), Some("1"), "Growth of the window per round trip over empty queues (GAIN).").cited(RFC_6817),
+    field("base_history", "min", FieldKind::Param(Kind::Integer(1, 1000)), Some("10"), "Minutes whose least one-way delay counts as that of the empty way (BASE_HISTORY).").cited(RFC_6817),
+    field("current_filter", "samples", FieldKind::Param(Kind::Integer(1, 1000)), Some("4"), "Last delay samples of which the least is the current delay (CURRENT_FILTER); the RFC gives no number.").cited(RFC_6817),
+    field("allowed_increase", "packets", FieldKind::Param(Kind::NumberAbove(0.0, 1e6)), Some("1"), "Most that the window exceeds what is in flight by (ALLOWED_INCREASE).").cited(RFC_6817),
+    field("min_window", "packets", FieldKind::Param(Kind::Packets(2.0, 1e6)), Some("2p"), "Least window, but after a timeout (MIN_CWND).").cited(RFC_6817),
+];
+
+const RFC_6817: &str = "RFC 6817, 2.5";
+const RFC_8257: &str = "RFC 8257";
+
+/// Fields of DCTCP.
+pub const DCTCP: &[FieldSpec] = &[
+    SACK[0],
+    SACK[1],
+    field(
+        "g",
+        "",
+        FieldKind::Param(Kind::NumberAbove(0.0, 1.0)),
+        Some("0.0625"),
+        "Weight of the last window in the estimate of the fraction of marked packets.",
+    )
+    .cited(RFC_8257),
+    field(
+        "initial_alpha",
+        "",
+        FieldKind::Param(Kind::Number(0.0, 1.0)),
+        Some("1"),
+        "That estimate at the start.",
+    )
+    .cited(RFC_8257),
 ];
 
 const BRAKMO: &str = "Brakmo, Peterson 1995";
@@ -460,6 +515,22 @@ pub const TRANSPORTS: &[TransportInfo] = &[
         params: TCP,
         own: CUBIC,
         source: "RFC 9438",
+    },
+    TransportInfo {
+        name: "ledbat",
+        title: "LEDBAT",
+        doc: "Holds the queueing delay of the way there at a target, and so gives way to other TCPs; over SACK; a greedy source.",
+        params: TCP,
+        own: LEDBAT,
+        source: "RFC 6817",
+    },
+    TransportInfo {
+        name: "dctcp",
+        title: "DCTCP",
+        doc: "Shrinks its window by the fraction of packets that were marked; over SACK; a greedy source.",
+        params: TCP,
+        own: DCTCP,
+        source: RFC_8257,
     },
     TransportInfo {
         name: "cbr",

@@ -73,6 +73,8 @@ pub struct Link {
     pub queue: LinkQueue,
     /// Later rates: from when, bit/s; times rise. Only links with a discipline have some.
     pub rate_schedule: Vec<(Time, u64)>,
+    /// Probability with which it loses a packet that it carries.
+    pub loss: f64,
 }
 
 impl Link {
@@ -113,6 +115,8 @@ pub struct Group {
     pub count: u32,
     /// Data packet on the wire, in bytes.
     pub packet_size: u32,
+    /// Of these, headers that are no data, in bytes.
+    pub header: u32,
     /// Earliest start.
     pub start: Time,
     /// Each flow starts this much later at most.
@@ -134,6 +138,11 @@ pub struct Group {
 }
 
 impl Group {
+    /// Bytes of a data packet that count as data.
+    pub const fn payload(&self) -> u32 {
+        self.packet_size - self.header
+    }
+
     /// Whether its flows are connections that come and go, rather than `count` that are there from the start.
     pub fn is_population(&self) -> bool {
         self.transport.tcp().is_some_and(|tcp| tcp.connections.is_some())
@@ -210,11 +219,24 @@ pub enum Flavour {
     Vegas,
     /// RFC 9438.
     Cubic,
+    /// RFC 6817.
+    Ledbat,
+    /// RFC 8257.
+    Dctcp,
 }
 
 impl Flavour {
     /// Every one.
-    pub const ALL: [Self; 6] = [Self::Tahoe, Self::Reno, Self::NewReno, Self::Sack, Self::Vegas, Self::Cubic];
+    pub const ALL: [Self; 8] = [
+        Self::Tahoe,
+        Self::Reno,
+        Self::NewReno,
+        Self::Sack,
+        Self::Vegas,
+        Self::Cubic,
+        Self::Ledbat,
+        Self::Dctcp,
+    ];
 
     /// Name, as in `fairdrop list`.
     pub const fn name(self) -> &'static str {
@@ -225,12 +247,14 @@ impl Flavour {
             Self::Sack => "sack",
             Self::Vegas => "vegas",
             Self::Cubic => "cubic",
+            Self::Ledbat => "ledbat",
+            Self::Dctcp => "dctcp",
         }
     }
 
     /// Whether its receiver reports what came out of order (RFC 2018).
     pub const fn has_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Cubic)
+        matches!(self, Self::Sack | Self::Cubic | Self::Ledbat | Self::Dctcp)
     }
 }
 
@@ -281,6 +305,12 @@ pub struct TcpConfig {
     /// Of CUBIC.
     #[serde(skip)]
     pub cubic: CubicConfig,
+    /// Of LEDBAT.
+    #[serde(skip)]
+    pub ledbat: LedbatConfig,
+    /// Of DCTCP.
+    #[serde(skip)]
+    pub dctcp: DctcpConfig,
 }
 
 /// Settings of TCPs with selective acknowledgements.
@@ -299,6 +329,33 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// Never slower than Reno would be (section 4.3).
     pub tcp_friendly: bool,
+}
+
+/// Settings of LEDBAT (RFC 6817, section 2.5).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LedbatConfig {
+    /// Queueing delay aimed at.
+    #[serde(serialize_with = "as_seconds", rename = "target_s")]
+    pub target: Time,
+    /// Growth of the window per round trip with empty queues, packets.
+    pub gain: f64,
+    /// Minutes over which the least delay is that of the empty way.
+    pub base_history: u16,
+    /// Delay samples of which the least is the current delay.
+    pub current_filter: u16,
+    /// The window is at most this many packets above what is in flight.
+    pub allowed_increase: f64,
+    /// Least window, packets, but after a timeout.
+    pub min_window: f64,
+}
+
+/// Settings of DCTCP (RFC 8257).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DctcpConfig {
+    /// Weight of the newest window in the estimate of the fraction of marked packets.
+    pub g: f64,
+    /// The estimate at the start.
+    pub initial_alpha: f64,
 }
 
 /// Settings of TCP Vegas.

@@ -196,6 +196,7 @@ impl Scenario {
             "settings": settings,
             "count": group.count,
             "packet_size_bytes": group.packet_size,
+            "header_bytes": group.header,
             "start_s": group.start.seconds(),
             "start_spread_s": group.start_spread.seconds(),
             "stop_s": (group.stop != Time::NEVER).then(|| group.stop.seconds()),
@@ -218,11 +219,17 @@ fn tcp_json(tcp: &TcpConfig) -> Json {
             "sack_blocks": tcp.sack.sack_blocks, "rescue": tcp.sack.rescue,
             "fast_convergence": tcp.cubic.fast_convergence, "tcp_friendly": tcp.cubic.tcp_friendly,
         }),
+        Flavour::Ledbat => merged(json!(tcp.sack), json!(tcp.ledbat)),
+        Flavour::Dctcp => merged(json!(tcp.sack), json!(tcp.dctcp)),
         Flavour::Tahoe | Flavour::Reno | Flavour::NewReno => json!({}),
     };
-    let mut all = json!(tcp);
-    if let (Json::Object(all), Json::Object(own)) = (&mut all, own) {
-        all.extend(own);
+    merged(json!(tcp), own)
+}
+
+/// The fields of both objects.
+fn merged(mut all: Json, more: Json) -> Json {
+    if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
+        all.extend(more);
     }
     all
 }
@@ -235,7 +242,7 @@ fn link_json(link: &Link) -> Json {
     };
     json!({
         "name": link.name, "from": link.from, "to": link.to, "rate_bps": link.rate_bps,
-        "delay_s": link.delay.seconds(), "queue": queue,
+        "delay_s": link.delay.seconds(), "loss": link.loss, "queue": queue,
         "rate_schedule":
             link.rate_schedule.iter().map(|(at, bps)| json!([at.seconds(), bps])).collect::<Vec<_>>(),
     })

@@ -4,8 +4,8 @@ use super::fields::MARK_EXCESS;
 use super::read::{Report, Section};
 use super::tree::Node;
 use super::{
-    BurstConfig, CbrConfig, Connections, CubicConfig, Flavour, MarkExcess, OnOffConfig, PeriodLaw,
-    PoissonConfig, SackConfig, SizeLaw, TcpConfig, Transport, VegasConfig, trace,
+    BurstConfig, CbrConfig, Connections, CubicConfig, DctcpConfig, Flavour, LedbatConfig, MarkExcess,
+    OnOffConfig, PeriodLaw, PoissonConfig, SackConfig, SizeLaw, TcpConfig, Transport, VegasConfig, trace,
 };
 use crate::random::BoundedPareto;
 use fairdrop::Time;
@@ -55,6 +55,9 @@ fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
         Some("ns2-2005") => (2.0, true, 10, 200, 3000),
         _ => (10.0, true, 1, 1000, 1000),
     };
+    // RFC 6817, section 2.5: INIT_CWND.
+    let initial_window =
+        if flavour == Flavour::Ledbat { f64::min(initial_window, 2.0) } else { initial_window };
     let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
     TcpConfig {
         flavour,
@@ -63,7 +66,7 @@ fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
         handshake: section.switch("handshake").unwrap_or(modern),
         limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
         delayed_ack: section.switch("delayed_ack").unwrap_or(false),
-        ecn: section.switch("ecn").unwrap_or(false),
+        ecn: ecn(flavour, section, report),
         ack_size: section.number_or_zero("ack_size") as u32,
         tick: time("tick", tick_ms),
         min_rto: time("min_rto", min_rto_ms),
@@ -82,6 +85,31 @@ fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
             fast_convergence: section.switch("fast_convergence").unwrap_or(true),
             tcp_friendly: section.switch("tcp_friendly").unwrap_or(true),
         },
+        ledbat: ledbat(section),
+        dctcp: DctcpConfig {
+            g: section.number("g").unwrap_or(1.0 / 16.0),
+            initial_alpha: section.number("initial_alpha").unwrap_or(1.0),
+        },
+    }
+}
+
+/// DCTCP is nothing without it.
+fn ecn(flavour: Flavour, section: &Section, report: &mut Report) -> bool {
+    let on = section.switch("ecn").unwrap_or(false);
+    if flavour == Flavour::Dctcp && section.is_set("ecn") && !on {
+        report.add(section.origin("ecn"), &section.path("ecn"), "false", "true with dctcp");
+    }
+    on || flavour == Flavour::Dctcp
+}
+
+fn ledbat(section: &Section) -> LedbatConfig {
+    LedbatConfig {
+        target: section.time("target").unwrap_or(Time::from_ms(100)),
+        gain: section.number("gain").unwrap_or(1.0),
+        base_history: section.number("base_history").unwrap_or(10.0) as u16,
+        current_filter: section.number("current_filter").unwrap_or(4.0) as u16,
+        allowed_increase: section.number("allowed_increase").unwrap_or(1.0),
+        min_window: section.number("min_window").unwrap_or(2.0),
     }
 }
 

@@ -3,6 +3,8 @@
 mod burst;
 pub mod cbr;
 mod cubic;
+mod dctcp;
+mod ledbat;
 mod newreno;
 mod on_off;
 mod poisson;

@@ -73,6 +73,13 @@ impl Receiver {
         self.echo = experienced || (self.echo && !reduced);
     }
 
+    /// The same as DCTCP does it (RFC 8257, section 3.2): ACKs say what the last packet said. Returns whether that has
+    /// changed, and an ACK is due at once.
+    #[inline]
+    pub fn note_marking(&mut self, experienced: bool) -> bool {
+        std::mem::replace(&mut self.echo, experienced) != experienced
+    }
+
     /// Takes `segment`. Returns whether it is new, and what to do.
     pub fn take(&mut self, segment: u32, delayed_ack: bool) -> (bool, Reaction) {
         let in_order = segment == self.next;

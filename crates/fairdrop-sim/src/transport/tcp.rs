@@ -6,6 +6,8 @@
 //! first unacknowledged segment. What differs between Reno and NewReno is in their own files.
 
 use super::cubic::{self, Cubic};
+use super::dctcp::{self, Dctcp};
+use super::ledbat::{self, Ledbat};
 use super::receiver::Blocks;
 use super::rto::RetransmissionTimeout;
 use super::sack::{self, Scoreboard};
@@ -66,13 +68,15 @@ pub struct Ack<'a> {
     pub echo: bool,
     /// What has arrived beyond it, when that is reported.
     pub blocks: Option<&'a Blocks>,
+    /// How long a segment took to the receiver, when that is reported.
+    pub delay: Option<Time>,
 }
 
 #[cfg(test)]
 impl Ack<'_> {
     /// Expects segment `next`, and says nothing else.
     pub const fn of(next: u32) -> Self {
-        Self { next, echo: false, blocks: None }
+        Self { next, echo: false, blocks: None, delay: None }
     }
 }
 
@@ -120,6 +124,10 @@ pub struct Sender {
     pub cubic: Option<Box<Cubic>>,
     /// Of Vegas.
     pub vegas: Option<Box<Vegas>>,
+    /// Of LEDBAT.
+    pub ledbat: Option<Box<Ledbat>>,
+    /// Of DCTCP.
+    pub dctcp: Option<Box<Dctcp>>,
 }
 
 impl Sender {
@@ -148,6 +156,8 @@ impl Sender {
             board: None,
             cubic: (config.flavour == Flavour::Cubic).then(Box::default),
             vegas: (config.flavour == Flavour::Vegas).then(Box::default),
+            ledbat: (config.flavour == Flavour::Ledbat).then(Box::default),
+            dctcp: (config.flavour == Flavour::Dctcp).then(|| Box::new(Dctcp::new(config.dctcp))),
         }
     }
 
@@ -195,6 +205,10 @@ impl Sender {
         // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
         let has_sack = config.flavour.has_sack();
         let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
+        if let (Some(ledbat), Some(delay)) = (&mut self.ledbat, ack.delay) {
+            ledbat.note_delay(now, delay, config.ledbat);
+        }
+        dctcp::note_ack(self, ack.next, ack.echo, config.dctcp);
         if ack.next > self.una {
             self.on_new_ack(now, ack, config, out);
         } else if ack.next == self.una && self.high > self.una && may_be_duplicate {
@@ -229,7 +243,9 @@ impl Sender {
             keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         } else {
             self.duplicate_acks = 0;
-            if !self.app_limited && !echo {
+            if self.ledbat.is_some() {
+                ledbat::open_window(self, newly_acked, config);
+            } else if !self.app_limited && !echo {
                 self.open_window(now, newly_acked, config);
             }
         }
@@ -256,7 +272,7 @@ impl Sender {
             Flavour::Vegas if config.vegas.newreno_recovery => {
                 newreno::on_new_ack_in_recovery(self, now, newly_acked, out)
             }
-            Flavour::Sack | Flavour::Cubic => {
+            Flavour::Sack | Flavour::Cubic | Flavour::Ledbat | Flavour::Dctcp => {
                 sack::on_new_ack_in_recovery(self);
                 false
             }
@@ -321,8 +337,12 @@ impl Sender {
         self.restart_timer(now, config);
     }
 
-    /// RFC 5681, equation 4; RFC 9438, section 4.6.
+    /// RFC 5681, equation 4; RFC 9438, section 4.6; RFC 6817, section 2.4.2.
     fn lower_ssthresh(&mut self, flight: f64, config: &TcpConfig) {
+        if self.ledbat.is_some() {
+            self.ssthresh = (self.cwnd / 2.0).max(config.ledbat.min_window);
+            return;
+        }
         let mut rest = 0.5;
         if let Some(cubic) = &mut self.cubic {
             cubic.note_congestion(self.cwnd, config.cubic);
@@ -340,7 +360,10 @@ impl Sender {
     fn on_echo(&mut self, config: &TcpConfig) {
         let lost_before = self.recover != 0 && self.una <= self.recover;
         if self.phase == Phase::Open && !lost_before && !self.echoed_in_this_window() {
-            self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
+            match &self.dctcp {
+                Some(dctcp) => self.ssthresh = dctcp.reduced(self.cwnd),
+                None => self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config),
+            }
             self.cwnd = self.cwnd.min(self.ssthresh);
             self.echoed = self.high;
             self.cwr = true;

@@ -28,7 +28,12 @@ impl Paced {
         blocks.insert(0, (1, window), Blocks::MOST);
         sender.on_syn_ack(round_trip, &config, &mut out);
         let now = round_trip.after(round_trip);
-        sender.on_ack(now, Ack { next: 0, echo: false, blocks: Some(&blocks) }, &config, &mut out);
+        sender.on_ack(
+            now,
+            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None },
+            &config,
+            &mut out,
+        );
         assert_eq!(sender.phase, Phase::Recovery);
         assert!((sender.ssthresh - f64::from(window) * 0.7).abs() < 1e-9, "section 4.6: {}", sender.ssthresh);
         let now = now.after(round_trip);

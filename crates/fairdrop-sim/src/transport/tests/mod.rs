@@ -4,7 +4,9 @@
 mod congestion;
 mod connection;
 mod cubic;
+mod dctcp;
 mod ecn;
+mod ledbat;
 mod lossy_pipe;
 mod network;
 mod network_flows;

@@ -117,7 +117,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
             match event {
                 Event::Arrives(packet) => self.arrive(packet),
                 Event::AckArrives(next, blocks) => {
-                    let ack = Ack { next, echo: false, blocks: blocks.as_ref() };
+                    let ack = Ack { next, echo: false, blocks: blocks.as_ref(), delay: Some(DELAY) };
                     self.sender.on_ack(self.now, ack, &self.config, &mut self.out);
                 }
                 Event::AckDue => {

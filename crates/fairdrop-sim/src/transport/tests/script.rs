@@ -10,7 +10,7 @@ use fairdrop::Time;
 ///
 /// Columns: time in ms | event | what is sent | cwnd | ssthresh | phase | when the timer runs out, ms.
 /// Events: `start`, `syn-ack`, `ack N` (N is expected next), `ack N sack A-B C` (the first block first),
-/// either with `ece`, `timeout` (only at the very time of the deadline).
+/// either with `owd D` (a one-way delay in ms) or `ece`, `timeout` (only at the very time of the deadline).
 /// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
 /// Lines that begin with `#`, and empty ones, say nothing.
 pub fn play(flavour: Flavour, settings: &str, table: &str) {
@@ -32,8 +32,9 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
             ("ack", number) => {
                 assert!(now <= sender.deadline, "the timer ran out before {line}\nafter {actual:#?}");
                 let (number, echo) = number.strip_suffix(" ece").map_or((number, false), |rest| (rest, true));
+                let (number, delay) = delay(number);
                 let (next, blocks) = ack(number);
-                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref() }, &config, &mut sent);
+                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref(), delay }, &config, &mut sent);
             }
             _ => panic!("no such event: {line}"),
         }
@@ -52,6 +53,12 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
     }
     assert!(expected.len() > 1, "a table has rows");
     assert!(expected == actual, "expected\n{}\nactual\n{}", expected.join("\n"), actual.join("\n"));
+}
+
+/// What comes before ` owd 60`, and the 60 ms.
+fn delay(text: &str) -> (&str, Option<Time>) {
+    let Some((before, ms)) = text.split_once(" owd ") else { return (text, None) };
+    (before, Some(Time::from_ms(ms.parse().unwrap())))
 }
 
 /// `4` or `4 sack 6-7 9`.
