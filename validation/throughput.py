@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from checks import Check, Interval, Section, interval
+from drawing import logarithmic
 from matplotlib.figure import Figure
 
 import fairdrop
@@ -122,6 +123,8 @@ def measured(transport: str, loss: float, window: int, per_ack: int, seeds: int,
     )
 
 
+NAMES = {"sack": "SACK", "newreno": "NewReno", "reno": "Reno"}
+ACKS = {1: "an ACK per packet", 2: "delayed ACK"}
 Point = tuple[float, Interval]
 
 
@@ -129,7 +132,7 @@ def square_root_checks(seeds: int, duration: float) -> tuple[list[Check], dict[s
     checks: list[Check] = []
     points: dict[str, list[Point]] = {}
     for transport, per_ack in (("sack", 1), ("newreno", 1), ("reno", 1), ("sack", 2)):
-        name = f"{transport}, {'every packet' if per_ack == 1 else 'every second packet'} acknowledged"
+        name = f"{NAMES[transport]}, {ACKS[per_ack]}"
         for p in SQUARE_ROOT_LOSS:
             goodput = measured(transport, p, UNLIMITED, per_ack, seeds, duration).goodput
             scale = RTT_S * math.sqrt(p)
@@ -138,7 +141,7 @@ def square_root_checks(seeds: int, duration: float) -> tuple[list[Check], dict[s
             law = square_root(p, RTT_S, per_ack) * scale
             checks.append(
                 Check(
-                    f"{name}, p = {p:g}: C of the square-root law",
+                    f"{name}, p = {p:g}: C",
                     f"{law:.4f} ± {SQUARE_ROOT_TOLERANCE:.0%}",
                     str(constant),
                     constant.near(law, SQUARE_ROOT_TOLERANCE),
@@ -148,7 +151,7 @@ def square_root_checks(seeds: int, duration: float) -> tuple[list[Check], dict[s
                 exact = RANDOM_CONSTANT[per_ack]
                 checks.append(
                     Check(
-                        f"{name}, p = {p:g}: C for independent losses",
+                        f"{name}, p = {p:g}: C, independent losses",
                         f"{exact:.4f} ± {RANDOM_TOLERANCE:.0%}",
                         str(constant),
                         constant.near(exact, RANDOM_TOLERANCE),
@@ -161,16 +164,15 @@ def pftk_checks(seeds: int, duration: float) -> tuple[list[Check], dict[str, lis
     checks: list[Check] = []
     points: dict[str, list[tuple[float, Interval, float]]] = {}
     for per_ack, window in ((1, UNLIMITED), (2, UNLIMITED), (1, 8)):
-        acked = "every packet" if per_ack == 1 else "every second packet"
-        name = f"Reno, {acked} acknowledged" + (f", window {window}" if window < UNLIMITED else "")
+        name = f"{NAMES['reno']}, {ACKS[per_ack]}" + (f", window {window}" if window < UNLIMITED else "")
         for p in PFTK_LOSS:
             found = measured("reno", p, window, per_ack, seeds, duration)
             law = pftk(found.indications.mean, RTT_S, TIMEOUT_S, per_ack, window)
             points.setdefault(name, []).append((p, found.sent, law))
-            why = f"loss indications per packet: {found.indications.mean:.3g}"
+            why = f"{found.indications.mean:.3g} loss indications per packet"
             checks.append(
                 Check(
-                    f"{name}, p = {p:g}: packets sent per second",
+                    f"{name}, p = {p:g}: packets/s",
                     f"{law:.4g} ± {PFTK_TOLERANCE:.0%}",
                     str(found.sent),
                     found.sent.near(law, PFTK_TOLERANCE),
@@ -219,13 +221,13 @@ def draw_square_root(points: dict[str, list[Point]]) -> Figure:
             color=COLOURS[number],
             label=name,
         )
-    axes.set_xscale("log")
+    logarithmic(axes.xaxis, list(SQUARE_ROOT_LOSS))
     axes.set_xlim(SQUARE_ROOT_LOSS[0] / 1.6, SQUARE_ROOT_LOSS[-1] * 1.6)
     axes.set_ylim(0.0, 1.6)
     axes.set_xlabel("loss rate p")
     axes.set_ylabel("goodput × RTT × √p")
     axes.set_title("Square-root law: simulated (marks) and law (lines)")
-    axes.legend(loc="lower left")
+    axes.legend(loc="lower left", ncols=2)
     return figure
 
 
@@ -244,8 +246,8 @@ def draw_pftk(points: dict[str, list[tuple[float, Interval, float]]]) -> Figure:
             color=COLOURS[number],
             label=name,
         )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    logarithmic(axes.xaxis, list(PFTK_LOSS))
+    logarithmic(axes.yaxis, [10, 20, 50, 100, 200, 400])
     axes.set_xlabel("loss rate p")
     axes.set_ylabel("packets sent per second")
     axes.set_title("Padhye et al.: simulated (marks) and law (lines)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from checks import Check, Interval, Section, interval
+from drawing import logarithmic
 from matplotlib.figure import Figure
 
 import fairdrop
@@ -117,7 +118,7 @@ def draw(points: dict[str, list[tuple[float, Interval, float]]]) -> Figure:
         )
     axes.set_xlabel("load")
     axes.set_ylabel("mean wait, ms")
-    axes.set_yscale("log")
+    logarithmic(axes.yaxis, [0.5, 1, 2, 5, 10, 20])
     axes.set_title("Mean wait: simulated (marks) and exact (lines)")
     axes.legend()
     return figure

@@ -499,10 +499,12 @@ impl<'s> Flows<'s> {
             (_, Agent::Tcp(_)) => {
                 let (tcp, config) = self.tcp_of(packet.flow);
                 let marked = packet.ecn == Ecn::Ce;
-                let at_once = config.flavour == Flavour::Dctcp && tcp.receiver.note_marking(marked);
-                if config.flavour != Flavour::Dctcp {
+                let at_once = if config.flavour == Flavour::Dctcp {
+                    tcp.receiver.note_marking(marked)
+                } else {
                     tcp.receiver.note_congestion(marked, packet.echo);
-                }
+                    false
+                };
                 let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack && !at_once);
                 let answer = match reaction {
                     Reaction::Wait => Answer::Later,
