@@ -24,6 +24,7 @@ PUBLISHED = "published"
 _MODELS = {
     "full model": colours.INK,
     "approximate model": colours.MUTED,
+    "three approximations": colours.MUTED,
     "front model": colours.INK,
     "theory": colours.INK,
     "limit": colours.MUTED,

@@ -172,11 +172,16 @@ def positions(run: Run, group: str, link: str | None = None) -> Curve:
     return [(float(y), there[y] / occupied[y]) for y in range(min(limit, len(occupied))) if occupied[y]]
 
 
-def head_share(run: Run, group: str, link: str | None = None) -> float:
-    """The same near the head: mean over the last tenth of the mean length of the queue."""
-    curve = positions(run, group, link)
-    last = curve[-max(1, len(curve) // 10) :]
-    return sum(value for _, value in last) / len(last)
+def head_share(run: Run, group: str, link: str | None = None, width: int = 5) -> float:
+    """The same at the mean length of the queue, which is where the paper reads what is at the head.
+
+    ``width`` places around it are taken together.
+    """
+    found = queue(run, link)
+    occupied, there = found["positions"]["occupied"], found["positions"]["by_group"][group]
+    middle = int(found["mean_packets"])
+    low, high = max(0, middle - width // 2), middle + width // 2 + 1
+    return float(sum(there[low:high]) / sum(occupied[low:high]))
 
 
 def tail_share(run: Run, group: str, link: str | None = None) -> float:

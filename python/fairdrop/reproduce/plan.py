@@ -80,10 +80,11 @@ def cells(definition: Definition, order: Order) -> Iterator[Cell]:
     if definition.simulation is None:
         return
     plan = definition.simulation
-    base = (scenario_text(definition.paper, plan.base), f"{definition.paper}/{plan.base}.toml")
+    texts = {base: (scenario_text(definition.paper, base), f"{definition.paper}/{base}.toml") for base in plan.bases}
     for reading in readings(definition):
         for scheme in plan.schemes:
             for point in _points(plan, order):
+                base = texts[_base(plan, point)]
                 yield _cell(base, plan, order, reading, scheme.name, scheme.settings, point)
 
 
@@ -113,6 +114,11 @@ def _points(plan: Simulation, order: Order) -> Iterator[dict[str, Any]]:
     axes = [axis.quick if order.quick else axis.values for axis in plan.vary]
     for values in itertools.product(*axes):
         yield {axis.name: value for axis, value in zip(plan.vary, values, strict=True)}
+
+
+def _base(plan: Simulation, point: Mapping[str, Any]) -> str:
+    named = [str(value["base"]) for value in point.values() if isinstance(value, Mapping) and "base" in value]
+    return named[-1] if named else plan.base
 
 
 def _cell(

@@ -169,7 +169,7 @@ def _collect_run(
     run: Mapping[str, Any],
 ) -> None:
     for one in definition.measures:
-        if one.of not in MEASURES:
+        if one.of not in MEASURES or not one.taken(cell.at):
             continue
         found = MEASURES[one.of](run, **one.arguments)
         at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
