@@ -110,11 +110,10 @@ def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[b
     return found[where] <= absolute, f"widest {digits(found[where])} at {axis} {where}"
 
 
-def near_each(data: Data, measure: str, wanted: Mapping[str, float], absolute: float) -> tuple[bool, str]:
-    """The mean of each of some schemes is near a number of its own."""
-    means = {scheme: data.select(measure, scheme)[0].estimate.mean for scheme in wanted}
-    near = all(abs(means[scheme] - value) <= absolute for scheme, value in wanted.items())
-    return near, ", ".join(f"{scheme} {digits(mean)}" for scheme, mean in means.items())
+def spans(data: Data, measure: str, schemes: Sequence[str], values: Sequence[float]) -> tuple[bool, str]:
+    """The means of two schemes are below and above all of some values."""
+    below, above = (data.select(measure, scheme)[0].estimate.mean for scheme in schemes)
+    return below <= min(values) and above >= max(values), f"{digits(below)} to {digits(above)}"
 
 
 def grid_spread_at_least(
@@ -260,6 +259,6 @@ CHECKS: dict[str, Check] = {
         spread_over,
         grid_spread,
         grid_spread_at_least,
-        near_each,
+        spans,
     )
 }

@@ -64,11 +64,15 @@ class Measure:
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to read what the paper leaves open, tried when the base reading does not bear a claim out."""
+    """Another way to read what the paper leaves open, tried when the base reading does not bear a claim out.
+
+    With ``schemes`` it changes these, whatever they set themselves; otherwise all, but for what they set themselves.
+    """
 
     name: str
     text: str
     settings: tuple[str, ...]
+    schemes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

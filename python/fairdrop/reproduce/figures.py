@@ -14,6 +14,7 @@ from ..plot import colours
 from ..plot.frame import legend, note, plain_log
 from ..plot.style import WIDE_IN, styled
 from . import drawings
+from .checks import grid_distances
 from .data import Data, Row
 from .definition import BASE_READING, Definition, FigureSpec, Measure, Panel
 
@@ -34,6 +35,7 @@ _MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<", ">")
 _FURTHER = (
     colours.SKY, colours.BLUE, colours.PURPLE, colours.VERMILLION, colours.OLIVE, colours.GREEN, colours.ORANGE,
 )  # fmt: skip
+_LOADS = (colours.VERMILLION, colours.PURPLE, colours.SLATE, colours.SKY, colours.GREEN)
 PANEL_IN = 3.5
 
 
@@ -47,7 +49,10 @@ def draw(found: Reproduction) -> Figure:
     data = found.data.get(BASE_READING)
     if data is None or not len(data):
         raise ValueError(f"{found.definition.name} has no data: {found.document.get('reason') or 'not run'}")
-    return _Plot(found, spec, data).draw()
+    plot = _Plot(found, spec, data)
+    if spec.kind == "grid":
+        return plot.draw_grid()
+    return plot.draw_schemes() if spec.kind == "schemes" else plot.draw()
 
 
 class _Plot:
@@ -80,6 +85,99 @@ class _Plot:
         legend(figure, list(self.handles.values()), list(self.handles), False)
         note(figure, self._note(), False)
         return figure
+
+    @styled
+    def draw_grid(self) -> Figure:
+        """Every cell of a grid over the axis of the figure, and how far the cells of each choice are from the paper."""
+        panel = self.spec.panels[0]
+        figure = Figure(figsize=(WIDE_IN, 4.6))
+        cells, distances = figure.subplots(1, 2, width_ratios=(1.0, 1.15))
+        self._cells(cells, panel)
+        self._finish(cells, panel)
+        self._choices(distances, panel)
+        legend(figure, list(self.handles.values()), list(self.handles), False)
+        note(figure, self._note(), False)
+        return figure
+
+    def _points(self) -> list[tuple[float, float]]:
+        """Published points of the highlighted cell, in the order of the axis."""
+        return sorted((float(point.at[self.spec.x]), point.value) for point in self.definition.published)
+
+    def _cells(self, axes: Axes, panel: Panel) -> None:
+        (measure,) = panel.y
+        cells: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.data.select(measure):
+            cells.setdefault(tuple((k, v) for k, v in row.at.items() if k != self.spec.x), []).append(row)
+        chosen = tuple(self.spec.highlight.items())
+        for cell, rows in cells.items():
+            x = [float(row.at[self.spec.x]) for row in rows]
+            y = [row.estimate.mean for row in rows]
+            if cell == chosen:
+                (line,) = axes.plot(x, y, color=colours.KNOWN_DISCIPLINES["choke"], linewidth=2.2, marker="o", zorder=5)
+                self.handles["frozen set-up"] = line
+            else:
+                (line,) = axes.plot(x, y, color=colours.GREY, linewidth=0.6, alpha=0.45, zorder=2)
+                self.handles.setdefault(f"the other {len(cells) - 1} cells", line)
+        points = self._points()
+        self._mark(axes, [x for x, _ in points], [y for _, y in points], colours.INK)
+
+    def _choices(self, axes: Axes, panel: Panel) -> None:
+        (measure,) = panel.y
+        distances = grid_distances(self.data, measure, self.spec.x, self._points())
+        rows: list[tuple[str, list[float], bool]] = []
+        for axis, chosen in self.spec.highlight.items():
+            for value in self.data.axis(axis):
+                found = [far for cell, far in distances.items() if dict(cell)[axis] == value]
+                rows.append((f"{axis.replace('_', ' ')}: {value}", found, value == chosen))
+        for place, (_, found, chosen) in enumerate(reversed(rows)):
+            colour = colours.KNOWN_DISCIPLINES["choke"] if chosen else colours.SLATE
+            mean = sum(found) / len(found)
+            axes.plot([min(found), max(found)], [place, place], color=colour, linewidth=1.2, zorder=2)
+            axes.plot([mean], [place], color=colour, marker="o", markersize=6, linestyle="none", zorder=3)
+        axes.axvline(distances[tuple(self.spec.highlight.items())], color=colours.MUTED, linestyle=(0, (4, 3)))
+        axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
+        axes.yaxis.set_major_formatter(FixedFormatter([name for name, *_ in reversed(rows)]))
+        axes.set_xlim(left=0.0)
+        axes.set_xlabel("distance from the printed drops (percentage points)")
+        axes.grid(axis="y", visible=False)
+        axes.grid(axis="x", visible=True)
+
+    @styled
+    def draw_schemes(self) -> Figure:
+        """A row for each scheme, a column for each panel, a mark for each value of the axis of the figure."""
+        schemes = self.data.schemes()
+        figure = Figure(figsize=(WIDE_IN, 1.3 + 0.25 * len(schemes)))
+        columns = figure.subplots(1, len(self.spec.panels), sharey=True, squeeze=False)[0]
+        places = {name: len(schemes) - 1 - index for index, name in enumerate(schemes)}
+        values = self.data.axis(self.spec.x)
+        for axes, panel in zip(columns, self.spec.panels, strict=True):
+            for row in self.data.select(list(panel.y)):
+                self._place(axes, row, places[row.scheme], values)
+            if panel.log:
+                axes.set_xscale("log")
+                low, high = axes.get_xlim()
+                plain_log(axes.xaxis, high / low)
+            else:
+                axes.set_xlim(left=min(0.0, axes.get_xlim()[0]), right=panel.top)
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xlabel(panel.label)
+            axes.set_ylim(-0.7, len(schemes) - 0.3)
+            axes.grid(axis="x", visible=True)
+        columns[0].yaxis.set_major_locator(FixedLocator(list(places.values())))
+        columns[0].yaxis.set_major_formatter(FixedFormatter([self.labels[name] for name in places]))
+        ordered = {str(value): self.handles[str(value)] for value in values if str(value) in self.handles}
+        legend(figure, list(ordered.values()), list(ordered), False)
+        note(figure, self._note(), False)
+        return figure
+
+    def _place(self, axes: Axes, row: Row, place: int, values: Sequence[Any]) -> None:
+        value, index = row.estimate, values.index(row.at[self.spec.x])
+        y = place + 0.28 - 0.56 * index / max(1, len(values) - 1)
+        drawn = axes.errorbar(
+            value.mean, y, xerr=value.half or None, color=_LOADS[index % len(_LOADS)],
+            marker=_MARKERS[index % len(_MARKERS)], markersize=4.2, linestyle="none", elinewidth=0.9,
+        )  # fmt: skip
+        self.handles.setdefault(str(row.at[self.spec.x]), drawn)
 
     def _chosen(self, panel: Panel) -> list[str]:
         shown = [name for name in self.data.schemes() if not panel.schemes or name in panel.schemes]

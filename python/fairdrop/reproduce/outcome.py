@@ -41,6 +41,11 @@ class Reproduction:
         """Holds, holds with another reading, does not hold, or cannot be decided from the text."""
         return str(self.document["verdict"])
 
+    @property
+    def follows_definition(self) -> bool:
+        """False when the definition was changed since."""
+        return self.document.get("definition") == hashlib.sha256(self.definition.text.encode()).hexdigest()
+
     @cached_property
     def data(self) -> Mapping[str, Data]:
         """Measurements by reading."""
@@ -140,6 +145,7 @@ def _head(definition: Definition, order: Order) -> dict[str, Any]:
         "paper": definition.paper,
         "title": definition.title,
         "identity": identity(definition, order),
+        "definition": hashlib.sha256(definition.text.encode()).hexdigest(),
         "engine": engine(),
         "profile": order.profile,
         "asked_seeds": order.seeds,

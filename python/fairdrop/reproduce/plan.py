@@ -132,8 +132,9 @@ def _cell(
 ) -> Cell:
     settings = [*plan.settings]
     settings += plan.quick_settings if order.quick else ()
-    settings += reading.settings
+    settings += () if reading.schemes else reading.settings
     settings += scheme_settings
+    settings += reading.settings if scheme in reading.schemes else ()
     settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
     scenario = Scenario(*base, (*settings, *order.settings))
     content = scenario.to_dict()

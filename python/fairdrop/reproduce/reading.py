@@ -261,7 +261,7 @@ def _measure(item: Fields, host: bool) -> Measure:
 
 
 def _reading(item: Fields) -> Reading:
-    found = Reading(item.text("name"), item.text("text"), item.texts("settings"))
+    found = Reading(item.text("name"), item.text("text"), item.texts("settings"), item.texts("schemes", ()))
     item.finish()
     return found
 
@@ -353,6 +353,9 @@ def _cross_check(found: Definition, top: Fields) -> None:
     seen = [claim.name for claim in found.claims]
     if len(set(seen)) < len(seen):
         top.wrong("claims.id", seen, "ids that differ")
+    for index, reading in enumerate(found.readings):
+        if schemes is not None and not set(reading.schemes) <= schemes:
+            top.wrong(f"readings[{index}].schemes", list(reading.schemes), ", ".join(sorted(schemes)))
     if any(reading.name == BASE_READING for reading in found.readings):
         top.wrong("readings.name", BASE_READING, "another name than that of the base reading")
 

@@ -174,6 +174,8 @@ def _collect_run(
         found = MEASURES[one.of](run, **one.arguments)
         at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
         place = (cell.reading, cell.scheme, one.name)
+        if found is None:
+            continue
         if isinstance(found, list):
             axis = one.axis or CURVES[one.of]
             for x, y in found:
