@@ -87,18 +87,18 @@ def losses(data: Data) -> list[str]:
         return f"{value(measure, 'choke', load)}{unit} against {value(measure, 'fq_codel', load)}{unit}"
 
     return [
-        f"*Several fast senders.* Five UDP flows leave TCP {value('protection', 'choke', 'five UDP')} of its fair share "
-        f"under CHOKe with one candidate, {value('protection', 'self-adjusting', 'five UDP')} self-adjusting, "
+        f"*Several fast senders.* Five UDP flows leave TCP {value('protection', 'choke', 'five UDP')} of its fair "
+        f"share under CHOKe with one candidate, {value('protection', 'self-adjusting', 'five UDP')} self-adjusting, "
         f"{value('protection', 'chokew', 'five UDP')} under CHOKeW, {value('protection', 'ward', 'five UDP')} under "
         f"WARD, {value('protection', 'fred', 'five UDP')} under FRED and {value('protection', 'fq_codel', 'five UDP')} "
         "under FQ-CoDel: they hide each other from a comparison with one packet.",
-        f"*Few flows.* Beside web-like traffic four long TCP flows have {both('protection', 'web-like')} under FQ-CoDel: "
-        "an arrival that meets its own flow is dropped with it, and the fewer the flows the more often it does.",
+        f"*Few flows.* Beside web-like traffic four long TCP flows have {both('protection', 'web-like')} under "
+        "FQ-CoDel: an arrival that meets its own flow is dropped with it, and with few flows that is often.",
         f"*Round trips.* Jain's index over four round trips is {both('jain_rtts', 'round trips')}.",
-        f"*Delay.* CHOKe's queue is RED's: packets wait {both('wait', 'round trips', ' ms')} on average under FQ-CoDel "
-        f"with four round trips, and {value('wait', 'codel', 'round trips')} ms under CoDel, which protects nobody: one "
-        f"UDP flow leaves TCP {value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to 100 kB take "
-        f"{both('transfer', 'web-like', ' s')}.",
+        f"*Delay.* CHOKe's queue is RED's: packets wait {both('wait', 'round trips', ' ms')} on average under "
+        f"FQ-CoDel with four round trips, and {value('wait', 'codel', 'round trips')} ms under CoDel, which protects "
+        f"nobody: one UDP flow leaves TCP {value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to "
+        f"100 kB take {both('transfer', 'web-like', ' s')}.",
         f"*Even at its best* one UDP flow at twice the link keeps {value('udp', 'choke', 'one UDP')} of the link; FRED "
         f"leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel {value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
         f"*A little more state buys more.* AFD, which keeps samples, gives TCP {value('protection', 'afd', 'one UDP')} "
@@ -116,9 +116,10 @@ def page(found: Reproduction) -> str:
     lines += [fill(found.definition.about, 118), ""]
     lines += [
         fill(
-            f"Made by `docs/make_comparison.py` from campaign X7 (`fairdrop reproduce X7`): mean of {document['seeds']} "
-            f"seeds with its 95 % interval, profile {document['profile']}, {document['runs']} runs. Nothing is tuned: a "
-            "discipline made for lower delay keeps its own target, one with thresholds has those of the CHOKe paper.",
+            f"Made by `docs/make_comparison.py` from campaign X7 (`fairdrop reproduce X7`): mean of "
+            f"{document['seeds']} seeds with its 95 % interval, profile {document['profile']}, {document['runs']} "
+            "runs. Nothing is tuned: a discipline made for lower delay keeps its own target, one with thresholds has "
+            "those of the CHOKe paper.",
             118,
         ),
         "",

@@ -298,7 +298,8 @@ def test_a_figure_from_python_and_its_data_in_a_notebook(tmp_path):
 
 
 def test_a_reading_may_change_one_scheme():
-    text = BASE + '\n[[readings]]\nname = "other"\ntext = "t"\nsettings = ["queue.discipline=ward"]\nschemes = ["red"]\n'
+    other = 'name = "other"\ntext = "t"\nsettings = ["queue.discipline=ward"]\nschemes = ["red"]\n'
+    text = f"{BASE}\n[[readings]]\n{other}"
     changed = parse(text, "papers/choke/choke-fig3.toml", "choke-fig3")
     found = {(c.reading, c.scheme): _discipline(c.content) for c in cells(changed, Order(seeds=1))}
     assert found["other", "red"] == "ward" and found["other", "choke"] == "choke" and found["base", "red"] == "red"

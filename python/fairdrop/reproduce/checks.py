@@ -91,7 +91,7 @@ def grid_distances(
     data: Data, measure: str, axis: str, published: Iterable[Sequence[float]]
 ) -> dict[tuple[tuple[str, Any], ...], float]:
     """Root mean square distance from published points along an axis, for every combination of the other axes."""
-    wanted = {x: y for x, y in published}
+    wanted = {float(x): float(y) for x, y in published}
     squares: dict[tuple[tuple[str, Any], ...], list[float]] = {}
     for row in data.select(measure):
         cell = tuple((name, value) for name, value in row.at.items() if name != axis)

@@ -87,7 +87,7 @@ def jain_of(run: Run, groups: list[str], field: str = "throughput_bps") -> float
 
 
 def fair_part(run: Run, groups: list[str]) -> float:
-    """What groups of greedy flows get of their max-min fair share, where every flow of the run but the web is greedy."""
+    """What groups of greedy flows get of their max-min fair share; all groups without an end of transfers are."""
     greedy = [one for one in run["groups"] if one.get("transfers") is None]
     rest = sum(float(one["throughput_bps"]) for one in run["groups"] if one.get("transfers") is not None)
     flows = sum(float(one["flows"]) for one in greedy)
@@ -278,7 +278,8 @@ MEASURES: dict[str, Callable[..., float | Curve | None]] = {
         largest_over_fair, utilisation, mean_queue, queue_of, queue_share, mean_wait, match_probability, starved,
         smallest_flow, largest_flow, largest_tcp_drop, link_throughput, link_loss, source_loss, flows,
         ranked_goodput, link_flows, positions, head_share, tail_share, queue_trace, time_below, queue_quantile,
-        jain_of, fair_part, wait_quantile, transfer_time, queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
+        jain_of, fair_part, wait_quantile, transfer_time,
+        queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
     )
 }  # fmt: skip
 # Curves, and the name of what they run over.

@@ -58,7 +58,7 @@ def write_page(found: Sequence[Reproduction], path: Path) -> None:
 def notebook(found: Reproduction) -> str:
     """Verdict, figure and claims of one id as HTML, for a notebook."""
     try:
-        picture = inline(found.plot(), found.definition.name, found.definition.title)
+        picture = str(inline(found.plot(), found.definition.name, found.definition.title))
     except ValueError:
         picture = ""
     name, title, verdict = (escape(text) for text in (found.definition.name, found.definition.title, found.verdict))
