@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from textwrap import fill
 
+from fairdrop.reproduce.checks import grid_distances
+from fairdrop.reproduce.definition import BASE_READING, Definition
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.reading import PAPERS, paper
 from fairdrop.reproduce.verdict import VERDICTS
@@ -20,6 +22,12 @@ TARGET = Path(__file__).parent / "reproduction"
 def cell(text: str) -> str:
     """Text for a cell of a table."""
     return " ".join(text.replace("|", "\\|").split())
+
+
+def counted(found: list[Reproduction]) -> str:
+    """How many ids have which verdict."""
+    counts = [f"{sum(one.verdict == verdict for one in found)} {verdict}" for verdict in VERDICTS]
+    return ", ".join(text for text in counts if not text.startswith("0 "))
 
 
 def claims(found: list[Reproduction]) -> list[str]:
@@ -36,6 +44,45 @@ def claims(found: list[Reproduction]) -> list[str]:
     return lines
 
 
+def searched(one: Definition) -> list[str]:
+    """Why claims of an id do not hold, and a table of what was tried."""
+    lines = [f"### {one.name}", ""]
+    if one.cause:
+        lines += [fill(one.cause, 118), ""]
+    if one.trials:
+        lines += ["| changed | found |", "| --- | --- |"]
+        lines += [f"| {cell(trial.what)} | {cell(trial.found)} |" for trial in one.trials] + [""]
+    return lines
+
+
+def calibration(found: Reproduction) -> str:
+    """The whole grid of X1, nearest cell first."""
+    one, data = found.definition, found.data[BASE_READING]
+    frozen = one.figure.highlight if one.figure else {}
+    points = [(float(point.at["rate"]), point.value) for point in one.published]
+    distances = grid_distances(data, "drop", "rate", points)
+    axes = [*frozen, "distance", *(f"{rate:g} kb/s" for rate, _ in points)]
+    lines = [f"# {one.title}", "", fill(one.about, 118), "", fill(one.cause, 118), ""]
+    lines += [
+        fill(
+            f"UDP packets dropped in per cent at five rates, mean of {found.document['seeds']} seeds, profile "
+            f"{found.document['profile']}; distance is the root mean square from the printed "
+            f"{', '.join(f'{value:g}' for _, value in points)} %. The frozen set-up is in bold.",
+            118,
+        ),
+        "",
+        "| " + " | ".join(name.replace("_", " ") for name in axes) + " |",
+        "| --- |" + " --- |" * (len(axes) - 1),
+    ]
+    for place in sorted(distances, key=lambda where: distances[where]):
+        at = dict(place)
+        rates = [data.select("drop", None, {**at, "rate": rate})[0].estimate.mean for rate, _ in points]
+        cells = [*map(str, at.values()), f"{distances[place]:.2f}", *(f"{value:.1f}" for value in rates)]
+        bold = [f"**{text}**" for text in cells] if at == dict(frozen) else cells
+        lines.append("| " + " | ".join(bold) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def page(name: str, found: list[Reproduction]) -> str:
     """The page of one paper."""
     about = paper(name)
@@ -43,11 +90,9 @@ def page(name: str, found: list[Reproduction]) -> str:
     if about.authors or about.venue:
         lines += [f"{about.authors}{'. ' if about.authors else ''}{about.venue}.", ""]
     lines += ["## What it claims", "", fill(about.claimed, 118), "", "## What we found", ""]
-    counts = [f"{sum(one.verdict == verdict for one in found)} {verdict}" for verdict in VERDICTS]
     profile = sorted({str(one.document["profile"]) for one in found})
-    counted = ", ".join(text for text in counts if not text.startswith("0 "))
     lines += [
-        f"{len(found)} ids: {counted}. Profile {', '.join(profile)}; an id has its worst verdict.",
+        f"{len(found)} ids: {counted(found)}. Profile {', '.join(profile)}; an id has its worst verdict.",
         "",
         *claims(found),
     ]
@@ -57,6 +102,10 @@ def page(name: str, found: list[Reproduction]) -> str:
         for one, claim in contrary:
             text = f"*{one.definition.name}*: {claim['text']}. {claim['verdict'].capitalize()}: {claim['why']}"
             lines.append(fill(f"- {cell(text)}", 118, subsequent_indent="  ", break_long_words=False))
+    if explained := [one.definition for one in found if one.definition.cause or one.definition.trials]:
+        lines += ["", "## Why, and what was tried to find it", ""]
+        for one in explained:
+            lines += searched(one)
     if about.errata:
         lines += ["", "## Errata", ""]
         lines += [fill(f"- {e.where}: {e.text} Proof: `{e.proof}`.", 118, subsequent_indent="  ") for e in about.errata]
@@ -78,6 +127,11 @@ def main() -> None:
         if found:
             (TARGET / f"{name}.md").write_text(page(name, found), encoding="utf-8")
             index.append(f"- [{paper(name).title}]({name}.md)")
+    grid = next((one for one in everything if one.definition.name == "X1" and one.data), None)
+    if grid:
+        (TARGET / "calibration.md").write_text(calibration(grid), encoding="utf-8")
+        index.append("- [The calibration, cell by cell](calibration.md)")
+    index += ["", "Verdicts on all ids: " + counted(everything) + ".", ""]
     (TARGET / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
 
 

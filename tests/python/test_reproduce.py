@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
+from itertools import product
 
 import pytest
 
 from fairdrop import reproduce
 from fairdrop.cli import main
+from fairdrop.reproduce.checks import grid_distances
 from fairdrop.reproduce.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
 from fairdrop.reproduce.data import Data, Row
-from fairdrop.reproduce.definition import Claim, Reading
-from fairdrop.reproduce.plan import Order
+from fairdrop.reproduce.definition import Claim, Reading, axis_name
+from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.plan import Order, cells
 from fairdrop.reproduce.reading import parse
 from fairdrop.reproduce.store import Store, key_of
 from fairdrop.reproduce.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall
+from fairdrop.reproduce.workspace import Workspace
 
 PAPER_IDS = {
     "choke": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11 table1 table2 table3 eq1 eq4 eq5 c1 c2 c3 c4",
@@ -30,7 +38,7 @@ PAPER_IDS = {
 def test_every_id_of_the_papers_has_a_definition_and_no_other_is_there():
     wanted = {f"{paper}-{part}" for paper, parts in PAPER_IDS.items() for part in parts.split()}
     assert len(wanted) == 93
-    assert set(reproduce.names()) == wanted | {f"X{number}" for number in range(1, 7)}
+    assert set(reproduce.names()) == wanted | {f"X{number}" for number in range(1, 8)}
 
 
 @pytest.mark.parametrize("name", reproduce.names())
@@ -209,7 +217,7 @@ def test_one_reproduction_from_end_to_end(tmp_path, capsys):
     capsys.readouterr()
     assert main(["reproduce", "--list", "--json", "--out", str(out)]) == 0
     states = {row["id"]: row["state"] for row in json.loads(capsys.readouterr().out)}
-    assert len(states) == 99
+    assert len(states) == 100
     assert states["choke-fig2"] == "holds" and states["choke-fig5"] == "not run"
 
 
@@ -254,3 +262,97 @@ def test_order_is_checked():
         Order("slow")
     with pytest.raises(ValueError, match="seeds = 0 is not valid"):
         Order(seeds=0)
+
+
+def test_control_c_keeps_what_is_done_and_resume_ends_with_the_same(tmp_path):
+    """Interrupted while it computes, the command says how to go on; resumed, it ends where an undisturbed run ends."""
+    words = ["choke-fig2", "choke-fig9", "--seeds", "2", "--threads", "1"]
+    command = [sys.executable, "-m", "fairdrop", "reproduce"]
+    first = subprocess.Popen([*command, *words, "--out", str(tmp_path / "a")], stderr=subprocess.PIPE, text=True)
+    store, deadline = tmp_path / "a" / "store", time.monotonic() + 60
+    while len(list(store.rglob("*.gz"))) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    assert first.returncode == 130 and "fairdrop reproduce --resume" in said
+    assert (tmp_path / "a" / "results" / "choke-fig2.json").exists()
+    assert not (tmp_path / "a" / "results" / "choke-fig9.json").exists()
+    kept = {path: path.stat().st_mtime_ns for path in store.rglob("*.gz")}
+    assert kept
+    assert main(["reproduce", "--resume", "--quiet", "--out", str(tmp_path / "a")]) == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert main(["reproduce", *words, "--quiet", "--out", str(tmp_path / "b")]) == 0
+    documents = [(tmp_path / name / "results" / "choke-fig9.json").read_text("utf-8") for name in "ab"]
+    assert documents[0] == documents[1]
+
+
+def test_a_figure_from_python_and_its_data_in_a_notebook(tmp_path):
+    found = reproduce.run("choke-fig3", seeds=2, settings=SHORT, directory=tmp_path)
+    assert found.plot().get_axes()
+    frame = found.to_pandas()
+    assert set(frame["scheme"]) == {"droptail", "red", "choke"}
+    shown = found._repr_html_()
+    assert "<svg" in shown and "choke-fig3" in shown and found.verdict in shown
+    without = reproduce.run("choke-c4", seeds=1, settings=[], directory=tmp_path)
+    assert "<svg" not in without._repr_html_()
+
+
+def test_a_reading_may_change_one_scheme():
+    other = 'name = "other"\ntext = "t"\nsettings = ["queue.discipline=ward"]\nschemes = ["red"]\n'
+    text = f"{BASE}\n[[readings]]\n{other}"
+    changed = parse(text, "papers/choke/choke-fig3.toml", "choke-fig3")
+    found = {(c.reading, c.scheme): _discipline(c.content) for c in cells(changed, Order(seeds=1))}
+    assert found["other", "red"] == "ward" and found["other", "choke"] == "choke" and found["base", "red"] == "red"
+    with pytest.raises(reproduce.DefinitionError, match=r"readings\[0\]\.schemes = \['rad'\] is not valid"):
+        parse(text.replace('["red"]', '["rad"]'), "f", "choke-fig3")
+
+
+def _discipline(content):
+    return content["queue"]["discipline"]
+
+
+def test_cases_may_have_scenarios_of_their_own_and_measures_only_some_cases(tmp_path):
+    found = reproduce.run("ward-table1", seeds=1, settings=SHORT, directory=tmp_path)
+    data = found.data["base"]
+    assert data.axis("case") == ["2 UDP", "4 UDP"]
+    assert [row.at["case"] for row in data.select("udp30")] == ["4 UDP"]
+    assert len(data.select("udp2000")) == 2
+    assert len(reproduce.definition("ward-table1").simulation.bases) == 3
+
+
+def test_a_changed_definition_leaves_its_old_result_out(tmp_path):
+    space = Workspace(tmp_path)
+    space.save(reproduce.run("choke-fig2", directory=tmp_path))
+    assert [one.definition.name for one in space.all()] == ["choke-fig2"]
+    path = space.path("choke-fig2")
+    old = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**old, "definition": "another"}), encoding="utf-8")
+    assert not space.all()
+
+
+def test_distances_of_a_grid():
+    rows = [Row("choke", {"a": a, "x": x}, "m", (float(a * x),)) for a in (1, 2) for x in (1, 3)]
+    found = grid_distances(Data(rows), "m", "x", [(1, 1.0), (3, 3.0)])
+    assert found[(("a", 1),)] == 0.0
+    assert found[(("a", 2),)] == pytest.approx((0.5 * (1 + 9)) ** 0.5)
+    grid = {"measure": "m", "axis": "x", "published": [[1, 1.0], [3, 3.0]], "absolute": 0.1}
+    assert evaluate("check", {"check": "calibration", "frozen": {"a": 1}, **grid}, Data(rows)).state == HOLDS
+    assert evaluate("check", {"check": "calibration", "frozen": {"a": 2}, **grid}, Data(rows)).state == FAILS
+
+
+@pytest.mark.parametrize("name", ["X1", "X7"])
+def test_grids_and_scheme_charts_are_drawn(name, tmp_path):
+    found = reproduce.definition(name)
+    axes = found.simulation.vary
+    points = product(*([axis_name(value) for value in axis.quick] for axis in axes))
+    places = [dict(zip((axis.name for axis in axes), point, strict=True)) for point in points]
+    rows = [
+        {"scheme": scheme.name, "at": at, "measure": measure.name, "values": [0.5, 0.6]}
+        for scheme in found.schemes
+        for at in places
+        for measure in found.measures
+        if measure.taken(at)
+    ]
+    document = {"data": {"base": rows}, "seeds": 2, "settings": [], "verdict": HELD}
+    figure = Reproduction(found, document).plot()
+    assert len(figure.get_axes()) == (2 if name == "X1" else 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import floor
 from typing import Any
@@ -68,17 +68,36 @@ def ward_weights(data: Data) -> tuple[bool, str]:
 
 
 def calibration(
-    data: Data, measure: str, published: Sequence[Sequence[float]], frozen: str, absolute: float
+    data: Data,
+    measure: str,
+    axis: str,
+    published: Sequence[Sequence[float]],
+    frozen: Mapping[str, Any],
+    absolute: float,
 ) -> tuple[bool, str]:
     """The frozen cell of a grid is as near to published points (root mean square) as the nearest, to a tolerance."""
-    distances: dict[str, float] = {}
-    for scheme in data.schemes():
-        rows = {row.at["rate"]: row.estimate.mean for row in data.select(measure, scheme)}
-        squares = [(rows[rate] - value) ** 2 for rate, value in published if rate in rows]
-        distances[scheme] = (sum(squares) / len(squares)) ** 0.5
-    best = min(distances, key=lambda name: distances[name])
-    listed = f"nearest: {best} at {digits(distances[best])}; frozen: {frozen} at {digits(distances[frozen])}"
-    return distances[frozen] <= distances[best] + absolute, listed
+    distances = grid_distances(data, measure, axis, published)
+    ranked = sorted(distances, key=lambda cell: distances[cell])
+    chosen = tuple(frozen.items())
+    listed = (
+        f"nearest of {len(ranked)}: {', '.join(str(value) for _, value in ranked[0])} at "
+        f"{digits(distances[ranked[0]])}; frozen: {digits(distances[chosen])}, place {ranked.index(chosen) + 1}; "
+        f"farthest: {digits(distances[ranked[-1]])}"
+    )
+    return distances[chosen] <= distances[ranked[0]] + absolute, listed
+
+
+def grid_distances(
+    data: Data, measure: str, axis: str, published: Iterable[Sequence[float]]
+) -> dict[tuple[tuple[str, Any], ...], float]:
+    """Root mean square distance from published points along an axis, for every combination of the other axes."""
+    wanted = {float(x): float(y) for x, y in published}
+    squares: dict[tuple[tuple[str, Any], ...], list[float]] = {}
+    for row in data.select(measure):
+        cell = tuple((name, value) for name, value in row.at.items() if name != axis)
+        if row.at[axis] in wanted:
+            squares.setdefault(cell, []).append((row.estimate.mean - wanted[row.at[axis]]) ** 2)
+    return {cell: (sum(found) / len(found)) ** 0.5 for cell, found in squares.items()}
 
 
 def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[bool, str]:
@@ -91,9 +110,17 @@ def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[b
     return found[where] <= absolute, f"widest {digits(found[where])} at {axis} {where}"
 
 
-def grid_spread_at_least(data: Data, measure: str, absolute: float) -> tuple[bool, str]:
+def spans(data: Data, measure: str, schemes: Sequence[str], values: Sequence[float]) -> tuple[bool, str]:
+    """The means of two schemes are below and above all of some values."""
+    below, above = (data.select(measure, scheme)[0].estimate.mean for scheme in schemes)
+    return below <= min(values) and above >= max(values), f"{digits(below)} to {digits(above)}"
+
+
+def grid_spread_at_least(
+    data: Data, measure: str, absolute: float, scheme: Sequence[str] | None = None
+) -> tuple[bool, str]:
     """The cells of a grid differ by a range at least."""
-    means = [row.estimate.mean for row in data.select(measure)]
+    means = [row.estimate.mean for row in data.select(measure, scheme)]
     return max(means) - min(means) >= absolute, f"{digits(min(means))} to {digits(max(means))}"
 
 
@@ -232,5 +259,6 @@ CHECKS: dict[str, Check] = {
         spread_over,
         grid_spread,
         grid_spread_at_least,
+        spans,
     )
 }

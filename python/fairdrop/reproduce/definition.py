@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = ("simulation", "queue_host", "model", "structural", "campaign", "cited")
-FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "table", "diagram")
+FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "grid", "schemes", "diagram")
 BASE_READING = "base"
 
 
@@ -28,7 +28,10 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is varied. ``set`` are settings in which ``{}`` stands for the value."""
+    """What is varied. ``set`` are settings in which ``{}`` stands for the value.
+
+    A value that is a table has a ``name``; its ``base`` is the scenario there in place of that of the simulation.
+    """
 
     name: str
     label: str
@@ -39,7 +42,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number, or a curve over ``axis``, taken from each run: ``of`` names a function of `measures`."""
+    """A number, or a curve over ``axis``, taken from each run: ``of`` names a function of `measures`.
+
+    ``at`` says where: values of axes, all when it is empty.
+    """
 
     name: str
     of: str
@@ -49,15 +55,24 @@ class Measure:
     scale: float
     colour: str
     axis: str | None
+    at: Mapping[str, Any] = field(default_factory=dict)
+
+    def taken(self, point: Mapping[str, Any]) -> bool:
+        """Whether it is measured at a point."""
+        return all(axis_name(point[axis]) in wanted for axis, wanted in self.at.items())
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to read what the paper leaves open, tried when the base reading does not bear a claim out."""
+    """Another way to read what the paper leaves open, tried when the base reading does not bear a claim out.
+
+    With ``schemes`` it changes these, whatever they set themselves; otherwise all, but for what they set themselves.
+    """
 
     name: str
     text: str
     settings: tuple[str, ...]
+    schemes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,14 @@ class Published:
     at: Mapping[str, Any]
     value: float
     source: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One thing changed to find why a claim does not hold, and what came of it."""
+
+    what: str
+    found: str
 
 
 @dataclass(frozen=True)
@@ -95,6 +118,12 @@ class Simulation:
     quick_settings: tuple[str, ...]
     quick_seeds: int
     full_seeds: int
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Every scenario that it runs."""
+        others = [value.get("base") for axis in self.vary for value in axis.values if isinstance(value, Mapping)]
+        return tuple(dict.fromkeys([self.base, *(str(base) for base in others if base)]))
 
 
 @dataclass(frozen=True)
@@ -143,6 +172,7 @@ class FigureSpec:
     panels: tuple[Panel, ...]
     note: str
     drawing: str | None = None
+    highlight: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -158,6 +188,8 @@ class Definition:
     silent: Mapping[str, str]
     decisions: tuple[str, ...]
     left_open: str
+    cause: str
+    trials: tuple[Trial, ...]
     simulation: Simulation | None
     queue_host: QueueHost | None
     model: Model | None

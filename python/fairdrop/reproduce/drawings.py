@@ -77,8 +77,11 @@ def _arrow(axes: Axes, drawing: Drawing, placed: Sequence[object], arrow: Arrow)
     )  # fmt: skip
     axes.add_patch(patch)
     if arrow.text:
+        # The middle of an arc lies off the straight line by half its bend.
+        middle = (start.x + end.x) / 2, (start.y + end.y) / 2
+        off = arrow.bend / 2 * (end.y - start.y), -arrow.bend / 2 * (end.x - start.x)
         axes.text(
-            (start.x + end.x) / 2, (start.y + end.y) / 2, arrow.text, ha="center", va="center", fontsize=8.0,
+            middle[0] + off[0], middle[1] + off[1], arrow.text, ha="center", va="center", fontsize=8.0,
             color=INK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5}, zorder=4,
         )  # fmt: skip
 
@@ -160,7 +163,7 @@ def chokew_draw() -> Drawing:
     ]  # fmt: skip
     arrows = [
         Arrow(0, 1), Arrow(1, 2), Arrow(2, 3, "no"), Arrow(2, 4, "yes"), Arrow(4, 5), Arrow(5, 6, "yes"),
-        Arrow(5, 2, "no", bend=-0.8),
+        Arrow(5, 2, "no", bend=-1.35),
     ]  # fmt: skip
     return Drawing(9.2, 5.5, boxes, arrows)
 

@@ -14,6 +14,7 @@ from ..plot import colours
 from ..plot.frame import legend, note, plain_log
 from ..plot.style import WIDE_IN, styled
 from . import drawings
+from .checks import grid_distances
 from .data import Data, Row
 from .definition import BASE_READING, Definition, FigureSpec, Measure, Panel
 
@@ -24,15 +25,19 @@ PUBLISHED = "published"
 _MODELS = {
     "full model": colours.INK,
     "approximate model": colours.MUTED,
+    "three approximations": colours.MUTED,
     "front model": colours.INK,
     "theory": colours.INK,
     "limit": colours.MUTED,
+    "tail pair": colours.INK,
+    "memory 1": colours.MUTED,
     "formula": colours.INK,
 }
 _MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<", ">")
 _FURTHER = (
     colours.SKY, colours.BLUE, colours.PURPLE, colours.VERMILLION, colours.OLIVE, colours.GREEN, colours.ORANGE,
 )  # fmt: skip
+_LOADS = (colours.VERMILLION, colours.PURPLE, colours.SLATE, colours.SKY, colours.GREEN)
 PANEL_IN = 3.5
 
 
@@ -46,7 +51,10 @@ def draw(found: Reproduction) -> Figure:
     data = found.data.get(BASE_READING)
     if data is None or not len(data):
         raise ValueError(f"{found.definition.name} has no data: {found.document.get('reason') or 'not run'}")
-    return _Plot(found, spec, data).draw()
+    plot = _Plot(found, spec, data)
+    if spec.kind == "grid":
+        return plot.draw_grid()
+    return plot.draw_schemes() if spec.kind == "schemes" else plot.draw()
 
 
 class _Plot:
@@ -56,6 +64,10 @@ class _Plot:
         self.measures: dict[str, Measure] = {one.name: one for one in self.definition.measures}
         self.labels = {scheme.name: scheme.label for scheme in self.definition.schemes}
         self.hues = _scheme_colours(self.definition, data)
+        wanted_hues = {scheme.name: scheme.colour for scheme in self.definition.schemes}
+        named = colours.disciplines(wanted_hues.values())
+        # Bars with a name under each need no colour to tell them apart.
+        self.own_hues = {name: named[colour] for name, colour in wanted_hues.items()}
         shown = [y for panel in spec.panels for y in panel.y]
         wanted = {y: self.measures[y].colour for y in dict.fromkeys(shown)}
         hues = colours.groups(wanted.values())
@@ -76,9 +88,107 @@ class _Plot:
         for axes, panel in zip(flat, panels, strict=False):
             drawer[self.spec.kind](axes, panel)
             self._finish(axes, panel)
-        legend(figure, list(self.handles.values()), list(self.handles), False)
+        self._legend(figure)
         note(figure, self._note(), False)
         return figure
+
+    @styled
+    def draw_grid(self) -> Figure:
+        """Every cell of a grid over the axis of the figure, and how far the cells of each choice are from the paper."""
+        panel = self.spec.panels[0]
+        figure = Figure(figsize=(WIDE_IN, 4.6))
+        cells, distances = figure.subplots(1, 2, width_ratios=(1.0, 1.15))
+        self._cells(cells, panel)
+        self._finish(cells, panel)
+        self._choices(distances, panel)
+        self._legend(figure)
+        note(figure, self._note(), False)
+        return figure
+
+    def _points(self) -> list[tuple[float, float]]:
+        """Published points of the highlighted cell, in the order of the axis."""
+        return sorted((float(point.at[self.spec.x]), point.value) for point in self.definition.published)
+
+    def _cells(self, axes: Axes, panel: Panel) -> None:
+        (measure,) = panel.y
+        cells: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.data.select(measure):
+            cells.setdefault(tuple((k, v) for k, v in row.at.items() if k != self.spec.x), []).append(row)
+        chosen = tuple(self.spec.highlight.items())
+        for cell, rows in cells.items():
+            x = [float(row.at[self.spec.x]) for row in rows]
+            y = [row.estimate.mean for row in rows]
+            if cell == chosen:
+                (line,) = axes.plot(x, y, color=colours.KNOWN_DISCIPLINES["choke"], linewidth=2.2, marker="o", zorder=5)
+                self.handles["frozen set-up"] = line
+            else:
+                (line,) = axes.plot(x, y, color=colours.GREY, linewidth=0.6, alpha=0.45, zorder=2)
+                self.handles.setdefault(f"the other {len(cells) - 1} cells", line)
+        points = self._points()
+        self._mark(axes, [x for x, _ in points], [y for _, y in points], colours.INK)
+
+    def _choices(self, axes: Axes, panel: Panel) -> None:
+        (measure,) = panel.y
+        distances = grid_distances(self.data, measure, self.spec.x, self._points())
+        rows: list[tuple[str, list[float], bool]] = []
+        for axis, chosen in self.spec.highlight.items():
+            for value in self.data.axis(axis):
+                found = [far for cell, far in distances.items() if dict(cell)[axis] == value]
+                rows.append((f"{axis.replace('_', ' ')}: {value}", found, value == chosen))
+        for place, (_, found, chosen) in enumerate(reversed(rows)):
+            colour = colours.KNOWN_DISCIPLINES["choke"] if chosen else colours.SLATE
+            mean = sum(found) / len(found)
+            axes.plot([min(found), max(found)], [place, place], color=colour, linewidth=1.2, zorder=2)
+            axes.plot([mean], [place], color=colour, marker="o", markersize=6, linestyle="none", zorder=3)
+        axes.axvline(distances[tuple(self.spec.highlight.items())], color=colours.MUTED, linestyle=(0, (4, 3)))
+        axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
+        axes.yaxis.set_major_formatter(FixedFormatter([name for name, *_ in reversed(rows)]))
+        axes.set_xlim(left=0.0)
+        axes.set_xlabel("distance from the printed drops (percentage points)")
+        axes.grid(axis="y", visible=False)
+        axes.grid(axis="x", visible=True)
+
+    @styled
+    def draw_schemes(self) -> Figure:
+        """A row for each scheme, a column for each panel, a mark for each value of the axis of the figure."""
+        schemes = self.data.schemes()
+        figure = Figure(figsize=(WIDE_IN, 1.3 + 0.25 * len(schemes)))
+        columns = figure.subplots(1, len(self.spec.panels), sharey=True, squeeze=False)[0]
+        places = {name: len(schemes) - 1 - index for index, name in enumerate(schemes)}
+        values = self.data.axis(self.spec.x)
+        for axes, panel in zip(columns, self.spec.panels, strict=True):
+            for row in self.data.select(list(panel.y)):
+                self._place(axes, row, places[row.scheme], values)
+            if panel.log:
+                axes.set_xscale("log")
+                low, high = axes.get_xlim()
+                plain_log(axes.xaxis, high / low)
+            else:
+                axes.set_xlim(left=min(panel.bottom or 0.0, axes.get_xlim()[0]), right=panel.top)
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.set_xlabel(panel.label)
+            axes.set_ylim(-0.7, len(schemes) - 0.3)
+            axes.grid(axis="x", visible=True)
+        columns[0].yaxis.set_major_locator(FixedLocator(list(places.values())))
+        columns[0].yaxis.set_major_formatter(FixedFormatter([self.labels[name] for name in places]))
+        ordered = {str(value): self.handles[str(value)] for value in values if str(value) in self.handles}
+        legend(figure, list(ordered.values()), list(ordered), False)
+        note(figure, self._note(), False)
+        return figure
+
+    def _place(self, axes: Axes, row: Row, place: int, values: Sequence[Any]) -> None:
+        value, index = row.estimate, values.index(row.at[self.spec.x])
+        y = place + 0.28 - 0.56 * index / max(1, len(values) - 1)
+        drawn = axes.errorbar(
+            value.mean, y, xerr=value.half or None, color=_LOADS[index % len(_LOADS)],
+            marker=_MARKERS[index % len(_MARKERS)], markersize=4.2, linestyle="none", elinewidth=0.9,
+        )  # fmt: skip
+        self.handles.setdefault(str(row.at[self.spec.x]), drawn)
+
+    def _legend(self, figure: Figure) -> None:
+        """Published points last."""
+        ordered = sorted(self.handles, key=lambda label: label == PUBLISHED)
+        legend(figure, [self.handles[label] for label in ordered], ordered, False)
 
     def _chosen(self, panel: Panel) -> list[str]:
         shown = [name for name in self.data.schemes() if not panel.schemes or name in panel.schemes]
@@ -110,10 +220,11 @@ class _Plot:
         several = len({scheme for scheme, *_ in series}) > 1
         further = list(dict.fromkeys(words for *_, words, _ in series))
         hues = dict(zip(further, cycle(_FURTHER), strict=False))
+        schemes = list(dict.fromkeys(scheme for scheme, *_ in series))
         for index, (scheme, measure, words, rows) in enumerate(series):
             rows = sorted(rows, key=lambda row: float(row.at[self.spec.x]))
             model = scheme in _MODELS
-            colour = hues[words] if len(further) > 1 else self._colour(scheme, measure, several)
+            colour = hues[words] if len(further) > 1 else self._colour(scheme, measure, several, panel)
             label = self._label(scheme, measure, panel, several)
             label = f"{label}, {words}" if words else label
             x = [float(row.at[self.spec.x]) for row in rows]
@@ -121,8 +232,10 @@ class _Plot:
             y = [row.values[0] if self.spec.x == "time" else row.estimate.mean for row in rows]
             half = [row.estimate.half or 0.0 for row in rows]
             dash = colours.DASHES[panel.y.index(measure) % len(colours.DASHES)]
-            if model:
+            if model and len(panel.y) == 1:
                 dash = colours.DASHES[1 if len(further) > 1 else list(_MODELS).index(scheme) % 2]
+            elif several and len(further) > 1:
+                dash = colours.DASHES[schemes.index(scheme) % len(colours.DASHES)]
             marker = "" if model or len(rows) > 40 else _MARKERS[index % len(_MARKERS)]
             drawn = axes.errorbar(
                 x, y, yerr=half if any(half) and len(rows) <= 40 else None, color=colour, linestyle=dash, marker=marker,
@@ -131,10 +244,11 @@ class _Plot:
             self.handles.setdefault(label, drawn)
             self._published_points(axes, measure, scheme, colour)
 
-    def _colour(self, scheme: str, measure: str, several: bool) -> str:
+    def _colour(self, scheme: str, measure: str, several: bool, panel: Panel) -> str:
+        """That of the scheme where the legend names schemes, otherwise that of the measure."""
         if scheme in _MODELS:
-            return _MODELS[scheme]
-        if several:
+            return _MODELS[scheme] if several or len(panel.y) == 1 else self.measure_hues[measure]
+        if several or (len(panel.y) == 1 and scheme != "all"):
             return self.hues[scheme]
         wanted = self.measures[measure].colour
         known = colours.KNOWN_DISCIPLINES.get(wanted)
@@ -181,8 +295,9 @@ class _Plot:
                         self._mark(axes, [x], [point.value], colours.INK)
         names = [self.labels.get(str(name), str(name)) for name in categories]
         axes.xaxis.set_major_locator(FixedLocator(range(len(names))))
-        axes.xaxis.set_major_formatter(FixedFormatter([_wrapped(name) for name in names]))
-        if max((len(name) for name in names), default=0) * len(names) > 60:
+        crowded = max((len(name) for name in names), default=0) * len(names) * len(self.spec.panels) > 120
+        axes.xaxis.set_major_formatter(FixedFormatter([name if crowded else _wrapped(name) for name in names]))
+        if crowded:
             axes.tick_params(axis="x", rotation=30)
             for label in axes.get_xticklabels():
                 label.set_horizontalalignment("right")
@@ -191,9 +306,11 @@ class _Plot:
         value = row.estimate
         one_measure = len(panel.y) == 1
         colour = (
-            self.hues[row.scheme]
+            self.own_hues[row.scheme]
+            if one_measure and by_scheme and row.scheme in self.own_hues
+            else self.hues[row.scheme]
             if one_measure and (by_scheme or several)
-            else self._colour(row.scheme, row.measure, several and not by_scheme)
+            else self._colour(row.scheme, row.measure, several and not by_scheme, panel)
         )
         bar = axes.bar(x, value.mean, width * 0.92, color=colour, zorder=2)
         if value.half:
@@ -206,7 +323,7 @@ class _Plot:
         rows = {y: {row.at[self.spec.x]: row.estimate.mean for row in self.data.select(y)} for y in panel.y}
         x = sorted(set.intersection(*(set(values) for values in rows.values())))
         layers = [[values[at] for at in x] for values in rows.values()]
-        hues = [self._colour("all", y, False) for y in panel.y]
+        hues = [self._colour("all", y, False, panel) for y in panel.y]
         drawn = axes.stackplot(x, layers, colors=hues, alpha=0.85, zorder=2)
         for y, one in zip(panel.y, drawn, strict=True):
             self.handles.setdefault(self.measures[y].label, one)
@@ -218,7 +335,7 @@ class _Plot:
                 rows = self.data.select(y, scheme)
                 x = [float(row.at["flow"]) for row in rows]
                 heights = [row.estimate.mean for row in rows]
-                bars = axes.bar(x, heights, 0.8, color=self._colour("all", y, False), zorder=2)
+                bars = axes.bar(x, heights, 0.8, color=self._colour("all", y, False, panel), zorder=2)
                 half = [row.estimate.half or 0.0 for row in rows]
                 if any(half):
                     axes.errorbar(x, heights, yerr=half, fmt="none", ecolor=colours.INK, elinewidth=0.8, zorder=4)
@@ -253,7 +370,7 @@ class _Plot:
         parts = [self.spec.note] if self.spec.note else []
         if self.spec.x == "time":
             pass
-        elif document["seeds"] > 1 and self.spec.kind == "stacked":
+        elif document["seeds"] > 1 and self.spec.kind in ("stacked", "grid"):
             parts.append(f"Mean of {document['seeds']} seeds.")
         elif document["seeds"] > 1:
             parts.append(f"Mean of {document['seeds']} seeds; whiskers: 95 % interval of the mean.")
@@ -275,4 +392,5 @@ def _scheme_colours(definition: Definition, data: Data) -> dict[str, str]:
 
 
 def _wrapped(name: str) -> str:
-    return name.replace(", ", ",\n") if len(name) > 14 else name
+    mark = ": " if ": " in name else ", "
+    return name.replace(mark, f"{mark.strip()}\n") if len(name) > 14 else name

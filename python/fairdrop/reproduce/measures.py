@@ -79,6 +79,35 @@ def jain(run: Run, group: str | None = None, field: str = "throughput_bps") -> f
     return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
 
 
+def jain_of(run: Run, groups: list[str], field: str = "throughput_bps") -> float:
+    """Jain's index over the flows of several groups together; 0 when none of them has anything."""
+    rates = [float(flow[field]) for flow in run["flows"] if flow["group"] in groups]
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 0.0
+
+
+def fair_part(run: Run, groups: list[str]) -> float:
+    """What groups of greedy flows get of their max-min fair share; all groups without an end of transfers are."""
+    greedy = [one for one in run["groups"] if one.get("transfers") is None]
+    rest = sum(float(one["throughput_bps"]) for one in run["groups"] if one.get("transfers") is not None)
+    flows = sum(float(one["flows"]) for one in greedy)
+    fair = (float(run["link_rate_bps"]) - rest) * sum(float(one["flows"]) for one in _groups(run, groups)) / flows
+    return _total(run, groups, "throughput_bps") / fair if fair > 0 else 0.0
+
+
+def wait_quantile(run: Run, part: str, link: str | None = None) -> float:
+    """A quantile of the time that packets wait."""
+    return float(queue(run, link)["sojourn_s"][part])
+
+
+def transfer_time(run: Run, group: str, up_to_bytes: int) -> float | None:
+    """Mean completion time of the transfers of one class of size; None when none was completed."""
+    for row in _named(run["groups"], group, "group")["transfers"]["sizes"]:
+        if row["up_to_bytes"] == up_to_bytes and row["completed"]:
+            return float(row["fct_s"]["mean"])
+    return None
+
+
 def largest_over_fair(run: Run) -> float:
     return float(run["largest_over_fair_share"])
 
@@ -172,11 +201,16 @@ def positions(run: Run, group: str, link: str | None = None) -> Curve:
     return [(float(y), there[y] / occupied[y]) for y in range(min(limit, len(occupied))) if occupied[y]]
 
 
-def head_share(run: Run, group: str, link: str | None = None) -> float:
-    """The same near the head: mean over the last tenth of the mean length of the queue."""
-    curve = positions(run, group, link)
-    last = curve[-max(1, len(curve) // 10) :]
-    return sum(value for _, value in last) / len(last)
+def head_share(run: Run, group: str, link: str | None = None, width: int = 5) -> float:
+    """The same at the mean length of the queue, which is where the paper reads what is at the head.
+
+    ``width`` places around it are taken together.
+    """
+    found = queue(run, link)
+    occupied, there = found["positions"]["occupied"], found["positions"]["by_group"][group]
+    middle = int(found["mean_packets"])
+    low, high = max(0, middle - width // 2), middle + width // 2 + 1
+    return float(sum(there[low:high]) / sum(occupied[low:high]))
 
 
 def tail_share(run: Run, group: str, link: str | None = None) -> float:
@@ -237,13 +271,14 @@ def fairness_of_groups(run: Run, groups: list[str]) -> float:
     return min(jain(run, one, "goodput_bps") for one in groups)
 
 
-MEASURES: dict[str, Callable[..., float | Curve]] = {
+MEASURES: dict[str, Callable[..., float | Curve | None]] = {
     function.__name__: function
     for function in (
         throughput, throughput_per_flow, goodput, share, drop_fraction, cause_share, cause_fraction, jain,
         largest_over_fair, utilisation, mean_queue, queue_of, queue_share, mean_wait, match_probability, starved,
         smallest_flow, largest_flow, largest_tcp_drop, link_throughput, link_loss, source_loss, flows,
         ranked_goodput, link_flows, positions, head_share, tail_share, queue_trace, time_below, queue_quantile,
+        jain_of, fair_part, wait_quantile, transfer_time,
         queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
     )
 }  # fmt: skip

@@ -121,6 +121,10 @@ def equilibrium_over_rate(
             rough = models.tcp_approximate(**link, tcp_flows=flows, udp_rate=ratio * LINK["capacity"])  # type: ignore[arg-type]
             yield _row("approximate model", "share", float(rough.mu[0]), ratio=ratio)
             yield _row("approximate model", "queue", rough.b, ratio=ratio)
+            three = models.tcp_approximate(
+                **link, tcp_flows=flows, udp_rate=ratio * LINK["capacity"], variant="three"  # type: ignore[arg-type]
+            )
+            yield _row("three approximations", "share", float(three.mu[0]), ratio=ratio)
 
 
 def _state(scheme: str, found: Any, count: int, **at: Any) -> Rows:

@@ -41,6 +41,11 @@ class Reproduction:
         """Holds, holds with another reading, does not hold, or cannot be decided from the text."""
         return str(self.document["verdict"])
 
+    @property
+    def follows_definition(self) -> bool:
+        """False when the definition was changed since."""
+        return self.document.get("definition") == hashlib.sha256(self.definition.text.encode()).hexdigest()
+
     @cached_property
     def data(self) -> Mapping[str, Data]:
         """Measurements by reading."""
@@ -87,10 +92,16 @@ class Reproduction:
         return json.dumps(self.document, allow_nan=False, indent=1, default=float) + "\n"
 
     def plot(self) -> Figure:
-        """The figure as the paper draws it, with its published points."""
+        """The figure as the paper draws it, with its published points. Raises ValueError when there is none."""
         from .figures import draw
 
         return draw(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows for the object: verdict, figure, claims."""
+        from .page import notebook
+
+        return notebook(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Draw into a file: PDF, SVG or PNG by its name."""
@@ -106,8 +117,9 @@ def identity(definition: Definition, order: Order) -> str:
     """Hash of what decides the document: definition, base scenario, order, engine."""
     from .reading import scenario_text
 
-    base = scenario_text(definition.paper, definition.simulation.base) if definition.simulation else ""
-    parts = [definition.text, base, engine(), method(), order.profile, str(order.seeds), *order.settings]
+    bases = definition.simulation.bases if definition.simulation else ()
+    texts = [scenario_text(definition.paper, base) for base in bases]
+    parts = [definition.text, *(texts or [""]), engine(), method(), order.profile, str(order.seeds), *order.settings]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -133,6 +145,7 @@ def _head(definition: Definition, order: Order) -> dict[str, Any]:
         "paper": definition.paper,
         "title": definition.title,
         "identity": identity(definition, order),
+        "definition": hashlib.sha256(definition.text.encode()).hexdigest(),
         "engine": engine(),
         "profile": order.profile,
         "asked_seeds": order.seeds,

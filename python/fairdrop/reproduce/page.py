@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,21 @@ def render(found: Sequence[Reproduction]) -> str:
 
 def write_page(found: Sequence[Reproduction], path: Path) -> None:
     write_text(path, render(found))
+
+
+def notebook(found: Reproduction) -> str:
+    """Verdict, figure and claims of one id as HTML, for a notebook."""
+    try:
+        picture = str(inline(found.plot(), found.definition.name, found.definition.title))
+    except ValueError:
+        picture = ""
+    name, title, verdict = (escape(text) for text in (found.definition.name, found.definition.title, found.verdict))
+    rows = "".join(
+        f"<tr><td>{escape(claim['text'])}</td><td>{escape(claim['measured'])}</td><td>{escape(claim['verdict'])}</td></tr>"
+        for claim in found.document["claims"]
+    )
+    head = "<tr><th>claim</th><th>measured</th><th>verdict</th></tr>"
+    return f"<p><code>{name}</code> {title}: <strong>{verdict}</strong></p>{picture}<table>{head}{rows}</table>"
 
 
 def _entry(found: Reproduction) -> dict[str, Any]:

@@ -80,10 +80,11 @@ def cells(definition: Definition, order: Order) -> Iterator[Cell]:
     if definition.simulation is None:
         return
     plan = definition.simulation
-    base = (scenario_text(definition.paper, plan.base), f"{definition.paper}/{plan.base}.toml")
+    texts = {base: (scenario_text(definition.paper, base), f"{definition.paper}/{base}.toml") for base in plan.bases}
     for reading in readings(definition):
         for scheme in plan.schemes:
             for point in _points(plan, order):
+                base = texts[_base(plan, point)]
                 yield _cell(base, plan, order, reading, scheme.name, scheme.settings, point)
 
 
@@ -115,6 +116,11 @@ def _points(plan: Simulation, order: Order) -> Iterator[dict[str, Any]]:
         yield {axis.name: value for axis, value in zip(plan.vary, values, strict=True)}
 
 
+def _base(plan: Simulation, point: Mapping[str, Any]) -> str:
+    named = [str(value["base"]) for value in point.values() if isinstance(value, Mapping) and "base" in value]
+    return named[-1] if named else plan.base
+
+
 def _cell(
     base: tuple[str, str],
     plan: Simulation,
@@ -126,8 +132,9 @@ def _cell(
 ) -> Cell:
     settings = [*plan.settings]
     settings += plan.quick_settings if order.quick else ()
-    settings += reading.settings
+    settings += () if reading.schemes else reading.settings
     settings += scheme_settings
+    settings += reading.settings if scheme in reading.schemes else ()
     settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
     scenario = Scenario(*base, (*settings, *order.settings))
     content = scenario.to_dict()

@@ -30,6 +30,7 @@ from .definition import (
     Reading,
     Scheme,
     Simulation,
+    Trial,
     axis_name,
 )
 from .drawings import DRAWINGS
@@ -123,6 +124,8 @@ def parse(text: str, file: str, name: str) -> Definition:
         silent=_silent(top),
         decisions=_decisions(top),
         left_open=top.text("left_open", ""),
+        cause=top.text("cause", ""),
+        trials=tuple(_trial(item) for item in top.list_of("tried")),
         simulation=simulation,
         queue_host=host,
         model=_model(top.inner("model")),
@@ -250,14 +253,21 @@ def _model(item: Fields | None) -> Model | None:
 def _measure(item: Fields, host: bool) -> Measure:
     valid = sorted({*MEASURES, *(HOST_MEASURES if host else ()), "model"})
     name, of = item.text("name"), item.one_of("of", valid)
+    at = {axis: _listed(value) for axis, value in item.table("at").items()}
     axis = item.text("axis", CURVES.get(of, "")) or None
     label, unit = item.text("label", name.replace("_", " ")), item.text("unit", "")
     scale, colour = item.number("scale", 1.0), item.text("colour", name)
-    return Measure(name, of, item.rest(), label, unit, scale, colour, axis)
+    return Measure(name, of, item.rest(), label, unit, scale, colour, axis, at)
 
 
 def _reading(item: Fields) -> Reading:
-    found = Reading(item.text("name"), item.text("text"), item.texts("settings"))
+    found = Reading(item.text("name"), item.text("text"), item.texts("settings"), item.texts("schemes", ()))
+    item.finish()
+    return found
+
+
+def _trial(item: Fields) -> Trial:
+    found = Trial(item.text("what"), item.text("found"))
     item.finish()
     return found
 
@@ -305,6 +315,7 @@ def _figure(item: Fields | None) -> FigureSpec | None:
         panels=tuple(_panel(panel) for panel in item.list_of("panels")),
         note=item.text("note", ""),
         drawing=item.one_of("drawing", sorted(DRAWINGS), "") or None,
+        highlight=item.table("highlight"),
     )
     item.finish()
     return found
@@ -342,6 +353,9 @@ def _cross_check(found: Definition, top: Fields) -> None:
     seen = [claim.name for claim in found.claims]
     if len(set(seen)) < len(seen):
         top.wrong("claims.id", seen, "ids that differ")
+    for index, reading in enumerate(found.readings):
+        if schemes is not None and not set(reading.schemes) <= schemes:
+            top.wrong(f"readings[{index}].schemes", list(reading.schemes), ", ".join(sorted(schemes)))
     if any(reading.name == BASE_READING for reading in found.readings):
         top.wrong("readings.name", BASE_READING, "another name than that of the base reading")
 

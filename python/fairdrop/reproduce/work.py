@@ -169,11 +169,13 @@ def _collect_run(
     run: Mapping[str, Any],
 ) -> None:
     for one in definition.measures:
-        if one.of not in MEASURES:
+        if one.of not in MEASURES or not one.taken(cell.at):
             continue
         found = MEASURES[one.of](run, **one.arguments)
         at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
         place = (cell.reading, cell.scheme, one.name)
+        if found is None:
+            continue
         if isinstance(found, list):
             axis = one.axis or CURVES[one.of]
             for x, y in found:

@@ -93,8 +93,9 @@ class Workspace:
             save(figure, self.directory / "figures" / f"{name}.{kind}")
 
     def all(self) -> list[Reproduction]:
-        """Every stored document, in the order of the papers."""
-        return [found for name in names() if (found := self.stored(name)) is not None]
+        """Every stored document whose definition is still the same, in the order of the papers."""
+        stored = [found for name in names() if (found := self.stored(name)) is not None]
+        return [found for found in stored if found.follows_definition]
 
     def write_summary(self, found: Iterable[Reproduction]) -> None:
         """``summary.csv``: one row per claim."""

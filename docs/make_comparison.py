@@ -1,0 +1,160 @@
+"""Write docs/comparison.md and its figure from stored results: ``python docs/make_comparison.py [DIRECTORY]``.
+
+The directory is that of ``fairdrop reproduce --out``, with X7 in it. No measured number on the page is typed; state and
+work are read from the pages of the disciplines.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from textwrap import fill
+
+from fairdrop.plot import save
+from fairdrop.report.summary import Estimate
+from fairdrop.report.text import digits
+from fairdrop.reproduce.data import Data
+from fairdrop.reproduce.definition import BASE_READING
+from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.workspace import Workspace
+
+HERE = Path(__file__).resolve().parent
+PAGES = HERE / "reference" / "disciplines"
+PERFORMANCE = "reference/performance.md"
+_WORK = re.compile(r"## State and work\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)")
+TABLES = (
+    ("protection", "Protection: what TCP has of its fair share", "1 is fair; above 1 UDP has less than its share."),
+    ("jain", "Fairness among TCP flows: Jain's index of goodput", "0 where TCP has nothing at all."),
+    ("wait", "Delay: mean wait in the queue, ms", "At 1 Mb/s (one UDP) a packet takes 8 ms to send, elsewhere 0.8 ms."),
+    ("wait_p99", "Delay: wait that 99 % stay below, ms", ""),
+    ("used", "Utilisation: link used, %", ""),
+)
+
+
+def shown(value: Estimate) -> str:
+    """Mean and 95 % interval, or the mean alone where the interval is not seen in its digits."""
+    mean, low, high = (digits(number) for number in (value.mean, value.low, value.high))
+    return mean if low == mean == high else f"{mean} [{low}, {high}]"
+
+
+def table(data: Data, labels: dict[str, str], measure: str) -> list[str]:
+    """Schemes by loads."""
+    rows = data.select([measure, f"{measure}_rtts"])
+    loads = data.axis("load", rows)
+    lines = ["| discipline | " + " | ".join(loads) + " |", "| --- |" + " --- |" * len(loads)]
+    for scheme, label in labels.items():
+        cells = []
+        for load in loads:
+            found = [row for row in rows if row.scheme == scheme and row.at["load"] == load]
+            cells.append(shown(found[0].estimate) if found else "")
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def page_of(discipline: str) -> Path:
+    """The page of a discipline, by the name it has in scenarios."""
+    return PAGES / f"{discipline.replace('_', '-')}.md"
+
+
+def work(discipline: str) -> tuple[str, str]:
+    """State and work per packet, as the page of the discipline says."""
+    found = _WORK.search(page_of(discipline).read_text(encoding="utf-8"))
+    rows = [line.strip("|\n ").split(" | ", 1) for line in found[1].splitlines()] if found else []
+    state = [f"{name.strip()}: {text.strip()}" for name, text in rows if "state" in name or "memory" in name]
+    packet = [f"{name.strip()}: {text.strip()}" for name, text in rows if "work" in name or "random" in name]
+    return "; ".join(state), "; ".join(packet)
+
+
+def cost(found: Reproduction) -> list[str]:
+    """The table of state and work."""
+    lines = ["| discipline | state | work per packet |", "| --- | --- | --- |"]
+    for scheme in found.definition.schemes:
+        named = scheme.settings[0].rpartition("=")[2]
+        state, packet = work(named)
+        link = f"[{scheme.label}](reference/disciplines/{page_of(named).name})"
+        lines.append(f"| {link} | {state} | {packet} |")
+    return lines
+
+
+def losses(data: Data) -> list[str]:
+    """Where CHOKe loses, with the numbers."""
+
+    def value(measure: str, scheme: str, load: str) -> str:
+        return digits(data.select(measure, scheme, {"load": load})[0].estimate.mean)
+
+    def both(measure: str, load: str, unit: str = "") -> str:
+        return f"{value(measure, 'choke', load)}{unit} against {value(measure, 'fq_codel', load)}{unit}"
+
+    return [
+        f"*Several fast senders.* Five UDP flows leave TCP {value('protection', 'choke', 'five UDP')} of its fair "
+        f"share under CHOKe with one candidate, {value('protection', 'self-adjusting', 'five UDP')} self-adjusting, "
+        f"{value('protection', 'chokew', 'five UDP')} under CHOKeW, {value('protection', 'ward', 'five UDP')} under "
+        f"WARD, {value('protection', 'fred', 'five UDP')} under FRED and {value('protection', 'fq_codel', 'five UDP')} "
+        "under FQ-CoDel: they hide each other from a comparison with one packet.",
+        f"*Few flows.* Beside web-like traffic four long TCP flows have {both('protection', 'web-like')} under "
+        "FQ-CoDel: an arrival that meets its own flow is dropped with it, and with few flows that is often.",
+        f"*Round trips.* Jain's index over four round trips is {both('jain_rtts', 'round trips')}.",
+        f"*Delay.* CHOKe's queue is RED's: packets wait {both('wait', 'round trips', ' ms')} on average under "
+        f"FQ-CoDel with four round trips, and {value('wait', 'codel', 'round trips')} ms under CoDel, which protects "
+        f"nobody: one UDP flow leaves TCP {value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to "
+        f"100 kB take {both('transfer', 'web-like', ' s')}.",
+        f"*Even at its best* one UDP flow at twice the link keeps {value('udp', 'choke', 'one UDP')} of the link; FRED "
+        f"leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel {value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
+        f"*A little more state buys more.* AFD, which keeps samples, gives TCP {value('protection', 'afd', 'one UDP')} "
+        f"and {value('protection', 'afd', 'five UDP')} of its share with one and five UDP flows, CHOKe "
+        f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')}.",
+    ]
+
+
+def page(found: Reproduction) -> str:
+    """The page as text."""
+    data = found.data[BASE_READING]
+    labels = {scheme.name: scheme.label for scheme in found.definition.schemes}
+    document = found.document
+    lines = ["# All disciplines on the same axes", ""]
+    lines += [fill(found.definition.about, 118), ""]
+    lines += [
+        fill(
+            f"Made by `docs/make_comparison.py` from campaign X7 (`fairdrop reproduce X7`): mean of "
+            f"{document['seeds']} seeds with its 95 % interval, profile {document['profile']}, {document['runs']} "
+            "runs. Nothing is tuned: a discipline made for lower delay keeps its own target, one with thresholds has "
+            "those of the CHOKe paper.",
+            118,
+        ),
+        "",
+        "![TCP's part of its fair share, Jain's index, mean wait and link used under 25 disciplines and five loads]"
+        "(images/comparison.png)",
+        "",
+        "## Where CHOKe loses",
+        "",
+    ]
+    lines += [fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False) for text in losses(data)]
+    for measure, title, remark in TABLES:
+        lines += ["", f"## {title}", ""]
+        lines += [remark, ""] if remark else []
+        lines += table(data, labels, measure)
+    lines += ["", "## Short transfers: mean time of those of 10 to 100 kB, s", ""]
+    lines += table(data, labels, "transfer")
+    lines += ["", "## Cost: state, and work per packet", ""]
+    there = (HERE / PERFORMANCE).exists()
+    where = f"[performance]({PERFORMANCE})" if there else "what `make bench` prints"
+    lines += [fill(f"As the page of each discipline says. Time and instructions per packet: {where}.", 118), ""]
+    lines += cost(found)
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write page and figure."""
+    workspace = Workspace(Path(sys.argv[1] if len(sys.argv) > 1 else "reproduction"))
+    found = workspace.stored("X7")
+    if found is None or not found.follows_definition:
+        raise SystemExit("no results of X7 there: fairdrop reproduce X7")
+    (HERE / "comparison.md").write_text(page(found), encoding="utf-8")
+    figure = found.plot()
+    figure.set_facecolor("white")
+    save(figure, HERE / "images" / "comparison.png")
+
+
+if __name__ == "__main__":
+    main()
