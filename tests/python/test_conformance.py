@@ -243,7 +243,9 @@ def test_the_text_form(check, program):
     done = check(program(TEXT), options=("--discipline", "droptail", "--format", "text"))
     assert done.returncode == 0, done.stdout
     assert "decisions, backlog" in done.stdout
-    wrong = check(program(TEXT.replace(">= limit", "> limit")), options=(*only("droptail", "basic"), "--format", "text"))
+    wrong = check(
+        program(TEXT.replace(">= limit", "> limit")), options=(*only("droptail", "basic"), "--format", "text")
+    )
     assert "overflow" in first_divergence(wrong)[1]
 
 
