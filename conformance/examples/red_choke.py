@@ -28,18 +28,20 @@ class Numbers:
         self.streams = {name: list(numbers) for name, numbers in event.get("random", {}).items()}
         self.used = {}
 
+    def left(self, stream):
+        return bool(self.streams.get(stream))
+
     def bits(self, stream):
         self.used[stream] = self.used.get(stream, 0) + 1
-        left = self.streams.get(stream)
         # A number that is not there: a mistake, which the count shows.
-        return int(left.pop(0), 16) if left else 0
+        return int(self.streams[stream].pop(0), 16) if self.left(stream) else 0
 
     def unit(self, stream):
         return (self.bits(stream) >> 11) / 2**53
 
     def below(self, bound, stream):
         wide = self.bits(stream) * bound
-        while wide % 2**64 < 2**64 % bound and self.streams.get(stream):
+        while wide % 2**64 < 2**64 % bound and self.left(stream):
             wide = self.bits(stream) * bound
         return wide >> 64
 
@@ -81,7 +83,7 @@ class Ring:
             self.slots = self.waiting()
         while True:
             packet = self.slots[numbers.below(len(self.slots), "candidate")]
-            if packet is not FREE or not numbers.streams.get("candidate"):
+            if packet is not FREE or not numbers.left("candidate"):
                 return packet
 
 
@@ -199,10 +201,10 @@ class Discipline:
         drawn = []
         while len(drawn) < self.candidates:
             candidate = self.ring.draw(numbers)
-            if candidate is FREE:
-                break
-            if candidate not in drawn:
+            if candidate is not FREE and candidate not in drawn:
                 drawn.append(candidate)
+            elif not numbers.left("candidate"):
+                break
         return drawn
 
     def next(self, event, answer):

@@ -46,7 +46,7 @@ def test_generated_sections_are_those_of_the_program(root, maker):
 def test_everything_of_the_program_has_its_place(root, maker):
     shown = [name for page in maker.PAGES for name in maker.names_in((root / "docs" / page).read_text("utf-8"))]
     assert len(shown) == len(set(shown))
-    without_options = {"command.schema"}
+    without_options = {"command.schema", "command.conformance"}
     assert set(maker.sections()) - set(shown) == without_options
 
 

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import IO, Any
 
 from . import plain_text
@@ -26,7 +26,7 @@ class Declined(Exception):
     """The program says that it does not have what the vector asks for."""
 
 
-def answers(program: Sequence[str], vector: Vector, form: str, timeout: float) -> Iterator[dict[str, Any]]:
+def answers(program: Sequence[str], vector: Vector, form: str, timeout: float) -> Generator[dict[str, Any], None, None]:
     """The answers of a program to a vector, event by event.
 
     One thread writes the questions while others read, so that programs which answer at once and programs which read

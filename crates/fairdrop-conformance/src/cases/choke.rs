@@ -49,7 +49,7 @@ fn choke() -> Vec<Case> {
             "Many matches in a long queue: draws that meet a hole are made again, and the ring is closed up.",
         )
         .set(&[("red.min_th", "20p"), ("red.max_th", "200p"), ("red.w_q", "0.0625"), ("red.max_p", "0")])
-        .set(&[("choke.candidates", "3")])
+        .set(&[("choke.candidates", "6")])
         .limit(60)
         .flows(&[(1, 1, 0), (2, 1, 0), (3, 1, 0), (4, 3, 0), (5, 1, 0), (6, 3, 0), (7, 1, 0), (8, 1, 0), (9, 1, 0)])
         .phases(&[Stall { arrivals: 170 }, Load { arrivals: 60, percent: 300 }, Drain]),

@@ -44,7 +44,7 @@ fn red() -> Vec<Case> {
         )
         .set(EXACT)
         .numbers(Numbers::Eighths)
-        .phases(&[Load { arrivals: 130, percent: 190 }, Drain, Burst { arrivals: 12 }, Drain]),
+        .phases(&[Load { arrivals: 100, percent: 190 }, Stall { arrivals: 40 }, Drain, Burst { arrivals: 12 }, Drain]),
         of(
             "count",
             "Floyd, Jacobson 1993, eq. 4",

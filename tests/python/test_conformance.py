@@ -1,0 +1,324 @@
+"""`fairdrop conformance`: the library passes, a foreign program that is right passes, one that is wrong is caught."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+STANDARD = "droptail,red,choke"
+
+
+@pytest.fixture(scope="module")
+def vectors(root):
+    return root / "conformance" / "vectors"
+
+
+@pytest.fixture(scope="module")
+def example(root):
+    return root / "conformance" / "examples" / "red_choke.py"
+
+
+@pytest.fixture
+def check(fairdrop, vectors):
+    """Checks a Python program; ``options`` come before the two dashes."""
+
+    def run(program, *arguments, options=(), timeout="20"):
+        command = ("conformance", "check", "--vectors", vectors, "--timeout", timeout, *options)
+        return fairdrop(*command, "--", sys.executable, program, *arguments, timeout=600)
+
+    return run
+
+
+@pytest.fixture
+def mutated(example, tmp_path):
+    """The example with one thing changed."""
+
+    def change(old, new):
+        text = example.read_text()
+        assert text.count(old) == 1, old
+        path = tmp_path / "mutated.py"
+        path.write_text(text.replace(old, new))
+        return path
+
+    return change
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program from its text."""
+
+    def write(text):
+        path = tmp_path / "program.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def events_of(vectors, name):
+    header, *events = map(json.loads, (vectors / f"{name}.jsonl").read_text().splitlines())
+    assert header["events"] == len(events)
+    return events
+
+
+def first_divergence(done):
+    """Number of the event, and the text of what differs."""
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "failed" in done.stdout
+    found = re.search(r"event (\d+) is the first that differs\n((?:      .*\n)+)", done.stdout)
+    assert found, done.stdout
+    return int(found[1]), found[2]
+
+
+def unit(bits):
+    return (int(bits, 16) >> 11) / 2**53
+
+
+def only(name, case):
+    return ("--discipline", name, "--case", case)
+
+
+def test_the_library_passes(fairdrop, vectors):
+    done = fairdrop("conformance", "run", "--vectors", vectors)
+    assert done.returncode == 0, done.stdout
+    count = len(list(vectors.glob("*/*.jsonl")))
+    assert f"{count} vectors: {count} passed" in done.stderr
+
+
+def test_a_changed_vector_fails_in_the_library(fairdrop, vectors, tmp_path):
+    folder = tmp_path / "vectors" / "red"
+    folder.mkdir(parents=True)
+    text = (vectors / "red" / "basic.jsonl").read_text()
+    (folder / "basic.jsonl").write_text(text.replace('"name":"max_p","value":0.1', '"name":"max_p","value":0.2'))
+    done = fairdrop("conformance", "run", "--vectors", tmp_path / "vectors")
+    assert done.returncode == 1
+    assert re.search(r"failed +red/basic +event \d+: ", done.stdout)
+
+
+def test_every_vector_is_listed(fairdrop, vectors):
+    done = fairdrop("conformance", "list", "--vectors", vectors)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == len(list(vectors.glob("*/*.jsonl")))
+    assert fairdrop("conformance", "list", "--discipline", "red", "--case", "idle").stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("ring",)], ids=["picks", "ring"])
+def test_the_example_passes(check, example, arguments):
+    done = check(example, *arguments, options=("--discipline", STANDARD))
+    assert done.returncode == 0, done.stdout
+    results = [line.split()[:2] for line in done.stdout.splitlines()]
+    skipped = {name for result, name in results if result == "skipped"}
+    assert {result for result, _ in results} == {"passed", "skipped"}
+    assert all(name.startswith("choke/") for name in skipped)
+    assert sum(result == "passed" for result, _ in results) >= 24
+
+
+def test_a_probability_that_equals_the_coin_keeps_the_packet(check, mutated, vectors):
+    """`<=` for `<`: the first coin that is exactly the probability."""
+    wrong = mutated('numbers.unit("early_drop") < self', 'numbers.unit("early_drop") <= self')
+    event, text = first_divergence(check(wrong, options=only("red", "independent")))
+
+    def equal(event):
+        coins = event.get("random", {}).get("early_drop")
+        return coins and unit(coins[0]) == 0.5 * (event["outcome"]["internals"]["avg"] - 4) / 4
+
+    assert event == next(e["event"] for e in events_of(vectors, "red/independent") if equal(e))
+    assert "dropped: expected [], got [[" in text
+
+
+def test_the_count_is_reset_by_an_early_drop(check, mutated, vectors):
+    wrong = mutated('            self.count = 0\n            return "red_early"', '            return "red_early"')
+    event, text = first_divergence(check(wrong, options=only("red", "count")))
+    right_count = wrong_count = -1
+    for at in events_of(vectors, "red/count"):
+        if at["type"] != "arrive":
+            continue
+        avg = at["outcome"]["internals"]["avg"]
+        if avg < 2:
+            right_count = wrong_count = -1
+            continue
+        right_count, wrong_count = right_count + 1, wrong_count + 1
+        p = 0.6 * (avg - 2) / 18
+        falls = [
+            unit(at["random"]["early_drop"][0]) < (p / (1 - count * p) if count * p < 1 else 1)
+            for count in (right_count, wrong_count)
+        ]
+        if falls[0] != falls[1]:
+            break
+        right_count = 0 if falls[0] else right_count
+    assert event == at["event"]
+    assert "red_early" in text
+
+
+def test_the_average_at_max_th_is_above_it(check, mutated, vectors):
+    wrong = mutated("if self.avg < self.max_th:", "if self.avg <= self.max_th:")
+    event, text = first_divergence(check(wrong, options=only("red", "thresholds")))
+    at_max_th = (e for e in events_of(vectors, "red/thresholds") if e["outcome"]["internals"]["avg"] == 8)
+    assert event == next(at_max_th)["event"]
+    assert "early_drop: expected 0, got 1" in text
+
+
+def test_a_candidate_counted_from_the_tail_is_another(check, mutated, vectors):
+    wrong = mutated("waiting[rank] for rank", "waiting[-1 - rank] for rank")
+    event, text = first_divergence(check(wrong, options=only("choke", "basic")))
+    waiting = 0
+    for at in events_of(vectors, "choke/basic"):
+        if any(2 * rank != waiting - 1 for rank in at.get("picks", [])):
+            break
+        waiting = at["outcome"]["backlog"][0]
+    assert event == at["event"]
+    assert "compared: expected [" in text
+
+
+@pytest.mark.parametrize(
+    "case, old, new",
+    [
+        ("holes", "if len(self.slots) > 2 * len(self.waiting()) + 8:", "if False:"),
+        ("draw-again", "wide % 2**64 < 2**64 % bound and", "False and"),
+        ("basic", "while self.slots and self.slots[-1] is FREE:", "while False:"),
+    ],
+)
+def test_draws_from_the_ring_are_exact(check, mutated, case, old, new):
+    wrong = mutated(old, new)
+    assert check(wrong, options=only("choke", case)).returncode == 0, "places need no ring"
+    _, text = first_divergence(check(wrong, "ring", options=only("choke", case)))
+    assert "candidate" in text or "compared" in text
+
+
+def test_tolerance_and_decisions_only(check, mutated):
+    wrong = mutated('{"avg": self.red.avg}', '{"avg": self.red.avg * 1.001}')
+    options = only("red", "basic")
+    _, text = first_divergence(check(wrong, options=options))
+    assert "avg: expected" in text
+    assert check(wrong, options=(*options, "--tolerance", "0.01")).returncode == 0
+    assert check(wrong, options=(*options, "--decisions-only")).returncode == 0
+    wrong = mutated('"red_early"\n', '"another cause"\n')
+    assert "another cause" in first_divergence(check(wrong, options=options))[1]
+    assert check(wrong, options=(*options, "--decisions-only")).returncode == 0
+
+
+READS_ALL = """
+import json, sys
+lines = sys.stdin.read().splitlines()
+limit, queue = json.loads(lines[0])["limit"], []
+for event in map(json.loads, lines[1:]):
+    answer = {}
+    if event["type"] == "next" and queue:
+        answer["departed"] = queue.pop(0)
+    if event["type"] == "arrive" and len(queue) >= limit:
+        answer["dropped"] = [event["id"]]
+    elif event["type"] == "arrive":
+        queue.append(event["id"])
+    print(json.dumps(answer))
+"""
+
+TEXT = """
+import sys
+limit, queue, lengths = 0, [], []
+for line in sys.stdin:
+    letter, *words = line.split()
+    if letter == "L":
+        limit = int(words[0])
+    if letter == "A":
+        lengths.append(int(words[3]))
+        if len(queue) >= limit:
+            print("D", words[1], "overflow", "B", len(queue), sum(lengths[i] for i in queue))
+        else:
+            queue.append(int(words[1]))
+            print("B", len(queue), sum(lengths[i] for i in queue))
+    if letter == "N":
+        print(f"S {queue.pop(0)}" if queue else ".")
+"""
+
+
+def test_a_program_may_read_everything_first_and_leave_causes_out(check, program):
+    done = check(program(READS_ALL), options=("--discipline", "droptail"))
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_text_form(check, program):
+    done = check(program(TEXT), options=("--discipline", "droptail", "--format", "text"))
+    assert done.returncode == 0, done.stdout
+    assert "decisions, backlog" in done.stdout
+    wrong = check(
+        program(TEXT.replace(">= limit", "> limit")), options=(*only("droptail", "basic"), "--format", "text")
+    )
+    assert "overflow" in first_divergence(wrong)[1]
+
+
+def test_text_has_every_part_of_an_event():
+    from fairdrop.conformance import plain_text
+
+    event = {"time_ns": 28937090, "type": "arrive", "id": 28, "flow": 1, "len": 1000}
+    event |= {"random": {"candidate": ["0123456789abcdef"], "early_drop": ["89abcdef01234567"]}, "picks": [4]}
+    line = "A 28937090 28 1 1000 0 0 0 1 4 2 0 0123456789abcdef 1 89abcdef01234567"
+    assert plain_text.event(event) == line, "as conformance/README.md has it"
+    answer = plain_text.answer("D 28 red_early M 3 codel S 7 C 1 C 2 B 3 3000 U 1 2 I avg 0.25")
+    assert answer == {
+        "dropped": [[28, "red_early"]], "marked": [[3, "codel"]], "departed": 7, "compared": [1, 2],
+        "backlog": [3, 3000], "used": {"early_drop": 2}, "internals": {"avg": 0.25},
+    }  # fmt: skip
+    for line in ("D 1", "Z 1", "S x", "U 99 1"):
+        with pytest.raises(ValueError):
+            plain_text.answer(line)
+
+
+def test_streams_are_those_of_the_format(root):
+    from fairdrop.conformance import plain_text
+
+    text = (root / "conformance" / "README.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", text, re.MULTILINE)
+    assert [(int(number), name) for number, name in rows] == list(enumerate(plain_text.STREAMS))
+
+
+def test_declined_vectors_are_skipped_but_something_must_pass(check, program):
+    declines = program('import sys; sys.stdin.readline(); print(\'{"unsupported": "no such thing"}\')')
+    done = check(declines, options=("--discipline", "droptail"))
+    assert done.returncode == 1
+    assert done.stdout.count("skipped") == 3
+    assert "no such thing" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("import sys; sys.exit('out of ideas')", "ended with status 1 and left no answer to event 0"),
+        ("import os; os.abort()", "was killed by signal 6"),
+        ("print('hello')", "the answer to event 0 cannot be read: 'hello'"),
+        ("print('[1]')", "the answer to event 0 is not an object"),
+        ("print('{\"dropped\": 3}', flush=True); input()", "has not the form that the format asks for"),
+        ("import time; time.sleep(60)", "no answer to event 0 within 1 s"),
+        ("import sys; sys.stdout.close(); sys.stdin.read()", "left no answer to event 0"),
+        (READS_ALL + "print('{}')", "more lines than the 233 events"),
+        (READS_ALL + "sys.exit(3)", "ended with status 3 after the last event"),
+        (READS_ALL + "sys.stdout.flush(); import time; time.sleep(60)", "did not end within 1 s after the last event"),
+    ],
+)  # fmt: skip
+def test_programs_that_do_not_answer_as_they_should(check, program, text, told):
+    done = check(program(text), options=only("droptail", "basic"), timeout="1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert told in done.stdout
+
+
+def test_what_a_program_said_before_it_died_is_shown(check, program):
+    done = check(program("import sys; sys.exit('out of ideas')"), options=only("droptail", "basic"))
+    assert "out of ideas" in done.stdout
+
+
+def test_bad_input(fairdrop, vectors, tmp_path):
+    def told(*words):
+        done = fairdrop("conformance", *words)
+        assert done.returncode == 2, done.stdout
+        return done.stderr
+
+    assert "there are no vectors of 'nothing'" in told("list", "--vectors", vectors, "--discipline", "nothing")
+    assert "there is no vector 'nothing'" in told("list", "--vectors", vectors, "--case", "nothing")
+    assert "is not a folder" in told("run", "--vectors", tmp_path / "nothing")
+    assert "cannot be started" in told("check", "--vectors", vectors, "--", "./no-such-program")
+    assert "PROGRAM" in told("check", "--vectors", vectors)
+    (tmp_path / "red").mkdir()
+    (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/2", "events": 0}\n')
+    assert "this command reads 'fairdrop/conformance/1'" in told("list", "--vectors", tmp_path)
