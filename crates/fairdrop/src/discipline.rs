@@ -63,7 +63,8 @@ pub trait Discipline<H> {
 #[inline]
 pub(crate) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
     stats.dropped[cause as usize].add(packet.meta.len);
-    env.dropped(packet, cause);
+    // Put together anew, so that a host that takes it by address does not keep the packets that are queued in memory.
+    env.dropped(Packet::new(packet.meta, packet.enqueued, packet.handle), cause);
 }
 
 /// Marks the packet where `ecn` says so and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
@@ -103,8 +104,12 @@ where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
     E: Env<H>,
 {
-    let rejected = if fifo.len() < limit { fifo.push(packet) } else { Some(packet) };
-    match rejected {
+    if fifo.len() >= limit {
+        drop_packet(stats, env, packet, DropCause::Overflow);
+        return false;
+    }
+    // Storage is for more packets than `limit`.
+    match fifo.push(packet) {
         None => true,
         Some(packet) => {
             drop_packet(stats, env, packet, DropCause::Overflow);

@@ -16,7 +16,7 @@ use crate::{Env, Packet, Stream, uniform_below};
 pub type Slot<H> = Option<Packet<H>>;
 
 /// Holes tolerated beyond the number of live packets before the ring is closed up.
-const SLACK: usize = 8;
+const SLACK: u32 = 8;
 
 /// Rejections after which a weighted draw walks the queue instead. Which way a draw ends says nothing of the outcome,
 /// so the number changes the work and not the probabilities: `docs/decisions/weighted-draws.md`.
@@ -24,24 +24,25 @@ const MOST_REJECTIONS: u32 = 64;
 
 /// Storage to lend to a queue of at most `limit` packets: a power of two with room for as many holes.
 pub const fn slots_for(limit: u32) -> usize {
-    let wanted = 2 * limit as usize + SLACK;
+    let wanted = 2 * limit as usize + SLACK as usize;
     wanted.next_power_of_two()
 }
 
 /// A slot of the storage. Valid until the next push or draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position(usize);
+pub struct Position(u32);
 
 /// A FIFO with O(1) uniform draws and O(1) removal anywhere, in borrowed storage.
 #[derive(Clone, Debug)]
 pub struct LeakyFifo<H, S> {
     slots: S,
-    /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage.
-    head: usize,
-    /// Slots from the oldest to the newest packet, holes included.
-    span: usize,
-    live: usize,
     bytes: u64,
+    /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage. Numbers of slots have
+    /// 32 bits (there are at most 2^31): pairs of 64 would be joined into vectors that are read before they are whole.
+    head: u32,
+    /// Slots from the oldest to the newest packet, holes included.
+    span: u32,
+    live: u32,
     _handle: core::marker::PhantomData<H>,
 }
 
@@ -49,7 +50,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// An empty queue in `slots`, whose length must be a power of two (see [`slots_for`]); anything in them is lost.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
-        Self { slots, head: 0, span: 0, live: 0, bytes: 0, _handle: core::marker::PhantomData }
+        Self { slots, bytes: 0, head: 0, span: 0, live: 0, _handle: core::marker::PhantomData }
     }
 
     /// Slots of the storage.
@@ -60,7 +61,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// Packets waiting.
     #[inline]
     pub fn len(&self) -> u32 {
-        self.live as u32
+        self.live
     }
 
     /// Whether nothing waits.
@@ -76,12 +77,17 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     #[inline]
-    fn index(&self, offset: usize) -> usize {
-        self.head.wrapping_add(offset) & self.capacity().wrapping_sub(1)
+    fn index(&self, offset: u32) -> usize {
+        self.head.wrapping_add(offset) as usize & self.capacity().wrapping_sub(1)
     }
 
     #[inline]
-    fn is_live(&self, offset: usize) -> bool {
+    fn position(&self, offset: u32) -> Position {
+        Position(self.index(offset) as u32)
+    }
+
+    #[inline]
+    fn is_live(&self, offset: u32) -> bool {
         matches!(self.slots.as_ref().get(self.index(offset)), Some(Some(_)))
     }
 
@@ -89,11 +95,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     #[inline]
     pub fn push(&mut self, packet: Packet<H>) -> Option<Packet<H>> {
         // Only removals make holes and only draws suffer from them: it is enough to close up when the ring is full.
-        if self.span >= self.capacity() {
-            self.close_up();
-            if self.span >= self.capacity() {
-                return Some(packet);
-            }
+        if self.span as usize >= self.capacity() && !self.make_room() {
+            return Some(packet);
         }
         let index = self.index(self.span);
         let Some(slot) = self.slots.as_mut().get_mut(index) else { return Some(packet) };
@@ -125,9 +128,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
         self.close_up_if_leaky();
         loop {
-            let offset = uniform_below(self.span as u64, || env.random(Stream::Candidate)) as usize;
+            let offset = uniform_below(u64::from(self.span), || env.random(Stream::Candidate)) as u32;
             if self.is_live(offset) {
-                return Some(Position(self.index(offset)));
+                return Some(self.position(offset));
             }
         }
     }
@@ -149,12 +152,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         self.close_up_if_leaky();
         let most = u64::from(most.max(1));
         // At most 2^31 slots of 2^32 places.
-        let places = self.span as u64 * most;
+        let places = u64::from(self.span) * most;
         for _ in 0..MOST_REJECTIONS {
             let place = uniform_below(places, || env.random(Stream::Candidate));
             // One place each is the common case, and spares the divisions.
             let (offset, rest) = if most == 1 { (place, 0) } else { (place / most, place % most) };
-            let position = Position(self.index(offset as usize));
+            let position = self.position(offset as u32);
             if self.get(position).is_some_and(|packet| rest < u64::from(weight(position, packet))) {
                 return Some(position);
             }
@@ -189,25 +192,25 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         if self.span > self.live {
             self.close_up();
         }
-        ((rank as usize) < self.live).then(|| Position(self.index(rank as usize)))
+        (rank < self.live).then(|| self.position(rank))
     }
 
     /// The packet at `position`; `None` when it is no longer there.
     #[inline]
     pub fn get(&self, position: Position) -> Option<&Packet<H>> {
-        self.slots.as_ref().get(position.0)?.as_ref()
+        self.slots.as_ref().get(position.0 as usize)?.as_ref()
     }
 
     /// Removes the packet at `position`; the others keep their order.
     #[inline]
     pub fn remove(&mut self, position: Position) -> Option<Packet<H>> {
-        self.take(position.0)
+        self.take(position.0 as usize)
     }
 
     /// The oldest packet's position.
     #[inline]
     pub fn front(&self) -> Option<Position> {
-        (self.live > 0).then(|| Position(self.index(0)))
+        (self.live > 0).then(|| self.position(0))
     }
 
     /// Packets from head to tail.
@@ -217,7 +220,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
 
     /// Positions of the waiting packets from head to tail.
     pub fn positions(&self) -> impl DoubleEndedIterator<Item = Position> {
-        (0..self.span).filter(|&offset| self.is_live(offset)).map(|offset| Position(self.index(offset)))
+        (0..self.span).filter(|&offset| self.is_live(offset)).map(|offset| self.position(offset))
     }
 
     /// Empties a slot; where it was an end of the span, shrinks the span until that end is live again.
@@ -256,8 +259,17 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
     }
 
+    /// Closes up a ring that is full; returns whether that left a slot free.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) -> bool {
+        self.close_up();
+        (self.span as usize) < self.capacity()
+    }
+
     /// Moves the packets together towards the head, in order.
     #[cold]
+    #[inline(never)]
     fn close_up(&mut self) {
         let mut filled = 0;
         for offset in 0..self.span {

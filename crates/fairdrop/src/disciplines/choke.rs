@@ -389,8 +389,10 @@ impl ChokeParams {
 #[derive(Clone, Debug)]
 pub struct Choke<H, S> {
     params: ChokeParams,
-    /// None of the variants is on: the path that is measured has one test for all of them.
+    /// None of the variants is on: one test for all of them.
     plain: bool,
+    /// Plain, with one candidate: the path that most arrivals take and that is measured.
+    basic: bool,
     queue: RedQueue<H, S>,
     /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
     heaviest: u32,
@@ -440,7 +442,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             && params.sampling == Sampling::Packet
             && params.order == Order::MatchFirst
             && !params.count_on_match;
-        Ok(Self { params, plain, queue, heaviest: 1, weight: 0 })
+        let basic = plain && params.candidates == Candidates::Fixed(1);
+        Ok(Self { params, plain, basic, queue, heaviest: 1, weight: 0 })
     }
 
     /// The waiting packets.
@@ -548,16 +551,47 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     #[inline]
     fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
         let wanted = self.params.candidates_at(self.queue.state.avg);
-        // The common case by itself, without the list of what was drawn.
-        let matched = if self.plain && wanted == 1 {
-            self.queue.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env))
-        } else {
-            wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env)
-        };
+        let matched = wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env);
         if matched && !self.plain && self.params.count_on_match {
             self.queue.state.count_matched();
         }
         matched
+    }
+
+    /// One candidate, then RED.
+    #[inline]
+    fn admit_basic<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        let red = &self.params.red;
+        self.queue.state.update(red, self.queue.fifo.len(), env.now());
+        if !self.queue.state.below_min_th(red)
+            && let Some(position) = self.queue.fifo.draw(env)
+            && let Some(candidate) = self.queue.fifo.get(position)
+        {
+            self.queue.stats.drawn += 1;
+            env.drawn(candidate);
+            if candidate.meta.flow == packet.meta.flow {
+                self.queue.drop_queued(position, DropCause::MatchQueued, env);
+                self.queue.drop(packet, DropCause::MatchArriving, env);
+                return;
+            }
+        }
+        self.queue.admit_by_red(red, packet, env);
+    }
+
+    /// Any number of candidates, from anywhere, before or after RED.
+    #[inline(never)]
+    fn admit_variant<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        let len = packet.meta.len;
+        let length = if self.plain { self.queue.fifo.len() } else { self.length() };
+        // The average counts a matched arrival too, and sees the queue before its removal.
+        self.queue.state.update(&self.params.red, length, env.now());
+        let queued = match self.params.order {
+            Order::MatchFirst => self.admit_match_first(packet, env),
+            Order::RedFirst => self.admit_red_first(packet, env),
+        };
+        if queued && !self.plain {
+            self.weigh_in(len);
+        }
     }
 
     /// The comparison before RED. A matched arrival never reaches RED: its count stays.
@@ -613,15 +647,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     #[inline]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
-        let len = packet.meta.len;
-        let length = if self.plain { self.queue.fifo.len() } else { self.length() };
-        // The average counts a matched arrival too, and sees the queue before its removal.
-        self.queue.state.update(&self.params.red, length, env.now());
-        let red_first = !self.plain && self.params.order == Order::RedFirst;
-        let queued =
-            if red_first { self.admit_red_first(packet, env) } else { self.admit_match_first(packet, env) };
-        if queued && !self.plain {
-            self.weigh_in(len);
+        if self.basic {
+            self.admit_basic(packet, env);
+        } else {
+            self.admit_variant(packet, env);
         }
     }
 

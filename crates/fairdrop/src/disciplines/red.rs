@@ -251,9 +251,15 @@ impl RedState {
     /// Makes up for the arrivals that an idle link missed, once, as the first one after it comes.
     #[inline]
     pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
-        if waiting == 0
-            && let Some(since) = self.idle_since.take()
-        {
+        if waiting == 0 {
+            self.decay(params, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decay(&mut self, params: &RedParams, now: Time) {
+        if let Some(since) = self.idle_since.take() {
             let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
             self.avg *= power(1.0 - params.w_q, missed);
         }
@@ -300,6 +306,38 @@ impl RedState {
         if self.below_min_th(params) {
             return None;
         }
+        let is_common = !(params.ns2_compat || params.byte_mode || params.wait || params.independent);
+        if is_common && may_drop_early && self.avg < params.max_th {
+            return self.common_verdict(params, env);
+        }
+        self.other_verdict(may_drop_early, params, waiting, len, env)
+    }
+
+    /// The verdict between the thresholds with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to.
+    #[inline]
+    fn common_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
+        let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
+        self.count += 1;
+        let progress = self.count as f64 * p_b;
+        let coin = unit_interval(env.random(Stream::EarlyDrop));
+        // The coin is below 1, so a bias of 1 or more needs no bound.
+        if progress < 1.0 && coin >= p_b / (1.0 - progress) {
+            return None;
+        }
+        self.count = 0;
+        Some(DropCause::RedEarly)
+    }
+
+    /// The verdict from `min_th` on.
+    #[inline(never)]
+    fn other_verdict<H, E: Env<H>>(
+        &mut self,
+        may_drop_early: bool,
+        params: &RedParams,
+        waiting: u32,
+        len: u32,
+        env: &mut E,
+    ) -> Option<DropCause> {
         if params.ns2_compat && waiting <= 1 {
             self.count = -1;
             return None;

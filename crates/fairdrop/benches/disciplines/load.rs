@@ -1,0 +1,145 @@
+//! The steady load, and what every discipline borrows under it.
+
+use std::hint::black_box;
+
+use fairdrop::{AnyParams, Discipline, DropCause, Env, Memory, Meta, Packet, ParamValue, Stream, Time};
+
+/// Storage from the allocator.
+pub struct Heap;
+
+impl Memory for Heap {
+    type Of<T> = Box<[T]>;
+
+    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
+        Some(std::iter::repeat_with(T::default).take(count).collect())
+    }
+}
+
+/// wyrand (Wang Yi, 2019): an addition and one wide product, about the cheapest of good quality. The same for flows,
+/// draws and coins, and in `rte.c` for flows.
+struct Wyrand(u64);
+
+impl Wyrand {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0xA076_1D64_78BD_642F);
+        let wide = u128::from(self.0) * u128::from(self.0 ^ 0xE703_7ED1_A0B4_28DB);
+        (wide >> 64) as u64 ^ wide as u64
+    }
+}
+
+/// Clock, randomness, and a count of what waits.
+pub struct World {
+    now: Time,
+    random: Wyrand,
+    waiting: u64,
+    dropped: u64,
+    /// Handles that came back, so that they are read.
+    seen: u64,
+}
+
+impl Env<u64> for World {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn random(&mut self, _: Stream) -> u64 {
+        self.random.next()
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: Packet<u64>, _: DropCause) {
+        self.seen ^= packet.handle;
+        self.waiting -= 1;
+        self.dropped += 1;
+    }
+}
+
+/// How long a packet waits: a little over the targets of the disciplines that control delay, so that their test runs.
+const DELAY_NS: u64 = 20_000_000;
+const LENGTH: u32 = 1000;
+
+/// Packets kept waiting.
+fn held(limit: u32) -> u64 {
+    u64::from(limit) * 3 / 4
+}
+
+/// Time between two arrivals, in nanoseconds.
+fn step_ns(limit: u32) -> u64 {
+    DELAY_NS / held(limit)
+}
+
+/// Parameters under which the logic of each discipline runs at the length that is held: RED's average is half-way
+/// between its thresholds, and its probability there is 1 %.
+pub fn params(name: &str, limit: u32) -> AnyParams {
+    let mut params = AnyParams::of(name).expect("a discipline");
+    params.set_link(limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
+    let limit = f64::from(limit);
+    for (name, value) in [("min_th", limit / 2.0), ("max_th", limit), ("max_p", 0.02)] {
+        params.set("red", name, ParamValue::Number(value));
+    }
+    params
+}
+
+/// A discipline with its load.
+pub struct Load<D> {
+    queue: D,
+    world: World,
+    arrivals: Wyrand,
+    step: Time,
+    flows: u64,
+    held: u64,
+    offered: u64,
+}
+
+impl<D: Discipline<u64>> Load<D> {
+    pub fn new(queue: D, limit: u32, flows: u32) -> Self {
+        let world = World { now: Time::ZERO, random: Wyrand(1), waiting: 0, dropped: 0, seen: 0 };
+        let (held, step) = (held(limit), Time::from_ns(step_ns(limit)));
+        Self { queue, world, arrivals: Wyrand(2), step, flows: u64::from(flows), held, offered: 0 }
+    }
+
+    /// Fills the queue and turns it over, so that holes and averages are as they will stay.
+    pub fn settle(&mut self) {
+        self.cycle(3 * self.held.max(5_000));
+        (self.offered, self.world.dropped) = (0, 0);
+    }
+
+    /// Packets dropped in a hundred arrivals since it settled.
+    pub fn dropped_percent(&self) -> f64 {
+        100.0 * self.world.dropped as f64 / self.offered as f64
+    }
+
+    /// What is timed and counted.
+    #[inline(never)]
+    pub fn measured_loop(&mut self, arrivals: u64) {
+        self.cycle(arrivals);
+        black_box(self.world.seen);
+    }
+
+    #[inline(never)]
+    fn cycle(&mut self, arrivals: u64) {
+        for _ in 0..arrivals {
+            self.arrive();
+        }
+    }
+
+    /// One packet is offered; when more than the length to hold wait, one departs.
+    #[inline]
+    fn arrive(&mut self) {
+        let flow = (u128::from(self.arrivals.next()) * u128::from(self.flows)) >> 64;
+        let packet = Packet::new(Meta::of_flow(flow as u64, LENGTH), self.world.now, self.offered);
+        self.offered += 1;
+        self.world.now = self.world.now.after(self.step);
+        self.world.waiting += 1;
+        self.queue.admit(packet, &mut self.world);
+        if self.world.waiting > self.held
+            && let Some(packet) = self.queue.next(&mut self.world)
+        {
+            self.world.seen ^= packet.handle;
+            self.world.waiting -= 1;
+        }
+    }
+}
