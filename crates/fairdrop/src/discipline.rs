@@ -60,11 +60,10 @@ pub trait Discipline<H> {
 }
 
 /// Counts a drop and hands the packet back to the host: the one way out other than through the link.
-#[inline]
+#[inline(always)]
 pub(crate) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
     stats.dropped[cause as usize].add(packet.meta.len);
-    // Put together anew, so that a host that takes it by address does not keep the packets that are queued in memory.
-    env.dropped(Packet::new(packet.meta, packet.enqueued, packet.handle), cause);
+    env.dropped(packet, cause);
 }
 
 /// Marks the packet where `ecn` says so and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
@@ -92,7 +91,7 @@ pub(crate) fn mark<H>(stats: &mut Stats, packet: &mut Packet<H>, cause: DropCaus
 }
 
 /// Appends `packet`, or drops it when `limit` packets wait. Returns whether it was queued.
-#[inline]
+#[inline(always)]
 pub(crate) fn append_or_overflow<H, S, E>(
     fifo: &mut LeakyFifo<H, S>,
     limit: u32,
@@ -104,27 +103,25 @@ where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
     E: Env<H>,
 {
-    if fifo.len() >= limit {
+    let has_room = fifo.has_room(limit);
+    if has_room {
+        fifo.place(packet);
+    } else {
         drop_packet(stats, env, packet, DropCause::Overflow);
-        return false;
     }
-    // Storage is for more packets than `limit`.
-    match fifo.push(packet) {
-        None => true,
-        Some(packet) => {
-            drop_packet(stats, env, packet, DropCause::Overflow);
-            false
-        }
-    }
+    has_room
 }
 
 /// Takes the head for transmission and counts it.
-#[inline]
+#[inline(always)]
 pub(crate) fn depart<H, S>(fifo: &mut LeakyFifo<H, S>, stats: &mut Stats) -> Option<Packet<H>>
 where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
 {
-    let packet = fifo.pop()?;
-    stats.departed.add(packet.meta.len);
+    let packet = fifo.take_head()?;
+    // Apart from each other: side by side the two additions become one on vectors, of more instructions.
+    stats.departed.packets += 1;
+    fifo.trim_head();
+    stats.departed.bytes += u64::from(packet.meta.len);
     Some(packet)
 }

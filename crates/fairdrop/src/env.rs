@@ -63,7 +63,7 @@ pub trait Env<H> {
 }
 
 /// Uniform on `[0, 1)` from 64 random bits: the 53 highest bits, as every `f64` in steps of 2^-53.
-#[inline]
+#[inline(always)]
 pub fn unit_interval(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }

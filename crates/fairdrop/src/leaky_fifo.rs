@@ -16,7 +16,7 @@ use crate::{Env, Packet, Stream, uniform_below};
 pub type Slot<H> = Option<Packet<H>>;
 
 /// Holes tolerated beyond the number of live packets before the ring is closed up.
-const SLACK: u32 = 8;
+const SLACK: usize = 8;
 
 /// Rejections after which a weighted draw walks the queue instead. Which way a draw ends says nothing of the outcome,
 /// so the number changes the work and not the probabilities: `docs/decisions/weighted-draws.md`.
@@ -24,25 +24,25 @@ const MOST_REJECTIONS: u32 = 64;
 
 /// Storage to lend to a queue of at most `limit` packets: a power of two with room for as many holes.
 pub const fn slots_for(limit: u32) -> usize {
-    let wanted = 2 * limit as usize + SLACK as usize;
+    let wanted = 2 * limit as usize + SLACK;
     wanted.next_power_of_two()
 }
 
 /// A slot of the storage. Valid until the next push or draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position(u32);
+pub struct Position(usize);
 
 /// A FIFO with O(1) uniform draws and O(1) removal anywhere, in borrowed storage.
 #[derive(Clone, Debug)]
 pub struct LeakyFifo<H, S> {
     slots: S,
+    /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage.
+    head: usize,
+    /// Sequence number after the newest packet's. A push changes this alone, a pop `head` alone.
+    tail: usize,
+    /// Slots of the span without a packet.
+    holes: usize,
     bytes: u64,
-    /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage. Numbers of slots have
-    /// 32 bits (there are at most 2^31): pairs of 64 would be joined into vectors that are read before they are whole.
-    head: u32,
-    /// Slots from the oldest to the newest packet, holes included.
-    span: u32,
-    live: u32,
     _handle: core::marker::PhantomData<H>,
 }
 
@@ -50,7 +50,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// An empty queue in `slots`, whose length must be a power of two (see [`slots_for`]); anything in them is lost.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
-        Self { slots, bytes: 0, head: 0, span: 0, live: 0, _handle: core::marker::PhantomData }
+        Self { slots, head: 0, tail: 0, holes: 0, bytes: 0, _handle: core::marker::PhantomData }
     }
 
     /// Slots of the storage.
@@ -59,15 +59,16 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Packets waiting.
-    #[inline]
+    #[inline(always)]
     pub fn len(&self) -> u32 {
-        self.live
+        (self.span() - self.holes) as u32
     }
 
     /// Whether nothing waits.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.live == 0
+        // Both ends of the span are live.
+        self.head == self.tail
     }
 
     /// Bytes waiting.
@@ -76,62 +77,111 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         self.bytes
     }
 
-    #[inline]
-    fn index(&self, offset: u32) -> usize {
-        self.head.wrapping_add(offset) as usize & self.capacity().wrapping_sub(1)
+    /// Slots from the oldest to the newest packet, holes included.
+    #[inline(always)]
+    fn span(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
     }
 
-    #[inline]
-    fn position(&self, offset: u32) -> Position {
-        Position(self.index(offset) as u32)
+    /// The slot with this sequence number.
+    #[inline(always)]
+    fn index(&self, number: usize) -> usize {
+        number & self.capacity().wrapping_sub(1)
     }
 
-    #[inline]
-    fn is_live(&self, offset: u32) -> bool {
-        matches!(self.slots.as_ref().get(self.index(offset)), Some(Some(_)))
+    /// The slot so many after the oldest.
+    #[inline(always)]
+    fn at(&self, offset: usize) -> Position {
+        Position(self.index(self.head.wrapping_add(offset)))
+    }
+
+    #[inline(always)]
+    fn is_live(&self, position: Position) -> bool {
+        matches!(self.slots.as_ref().get(position.0), Some(Some(_)))
     }
 
     /// Appends a packet; gives it back when no slot is free.
     #[inline]
     pub fn push(&mut self, packet: Packet<H>) -> Option<Packet<H>> {
         // Only removals make holes and only draws suffer from them: it is enough to close up when the ring is full.
-        if self.span as usize >= self.capacity() && !self.make_room() {
+        if self.span() >= self.capacity() && !self.make_room() {
             return Some(packet);
         }
-        let index = self.index(self.span);
-        let Some(slot) = self.slots.as_mut().get_mut(index) else { return Some(packet) };
-        self.bytes += u64::from(packet.meta.len);
-        *slot = Some(packet);
-        self.span += 1;
-        self.live += 1;
+        self.place(packet);
         None
     }
 
+    /// Whether fewer than `limit` packets wait, for which there is storage: then there is a slot to [`Self::place`] one.
+    #[inline(always)]
+    pub(crate) fn has_room(&mut self, limit: u32) -> bool {
+        self.span() < limit as usize || self.has_room_among_holes(limit)
+    }
+
+    #[inline(never)]
+    fn has_room_among_holes(&mut self, limit: u32) -> bool {
+        self.len() < limit && (self.span() < self.capacity() || self.make_room())
+    }
+
+    /// Appends a packet, when there is room.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, packet: Packet<H>) {
+        let index = self.index(self.tail);
+        if let Some(slot) = self.slots.as_mut().get_mut(index) {
+            self.bytes += u64::from(packet.meta.len);
+            *slot = Some(packet);
+            self.tail = self.tail.wrapping_add(1);
+        }
+    }
+
     /// Takes the oldest packet.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Packet<H>> {
-        let head = self.index(0);
-        let taken = self.slots.as_mut().get_mut(head)?.take();
-        self.bytes -= u64::from(taken.as_ref()?.meta.len);
-        self.live -= 1;
-        self.head = self.head.wrapping_add(1);
-        self.span -= 1;
+        let packet = self.take_head()?;
         self.trim_head();
-        taken
+        Some(packet)
     }
 
     /// Draws a live packet, each with exactly the same probability; `None` when nothing waits.
     #[inline]
     pub fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<Position> {
-        if self.live == 0 {
+        self.draw_packet(env).map(|(position, _)| position)
+    }
+
+    /// The draw of [`Self::draw`], with the packet.
+    #[inline(always)]
+    pub(crate) fn draw_packet<E: Env<H>>(&mut self, env: &mut E) -> Option<(Position, &Packet<H>)> {
+        if self.is_empty() {
             return None;
         }
         self.close_up_if_leaky();
+        // Most draws end with the first random number; the others continue out of line.
+        let span = self.span() as u64;
+        let wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
+        let position = self.at((wide >> 64) as usize);
+        // From `span` on no number is refused: see `uniform_below`.
+        if wide as u64 >= span
+            && let Some(Some(packet)) = self.slots.as_ref().get(position.0)
+        {
+            return Some((position, packet));
+        }
+        self.draw_on(wide, env)
+    }
+
+    /// Draws on after a first number, times the span, that was no live slot or may have to be refused.
+    #[cold]
+    #[inline(never)]
+    fn draw_on<E: Env<H>>(&self, first: u128, env: &mut E) -> Option<(Position, &Packet<H>)> {
+        let span = self.span() as u64;
+        let refused_below = span.wrapping_neg() % span.max(1);
+        let mut wide = first;
         loop {
-            let offset = uniform_below(u64::from(self.span), || env.random(Stream::Candidate)) as u32;
-            if self.is_live(offset) {
-                return Some(self.position(offset));
+            let position = self.at((wide >> 64) as usize);
+            if wide as u64 >= refused_below
+                && let Some(packet) = self.get(position)
+            {
+                return Some((position, packet));
             }
+            wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
         }
     }
 
@@ -146,18 +196,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         weight: impl Fn(Position, &Packet<H>) -> u32,
         env: &mut E,
     ) -> Option<Position> {
-        if self.live == 0 {
+        if self.is_empty() {
             return None;
         }
         self.close_up_if_leaky();
         let most = u64::from(most.max(1));
         // At most 2^31 slots of 2^32 places.
-        let places = u64::from(self.span) * most;
+        let places = self.span() as u64 * most;
         for _ in 0..MOST_REJECTIONS {
             let place = uniform_below(places, || env.random(Stream::Candidate));
             // One place each is the common case, and spares the divisions.
             let (offset, rest) = if most == 1 { (place, 0) } else { (place / most, place % most) };
-            let position = self.position(offset as u32);
+            let position = self.at(offset as usize);
             if self.get(position).is_some_and(|packet| rest < u64::from(weight(position, packet))) {
                 return Some(position);
             }
@@ -189,28 +239,28 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// The packet with `rank` waiting packets before it. Closes the ring up when there are holes, which ends the
     /// validity of other positions; without holes it takes one step.
     pub fn at_rank(&mut self, rank: u32) -> Option<Position> {
-        if self.span > self.live {
+        if self.holes > 0 {
             self.close_up();
         }
-        (rank < self.live).then(|| self.position(rank))
+        ((rank as usize) < self.span()).then(|| self.at(rank as usize))
     }
 
     /// The packet at `position`; `None` when it is no longer there.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, position: Position) -> Option<&Packet<H>> {
-        self.slots.as_ref().get(position.0 as usize)?.as_ref()
+        self.slots.as_ref().get(position.0)?.as_ref()
     }
 
     /// Removes the packet at `position`; the others keep their order.
     #[inline]
     pub fn remove(&mut self, position: Position) -> Option<Packet<H>> {
-        self.take(position.0 as usize)
+        self.take(position)
     }
 
     /// The oldest packet's position.
     #[inline]
     pub fn front(&self) -> Option<Position> {
-        (self.live > 0).then(|| self.position(0))
+        (!self.is_empty()).then(|| self.at(0))
     }
 
     /// Packets from head to tail.
@@ -220,41 +270,54 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
 
     /// Positions of the waiting packets from head to tail.
     pub fn positions(&self) -> impl DoubleEndedIterator<Item = Position> {
-        (0..self.span).filter(|&offset| self.is_live(offset)).map(|offset| self.position(offset))
+        (0..self.span()).map(|offset| self.at(offset)).filter(|&position| self.is_live(position))
     }
 
     /// Empties a slot; where it was an end of the span, shrinks the span until that end is live again.
     #[inline]
-    fn take(&mut self, index: usize) -> Option<Packet<H>> {
-        let taken = self.slots.as_mut().get_mut(index)?.take();
+    fn take(&mut self, position: Position) -> Option<Packet<H>> {
+        let taken = self.slots.as_mut().get_mut(position.0)?.take();
         self.bytes -= u64::from(taken.as_ref()?.meta.len);
-        self.live -= 1;
-        if index == self.index(0) {
+        self.holes += 1;
+        if position == self.at(0) {
             self.trim_head();
-        } else if index == self.index(self.span.wrapping_sub(1)) {
+        } else if position.0 == self.index(self.tail.wrapping_sub(1)) {
             self.trim_tail();
         }
         taken
     }
 
-    #[inline]
-    fn trim_head(&mut self) {
-        while self.span > 0 && !self.is_live(0) {
+    /// The first half of [`Self::pop`]: [`Self::trim_head`] must follow.
+    #[inline(always)]
+    pub(crate) fn take_head(&mut self) -> Option<Packet<H>> {
+        let head = self.index(self.head);
+        let packet = self.slots.as_mut().get_mut(head)?.take()?;
+        self.bytes -= u64::from(packet.meta.len);
+        self.head = self.head.wrapping_add(1);
+        Some(packet)
+    }
+
+    /// Moves the head past holes.
+    #[inline(always)]
+    pub(crate) fn trim_head(&mut self) {
+        while self.holes > 0 && !self.is_live(self.at(0)) {
             self.head = self.head.wrapping_add(1);
-            self.span -= 1;
+            self.holes -= 1;
         }
     }
 
     #[inline]
     fn trim_tail(&mut self) {
-        while self.span > 0 && !self.is_live(self.span - 1) {
-            self.span -= 1;
+        while self.holes > 0 && !self.is_live(Position(self.index(self.tail.wrapping_sub(1)))) {
+            self.tail = self.tail.wrapping_sub(1);
+            self.holes -= 1;
         }
     }
 
-    #[inline]
+    /// Closes up when there are more than [`SLACK`] holes more than packets.
+    #[inline(always)]
     fn close_up_if_leaky(&mut self) {
-        if self.span > 2 * self.live + SLACK {
+        if 2 * self.holes > self.span() + SLACK {
             self.close_up();
         }
     }
@@ -264,7 +327,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     #[inline(never)]
     fn make_room(&mut self) -> bool {
         self.close_up();
-        (self.span as usize) < self.capacity()
+        self.span() < self.capacity()
     }
 
     /// Moves the packets together towards the head, in order.
@@ -272,17 +335,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     #[inline(never)]
     fn close_up(&mut self) {
         let mut filled = 0;
-        for offset in 0..self.span {
-            if !self.is_live(offset) {
+        for offset in 0..self.span() {
+            let (from, to) = (self.at(offset), self.at(filled));
+            if !self.is_live(from) {
                 continue;
             }
-            let (from, to) = (self.index(offset), self.index(filled));
             if from != to {
-                self.slots.as_mut().swap(from, to);
+                self.slots.as_mut().swap(from.0, to.0);
             }
             filled += 1;
         }
-        self.span = filled;
+        self.tail = self.head.wrapping_add(filled);
+        self.holes = 0;
     }
 }
 
@@ -385,7 +449,7 @@ mod tests {
             let at = fifo.draw(&mut dice).unwrap();
             fifo.remove(at);
         }
-        assert!(fifo.span > fifo.live, "the test needs holes");
+        assert!(fifo.holes > 0, "the test needs holes");
         let live = u64::from(fifo.len());
         let mut seen = vec![0_u64; packets as usize];
         let draws = live * draws_per_packet;
@@ -482,9 +546,9 @@ mod tests {
         for at in middle {
             fifo.remove(at);
         }
-        assert_eq!(fifo.span, 1000);
+        assert_eq!(fifo.span(), 1000);
         let mut dice = Dice(Philox::new(1, 0, 0));
         fifo.draw(&mut dice);
-        assert_eq!((fifo.span, fifo.live), (2, 2));
+        assert_eq!((fifo.span(), fifo.len()), (2, 2));
     }
 }

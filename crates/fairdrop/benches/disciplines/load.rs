@@ -22,9 +22,8 @@ struct Wyrand(u64);
 impl Wyrand {
     #[inline]
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0xA076_1D64_78BD_642F);
-        let wide = u128::from(self.0) * u128::from(self.0 ^ 0xE703_7ED1_A0B4_28DB);
-        (wide >> 64) as u64 ^ wide as u64
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0
     }
 }
 

@@ -46,9 +46,7 @@ enum kind { C_RING, RTE_RED, RTE_PIE };
 
 static inline uint64_t wyrand(uint64_t *state)
 {
-    *state += 0xA0761D6478BD642Full;
-    unsigned __int128 wide = (unsigned __int128)*state * (*state ^ 0xE7037ED1A0B428DBull);
-    return (uint64_t)(wide >> 64) ^ (uint64_t)wide;
+    return *state = *state * 6364136223846793005ull + 1442695040888963407ull;
 }
 
 static inline __attribute__((always_inline)) void arrive(struct load *load, enum kind kind)

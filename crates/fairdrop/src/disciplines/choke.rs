@@ -16,7 +16,7 @@
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Meta, Packet, ParamError, ParamSpec,
     ParamValue, Position, Slot, Stats,
 };
 
@@ -442,7 +442,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             && params.sampling == Sampling::Packet
             && params.order == Order::MatchFirst
             && !params.count_on_match;
-        let basic = plain && params.candidates == Candidates::Fixed(1);
+        let basic = plain && params.candidates == Candidates::Fixed(1) && params.red.is_common();
         Ok(Self { params, plain, basic, queue, heaviest: 1, weight: 0 })
     }
 
@@ -558,73 +558,47 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
         matched
     }
 
-    /// One candidate, then RED.
-    #[inline]
-    fn admit_basic<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        let red = &self.params.red;
-        self.queue.state.update(red, self.queue.fifo.len(), env.now());
-        if !self.queue.state.below_min_th(red)
-            && let Some(position) = self.queue.fifo.draw(env)
-            && let Some(candidate) = self.queue.fifo.get(position)
-        {
-            self.queue.stats.drawn += 1;
+    /// What becomes of an arrival at a queue that is not empty, with one candidate and then RED: what
+    /// [`Self::other_verdict`] comes to without variants.
+    #[inline(always)]
+    fn basic_verdict<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
+        let (red, queue) = (&self.params.red, &mut self.queue);
+        queue.state.sample(red, queue.fifo.len());
+        if queue.state.below_min_th(red) {
+            return None;
+        }
+        if let Some((position, candidate)) = queue.fifo.draw_packet(env) {
+            queue.stats.drawn += 1;
             env.drawn(candidate);
-            if candidate.meta.flow == packet.meta.flow {
-                self.queue.drop_queued(position, DropCause::MatchQueued, env);
-                self.queue.drop(packet, DropCause::MatchArriving, env);
-                return;
+            if candidate.meta.flow == flow {
+                queue.drop_queued(position, DropCause::MatchQueued, env);
+                return Some(DropCause::MatchArriving);
             }
         }
-        self.queue.admit_by_red(red, packet, env);
+        queue.state.common_verdict(red, env)
     }
 
-    /// Any number of candidates, from anywhere, before or after RED.
+    /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
-    fn admit_variant<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        let len = packet.meta.len;
+    fn other_verdict<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
         let length = if self.plain { self.queue.fifo.len() } else { self.length() };
         // The average counts a matched arrival too, and sees the queue before its removal.
         self.queue.state.update(&self.params.red, length, env.now());
-        let queued = match self.params.order {
-            Order::MatchFirst => self.admit_match_first(packet, env),
-            Order::RedFirst => self.admit_red_first(packet, env),
-        };
-        if queued && !self.plain {
-            self.weigh_in(len);
-        }
-    }
-
-    /// The comparison before RED. A matched arrival never reaches RED: its count stays.
-    #[inline]
-    fn admit_match_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
         let compared = !self.queue.state.below_min_th(&self.params.red);
-        if compared && self.is_matched(packet.meta.flow, env) {
-            self.queue.drop(packet, DropCause::MatchArriving, env);
-            return false;
+        if self.params.order == Order::MatchFirst {
+            // A matched arrival never reaches RED: its count stays.
+            let matched = compared && self.is_matched(meta.flow, env);
+            return if matched { Some(DropCause::MatchArriving) } else { self.red_verdict(meta.len, env) };
         }
-        self.queue.admit_by_red(&self.params.red, packet, env)
+        let verdict = self.red_verdict(meta.len, env);
+        // A packet that is only marked is compared all the same.
+        let kept = verdict.is_none() || self.params.red.marks(meta.ecn);
+        let matched = kept && compared && self.is_matched(meta.flow, env);
+        if matched { Some(DropCause::MatchArriving) } else { verdict }
     }
 
-    /// RED before the comparison. A mark waits for the outcome.
-    #[inline(never)]
-    fn admit_red_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
-        let red = &self.params.red;
-        let compared = !self.queue.state.below_min_th(red);
-        let verdict = self.queue.state.verdict(red, self.queue.fifo.len(), packet.meta.len, env);
-        if let Some(cause) = verdict
-            && !red.marks(packet.meta.ecn)
-        {
-            self.queue.drop(packet, cause, env);
-            return false;
-        }
-        if compared && self.is_matched(packet.meta.flow, env) {
-            self.queue.drop(packet, DropCause::MatchArriving, env);
-            return false;
-        }
-        match verdict {
-            None => self.queue.append(&self.params.red, packet, env),
-            Some(cause) => self.queue.append_marked(&self.params.red, packet, cause, env),
-        }
+    fn red_verdict<E: Env<H>>(&mut self, len: u32, env: &mut E) -> Option<DropCause> {
+        self.queue.state.verdict(&self.params.red, self.queue.fifo.len(), len, env)
     }
 
     /// Compares one candidate; drops it when it has `flow`.
@@ -644,17 +618,24 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
-    #[inline]
+    #[inline(always)]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        if self.basic {
-            self.admit_basic(packet, env);
+        let meta = packet.meta;
+        // Packets and bytes apart from each other, as in `depart`.
+        self.queue.stats.arrived.packets += 1;
+        let verdict = if self.basic && !self.queue.fifo.is_empty() {
+            self.basic_verdict(meta.flow, env)
         } else {
-            self.admit_variant(packet, env);
+            self.other_verdict(meta, env)
+        };
+        self.queue.stats.arrived.bytes += u64::from(meta.len);
+        let queued = self.queue.carry_out(verdict, &self.params.red, packet, env);
+        if queued && !self.plain {
+            self.weigh_in(meta.len);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = self.queue.next(env);
         if !self.plain

@@ -9,7 +9,7 @@
 //! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
 
 use super::droptail::{LIMIT, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::discipline::{append_or_overflow, depart, drop_packet, mark};
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
@@ -197,6 +197,12 @@ impl RedParams {
         self.ecn && ecn != Ecn::NotCapable
     }
 
+    /// No switch changes the coin between the thresholds.
+    #[inline]
+    pub(crate) fn is_common(&self) -> bool {
+        !(self.ns2_compat || self.byte_mode || self.wait || self.independent)
+    }
+
     /// Derives `mean_packet_time` from the link's rate (bit/s, above 0).
     pub fn set_link_rate(&mut self, rate_bps: u64) {
         let ns = u64::from(self.mean_packet_size) * 8_000_000_000 / rate_bps.max(1);
@@ -242,14 +248,14 @@ impl RedState {
     }
 
     /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update(&mut self, params: &RedParams, waiting: u32, now: Time) {
         self.decay_if_idle(params, waiting, now);
         self.sample(params, waiting);
     }
 
     /// Makes up for the arrivals that an idle link missed, once, as the first one after it comes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
         if waiting == 0 {
             self.decay(params, now);
@@ -266,13 +272,13 @@ impl RedState {
     }
 
     /// Moves the average one step towards `waiting` packets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sample(&mut self, params: &RedParams, waiting: u32) {
         self.avg = (1.0 - params.w_q) * self.avg + params.w_q * f64::from(waiting);
     }
 
     /// Below `min_th`: nothing is dropped early, and the coin forgets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn below_min_th(&mut self, params: &RedParams) -> bool {
         let below = self.avg < params.min_th;
         if below {
@@ -282,7 +288,7 @@ impl RedState {
     }
 
     /// What RED does with an arrival of `len` bytes that finds `waiting` packets; `None` keeps it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn verdict<H, E: Env<H>>(
         &mut self,
         params: &RedParams,
@@ -294,7 +300,7 @@ impl RedState {
     }
 
     /// The same, with a coin for those of `may_drop_early` only; the others are counted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn verdict_if<H, E: Env<H>>(
         &mut self,
         may_drop_early: bool,
@@ -306,16 +312,24 @@ impl RedState {
         if self.below_min_th(params) {
             return None;
         }
-        let is_common = !(params.ns2_compat || params.byte_mode || params.wait || params.independent);
-        if is_common && may_drop_early && self.avg < params.max_th {
+        if params.is_common() && may_drop_early {
             return self.common_verdict(params, env);
         }
         self.other_verdict(may_drop_early, params, waiting, len, env)
     }
 
-    /// The verdict between the thresholds with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to.
-    #[inline]
-    fn common_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
+    /// The verdict from `min_th` on with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to then,
+    /// except in the gentle region.
+    #[inline(always)]
+    pub(crate) fn common_verdict<H, E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        if self.avg >= params.max_th {
+            // Without switches neither the queue nor the length is looked at.
+            return self.other_verdict(true, params, 0, 0, env);
+        }
         let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
         self.count += 1;
         let progress = self.count as f64 * p_b;
@@ -371,7 +385,7 @@ impl RedState {
     }
 
     /// An arrival that RED kept did not fit into the buffer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn overflowed(&mut self) {
         // Below `min_th` the count stays -1: the next packet over it is still the first of its excursion.
         self.count = self.count.min(0);
@@ -440,7 +454,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
     }
 
     /// Drops `packet` and counts why.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drop<E: Env<H>>(&mut self, packet: Packet<H>, cause: DropCause, env: &mut E) {
         drop_packet(&mut self.stats, env, packet, cause);
     }
@@ -461,35 +475,38 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
         packet: Packet<H>,
         env: &mut E,
     ) -> bool {
-        match self.state.verdict(params, self.fifo.len(), packet.meta.len, env) {
-            None => self.append(params, packet, env),
-            Some(cause) if params.marks(packet.meta.ecn) => self.append_marked(params, packet, cause, env),
-            Some(cause) => {
-                self.drop(packet, cause, env);
-                false
-            }
-        }
+        let verdict = self.state.verdict(params, self.fifo.len(), packet.meta.len, env);
+        self.carry_out(verdict, params, packet, env)
     }
 
-    /// Appends an ECN-capable arrival, marked for `cause`, or drops it as it is when the buffer is full. Returns
-    /// whether it was queued.
-    #[cold]
-    pub(crate) fn append_marked<E: Env<H>>(
+    /// Drops an arrival for the cause given; where that is RED's and the packet is ECN-capable, marks and appends it, but
+    /// drops it as it is when the buffer is full; appends it when there is no cause. Returns whether it was queued.
+    ///
+    /// Verdicts are found first and carried out here, so that only one place takes the packet: one that is handed to
+    /// calls out of line has to be in memory, and the path of those that are queued pays for it.
+    #[inline(always)]
+    pub(crate) fn carry_out<E: Env<H>>(
         &mut self,
+        verdict: Option<DropCause>,
         params: &RedParams,
         mut packet: Packet<H>,
-        cause: DropCause,
         env: &mut E,
     ) -> bool {
-        if self.fifo.len() < params.limit {
-            packet.meta.ecn = Ecn::Ce;
-            self.stats.marked[cause as usize].add(packet.meta.len);
+        if let Some(cause) = verdict {
+            let is_red = matches!(cause, DropCause::RedEarly | DropCause::RedForced);
+            if !(is_red && params.marks(packet.meta.ecn)) {
+                self.drop(packet, cause, env);
+                return false;
+            }
+            if self.fifo.len() < params.limit {
+                mark(&mut self.stats, &mut packet, cause);
+            }
         }
         self.append(params, packet, env)
     }
 
     /// Appends an arrival, or drops it when the buffer is full. Returns whether it was queued.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn append<E: Env<H>>(&mut self, params: &RedParams, packet: Packet<H>, env: &mut E) -> bool {
         let queued = append_or_overflow(&mut self.fifo, params.limit, &mut self.stats, packet, env);
         if !queued {
@@ -499,7 +516,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
     }
 
     /// Takes the head; finding none is how RED learns that the link is idle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.stats);
         if packet.is_none() {
@@ -538,14 +555,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
-    #[inline]
+    #[inline(always)]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         self.queue.state.update(&self.params, self.queue.fifo.len(), env.now());
         self.queue.admit_by_red(&self.params, packet, env);
     }
 
-    #[inline]
+    #[inline(always)]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         self.queue.next(env)
     }
