@@ -36,6 +36,8 @@ pub struct Position(usize);
 #[derive(Clone, Debug)]
 pub struct LeakyFifo<H, S> {
     slots: S,
+    /// One less than the slots, which makes a sequence number the index of its slot.
+    mask: usize,
     /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage.
     head: usize,
     /// Sequence number after the newest packet's. A push changes this alone, a pop `head` alone.
@@ -50,7 +52,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// An empty queue in `slots`, whose length must be a power of two (see [`slots_for`]); anything in them is lost.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
-        Self { slots, head: 0, tail: 0, holes: 0, bytes: 0, _handle: core::marker::PhantomData }
+        let mask = slots.as_ref().len().wrapping_sub(1);
+        Self { slots, mask, head: 0, tail: 0, holes: 0, bytes: 0, _handle: core::marker::PhantomData }
     }
 
     /// Slots of the storage.
@@ -86,7 +89,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// The slot with this sequence number.
     #[inline(always)]
     fn index(&self, number: usize) -> usize {
-        number & self.capacity().wrapping_sub(1)
+        number & self.mask
     }
 
     /// The slot so many after the oldest.
@@ -276,22 +279,22 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// Empties a slot; where it was an end of the span, shrinks the span until that end is live again.
     #[inline]
     fn take(&mut self, position: Position) -> Option<Packet<H>> {
-        let taken = self.slots.as_mut().get_mut(position.0)?.take();
-        self.bytes -= u64::from(taken.as_ref()?.meta.len);
+        let packet = take_from(self.slots.as_mut().get_mut(position.0)?)?;
+        self.bytes -= u64::from(packet.meta.len);
         self.holes += 1;
         if position == self.at(0) {
             self.trim_head();
         } else if position.0 == self.index(self.tail.wrapping_sub(1)) {
             self.trim_tail();
         }
-        taken
+        Some(packet)
     }
 
     /// The first half of [`Self::pop`]: [`Self::trim_head`] must follow.
     #[inline(always)]
     pub(crate) fn take_head(&mut self) -> Option<Packet<H>> {
         let head = self.index(self.head);
-        let packet = self.slots.as_mut().get_mut(head)?.take()?;
+        let packet = take_from(self.slots.as_mut().get_mut(head)?)?;
         self.bytes -= u64::from(packet.meta.len);
         self.head = self.head.wrapping_add(1);
         Some(packet)
@@ -300,6 +303,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// Moves the head past holes.
     #[inline(always)]
     pub(crate) fn trim_head(&mut self) {
+        if self.holes > 0 && !self.is_live(self.at(0)) {
+            self.skip_holes();
+        }
+    }
+
+    #[inline(never)]
+    fn skip_holes(&mut self) {
         while self.holes > 0 && !self.is_live(self.at(0)) {
             self.head = self.head.wrapping_add(1);
             self.holes -= 1;
@@ -348,6 +358,15 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         self.tail = self.head.wrapping_add(filled);
         self.holes = 0;
     }
+}
+
+/// Empties a slot; one that is empty is not written to, which spares building what to write.
+#[inline(always)]
+fn take_from<H>(slot: &mut Slot<H>) -> Option<Packet<H>> {
+    if slot.is_none() {
+        return None;
+    }
+    slot.take()
 }
 
 #[cfg(test)]

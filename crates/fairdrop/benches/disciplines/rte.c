@@ -33,7 +33,7 @@ struct packet {
 struct load {
     struct packet *slots;
     uint64_t mask, head, tail;
-    uint64_t now, step, random, flows, held, offered, dropped, seen;
+    uint64_t now, step, random, flows, held, dropped, seen;
     /* Lengths over a thousand are given to rte_red in coarser units: its average has 32 bits. */
     unsigned red_shift;
     struct rte_red_config red_config;
@@ -44,18 +44,18 @@ struct load {
 
 enum kind { C_RING, RTE_RED, RTE_PIE };
 
-static inline uint64_t wyrand(uint64_t *state)
+static inline uint64_t lcg(uint64_t *state)
 {
-    return *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+    return *state = *state * 1103515245 + 12345;
 }
 
 static inline __attribute__((always_inline)) void arrive(struct load *load, enum kind kind)
 {
     struct packet packet = {
-        .flow = (uint64_t)((unsigned __int128)wyrand(&load->random) * load->flows >> 64),
+        .flow = (uint64_t)((unsigned __int128)lcg(&load->random) * load->flows >> 64),
         .len = LENGTH,
         .enqueued = load->now,
-        .handle = load->offered++,
+        .handle = load->now,
     };
     uint64_t waiting = load->tail - load->head;
     int drop = 0;
@@ -146,10 +146,10 @@ int main(int argc, char **argv)
     uint64_t arrivals = strtoull(argv[5], NULL, 10);
     struct load *load = filled(strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
     cases[at].run(load, 3 * (load->held > 5000 ? load->held : 5000));
-    load->offered = load->dropped = 0;
+    load->dropped = 0;
     if (strcmp(argv[1], "count") == 0) {
         measured_loop(cases[at].run, load, arrivals);
-        printf("%.17g\n", 100.0 * load->dropped / load->offered);
+        printf("%.17g\n", 100.0 * load->dropped / arrivals);
         return 0;
     }
     for (int rounds = argc > 6 ? atoi(argv[6]) : 1; rounds > 0; rounds--) {

@@ -623,11 +623,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
         let meta = packet.meta;
         // Packets and bytes apart from each other, as in `depart`.
         self.queue.stats.arrived.packets += 1;
-        let verdict = if self.basic && !self.queue.fifo.is_empty() {
-            self.basic_verdict(meta.flow, env)
-        } else {
-            self.other_verdict(meta, env)
-        };
+        if self.basic && !self.queue.fifo.is_empty() {
+            let verdict = self.basic_verdict(meta.flow, env);
+            self.queue.stats.arrived.bytes += u64::from(meta.len);
+            self.queue.carry_out(verdict, &self.params.red, packet, env);
+            return;
+        }
+        let verdict = self.other_verdict(meta, env);
         self.queue.stats.arrived.bytes += u64::from(meta.len);
         let queued = self.queue.carry_out(verdict, &self.params.red, packet, env);
         if queued && !self.plain {

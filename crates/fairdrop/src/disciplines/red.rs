@@ -236,6 +236,8 @@ impl RedParams {
 #[derive(Clone, Debug)]
 pub(crate) struct RedState {
     pub(crate) avg: f64,
+    /// Weight of what the average was: 1 - `w_q`.
+    keep: f64,
     /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
     count: i64,
     /// When the link went idle; `None` while it is busy or packets wait.
@@ -243,8 +245,8 @@ pub(crate) struct RedState {
 }
 
 impl RedState {
-    pub(crate) fn new() -> Self {
-        Self { avg: 0.0, count: -1, idle_since: Some(Time::ZERO) }
+    pub(crate) fn new(params: &RedParams) -> Self {
+        Self { avg: 0.0, keep: 1.0 - params.w_q, count: -1, idle_since: Some(Time::ZERO) }
     }
 
     /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
@@ -267,14 +269,14 @@ impl RedState {
     fn decay(&mut self, params: &RedParams, now: Time) {
         if let Some(since) = self.idle_since.take() {
             let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
-            self.avg *= power(1.0 - params.w_q, missed);
+            self.avg *= power(self.keep, missed);
         }
     }
 
     /// Moves the average one step towards `waiting` packets.
     #[inline(always)]
     pub(crate) fn sample(&mut self, params: &RedParams, waiting: u32) {
-        self.avg = (1.0 - params.w_q) * self.avg + params.w_q * f64::from(waiting);
+        self.avg = self.keep * self.avg + params.w_q * f64::from(waiting);
     }
 
     /// Below `min_th`: nothing is dropped early, and the coin forgets.
@@ -332,10 +334,10 @@ impl RedState {
         }
         let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
         self.count += 1;
-        let progress = self.count as f64 * p_b;
+        let left = 1.0 - self.count as f64 * p_b;
         let coin = unit_interval(env.random(Stream::EarlyDrop));
         // The coin is below 1, so a bias of 1 or more needs no bound.
-        if progress < 1.0 && coin >= p_b / (1.0 - progress) {
+        if left > 0.0 && coin >= p_b / left {
             return None;
         }
         self.count = 0;
@@ -450,7 +452,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
     /// An empty queue in `slots`, once they are enough for the limit.
     pub(crate) fn new(params: &RedParams, slots: S) -> Result<Self, ParamError> {
         let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self { state: RedState::new(), fifo, stats: Stats::default() })
+        Ok(Self { state: RedState::new(params), fifo, stats: Stats::default() })
     }
 
     /// Drops `packet` and counts why.
