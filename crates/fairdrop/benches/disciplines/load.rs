@@ -31,7 +31,8 @@ impl Lcg {
 /// Clock, randomness, and a count of what waits.
 pub struct World {
     now: Time,
-    random: Lcg,
+    /// A generator for each purpose, as `Stream` wants it.
+    random: [Lcg; Stream::COUNT],
     waiting: u64,
     dropped: u64,
     /// Handles that came back, so that they are read.
@@ -45,8 +46,8 @@ impl Env<u64> for World {
     }
 
     #[inline]
-    fn random(&mut self, _: Stream) -> u64 {
-        self.random.next()
+    fn random(&mut self, stream: Stream) -> u64 {
+        self.random[stream as usize].next()
     }
 
     #[inline]
@@ -96,7 +97,7 @@ pub struct Load<D> {
 
 impl<D: Discipline<u64>> Load<D> {
     pub fn new(queue: D, limit: u32, flows: u32) -> Self {
-        let world = World { now: Time::ZERO, random: Lcg(1), waiting: 0, dropped: 0, seen: 0 };
+        let world = World { now: Time::ZERO, random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)), waiting: 0, dropped: 0, seen: 0 };
         let (held, step) = (held(limit), step_ns(limit));
         Self { queue, world, arrivals: Lcg(2), step, flows: u64::from(flows), held, offered: 0 }
     }

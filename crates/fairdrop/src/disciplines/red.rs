@@ -559,9 +559,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
     #[inline(always)]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        self.queue.state.update(&self.params, self.queue.fifo.len(), env.now());
-        self.queue.admit_by_red(&self.params, packet, env);
+        let (params, queue) = (&self.params, &mut self.queue);
+        queue.stats.arrived.packets += 1;
+        queue.state.update(params, queue.fifo.len(), env.now());
+        let verdict = queue.state.verdict(params, queue.fifo.len(), packet.meta.len, env);
+        queue.stats.arrived.bytes += u64::from(packet.meta.len);
+        queue.carry_out(verdict, params, packet, env);
     }
 
     #[inline(always)]
