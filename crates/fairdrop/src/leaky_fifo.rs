@@ -160,14 +160,15 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         // Most draws end with the first random number; the others continue out of line.
         let span = self.span() as u64;
         let wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
-        let position = self.at((wide >> 64) as usize);
         // From `span` on no number is refused: see `uniform_below`.
-        if wide as u64 >= span
-            && let Some(Some(packet)) = self.slots.as_ref().get(position.0)
-        {
-            return Some((position, packet));
+        if (wide as u64) < span {
+            return self.draw_on(wide, env);
         }
-        self.draw_on(wide, env)
+        let position = self.at((wide >> 64) as usize);
+        match self.slots.as_ref().get(position.0) {
+            Some(Some(packet)) => Some((position, packet)),
+            _ => self.draw_on(wide, env),
+        }
     }
 
     /// Draws on after a first number, times the span, that was no live slot or may have to be refused.

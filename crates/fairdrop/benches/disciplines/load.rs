@@ -28,12 +28,11 @@ impl Lcg {
     }
 }
 
-/// Clock, randomness, and a count of what waits.
+/// Clock, randomness, and a count of what came back.
 pub struct World {
     now: Time,
     /// A generator for each purpose, as `Stream` wants it.
     random: [Lcg; Stream::COUNT],
-    waiting: u64,
     dropped: u64,
     /// Handles that came back, so that they are read.
     seen: u64,
@@ -53,7 +52,6 @@ impl Env<u64> for World {
     #[inline]
     fn dropped(&mut self, packet: Packet<u64>, _: DropCause) {
         self.seen ^= packet.handle;
-        self.waiting -= 1;
         self.dropped += 1;
     }
 }
@@ -97,7 +95,7 @@ pub struct Load<D> {
 
 impl<D: Discipline<u64>> Load<D> {
     pub fn new(queue: D, limit: u32, flows: u32) -> Self {
-        let world = World { now: Time::ZERO, random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)), waiting: 0, dropped: 0, seen: 0 };
+        let world = World { now: Time::ZERO, random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)), dropped: 0, seen: 0 };
         let (held, step) = (held(limit), step_ns(limit));
         Self { queue, world, arrivals: Lcg(2), step, flows: u64::from(flows), held, offered: 0 }
     }
@@ -135,13 +133,11 @@ impl<D: Discipline<u64>> Load<D> {
         let now = self.world.now;
         let packet = Packet::new(Meta::of_flow(flow as u64, LENGTH), now, now.ns());
         self.world.now = Time::from_ns(now.ns() + self.step);
-        self.world.waiting += 1;
         self.queue.admit(packet, &mut self.world);
-        if self.world.waiting > self.held
+        if u64::from(self.queue.backlog().packets) > self.held
             && let Some(packet) = self.queue.next(&mut self.world)
         {
             self.world.seen ^= packet.handle;
-            self.world.waiting -= 1;
         }
     }
 }

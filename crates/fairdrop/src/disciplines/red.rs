@@ -232,6 +232,9 @@ impl RedParams {
     }
 }
 
+/// How far over the average a bound on the bias reaches, in parts of its distance from `min_th`.
+const BOUND_STEP: f64 = 1.0 / 16.0;
+
 /// Average queue and the memory of the coin: RED without its FIFO.
 #[derive(Clone, Debug)]
 pub(crate) struct RedState {
@@ -240,13 +243,16 @@ pub(crate) struct RedState {
     keep: f64,
     /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
     count: i64,
+    /// Up to this average, `1 / p_b` is at least `most_spacing`: see [`Self::common_verdict`].
+    bounded_to: f64,
+    most_spacing: f64,
     /// When the link went idle; `None` while it is busy or packets wait.
     idle_since: Option<Time>,
 }
 
 impl RedState {
     pub(crate) fn new(params: &RedParams) -> Self {
-        Self { avg: 0.0, keep: 1.0 - params.w_q, count: -1, idle_since: Some(Time::ZERO) }
+        Self { avg: 0.0, keep: 1.0 - params.w_q, count: -1, bounded_to: f64::NEG_INFINITY, most_spacing: 0.0, idle_since: Some(Time::ZERO) }
     }
 
     /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
@@ -320,28 +326,55 @@ impl RedState {
         self.other_verdict(may_drop_early, params, waiting, len, env)
     }
 
-    /// The verdict from `min_th` on with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to then,
-    /// except in the gentle region.
+    /// The verdict from `min_th` on with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to then.
+    ///
+    /// A packet is kept where the coin is p_b / (1 - count p_b) or more, that is, 1 / (1/p_b - count). A bound on p_b that
+    /// holds for a range of averages keeps nearly all of them without the divisions; the margin is far above any rounding.
     #[inline(always)]
     pub(crate) fn common_verdict<H, E: Env<H>>(
         &mut self,
         params: &RedParams,
         env: &mut E,
     ) -> Option<DropCause> {
-        if self.avg >= params.max_th {
-            // Without switches neither the queue nor the length is looked at.
-            return self.other_verdict(true, params, 0, 0, env);
+        if self.avg >= self.bounded_to {
+            return self.unbounded_verdict(params, env);
         }
-        let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
         self.count += 1;
-        let left = 1.0 - self.count as f64 * p_b;
         let coin = unit_interval(env.random(Stream::EarlyDrop));
-        // The coin is below 1, so a bias of 1 or more needs no bound.
-        if left > 0.0 && coin >= p_b / left {
+        if coin * (self.most_spacing - self.count as f64) > 1.0 + 1e-9 {
+            return None;
+        }
+        self.toss(params, coin)
+    }
+
+    /// The verdict of a `coin` already drawn, by the bias itself.
+    #[inline(never)]
+    fn toss(&mut self, params: &RedParams, coin: f64) -> Option<DropCause> {
+        self.bound(params);
+        let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
+        if coin >= spaced(params, p_b, self.count as f64) {
             return None;
         }
         self.count = 0;
         Some(DropCause::RedEarly)
+    }
+
+    /// The verdict where no bound holds.
+    #[inline(never)]
+    fn unbounded_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
+        self.bound(params);
+        // Without switches neither the queue nor the length is looked at.
+        self.other_verdict(true, params, 0, 0, env)
+    }
+
+    /// Bounds the bias for averages up to a little over this one.
+    fn bound(&mut self, params: &RedParams) {
+        let bounded_to = (self.avg + BOUND_STEP * (self.avg - params.min_th)).min(params.max_th);
+        let p_b = params.max_p * (bounded_to - params.min_th) / (params.max_th - params.min_th);
+        // Smaller biases would need a wider margin.
+        let is_useful = self.avg < bounded_to && p_b >= 1e-4;
+        self.bounded_to = if is_useful { bounded_to } else { f64::NEG_INFINITY };
+        self.most_spacing = 1.0 / p_b;
     }
 
     /// The verdict from `min_th` on.
