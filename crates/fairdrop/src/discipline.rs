@@ -28,6 +28,15 @@ pub trait Discipline<H> {
     /// a call that finds the queue empty is how a discipline learns that the link has gone idle.
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>>;
 
+    /// A burst of packets is about to be offered, for which [`crate::Stream::Candidate`] will give `numbers`, the first
+    /// one first: reads the slots that they will probably be compared with, so that waits for memory overlap. It changes
+    /// nothing; where an earlier packet of the burst is dropped the guess for later ones may be the wrong slot, which costs
+    /// time and no more. Does nothing by default. See [`crate::DrawnAhead`].
+    #[inline]
+    fn prepare(&self, numbers: &[u64]) {
+        let _ = numbers;
+    }
+
     /// What waits now.
     fn backlog(&self) -> Backlog;
 

@@ -189,6 +189,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         }
     }
 
+    /// Reads the slots at which draws with `numbers` will end if a packet is pushed after each: all at once, so that
+    /// the waits for memory overlap.
+    pub fn read_ahead(&self, numbers: &[u64]) {
+        let mut seen = 0;
+        for (pushed, &number) in numbers.iter().enumerate() {
+            let span = (self.span() + pushed) as u128;
+            let position = self.at((u128::from(number) * span >> 64) as usize);
+            seen ^= self.get(position).map_or(0, |packet| packet.meta.flow);
+        }
+        core::hint::black_box(seen);
+    }
+
     /// Draws a live packet with a probability exactly proportional to its weight, which is at most `most`; `None`
     /// when no packet weighs anything.
     ///

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use fairdrop::{AnyParams, Discipline, DropCause, Env, Memory, Meta, Packet, ParamValue, Stream, Time};
+use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Memory, Meta, Packet, ParamValue, Stream, Time};
 
 /// Storage from the allocator.
 pub struct Heap;
@@ -29,8 +29,10 @@ impl Lcg {
 }
 
 /// Clock, randomness, and a count of what came back.
-pub struct World {
+pub struct World<const BURSTS: bool> {
     now: Time,
+    /// Numbers for draws, where arrivals come in bursts.
+    ahead: DrawnAhead<BURST>,
     /// A generator for each purpose, as `Stream` wants it.
     random: [Lcg; Stream::COUNT],
     dropped: u64,
@@ -38,7 +40,7 @@ pub struct World {
     seen: u64,
 }
 
-impl Env<u64> for World {
+impl<const BURSTS: bool> Env<u64> for World<BURSTS> {
     #[inline]
     fn now(&self) -> Time {
         self.now
@@ -46,7 +48,11 @@ impl Env<u64> for World {
 
     #[inline]
     fn random(&mut self, stream: Stream) -> u64 {
-        self.random[stream as usize].next()
+        let random = &mut self.random[stream as usize];
+        if BURSTS && stream == Stream::Candidate {
+            return self.ahead.next(|| random.next());
+        }
+        random.next()
     }
 
     #[inline]
@@ -59,6 +65,8 @@ impl Env<u64> for World {
 /// How long a packet waits: a little over the targets of the disciplines that control delay, so that their test runs.
 const DELAY_NS: u64 = 20_000_000;
 const LENGTH: u32 = 1000;
+/// Packets of a burst, where arrivals come in bursts: as many as drivers of network cards hand over at once.
+const BURST: usize = 32;
 
 /// Packets kept waiting.
 fn held(limit: u32) -> u64 {
@@ -83,9 +91,9 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
 }
 
 /// A discipline with its load.
-pub struct Load<D> {
+pub struct Load<D, const BURSTS: bool> {
     queue: D,
-    world: World,
+    world: World<BURSTS>,
     arrivals: Lcg,
     step: u64,
     flows: u64,
@@ -93,9 +101,9 @@ pub struct Load<D> {
     offered: u64,
 }
 
-impl<D: Discipline<u64>> Load<D> {
+impl<D: Discipline<u64>, const BURSTS: bool> Load<D, BURSTS> {
     pub fn new(queue: D, limit: u32, flows: u32) -> Self {
-        let world = World { now: Time::ZERO, random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)), dropped: 0, seen: 0 };
+        let world = World { now: Time::ZERO, ahead: DrawnAhead::new(), random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)), dropped: 0, seen: 0 };
         let (held, step) = (held(limit), step_ns(limit));
         Self { queue, world, arrivals: Lcg(2), step, flows: u64::from(flows), held, offered: 0 }
     }
@@ -120,13 +128,33 @@ impl<D: Discipline<u64>> Load<D> {
 
     #[inline(never)]
     fn cycle(&mut self, arrivals: u64) {
-        for _ in 0..arrivals {
-            self.arrive();
+        if BURSTS {
+            for _ in 0..arrivals / BURST as u64 {
+                self.burst();
+            }
+        } else {
+            for _ in 0..arrivals {
+                self.arrive();
+                self.depart();
+            }
         }
         self.offered += arrivals;
     }
 
-    /// One packet is offered; when more than the length to hold wait, one departs.
+    /// A burst of packets is offered; then as many depart as wait over the length to hold.
+    #[inline(always)]
+    fn burst(&mut self) {
+        let draws = &mut self.world.random[Stream::Candidate as usize];
+        self.world.ahead.fill(|| draws.next());
+        self.queue.prepare(self.world.ahead.waiting());
+        for _ in 0..BURST {
+            self.arrive();
+        }
+        for _ in 0..BURST {
+            self.depart();
+        }
+    }
+
     #[inline(always)]
     fn arrive(&mut self) {
         let flow = (u128::from(self.arrivals.next()) * u128::from(self.flows)) >> 64;
@@ -134,6 +162,11 @@ impl<D: Discipline<u64>> Load<D> {
         let packet = Packet::new(Meta::of_flow(flow as u64, LENGTH), now, now.ns());
         self.world.now = Time::from_ns(now.ns() + self.step);
         self.queue.admit(packet, &mut self.world);
+    }
+
+    /// When more than the length to hold wait, one departs.
+    #[inline(always)]
+    fn depart(&mut self) {
         if u64::from(self.queue.backlog().packets) > self.held
             && let Some(packet) = self.queue.next(&mut self.world)
         {

@@ -27,7 +27,10 @@ struct Task<'a> {
 
 impl Task<'_> {
     fn run<D: Discipline<u64>>(&self, queue: D) {
-        let mut load = Load::new(queue, self.limit, self.flows);
+        self.run_load(Load::<D, false>::new(queue, self.limit, self.flows));
+    }
+
+    fn run_load<D: Discipline<u64>, const BURSTS: bool>(&self, mut load: Load<D, BURSTS>) {
         load.settle();
         if self.mode == "count" {
             load.measured_loop(self.arrivals);
@@ -42,7 +45,6 @@ impl Task<'_> {
     }
 }
 
-/// The discipline by itself: everything is known when the loop is compiled.
 macro_rules! by_its_type {
     ($task:ident, $queue:ident: $($variant:ident)*) => {
         match $queue {
@@ -67,13 +69,19 @@ fn main() {
         task.run(Ring::new(limit));
         return;
     }
-    let (name, chosen_at_run_time) = case.strip_prefix("any:").map_or((*case, false), |name| (name, true));
-    let params = params(name, limit);
-    let queue = AnyDiscipline::new(params, &mut Heap).expect("parameters are valid");
-    if chosen_at_run_time {
-        task.run(queue);
-        return;
+    let (variant, name) = case.split_once(':').unwrap_or(("", case));
+    let queue = AnyDiscipline::new(params(name, limit), &mut Heap).expect("parameters are valid");
+    match (variant, queue) {
+        ("any", queue) => task.run(queue),
+        ("bursts", AnyDiscipline::Choke(queue)) => {
+            task.run_load(Load::<_, true>::new(queue, limit, flows));
+        }
+        (_, queue) => run_by_type(&task, queue),
     }
+}
+
+/// The discipline by itself: everything is known when the loop is compiled.
+fn run_by_type(task: &Task, queue: AnyDiscipline<u64, Heap>) {
     by_its_type!(task, queue: DropTail Red Choke BackChokeMemory ChokeHardware ChokeW Ward Fred Rio Sred Blue Sfb RedPd
         PenaltyBox FlowValve Csfq Afd CoDel Pie Sfq Drr Fq FqCoDel DualPi2);
 }

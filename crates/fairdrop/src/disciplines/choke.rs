@@ -648,6 +648,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
         packet
     }
 
+    fn prepare(&self, numbers: &[u64]) {
+        // Below `min_th` nothing is drawn; by weight the numbers say something else.
+        if self.basic && self.queue.state.avg >= self.params.red.min_th {
+            self.queue.fifo.read_ahead(numbers);
+        }
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
