@@ -617,3 +617,77 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
         Some(self.queue.state.avg)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::Philox;
+    use proptest::prelude::*;
+
+    /// One coin stream, and how often it was asked.
+    struct Coin(Philox, u32);
+
+    impl Env<()> for Coin {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+        fn random(&mut self, _: Stream) -> u64 {
+            self.1 += 1;
+            self.0.next_u64()
+        }
+        fn dropped(&mut self, _: Packet<()>, _: DropCause) {}
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        /// The bound on the bias spares divisions and changes nothing: verdicts, count, average and random numbers.
+        #[test]
+        fn a_bound_changes_no_verdict(
+            min_th in 0.0..20.0,
+            width in prop_oneof![Just(f64::INFINITY), Just(1e-9), 0.1..30.0],
+            max_p in prop_oneof![Just(0.0), Just(1.0), 1e-6..1e-3, 0.0..=1.0],
+            w_q in prop_oneof![Just(1.0), 1e-4..0.5],
+            gentle in any::<bool>(),
+            // Lengths that stay a while, so that counts grow.
+            lengths in prop::collection::vec((0_u32..60, 1_usize..60), 1..20),
+            seed in any::<u64>(),
+        ) {
+            let params = RedParams { min_th, max_th: min_th + width, max_p, w_q, gentle, ..RedParams::default() };
+            let (mut bounded, mut plain) = (RedState::new(&params), RedState::new(&params));
+            let mut coins = [Coin(Philox::new(seed, 0, 0), 0), Coin(Philox::new(seed, 0, 0), 0)];
+            for (waiting, times) in lengths {
+                for _ in 0..times {
+                    bounded.sample(&params, waiting);
+                    plain.sample(&params, waiting);
+                    if plain.below_min_th(&params) {
+                        prop_assert!(bounded.below_min_th(&params));
+                        continue;
+                    }
+                    let verdict = bounded.common_verdict(&params, &mut coins[0]);
+                    prop_assert_eq!(verdict, plain.other_verdict(true, &params, waiting, 1000, &mut coins[1]));
+                    prop_assert_eq!((bounded.count, bounded.avg), (plain.count, plain.avg));
+                    prop_assert_eq!(coins[0].1, coins[1].1);
+                }
+            }
+        }
+    }
+
+    /// The bound would be useless if it decided little.
+    #[test]
+    fn the_bound_decides_nearly_every_coin() {
+        let params = RedParams::default();
+        let mut state = RedState::new(&params);
+        let mut coin = Coin(Philox::new(1, 0, 0), 0);
+        state.avg = 150.0;
+        let mut by_bound = 0;
+        for _ in 0..100_000 {
+            state.sample(&params, 150);
+            let room = state.most_spacing - state.count as f64 - 1.0;
+            let at = unit_interval(coin.0.clone().next_u64());
+            by_bound += u32::from(state.avg < state.bounded_to && at * room > 1.0 + 1e-9);
+            let _ = state.common_verdict::<(), _>(&params, &mut coin);
+        }
+        assert!(by_bound > 80_000, "{by_bound} of 100000");
+    }
+}
