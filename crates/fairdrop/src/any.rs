@@ -358,6 +358,11 @@ impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
         each!(self, queue => queue.next(env))
     }
 
+    #[inline]
+    fn prepare(&self, numbers: &[u64]) {
+        each!(self, queue => queue.prepare(numbers));
+    }
+
     fn backlog(&self) -> Backlog {
         each!(self, queue => queue.backlog())
     }

@@ -62,8 +62,57 @@ pub trait Env<H> {
     }
 }
 
+/// Up to `N` numbers of one stream, drawn before they are asked for, so that [`crate::Discipline::prepare`] can see them.
+///
+/// A host fills it before a burst of arrivals, shows [`Self::waiting`] to the discipline, and answers
+/// [`Env::random`] with [`Self::next`]. The discipline gets the numbers that it would have got, in the same order.
+#[derive(Clone, Debug)]
+pub struct DrawnAhead<const N: usize> {
+    numbers: [u64; N],
+    /// Numbers before this were handed out.
+    used: usize,
+}
+
+impl<const N: usize> DrawnAhead<N> {
+    /// Nothing drawn yet.
+    pub const fn new() -> Self {
+        Self { numbers: [0; N], used: N }
+    }
+
+    /// Draws as many numbers from `next` as were handed out since the last time.
+    pub fn fill(&mut self, mut next: impl FnMut() -> u64) {
+        self.numbers.rotate_left(self.used);
+        let left = N - self.used;
+        self.numbers.iter_mut().skip(left).for_each(|number| *number = next());
+        self.used = 0;
+    }
+
+    /// Numbers not yet handed out, the next one first.
+    pub fn waiting(&self) -> &[u64] {
+        self.numbers.get(self.used..).unwrap_or(&[])
+    }
+
+    /// The next number; from `next` when all have been handed out.
+    #[inline]
+    pub fn next(&mut self, mut next: impl FnMut() -> u64) -> u64 {
+        match self.numbers.get(self.used) {
+            Some(&number) => {
+                self.used += 1;
+                number
+            }
+            None => next(),
+        }
+    }
+}
+
+impl<const N: usize> Default for DrawnAhead<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Uniform on `[0, 1)` from 64 random bits: the 53 highest bits, as every `f64` in steps of 2^-53.
-#[inline]
+#[inline(always)]
 pub fn unit_interval(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }

@@ -36,11 +36,14 @@ pub struct Position(usize);
 #[derive(Clone, Debug)]
 pub struct LeakyFifo<H, S> {
     slots: S,
+    /// One less than the slots, which makes a sequence number the index of its slot.
+    mask: usize,
     /// Sequence number of the oldest slot of the span; the slot itself is this modulo the storage.
     head: usize,
-    /// Slots from the oldest to the newest packet, holes included.
-    span: usize,
-    live: usize,
+    /// Sequence number after the newest packet's. A push changes this alone, a pop `head` alone.
+    tail: usize,
+    /// Slots of the span without a packet.
+    holes: usize,
     bytes: u64,
     _handle: core::marker::PhantomData<H>,
 }
@@ -49,7 +52,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// An empty queue in `slots`, whose length must be a power of two (see [`slots_for`]); anything in them is lost.
     pub fn new(mut slots: S) -> Self {
         slots.as_mut().fill_with(|| None);
-        Self { slots, head: 0, span: 0, live: 0, bytes: 0, _handle: core::marker::PhantomData }
+        let mask = slots.as_ref().len().wrapping_sub(1);
+        Self { slots, mask, head: 0, tail: 0, holes: 0, bytes: 0, _handle: core::marker::PhantomData }
     }
 
     /// Slots of the storage.
@@ -58,15 +62,16 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Packets waiting.
-    #[inline]
+    #[inline(always)]
     pub fn len(&self) -> u32 {
-        self.live as u32
+        (self.span() - self.holes) as u32
     }
 
     /// Whether nothing waits.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.live == 0
+        // Both ends of the span are live.
+        self.head == self.tail
     }
 
     /// Bytes waiting.
@@ -75,61 +80,125 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         self.bytes
     }
 
-    #[inline]
-    fn index(&self, offset: usize) -> usize {
-        self.head.wrapping_add(offset) & self.capacity().wrapping_sub(1)
+    /// Slots from the oldest to the newest packet, holes included.
+    #[inline(always)]
+    fn span(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
     }
 
-    #[inline]
-    fn is_live(&self, offset: usize) -> bool {
-        matches!(self.slots.as_ref().get(self.index(offset)), Some(Some(_)))
+    /// The slot with this sequence number.
+    #[inline(always)]
+    fn index(&self, number: usize) -> usize {
+        number & self.mask
+    }
+
+    /// The slot so many after the oldest.
+    #[inline(always)]
+    fn at(&self, offset: usize) -> Position {
+        Position(self.index(self.head.wrapping_add(offset)))
+    }
+
+    #[inline(always)]
+    fn is_live(&self, position: Position) -> bool {
+        matches!(self.slots.as_ref().get(position.0), Some(Some(_)))
     }
 
     /// Appends a packet; gives it back when no slot is free.
     #[inline]
     pub fn push(&mut self, packet: Packet<H>) -> Option<Packet<H>> {
         // Only removals make holes and only draws suffer from them: it is enough to close up when the ring is full.
-        if self.span >= self.capacity() {
-            self.close_up();
-            if self.span >= self.capacity() {
-                return Some(packet);
-            }
+        if self.span() >= self.capacity() && !self.make_room() {
+            return Some(packet);
         }
-        let index = self.index(self.span);
-        let Some(slot) = self.slots.as_mut().get_mut(index) else { return Some(packet) };
-        self.bytes += u64::from(packet.meta.len);
-        *slot = Some(packet);
-        self.span += 1;
-        self.live += 1;
+        self.place(packet);
         None
     }
 
+    /// Whether fewer than `limit` packets wait, for which there is storage: then there is a slot to [`Self::place`] one.
+    #[inline(always)]
+    pub(crate) fn has_room(&mut self, limit: u32) -> bool {
+        self.span() < limit as usize || self.has_room_among_holes(limit)
+    }
+
+    #[inline(never)]
+    fn has_room_among_holes(&mut self, limit: u32) -> bool {
+        self.len() < limit && (self.span() < self.capacity() || self.make_room())
+    }
+
+    /// Appends a packet, when there is room.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, packet: Packet<H>) {
+        let index = self.index(self.tail);
+        if let Some(slot) = self.slots.as_mut().get_mut(index) {
+            self.bytes += u64::from(packet.meta.len);
+            *slot = Some(packet);
+            self.tail = self.tail.wrapping_add(1);
+        }
+    }
+
     /// Takes the oldest packet.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Packet<H>> {
-        let head = self.index(0);
-        let taken = self.slots.as_mut().get_mut(head)?.take();
-        self.bytes -= u64::from(taken.as_ref()?.meta.len);
-        self.live -= 1;
-        self.head = self.head.wrapping_add(1);
-        self.span -= 1;
+        let packet = self.take_head()?;
         self.trim_head();
-        taken
+        Some(packet)
     }
 
     /// Draws a live packet, each with exactly the same probability; `None` when nothing waits.
     #[inline]
     pub fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<Position> {
-        if self.live == 0 {
+        self.draw_packet(env).map(|(position, _)| position)
+    }
+
+    /// The draw of [`Self::draw`], with the packet.
+    #[inline(always)]
+    pub(crate) fn draw_packet<E: Env<H>>(&mut self, env: &mut E) -> Option<(Position, &Packet<H>)> {
+        if self.is_empty() {
             return None;
         }
         self.close_up_if_leaky();
-        loop {
-            let offset = uniform_below(self.span as u64, || env.random(Stream::Candidate)) as usize;
-            if self.is_live(offset) {
-                return Some(Position(self.index(offset)));
-            }
+        // Most draws end with the first random number; the others continue out of line.
+        let span = self.span() as u64;
+        let wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
+        // From `span` on no number is refused: see `uniform_below`.
+        if (wide as u64) < span {
+            return self.draw_on(wide, env);
         }
+        let position = self.at((wide >> 64) as usize);
+        match self.slots.as_ref().get(position.0) {
+            Some(Some(packet)) => Some((position, packet)),
+            _ => self.draw_on(wide, env),
+        }
+    }
+
+    /// Draws on after a first number, times the span, that was no live slot or may have to be refused.
+    #[cold]
+    #[inline(never)]
+    fn draw_on<E: Env<H>>(&self, first: u128, env: &mut E) -> Option<(Position, &Packet<H>)> {
+        let span = self.span() as u64;
+        let refused_below = span.wrapping_neg() % span.max(1);
+        let mut wide = first;
+        loop {
+            let position = self.at((wide >> 64) as usize);
+            if wide as u64 >= refused_below
+                && let Some(packet) = self.get(position)
+            {
+                return Some((position, packet));
+            }
+            wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
+        }
+    }
+
+    /// Reads the slots at which draws with `numbers` will end if a packet is pushed after each: all at once, so that
+    /// the waits for memory overlap.
+    pub fn read_ahead(&self, numbers: &[u64]) {
+        let mut seen = 0;
+        for (pushed, &number) in numbers.iter().enumerate() {
+            let span = (self.span() + pushed) as u128;
+            let position = self.at((u128::from(number) * span >> 64) as usize);
+            seen ^= self.get(position).map_or(0, |packet| packet.meta.flow);
+        }
+        core::hint::black_box(seen);
     }
 
     /// Draws a live packet with a probability exactly proportional to its weight, which is at most `most`; `None`
@@ -143,18 +212,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         weight: impl Fn(Position, &Packet<H>) -> u32,
         env: &mut E,
     ) -> Option<Position> {
-        if self.live == 0 {
+        if self.is_empty() {
             return None;
         }
         self.close_up_if_leaky();
         let most = u64::from(most.max(1));
         // At most 2^31 slots of 2^32 places.
-        let places = self.span as u64 * most;
+        let places = self.span() as u64 * most;
         for _ in 0..MOST_REJECTIONS {
             let place = uniform_below(places, || env.random(Stream::Candidate));
             // One place each is the common case, and spares the divisions.
             let (offset, rest) = if most == 1 { (place, 0) } else { (place / most, place % most) };
-            let position = Position(self.index(offset as usize));
+            let position = self.at(offset as usize);
             if self.get(position).is_some_and(|packet| rest < u64::from(weight(position, packet))) {
                 return Some(position);
             }
@@ -186,14 +255,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// The packet with `rank` waiting packets before it. Closes the ring up when there are holes, which ends the
     /// validity of other positions; without holes it takes one step.
     pub fn at_rank(&mut self, rank: u32) -> Option<Position> {
-        if self.span > self.live {
+        if self.holes > 0 {
             self.close_up();
         }
-        ((rank as usize) < self.live).then(|| Position(self.index(rank as usize)))
+        ((rank as usize) < self.span()).then(|| self.at(rank as usize))
     }
 
     /// The packet at `position`; `None` when it is no longer there.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, position: Position) -> Option<&Packet<H>> {
         self.slots.as_ref().get(position.0)?.as_ref()
     }
@@ -201,13 +270,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     /// Removes the packet at `position`; the others keep their order.
     #[inline]
     pub fn remove(&mut self, position: Position) -> Option<Packet<H>> {
-        self.take(position.0)
+        self.take(position)
     }
 
     /// The oldest packet's position.
     #[inline]
     pub fn front(&self) -> Option<Position> {
-        (self.live > 0).then(|| Position(self.index(0)))
+        (!self.is_empty()).then(|| self.at(0))
     }
 
     /// Packets from head to tail.
@@ -217,61 +286,100 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
 
     /// Positions of the waiting packets from head to tail.
     pub fn positions(&self) -> impl DoubleEndedIterator<Item = Position> {
-        (0..self.span).filter(|&offset| self.is_live(offset)).map(|offset| Position(self.index(offset)))
+        (0..self.span()).map(|offset| self.at(offset)).filter(|&position| self.is_live(position))
     }
 
     /// Empties a slot; where it was an end of the span, shrinks the span until that end is live again.
     #[inline]
-    fn take(&mut self, index: usize) -> Option<Packet<H>> {
-        let taken = self.slots.as_mut().get_mut(index)?.take();
-        self.bytes -= u64::from(taken.as_ref()?.meta.len);
-        self.live -= 1;
-        if index == self.index(0) {
+    fn take(&mut self, position: Position) -> Option<Packet<H>> {
+        let packet = take_from(self.slots.as_mut().get_mut(position.0)?)?;
+        self.bytes -= u64::from(packet.meta.len);
+        self.holes += 1;
+        if position == self.at(0) {
             self.trim_head();
-        } else if index == self.index(self.span.wrapping_sub(1)) {
+        } else if position.0 == self.index(self.tail.wrapping_sub(1)) {
             self.trim_tail();
         }
-        taken
+        Some(packet)
     }
 
-    #[inline]
-    fn trim_head(&mut self) {
-        while self.span > 0 && !self.is_live(0) {
+    /// The first half of [`Self::pop`]: [`Self::trim_head`] must follow.
+    #[inline(always)]
+    pub(crate) fn take_head(&mut self) -> Option<Packet<H>> {
+        let head = self.index(self.head);
+        let packet = take_from(self.slots.as_mut().get_mut(head)?)?;
+        self.bytes -= u64::from(packet.meta.len);
+        self.head = self.head.wrapping_add(1);
+        Some(packet)
+    }
+
+    /// Moves the head past holes.
+    #[inline(always)]
+    pub(crate) fn trim_head(&mut self) {
+        if self.holes > 0 && !self.is_live(self.at(0)) {
+            self.skip_holes();
+        }
+    }
+
+    #[inline(never)]
+    fn skip_holes(&mut self) {
+        while self.holes > 0 && !self.is_live(self.at(0)) {
             self.head = self.head.wrapping_add(1);
-            self.span -= 1;
+            self.holes -= 1;
         }
     }
 
     #[inline]
     fn trim_tail(&mut self) {
-        while self.span > 0 && !self.is_live(self.span - 1) {
-            self.span -= 1;
+        while self.holes > 0 && !self.is_live(Position(self.index(self.tail.wrapping_sub(1)))) {
+            self.tail = self.tail.wrapping_sub(1);
+            self.holes -= 1;
         }
     }
 
-    #[inline]
+    /// Closes up when there are more than [`SLACK`] holes more than packets.
+    #[inline(always)]
     fn close_up_if_leaky(&mut self) {
-        if self.span > 2 * self.live + SLACK {
+        if 2 * self.holes > self.span() + SLACK {
             self.close_up();
         }
     }
 
+    /// Closes up a ring that is full; returns whether that left a slot free.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) -> bool {
+        self.close_up();
+        self.span() < self.capacity()
+    }
+
     /// Moves the packets together towards the head, in order.
     #[cold]
+    #[inline(never)]
     fn close_up(&mut self) {
         let mut filled = 0;
-        for offset in 0..self.span {
-            if !self.is_live(offset) {
+        for offset in 0..self.span() {
+            let (from, to) = (self.at(offset), self.at(filled));
+            if !self.is_live(from) {
                 continue;
             }
-            let (from, to) = (self.index(offset), self.index(filled));
             if from != to {
-                self.slots.as_mut().swap(from, to);
+                self.slots.as_mut().swap(from.0, to.0);
             }
             filled += 1;
         }
-        self.span = filled;
+        self.tail = self.head.wrapping_add(filled);
+        self.holes = 0;
     }
+}
+
+/// Empties a slot; one that is empty is not written to, which spares building what to write.
+#[inline(always)]
+fn take_from<H>(slot: &mut Slot<H>) -> Option<Packet<H>> {
+    if slot.is_none() {
+        return None;
+    }
+    slot.take()
 }
 
 #[cfg(test)]
@@ -373,7 +481,7 @@ mod tests {
             let at = fifo.draw(&mut dice).unwrap();
             fifo.remove(at);
         }
-        assert!(fifo.span > fifo.live, "the test needs holes");
+        assert!(fifo.holes > 0, "the test needs holes");
         let live = u64::from(fifo.len());
         let mut seen = vec![0_u64; packets as usize];
         let draws = live * draws_per_packet;
@@ -470,9 +578,9 @@ mod tests {
         for at in middle {
             fifo.remove(at);
         }
-        assert_eq!(fifo.span, 1000);
+        assert_eq!(fifo.span(), 1000);
         let mut dice = Dice(Philox::new(1, 0, 0));
         fifo.draw(&mut dice);
-        assert_eq!((fifo.span, fifo.live), (2, 2));
+        assert_eq!((fifo.span(), fifo.len()), (2, 2));
     }
 }

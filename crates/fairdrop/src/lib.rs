@@ -83,7 +83,7 @@ pub use disciplines::sfb::{Sfb, SfbBin, SfbParams};
 pub use disciplines::sfq::{Sfq, SfqParams};
 pub use disciplines::sred::{Sred, SredParams, Zombie};
 pub use disciplines::ward::{FullCase3, Ward, WardParams};
-pub use env::{Env, Stream, uniform_below, unit_interval};
+pub use env::{DrawnAhead, Env, Stream, uniform_below, unit_interval};
 pub use flow_key::{Endpoints, FlowKey, siphash};
 pub use flow_table::{FlowPlace, FlowTable, places_for};
 pub use indexed_heap::HeapPlace;

@@ -16,8 +16,8 @@
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Position, Slot, Stats,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Meta, Packet, ParamError,
+    ParamSpec, ParamValue, Position, Slot, Stats,
 };
 
 /// Most candidates drawn for one arrival.
@@ -389,8 +389,10 @@ impl ChokeParams {
 #[derive(Clone, Debug)]
 pub struct Choke<H, S> {
     params: ChokeParams,
-    /// None of the variants is on: the path that is measured has one test for all of them.
+    /// None of the variants is on: one test for all of them.
     plain: bool,
+    /// Plain, with one candidate: the path that most arrivals take and that is measured.
+    basic: bool,
     queue: RedQueue<H, S>,
     /// Most that a waiting packet weighs: the largest weight queued since the queue was last empty.
     heaviest: u32,
@@ -440,7 +442,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             && params.sampling == Sampling::Packet
             && params.order == Order::MatchFirst
             && !params.count_on_match;
-        Ok(Self { params, plain, queue, heaviest: 1, weight: 0 })
+        let basic = plain && params.candidates == Candidates::Fixed(1) && params.red.is_common();
+        Ok(Self { params, plain, basic, queue, heaviest: 1, weight: 0 })
     }
 
     /// The waiting packets.
@@ -548,49 +551,54 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     #[inline]
     fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
         let wanted = self.params.candidates_at(self.queue.state.avg);
-        // The common case by itself, without the list of what was drawn.
-        let matched = if self.plain && wanted == 1 {
-            self.queue.fifo.draw(env).is_some_and(|position| self.compare(position, flow, env))
-        } else {
-            wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env)
-        };
+        let matched = wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env);
         if matched && !self.plain && self.params.count_on_match {
             self.queue.state.count_matched();
         }
         matched
     }
 
-    /// The comparison before RED. A matched arrival never reaches RED: its count stays.
-    #[inline]
-    fn admit_match_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
-        let compared = !self.queue.state.below_min_th(&self.params.red);
-        if compared && self.is_matched(packet.meta.flow, env) {
-            self.queue.drop(packet, DropCause::MatchArriving, env);
-            return false;
+    /// What becomes of an arrival at a queue that is not empty, with one candidate and then RED: what
+    /// [`Self::other_verdict`] comes to without variants.
+    #[inline(always)]
+    fn basic_verdict<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<DropCause> {
+        let (red, queue) = (&self.params.red, &mut self.queue);
+        queue.state.sample(red, queue.fifo.len());
+        if queue.state.below_min_th(red) {
+            return None;
         }
-        self.queue.admit_by_red(&self.params.red, packet, env)
+        if let Some((position, candidate)) = queue.fifo.draw_packet(env) {
+            queue.stats.drawn += 1;
+            env.drawn(candidate);
+            if candidate.meta.flow == flow {
+                queue.drop_queued(position, DropCause::MatchQueued, env);
+                return Some(DropCause::MatchArriving);
+            }
+        }
+        queue.state.common_verdict(red, env)
     }
 
-    /// RED before the comparison. A mark waits for the outcome.
+    /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
-    fn admit_red_first<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) -> bool {
-        let red = &self.params.red;
-        let compared = !self.queue.state.below_min_th(red);
-        let verdict = self.queue.state.verdict(red, self.queue.fifo.len(), packet.meta.len, env);
-        if let Some(cause) = verdict
-            && !red.marks(packet.meta.ecn)
-        {
-            self.queue.drop(packet, cause, env);
-            return false;
+    fn other_verdict<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
+        let length = if self.plain { self.queue.fifo.len() } else { self.length() };
+        // The average counts a matched arrival too, and sees the queue before its removal.
+        self.queue.state.update(&self.params.red, length, env.now());
+        let compared = !self.queue.state.below_min_th(&self.params.red);
+        if self.params.order == Order::MatchFirst {
+            // A matched arrival never reaches RED: its count stays.
+            let matched = compared && self.is_matched(meta.flow, env);
+            return if matched { Some(DropCause::MatchArriving) } else { self.red_verdict(meta.len, env) };
         }
-        if compared && self.is_matched(packet.meta.flow, env) {
-            self.queue.drop(packet, DropCause::MatchArriving, env);
-            return false;
-        }
-        match verdict {
-            None => self.queue.append(&self.params.red, packet, env),
-            Some(cause) => self.queue.append_marked(&self.params.red, packet, cause, env),
-        }
+        let verdict = self.red_verdict(meta.len, env);
+        // A packet that is only marked is compared all the same.
+        let kept = verdict.is_none() || self.params.red.marks(meta.ecn);
+        let matched = kept && compared && self.is_matched(meta.flow, env);
+        if matched { Some(DropCause::MatchArriving) } else { verdict }
+    }
+
+    fn red_verdict<E: Env<H>>(&mut self, len: u32, env: &mut E) -> Option<DropCause> {
+        self.queue.state.verdict(&self.params.red, self.queue.fifo.len(), len, env)
     }
 
     /// Compares one candidate; drops it when it has `flow`.
@@ -610,22 +618,26 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
-    #[inline]
+    #[inline(always)]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        let len = packet.meta.len;
-        let length = if self.plain { self.queue.fifo.len() } else { self.length() };
-        // The average counts a matched arrival too, and sees the queue before its removal.
-        self.queue.state.update(&self.params.red, length, env.now());
-        let red_first = !self.plain && self.params.order == Order::RedFirst;
-        let queued =
-            if red_first { self.admit_red_first(packet, env) } else { self.admit_match_first(packet, env) };
+        let meta = packet.meta;
+        // Packets and bytes apart from each other, as in `depart`.
+        self.queue.stats.arrived.packets += 1;
+        if self.basic && !self.queue.fifo.is_empty() {
+            let verdict = self.basic_verdict(meta.flow, env);
+            self.queue.stats.arrived.bytes += u64::from(meta.len);
+            self.queue.carry_out(verdict, &self.params.red, packet, env);
+            return;
+        }
+        let verdict = self.other_verdict(meta, env);
+        self.queue.stats.arrived.bytes += u64::from(meta.len);
+        let queued = self.queue.carry_out(verdict, &self.params.red, packet, env);
         if queued && !self.plain {
-            self.weigh_in(len);
+            self.weigh_in(meta.len);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = self.queue.next(env);
         if !self.plain
@@ -634,6 +646,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
             self.weigh_out(packet.meta.len);
         }
         packet
+    }
+
+    fn prepare(&self, numbers: &[u64]) {
+        // Below `min_th` nothing is drawn; by weight the numbers say something else.
+        if self.basic && self.queue.state.avg >= self.params.red.min_th {
+            self.queue.fifo.read_ahead(numbers);
+        }
     }
 
     fn backlog(&self) -> Backlog {

@@ -345,7 +345,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         require(count >= usize::from(params.list_limit), "entries", count as f64, "at least list_limit")?;
         let data = fifo_in(slots, params.red.limit)?;
         let list = ListMemory::new(entries, params.list_limit);
-        let fifos = core::array::from_fn(|_| Fifo { red: RedState::new(), live: 0, marked: 0, wasted: 0 });
+        let fifos =
+            core::array::from_fn(|_| Fifo { red: RedState::new(&params.red), live: 0, marked: 0, wasted: 0 });
         Ok(Self {
             params,
             data,

@@ -93,13 +93,13 @@ where
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for DropTail<H, S> {
-    #[inline]
+    #[inline(always)]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
     }
 
-    #[inline]
+    #[inline(always)]
     fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         depart(&mut self.fifo, &mut self.stats)
     }

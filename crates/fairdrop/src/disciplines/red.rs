@@ -9,7 +9,7 @@
 //! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
 
 use super::droptail::{LIMIT, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
+use crate::discipline::{append_or_overflow, depart, drop_packet, mark};
 use crate::params::require;
 use crate::{
     Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
@@ -197,6 +197,12 @@ impl RedParams {
         self.ecn && ecn != Ecn::NotCapable
     }
 
+    /// No switch changes the coin between the thresholds.
+    #[inline]
+    pub(crate) fn is_common(&self) -> bool {
+        !(self.ns2_compat || self.byte_mode || self.wait || self.independent)
+    }
+
     /// Derives `mean_packet_time` from the link's rate (bit/s, above 0).
     pub fn set_link_rate(&mut self, rate_bps: u64) {
         let ns = u64::from(self.mean_packet_size) * 8_000_000_000 / rate_bps.max(1);
@@ -226,47 +232,68 @@ impl RedParams {
     }
 }
 
+/// How far over the average a bound on the bias reaches, in parts of its distance from `min_th`.
+const BOUND_STEP: f64 = 1.0 / 16.0;
+
 /// Average queue and the memory of the coin: RED without its FIFO.
 #[derive(Clone, Debug)]
 pub(crate) struct RedState {
     pub(crate) avg: f64,
+    /// Weight of what the average was: 1 - `w_q`.
+    keep: f64,
     /// Arrivals over `min_th` since the last early drop; -1 when the average was below.
     count: i64,
+    /// Up to this average, `1 / p_b` is at least `most_spacing`: see [`Self::common_verdict`].
+    bounded_to: f64,
+    most_spacing: f64,
     /// When the link went idle; `None` while it is busy or packets wait.
     idle_since: Option<Time>,
 }
 
 impl RedState {
-    pub(crate) fn new() -> Self {
-        Self { avg: 0.0, count: -1, idle_since: Some(Time::ZERO) }
+    pub(crate) fn new(params: &RedParams) -> Self {
+        Self {
+            avg: 0.0,
+            keep: 1.0 - params.w_q,
+            count: -1,
+            bounded_to: f64::NEG_INFINITY,
+            most_spacing: 0.0,
+            idle_since: Some(Time::ZERO),
+        }
     }
 
     /// Moves the average towards `waiting` packets, once per arrival, whatever becomes of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn update(&mut self, params: &RedParams, waiting: u32, now: Time) {
         self.decay_if_idle(params, waiting, now);
         self.sample(params, waiting);
     }
 
     /// Makes up for the arrivals that an idle link missed, once, as the first one after it comes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
-        if waiting == 0
-            && let Some(since) = self.idle_since.take()
-        {
+        if waiting == 0 {
+            self.decay(params, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decay(&mut self, params: &RedParams, now: Time) {
+        if let Some(since) = self.idle_since.take() {
             let missed = now.since(since).ns() / params.mean_packet_time.ns().max(1);
-            self.avg *= power(1.0 - params.w_q, missed);
+            self.avg *= power(self.keep, missed);
         }
     }
 
     /// Moves the average one step towards `waiting` packets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sample(&mut self, params: &RedParams, waiting: u32) {
-        self.avg = (1.0 - params.w_q) * self.avg + params.w_q * f64::from(waiting);
+        self.avg = self.keep * self.avg + params.w_q * f64::from(waiting);
     }
 
     /// Below `min_th`: nothing is dropped early, and the coin forgets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn below_min_th(&mut self, params: &RedParams) -> bool {
         let below = self.avg < params.min_th;
         if below {
@@ -276,7 +303,7 @@ impl RedState {
     }
 
     /// What RED does with an arrival of `len` bytes that finds `waiting` packets; `None` keeps it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn verdict<H, E: Env<H>>(
         &mut self,
         params: &RedParams,
@@ -288,7 +315,7 @@ impl RedState {
     }
 
     /// The same, with a coin for those of `may_drop_early` only; the others are counted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn verdict_if<H, E: Env<H>>(
         &mut self,
         may_drop_early: bool,
@@ -300,6 +327,73 @@ impl RedState {
         if self.below_min_th(params) {
             return None;
         }
+        if params.is_common() && may_drop_early {
+            return self.common_verdict(params, env);
+        }
+        self.other_verdict(may_drop_early, params, waiting, len, env)
+    }
+
+    /// The verdict from `min_th` on with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to then.
+    ///
+    /// A packet is kept where the coin is p_b / (1 - count p_b) or more, that is, 1 / (1/p_b - count). A bound on p_b that
+    /// holds for a range of averages keeps nearly all of them without the divisions; the margin is far above any rounding.
+    #[inline(always)]
+    pub(crate) fn common_verdict<H, E: Env<H>>(
+        &mut self,
+        params: &RedParams,
+        env: &mut E,
+    ) -> Option<DropCause> {
+        if self.avg >= self.bounded_to {
+            return self.unbounded_verdict(params, env);
+        }
+        self.count += 1;
+        let coin = unit_interval(env.random(Stream::EarlyDrop));
+        if coin * (self.most_spacing - self.count as f64) > 1.0 + 1e-9 {
+            return None;
+        }
+        self.toss(params, coin)
+    }
+
+    /// The verdict of a `coin` already drawn, by the bias itself.
+    #[inline(never)]
+    fn toss(&mut self, params: &RedParams, coin: f64) -> Option<DropCause> {
+        self.bound(params);
+        let p_b = params.max_p * (self.avg - params.min_th) / (params.max_th - params.min_th);
+        if coin >= spaced(params, p_b, self.count as f64) {
+            return None;
+        }
+        self.count = 0;
+        Some(DropCause::RedEarly)
+    }
+
+    /// The verdict where no bound holds.
+    #[inline(never)]
+    fn unbounded_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
+        self.bound(params);
+        // Without switches neither the queue nor the length is looked at.
+        self.other_verdict(true, params, 0, 0, env)
+    }
+
+    /// Bounds the bias for averages up to a little over this one.
+    fn bound(&mut self, params: &RedParams) {
+        let bounded_to = (self.avg + BOUND_STEP * (self.avg - params.min_th)).min(params.max_th);
+        let p_b = params.max_p * (bounded_to - params.min_th) / (params.max_th - params.min_th);
+        // Smaller biases would need a wider margin.
+        let is_useful = self.avg < bounded_to && p_b >= 1e-4;
+        self.bounded_to = if is_useful { bounded_to } else { f64::NEG_INFINITY };
+        self.most_spacing = 1.0 / p_b;
+    }
+
+    /// The verdict from `min_th` on.
+    #[inline(never)]
+    fn other_verdict<H, E: Env<H>>(
+        &mut self,
+        may_drop_early: bool,
+        params: &RedParams,
+        waiting: u32,
+        len: u32,
+        env: &mut E,
+    ) -> Option<DropCause> {
         if params.ns2_compat && waiting <= 1 {
             self.count = -1;
             return None;
@@ -333,7 +427,7 @@ impl RedState {
     }
 
     /// An arrival that RED kept did not fit into the buffer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn overflowed(&mut self) {
         // Below `min_th` the count stays -1: the next packet over it is still the first of its excursion.
         self.count = self.count.min(0);
@@ -398,11 +492,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
     /// An empty queue in `slots`, once they are enough for the limit.
     pub(crate) fn new(params: &RedParams, slots: S) -> Result<Self, ParamError> {
         let fifo = fifo_in(slots, params.limit)?;
-        Ok(Self { state: RedState::new(), fifo, stats: Stats::default() })
+        Ok(Self { state: RedState::new(params), fifo, stats: Stats::default() })
     }
 
     /// Drops `packet` and counts why.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drop<E: Env<H>>(&mut self, packet: Packet<H>, cause: DropCause, env: &mut E) {
         drop_packet(&mut self.stats, env, packet, cause);
     }
@@ -423,35 +517,38 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
         packet: Packet<H>,
         env: &mut E,
     ) -> bool {
-        match self.state.verdict(params, self.fifo.len(), packet.meta.len, env) {
-            None => self.append(params, packet, env),
-            Some(cause) if params.marks(packet.meta.ecn) => self.append_marked(params, packet, cause, env),
-            Some(cause) => {
-                self.drop(packet, cause, env);
-                false
-            }
-        }
+        let verdict = self.state.verdict(params, self.fifo.len(), packet.meta.len, env);
+        self.carry_out(verdict, params, packet, env)
     }
 
-    /// Appends an ECN-capable arrival, marked for `cause`, or drops it as it is when the buffer is full. Returns
-    /// whether it was queued.
-    #[cold]
-    pub(crate) fn append_marked<E: Env<H>>(
+    /// Drops an arrival for the cause given; where that is RED's and the packet is ECN-capable, marks and appends it, but
+    /// drops it as it is when the buffer is full; appends it when there is no cause. Returns whether it was queued.
+    ///
+    /// Verdicts are found first and carried out here, so that only one place takes the packet: one that is handed to
+    /// calls out of line has to be in memory, and the path of those that are queued pays for it.
+    #[inline(always)]
+    pub(crate) fn carry_out<E: Env<H>>(
         &mut self,
+        verdict: Option<DropCause>,
         params: &RedParams,
         mut packet: Packet<H>,
-        cause: DropCause,
         env: &mut E,
     ) -> bool {
-        if self.fifo.len() < params.limit {
-            packet.meta.ecn = Ecn::Ce;
-            self.stats.marked[cause as usize].add(packet.meta.len);
+        if let Some(cause) = verdict {
+            let is_red = matches!(cause, DropCause::RedEarly | DropCause::RedForced);
+            if !(is_red && params.marks(packet.meta.ecn)) {
+                self.drop(packet, cause, env);
+                return false;
+            }
+            if self.fifo.len() < params.limit {
+                mark(&mut self.stats, &mut packet, cause);
+            }
         }
         self.append(params, packet, env)
     }
 
     /// Appends an arrival, or drops it when the buffer is full. Returns whether it was queued.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn append<E: Env<H>>(&mut self, params: &RedParams, packet: Packet<H>, env: &mut E) -> bool {
         let queued = append_or_overflow(&mut self.fifo, params.limit, &mut self.stats, packet, env);
         if !queued {
@@ -461,7 +558,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
     }
 
     /// Takes the head; finding none is how RED learns that the link is idle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.stats);
         if packet.is_none() {
@@ -500,14 +597,17 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
-    #[inline]
+    #[inline(always)]
     fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.queue.stats.arrived.add(packet.meta.len);
-        self.queue.state.update(&self.params, self.queue.fifo.len(), env.now());
-        self.queue.admit_by_red(&self.params, packet, env);
+        let (params, queue) = (&self.params, &mut self.queue);
+        queue.stats.arrived.packets += 1;
+        queue.state.update(params, queue.fifo.len(), env.now());
+        let verdict = queue.state.verdict(params, queue.fifo.len(), packet.meta.len, env);
+        queue.stats.arrived.bytes += u64::from(packet.meta.len);
+        queue.carry_out(verdict, params, packet, env);
     }
 
-    #[inline]
+    #[inline(always)]
     fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         self.queue.next(env)
     }
@@ -522,5 +622,79 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
 
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::Philox;
+    use proptest::prelude::*;
+
+    /// One coin stream, and how often it was asked.
+    struct Coin(Philox, u32);
+
+    impl Env<()> for Coin {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+        fn random(&mut self, _: Stream) -> u64 {
+            self.1 += 1;
+            self.0.next_u64()
+        }
+        fn dropped(&mut self, _: Packet<()>, _: DropCause) {}
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        /// The bound on the bias spares divisions and changes nothing: verdicts, count, average and random numbers.
+        #[test]
+        fn a_bound_changes_no_verdict(
+            min_th in 0.0..20.0,
+            width in prop_oneof![Just(f64::INFINITY), Just(1e-9), 0.1..30.0],
+            max_p in prop_oneof![Just(0.0), Just(1.0), 1e-6..1e-3, 0.0..=1.0],
+            w_q in prop_oneof![Just(1.0), 1e-4..0.5],
+            gentle in any::<bool>(),
+            // Lengths that stay a while, so that counts grow.
+            lengths in prop::collection::vec((0_u32..60, 1_usize..60), 1..20),
+            seed in any::<u64>(),
+        ) {
+            let params = RedParams { min_th, max_th: min_th + width, max_p, w_q, gentle, ..RedParams::default() };
+            let (mut bounded, mut plain) = (RedState::new(&params), RedState::new(&params));
+            let mut coins = [Coin(Philox::new(seed, 0, 0), 0), Coin(Philox::new(seed, 0, 0), 0)];
+            for (waiting, times) in lengths {
+                for _ in 0..times {
+                    bounded.sample(&params, waiting);
+                    plain.sample(&params, waiting);
+                    if plain.below_min_th(&params) {
+                        prop_assert!(bounded.below_min_th(&params));
+                        continue;
+                    }
+                    let verdict = bounded.common_verdict(&params, &mut coins[0]);
+                    prop_assert_eq!(verdict, plain.other_verdict(true, &params, waiting, 1000, &mut coins[1]));
+                    prop_assert_eq!((bounded.count, bounded.avg), (plain.count, plain.avg));
+                    prop_assert_eq!(coins[0].1, coins[1].1);
+                }
+            }
+        }
+    }
+
+    /// The bound would be useless if it decided little.
+    #[test]
+    fn the_bound_decides_nearly_every_coin() {
+        let params = RedParams::default();
+        let mut state = RedState::new(&params);
+        let mut coin = Coin(Philox::new(1, 0, 0), 0);
+        state.avg = 150.0;
+        let mut by_bound = 0;
+        for _ in 0..100_000 {
+            state.sample(&params, 150);
+            let room = state.most_spacing - state.count as f64 - 1.0;
+            let at = unit_interval(coin.0.clone().next_u64());
+            by_bound += u32::from(state.avg < state.bounded_to && at * room > 1.0 + 1e-9);
+            let _ = state.common_verdict::<(), _>(&params, &mut coin);
+        }
+        assert!(by_bound > 80_000, "{by_bound} of 100000");
     }
 }

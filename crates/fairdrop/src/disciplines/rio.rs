@@ -156,7 +156,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Rio<H, S> {
         params.validate()?;
         let queue = RedQueue::new(&params.red, slots)?;
         let params_in = params.of_in();
-        Ok(Self { params, params_in, state_in: RedState::new(), waiting_in: 0, queue })
+        let state_in = RedState::new(&params_in);
+        Ok(Self { params, params_in, state_in, waiting_in: 0, queue })
     }
 
     /// The waiting packets.
