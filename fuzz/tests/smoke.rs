@@ -21,7 +21,7 @@ fn every_discipline_has_a_target() {
 
 #[test]
 fn disciplines_on_random_bytes() {
-    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
     for info in CATALOGUE {
         (0..seeds).for_each(|seed| fairdrop_fuzz::discipline(info.name, &bytes(seed, 4096)));
     }
