@@ -16,12 +16,14 @@ test: test-rust test-python no-panic ## every test
 
 test-rust: .tools-checked
 	cargo test --workspace --exclude fairdrop-py
+	cargo test --manifest-path fuzz/Cargo.toml --no-default-features --locked
 
 test-python: .venv/dev
 	$(BIN)/python -m pytest
 
-test-long: .venv/dev ## the property tests with a million cases each, models with more examples
-	PROPTEST_CASES=1000000 cargo test --workspace --exclude fairdrop-py
+test-long: .venv/dev ## a million cases of each property of the library, more of the rest (hours)
+	PROPTEST_CASES=1000000 cargo test --package fairdrop
+	PROPTEST_CASES=10000 cargo test --workspace --exclude fairdrop-py --exclude fairdrop
 	FAIRDROP_LONG=1 $(BIN)/python -m pytest
 
 test-golden: ## golden results in the profiles for debugging and for release

@@ -219,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(crate::testing::cases())]
 
         #[test]
         fn retains_what_it_should(flows in prop::collection::vec(0_u64..1000, 0..24), below in 0_u64..1000) {

@@ -144,7 +144,7 @@ mod tests {
     use std::vec::Vec;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(crate::testing::cases())]
 
         /// Against a plain list, with few keys so that there are equals.
         #[test]

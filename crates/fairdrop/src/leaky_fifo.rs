@@ -425,7 +425,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(crate::testing::cases())]
         /// The ring against a plain list with immediate removal.
         #[test]
         fn behaves_as_a_plain_list(steps in steps(), limit in 1_u32..40) {

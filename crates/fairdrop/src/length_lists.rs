@@ -139,7 +139,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(crate::testing::cases())]
 
         /// Against a plain list of lengths with the time of the last change.
         #[test]

@@ -50,6 +50,8 @@ mod philox;
 mod queue_pool;
 mod rate_label;
 mod stats;
+#[cfg(test)]
+mod testing;
 mod time;
 mod token_bucket;
 

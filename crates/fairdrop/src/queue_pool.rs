@@ -377,7 +377,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(crate::testing::cases())]
 
         /// Against lists of the standard library.
         #[test]

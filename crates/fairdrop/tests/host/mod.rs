@@ -6,13 +6,10 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, LeakyFifo, Memory, Meta, Packet, Philox, Slot,
     Stream, Time,
 };
-use proptest::prelude::*;
 
-/// 10,000 cases, or what `PROPTEST_CASES` says.
-pub fn cases() -> ProptestConfig {
-    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    ProptestConfig { cases: wanted.unwrap_or(10_000), failure_persistence: None, ..ProptestConfig::default() }
-}
+#[path = "../../src/testing.rs"]
+mod testing;
+pub use testing::cases;
 
 pub type Queue = AnyDiscipline<u32, Heap>;
 

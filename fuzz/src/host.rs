@@ -1,0 +1,97 @@
+//! Clock, storage, random bits and a ledger.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fairdrop::{DropCause, Ecn, Env, Memory, Packet, Philox, Stats, Stream, Time};
+
+/// Storage from the allocator, but not without end.
+pub struct Heap;
+
+impl Memory for Heap {
+    type Of<T> = Box<[T]>;
+
+    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
+        (count <= 1 << 14).then(|| std::iter::repeat_with(T::default).take(count).collect())
+    }
+}
+
+/// Random bits: some that the fuzzer chose, then a generator. (Bits that never change are not random: a draw that
+/// rejects them would go on for ever.)
+pub struct Host {
+    pub now: Time,
+    pub chosen: VecDeque<u64>,
+    pub random: Philox,
+    pub ledger: Ledger,
+}
+
+impl Env<u32> for Host {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn random(&mut self, _: Stream) -> u64 {
+        self.chosen.pop_front().unwrap_or_else(|| self.random.next_u64())
+    }
+
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.ledger.counters.dropped[cause as usize].add(packet.meta.len);
+        self.ledger.settle(&packet);
+    }
+
+    fn drawn(&mut self, candidate: &Packet<u32>) {
+        self.ledger.counters.drawn += 1;
+        assert!(self.ledger.inside.contains_key(&candidate.handle), "a candidate that does not wait");
+    }
+}
+
+/// What went in and came out.
+#[derive(Default)]
+pub struct Ledger {
+    /// Packets that went in and did not come out, by handle; handles number the arrivals.
+    pub inside: BTreeMap<u32, Packet<u32>>,
+    pub counters: Stats,
+    /// The last packet of each flow and class that left, and the last of all.
+    last_of_flow: BTreeMap<(u64, u8), u32>,
+    last: Option<u32>,
+}
+
+impl Ledger {
+    pub fn enter(&mut self, packet: &Packet<u32>) {
+        self.counters.arrived.add(packet.meta.len);
+        self.inside.insert(packet.handle, packet.clone());
+    }
+
+    /// A packet comes out: it went in, it comes out once, and nothing of it changed but a mark on one that can bear it.
+    pub fn settle(&mut self, packet: &Packet<u32>) {
+        let mut entered = self.inside.remove(&packet.handle).expect("a packet comes out that is not inside");
+        if entered.meta.ecn != Ecn::NotCapable && packet.meta.ecn == Ecn::Ce {
+            entered.meta.ecn = Ecn::Ce;
+        }
+        // The label of CSFQ is rewritten on the way.
+        entered.meta.label = packet.meta.label;
+        assert_eq!(&entered, packet, "a packet was altered");
+    }
+
+    pub fn depart(&mut self, packet: &Packet<u32>, order: Order) {
+        self.counters.departed.add(packet.meta.len);
+        self.settle(packet);
+        let (last, of_flow) = (
+            Some(packet.handle),
+            self.last_of_flow.insert((packet.meta.flow, packet.meta.class), packet.handle),
+        );
+        match order {
+            Order::OfArrival => assert!(self.last < last, "packets left out of order"),
+            Order::WithinFlows => assert!(of_flow < last, "packets of a flow and class left out of order"),
+            Order::Any => {}
+        }
+        self.last = last;
+    }
+}
+
+/// The order in which a discipline lets packets go.
+#[derive(Clone, Copy)]
+pub enum Order {
+    OfArrival,
+    WithinFlows,
+    Any,
+}
