@@ -34,8 +34,8 @@ RANDOM_TOLERANCE = 0.07
 RANDOM_CONSTANT = {1: 1.3098, 2: 0.9262}
 
 PFTK_LOSS = (0.001, 0.003, 0.01, 0.03, 0.1)
-# The law lets a loss take the rest of its round with it and leaves out slow start and the round trip of recovery;
-# its authors see it off by tens of percent on single paths.
+# The law lets a loss take the rest of its round with it, as these links do not, and leaves out slow start and the round
+# trip of recovery. How far that goes is not published as a number: the allowance is ours.
 PFTK_TOLERANCE = 0.25
 
 SCENARIO = """
@@ -194,8 +194,8 @@ def section(seeds: int, scale: float) -> Section:
         "which the law leaves out. Then what Reno sends against the full model of Padhye, Firoiu, Towsley and Kurose "
         "(1998, equation 32) at the rate of loss indications (fast retransmits and timeouts), as they counted them. "
         "That model lets a loss take the rest of its round with it and knows neither slow start nor fast recovery; a "
-        f"tolerance of {PFTK_TOLERANCE:.0%} is allowed. Intervals are of 95 % over {seeds} seeds, and are added to the "
-        "tolerance."
+        f"tolerance of {PFTK_TOLERANCE:.0%} is our allowance for that. Intervals are of 95 % over {seeds} seeds, and "
+        "are added to the tolerance."
     )
     figures = [svg_bytes(draw_square_root(root_points)), svg_bytes(draw_pftk(law_points))]
     return Section("Throughput under random loss", text, root_checks + law_checks, figures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 
+import numpy as np
 import pytest
 
 
@@ -18,6 +19,16 @@ def test_square_root_law(laws):
     # 10 round trips per second of sqrt(1.5) / 0.1 packets, or of sqrt(0.75) / 0.1.
     assert laws.square_root(0.01, 0.1, 1) == pytest.approx(122.4745, rel=1e-6)
     assert laws.square_root(0.01, 0.1, 2) == pytest.approx(86.6025, rel=1e-6)
+
+
+def test_constants_for_independent_losses(laws):
+    # An ideal sender: the window grows by 1 / (b w) per packet, and halves after a geometric number of packets.
+    for per_ack, constant in laws.RANDOM_CONSTANT.items():
+        p, window, packets, rounds = 1e-4, 100.0, 0, 0.0
+        for count in np.random.default_rng(1).geometric(p, 20_000):
+            grown = math.sqrt(window**2 + 2 * count / per_ack)
+            packets, rounds, window = packets + count, rounds + per_ack * (grown - window), grown / 2
+        assert packets / rounds * math.sqrt(p) == pytest.approx(constant, rel=0.01)
 
 
 def test_full_model_by_hand(laws):

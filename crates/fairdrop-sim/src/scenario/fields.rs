@@ -337,7 +337,7 @@ pub const LEDBAT: &[FieldSpec] = &[
     field("target", "s", FieldKind::Seconds(1e-6, 0.1), Some("\"100ms\""), "Queueing delay that the window aims at (TARGET).").cited(RFC_6817),
     field("gain", "packets", FieldKind::Param(Kind::NumberAbove(0.0, 1.0)), Some("1"), "Growth of the window per round trip over empty queues (GAIN).").cited(RFC_6817),
     field("base_history", "min", FieldKind::Param(Kind::Integer(1, 1000)), Some("10"), "Minutes whose least one-way delay counts as that of the empty way (BASE_HISTORY).").cited(RFC_6817),
-    field("current_filter", "samples", FieldKind::Param(Kind::Integer(1, 1000)), Some("4"), "Last delay samples of which the least is the current delay (CURRENT_FILTER); the RFC gives no number.").cited(RFC_6817),
+    field("current_filter", "samples", FieldKind::Param(Kind::Integer(1, 1000)), Some("4"), "Last delay samples of which the least is the current delay (CURRENT_FILTER); the default is our choice.").cited(RFC_6817),
     field("allowed_increase", "packets", FieldKind::Param(Kind::NumberAbove(0.0, 1e6)), Some("1"), "Most that the window exceeds what is in flight by (ALLOWED_INCREASE).").cited(RFC_6817),
     field("min_window", "packets", FieldKind::Param(Kind::Packets(2.0, 1e6)), Some("2p"), "Least window, but after a timeout (MIN_CWND).").cited(RFC_6817),
 ];
