@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -76,6 +76,12 @@ images: .venv/installed ## redraw the pictures of the README
 
 schema: .venv/installed ## regenerate the checked-in JSON Schema
 	$(BIN)/fairdrop schema > schema/scenario.json
+
+ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
+	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
+
+header: ## write crates/fairdrop-ffi/include/fairdrop.h anew, when a change of the C interface is meant
+	FAIRDROP_WRITE_HEADER=1 cargo test --package fairdrop-ffi --test header
 
 clean: ## remove builds, the environment and results
 	rm -rf target .venv results reproduction .tools-checked

@@ -142,7 +142,7 @@ impl Params {
     }
 
     /// What the discipline is made of.
-    pub fn any(&self) -> Result<AnyParams, Problem<'static>> {
+    pub(crate) fn any(&self) -> Result<AnyParams, Problem<'static>> {
         let info = self.info()?;
         let mut params = AnyParams::of(info.name).ok_or(Problem::NotReady("fairdrop_params_init"))?;
         let mut limit = params.limit();
@@ -200,7 +200,7 @@ fn refuse(of: Described, value: Shown<'_>) -> Problem<'_> {
 ///
 /// # Safety
 /// `params` is null or points to a structure that nothing else uses during the call.
-pub unsafe fn borrow<'a>(params: *const Params) -> Result<&'a Params, Problem<'static>> {
+pub(crate) unsafe fn borrow<'a>(params: *const Params) -> Result<&'a Params, Problem<'static>> {
     // SAFETY: the caller's promise; every pattern of bits is a `Params`.
     unsafe { params.as_ref() }.ok_or(Problem::Null("params"))
 }

@@ -56,7 +56,6 @@ pub enum Problem<'a> {
     Room { needed: usize, given: usize },
     Misaligned,
     NotReady(&'static str),
-    Reentered,
 }
 
 /// A value as its caller gave it.
@@ -89,14 +88,12 @@ impl Problem<'_> {
             Self::Room { .. } => Status::NoRoom,
             Self::Misaligned => Status::Misaligned,
             Self::NotReady(_) => Status::NotReady,
-            Self::Reentered => Status::Reentered,
         }
     }
 
     const fn parameter(&self) -> &str {
         match self {
-            Self::Parameter { name, .. } | Self::Ambiguous { name, .. } => name,
-            Self::Value { name, .. } => name,
+            Self::Parameter { name, .. } | Self::Ambiguous { name, .. } | Self::Value { name, .. } => name,
             Self::Refused(error) => error.name,
             _ => "",
         }
@@ -138,7 +135,6 @@ impl fmt::Display for Problem<'_> {
             Self::Room { needed, given } => write!(f, "the block has {given} bytes, {needed} are needed"),
             Self::Misaligned => write!(f, "the block is not aligned to {} bytes", crate::FAIRDROP_ALIGN),
             Self::NotReady(made_by) => write!(f, "this was not made by {made_by}"),
-            Self::Reentered => f.write_str("a callback called the queue that called it"),
         }
     }
 }

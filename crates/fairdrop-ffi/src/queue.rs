@@ -324,7 +324,8 @@ unsafe fn make(
     Ok(queue.as_ptr())
 }
 
-const _: () = assert!(size_of::<Queue>() % FAIRDROP_ALIGN == 0, "the arena behind the queue is aligned");
+const _: () =
+    assert!(size_of::<Queue>().is_multiple_of(FAIRDROP_ALIGN), "the arena behind the queue is aligned");
 
 /// Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
 /// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.

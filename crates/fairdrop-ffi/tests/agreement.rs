@@ -129,10 +129,8 @@ impl Both {
         let given = Packet { enqueued_ns: 99, ..for_c(&packet) };
         self.direct.admit(packet, &mut self.world);
         // SAFETY: the queue and the packet are valid.
-        assert_eq!(
-            unsafe { fairdrop_admit(self.c.queue, &raw const given, self.world.now.ns()) },
-            Status::Ok
-        );
+        let status = unsafe { fairdrop_admit(self.c.queue, &raw const given, self.world.now.ns()) };
+        assert_eq!(status, Status::Ok);
     }
 
     fn next(&mut self) {
@@ -217,7 +215,7 @@ fn drive(both: &mut Both, seed: u64) {
         }
         let draining = event % 1000 > 900;
         if (bits >> 32) % 5 < 3 && !draining {
-            let flow = if (bits >> 40) % 3 == 0 { 0 } else { (bits >> 44) % 8 };
+            let flow = if (bits >> 40).is_multiple_of(3) { 0 } else { (bits >> 44) % 8 };
             let ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1, Ecn::NotCapable][(bits >> 48) as usize % 4];
             let len = 64 + (bits >> 52) as u32 % 1437;
             let meta = Meta { ecn, class: (flow % 3) as u8, label: 1, ..Meta::of_flow(flow, len) };

@@ -341,10 +341,8 @@ fn marks_come_back_on_the_packet() {
     assert_eq!(fields, [2, 3, 3]);
     let mut count = Count::default();
     // SAFETY: the queue and the count are valid.
-    assert_eq!(
-        unsafe { fairdrop_marked(caller.queue, DropCause::RedForced as u8, &raw mut count) },
-        Status::Ok
-    );
+    let status = unsafe { fairdrop_marked(caller.queue, DropCause::RedForced as u8, &raw mut count) };
+    assert_eq!(status, Status::Ok);
     let stats = caller.read(fairdrop_stats).unwrap();
     assert_eq!((pair(count), pair(stats.marked)), ((2, 2000), (2, 2000)));
     assert_balance(&stats, caller.read(fairdrop_backlog).unwrap());

@@ -111,19 +111,18 @@ impl Caller {
         // What was in the block before must not matter.
         let block = Box::into_raw(vec![u64::MAX; size.div_ceil(8)].into_boxed_slice());
         let mut host = host();
-        let has_own = own.is_some();
-        let seen = Box::into_raw(Box::new(Seen { random: own, ..Seen::default() }));
-        host.context = seen.cast();
-        host.seed = seed;
-        if has_own {
+        if own.is_some() {
             host.random = Some(random);
         }
+        let records = Box::into_raw(Box::new(Seen { random: own, ..Seen::default() }));
+        host.context = records.cast();
+        host.seed = seed;
         let (queue, error) = with_error(|error| {
             // SAFETY: the block has `size` bytes and stays; the others are valid.
             unsafe { fairdrop_init(block.cast(), size, params, &raw const host, error) }
         });
         assert!(!queue.is_null(), "{:?}", told(&error));
-        Self { queue, seen, block }
+        Self { queue, seen: records, block }
     }
 
     /// What the callbacks saw since this was last asked.
