@@ -9,7 +9,8 @@ mod params;
 mod reference;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Backlog, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, Philox, Stream, Time,
+    AnyDiscipline, AnyParams, Backlog, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, Philox, Stream,
+    Time,
 };
 use host::{Heap, cases};
 use params::{choke_scheme, choke_with, red_params};

@@ -2,7 +2,9 @@
 
 use std::hint::black_box;
 
-use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Memory, Meta, Packet, ParamValue, Stream, Time};
+use fairdrop::{
+    AnyParams, Discipline, DrawnAhead, DropCause, Env, Memory, Meta, Packet, ParamValue, Stream, Time,
+};
 
 /// Storage from the allocator.
 pub struct Heap;
@@ -62,7 +64,8 @@ impl<const BURSTS: bool> Env<u64> for World<BURSTS> {
     }
 }
 
-/// How long a packet waits: a little over the targets of the disciplines that control delay, so that their test runs.
+/// How long a packet waits. The disciplines that control delay have a target a quarter above it: their tests run, and they
+/// drop little, as the queue is held whatever they do.
 const DELAY_NS: u64 = 20_000_000;
 const LENGTH: u32 = 1000;
 /// Packets of a burst, where arrivals come in bursts: as many as drivers of network cards hand over at once.
@@ -84,8 +87,19 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
     let mut params = AnyParams::of(name).expect("a discipline");
     params.set_link(limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
     let limit = f64::from(limit);
-    for (name, value) in [("min_th", limit / 2.0), ("max_th", limit), ("max_p", 0.02)] {
-        params.set("red", name, ParamValue::Number(value));
+    // A discipline has some of these, and `set` passes over the others.
+    for (owner, parameter, value) in [
+        ("red", "min_th", limit * 0.5),
+        ("red", "max_th", limit),
+        ("red", "max_p", 0.02),
+        ("chokew", "l_th", limit * 0.5),
+        ("chokew", "l_minus", limit * 0.7),
+        ("chokew", "l_plus", limit * 0.8),
+        ("codel", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+        ("pie", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+        ("dualpi2", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+    ] {
+        params.set(owner, parameter, ParamValue::Number(value));
     }
     params
 }
@@ -103,14 +117,20 @@ pub struct Load<D, const BURSTS: bool> {
 
 impl<D: Discipline<u64>, const BURSTS: bool> Load<D, BURSTS> {
     pub fn new(queue: D, limit: u32, flows: u32) -> Self {
-        let world = World { now: Time::ZERO, ahead: DrawnAhead::new(), random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)), dropped: 0, seen: 0 };
+        let world = World {
+            now: Time::ZERO,
+            ahead: DrawnAhead::new(),
+            random: std::array::from_fn(|stream| Lcg(stream as u64 + 3)),
+            dropped: 0,
+            seen: 0,
+        };
         let (held, step) = (held(limit), step_ns(limit));
         Self { queue, world, arrivals: Lcg(2), step, flows: u64::from(flows), held, offered: 0 }
     }
 
     /// Fills the queue and turns it over, so that holes and averages are as they will stay.
-    pub fn settle(&mut self) {
-        self.cycle(3 * self.held.max(5_000));
+    pub fn settle(&mut self, turns: u64) {
+        self.cycle(turns * self.held + 20_000);
         (self.offered, self.world.dropped) = (0, 0);
     }
 

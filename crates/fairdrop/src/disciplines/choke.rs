@@ -16,8 +16,8 @@
 use super::red::{RedParams, RedQueue};
 use crate::params::require;
 use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Meta, Packet, ParamError, ParamSpec,
-    ParamValue, Position, Slot, Stats,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Meta, Packet, ParamError,
+    ParamSpec, ParamValue, Position, Slot, Stats,
 };
 
 /// Most candidates drawn for one arrival.

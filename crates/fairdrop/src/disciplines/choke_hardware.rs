@@ -342,7 +342,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeHardware<H, S> {
         params.validate()?;
         let data = fifo_in(slots, params.red.limit)?;
         let list = ListMemory::new(params.list_limit);
-        let fifos = core::array::from_fn(|_| Fifo { red: RedState::new(&params.red), live: 0, marked: 0, wasted: 0 });
+        let fifos =
+            core::array::from_fn(|_| Fifo { red: RedState::new(&params.red), live: 0, marked: 0, wasted: 0 });
         Ok(Self {
             params,
             data,
