@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi bench
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -61,6 +61,9 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+bench: .tools-checked ## every discipline per packet: time, instructions, misses, beside DPDK where it is installed
+	$(PYTHON) crates/fairdrop/benches/disciplines/bench.py $(BENCH)
 
 bench-peers: .venv/installed ## The simulator beside ns-2, ns-3 and htsim, in one run (see benches/peers/README.md)
 	$(BIN)/python benches/peers/bench_peers.py $(PEERS)

@@ -112,7 +112,7 @@ impl<const N: usize> Default for DrawnAhead<N> {
 }
 
 /// Uniform on `[0, 1)` from 64 random bits: the 53 highest bits, as every `f64` in steps of 2^-53.
-#[inline(always)]
+#[inline]
 pub fn unit_interval(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }

@@ -62,13 +62,13 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Packets waiting.
-    #[inline(always)]
+    #[inline]
     pub fn len(&self) -> u32 {
         (self.span() - self.holes) as u32
     }
 
     /// Whether nothing waits.
-    #[inline(always)]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         // Both ends of the span are live.
         self.head == self.tail
@@ -81,24 +81,24 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Slots from the oldest to the newest packet, holes included.
-    #[inline(always)]
+    #[inline]
     fn span(&self) -> usize {
         self.tail.wrapping_sub(self.head)
     }
 
     /// The slot with this sequence number.
-    #[inline(always)]
+    #[inline]
     fn index(&self, number: usize) -> usize {
         number & self.mask
     }
 
     /// The slot so many after the oldest.
-    #[inline(always)]
+    #[inline]
     fn at(&self, offset: usize) -> Position {
         Position(self.index(self.head.wrapping_add(offset)))
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_live(&self, position: Position) -> bool {
         matches!(self.slots.as_ref().get(position.0), Some(Some(_)))
     }
@@ -137,7 +137,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Takes the oldest packet.
-    #[inline(always)]
+    #[inline]
     pub fn pop(&mut self) -> Option<Packet<H>> {
         let packet = self.take_head()?;
         self.trim_head();
@@ -195,7 +195,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         let mut seen = 0;
         for (pushed, &number) in numbers.iter().enumerate() {
             let span = (self.span() + pushed) as u128;
-            let position = self.at((u128::from(number) * span >> 64) as usize);
+            let position = self.at(((u128::from(number) * span) >> 64) as usize);
             seen ^= self.get(position).map_or(0, |packet| packet.meta.flow);
         }
         core::hint::black_box(seen);
@@ -262,7 +262,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// The packet at `position`; `None` when it is no longer there.
-    #[inline(always)]
+    #[inline]
     pub fn get(&self, position: Position) -> Option<&Packet<H>> {
         self.slots.as_ref().get(position.0)?.as_ref()
     }

@@ -64,7 +64,8 @@ impl<const BURSTS: bool> Env<u64> for World<BURSTS> {
     }
 }
 
-/// How long a packet waits: a little over the targets of the disciplines that control delay, so that their test runs.
+/// How long a packet waits. The disciplines that control delay have a target a quarter above it: their tests run, and they
+/// drop little, as the queue is held whatever they do.
 const DELAY_NS: u64 = 20_000_000;
 const LENGTH: u32 = 1000;
 /// Packets of a burst, where arrivals come in bursts: as many as drivers of network cards hand over at once.
@@ -86,8 +87,19 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
     let mut params = AnyParams::of(name).expect("a discipline");
     params.set_link(limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
     let limit = f64::from(limit);
-    for (name, value) in [("min_th", limit / 2.0), ("max_th", limit), ("max_p", 0.02)] {
-        params.set("red", name, ParamValue::Number(value));
+    // A discipline has some of these, and `set` passes over the others.
+    for (owner, parameter, value) in [
+        ("red", "min_th", limit * 0.5),
+        ("red", "max_th", limit),
+        ("red", "max_p", 0.02),
+        ("chokew", "l_th", limit * 0.5),
+        ("chokew", "l_minus", limit * 0.7),
+        ("chokew", "l_plus", limit * 0.8),
+        ("codel", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+        ("pie", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+        ("dualpi2", "target", 1.25 * DELAY_NS as f64 * 1e-9),
+    ] {
+        params.set(owner, parameter, ParamValue::Number(value));
     }
     params
 }
@@ -117,8 +129,8 @@ impl<D: Discipline<u64>, const BURSTS: bool> Load<D, BURSTS> {
     }
 
     /// Fills the queue and turns it over, so that holes and averages are as they will stay.
-    pub fn settle(&mut self) {
-        self.cycle(3 * self.held.max(5_000));
+    pub fn settle(&mut self, turns: u64) {
+        self.cycle(turns * self.held + 20_000);
         (self.offered, self.world.dropped) = (0, 0);
     }
 

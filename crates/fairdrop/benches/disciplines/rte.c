@@ -145,7 +145,7 @@ int main(int argc, char **argv)
             return 2;
     uint64_t arrivals = strtoull(argv[5], NULL, 10);
     struct load *load = filled(strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
-    cases[at].run(load, 3 * (load->held > 5000 ? load->held : 5000));
+    cases[at].run(load, (strcmp(argv[1], "count") == 0 ? 1 : 3) * load->held + 20000);
     load->dropped = 0;
     if (strcmp(argv[1], "count") == 0) {
         measured_loop(cases[at].run, load, arrivals);

@@ -270,7 +270,7 @@ impl RedState {
     }
 
     /// Makes up for the arrivals that an idle link missed, once, as the first one after it comes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn decay_if_idle(&mut self, params: &RedParams, waiting: u32, now: Time) {
         if waiting == 0 {
             self.decay(params, now);
@@ -335,8 +335,9 @@ impl RedState {
 
     /// The verdict from `min_th` on with the coin of 1993 and no switch: what [`Self::other_verdict`] comes to then.
     ///
-    /// A packet is kept where the coin is p_b / (1 - count p_b) or more, that is, 1 / (1/p_b - count). A bound on p_b that
-    /// holds for a range of averages keeps nearly all of them without the divisions; the margin is far above any rounding.
+    /// A packet is kept where the coin is `p_b / (1 - count p_b)` or more, that is, `1 / (1 / p_b - count)`. A bound on
+    /// `p_b` that holds for a range of averages keeps nearly all of them without the divisions; the margin is far above any
+    /// rounding.
     #[inline(always)]
     pub(crate) fn common_verdict<H, E: Env<H>>(
         &mut self,
@@ -427,7 +428,7 @@ impl RedState {
     }
 
     /// An arrival that RED kept did not fit into the buffer.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn overflowed(&mut self) {
         // Below `min_th` the count stays -1: the next packet over it is still the first of its excursion.
         self.count = self.count.min(0);
