@@ -36,7 +36,12 @@ pub struct Port<T = ()> {
     rate: Rate,
     wire: Wire,
     sending: Option<Frame>,
+    /// Packets to be sent before others must be touched.
+    touched: u32,
 }
+
+/// What is touched at once.
+const BATCH: usize = 8;
 
 /// The world of a discipline at a port.
 struct PortEnv<'a, T> {
@@ -103,6 +108,7 @@ impl<T: Tracer> Port<T> {
             rate,
             wire: Wire::default(),
             sending: None,
+            touched: 0,
         })
     }
 
@@ -151,6 +157,34 @@ impl<T: Tracer> Port<T> {
             self.check(frame.flow);
         }
         (frame, done)
+    }
+
+    /// Brings into the cache what a packet of `flow` changes here.
+    #[inline]
+    pub fn touch(&self, flow: u32) {
+        self.meter.touch(flow);
+    }
+
+    /// Shows what will be sent next to `touch`, and brings into the cache what it changes here: in batches where
+    /// packets wait in one FIFO, otherwise the packet in transmission.
+    #[inline]
+    pub fn touch_next(&mut self, touch: impl Fn(u32, u32)) {
+        let Some(fifo) = self.discipline.fifo() else {
+            self.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
+            return;
+        };
+        if self.touched > 0 {
+            self.touched -= 1;
+            return;
+        }
+        let mut touched = 0;
+        for packet in fifo.iter().take(BATCH) {
+            let flow = packet.meta.flow as u32;
+            self.meter.touch(flow);
+            touch(flow, packet.handle);
+            touched += 1;
+        }
+        self.touched = touched;
     }
 
     /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it

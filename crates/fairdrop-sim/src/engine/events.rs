@@ -1,9 +1,10 @@
-//! Pending events: a four-ary heap of 16-byte keys, ordered by time and then by the order they were scheduled in,
-//! and lanes before it.
+//! Pending events: a four-ary heap of 16-byte keys, ordered by time and then by the order they were scheduled in, and
+//! two places before it, which keep it small.
 //!
-//! Packets on one link, or on the alike links of a group's hosts, arrive in the order in which they were sent. Such
-//! events wait in a lane, a ring of which only the first is in the heap, so that the heap stays small however many
-//! packets are under way. An event that would break the order of its lane goes to the heap itself.
+//! - Packets on one link, or on the alike links of a group's hosts, arrive in the order in which they were sent, or
+//!   nearly so. Such events wait in a lane, a ring of which only the first is in the heap, however many packets are
+//!   under way. An event that is far from the order of its lane goes to the heap itself.
+//! - Timers, of which there is one for each flow, wait in a calendar until their slot of some milliseconds comes.
 
 use std::collections::VecDeque;
 
@@ -66,8 +67,18 @@ const ORDER_SHIFT: u32 = LOW_BITS + LANE_BITS;
 const TIME_SHIFT: u32 = ORDER_SHIFT + ORDER_BITS;
 /// Entities that an event can name: 2^28.
 const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
-/// Lanes that a key can name, beside none.
-const MAX_LANES: u32 = (1 << LANE_BITS) - 1;
+/// The lane that a key of the calendar's open slot names.
+const OPEN_SLOT: u32 = (1 << LANE_BITS) - 1;
+/// Lanes that a key can name, beside none and the open slot.
+const MAX_LANES: u32 = OPEN_SLOT - 1;
+/// Places from the end of a lane at which an event is still put into its order.
+const NEAR: usize = 16;
+/// Events of a lane that are looked at together.
+pub const BATCH: usize = 8;
+/// Slots of the calendar.
+const SLOTS: usize = 1024;
+/// A slot of the calendar lasts 2^22 ns, 4.2 ms.
+const SLOT_SHIFT: u32 = 22;
 
 /// A kind of events that mostly come in order; any number will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,21 +88,138 @@ pub struct Lane(pub u32);
 #[derive(Debug, Default)]
 struct Waiting {
     ring: VecDeque<u128>,
-    /// The key that was added last.
+    /// The last key.
     last: u128,
     /// Whether the first of the lane is in the heap.
     started: bool,
+    /// Events taken from it.
+    popped: usize,
+}
+
+impl Waiting {
+    /// Puts `key` before some of the last, if it belongs there.
+    fn put_near_end(&mut self, key: u128) -> bool {
+        let len = self.ring.len();
+        let after = self.ring.iter().rev().take(NEAR).position(|&other| other < key);
+        if let Some(after) = after {
+            self.ring.insert(len - after, key);
+        }
+        after.is_some()
+    }
+}
+
+/// Keys by the slot of time that they belong to; within a slot they are sorted when it comes.
+#[derive(Debug)]
+struct Calendar {
+    /// The slots of the present year, which lasts [`SLOTS`] of them.
+    slots: Box<[Vec<u128>]>,
+    /// Which of them hold something, a bit for each.
+    occupied: [u64; SLOTS / 64],
+    /// Keys of the years after it.
+    later: Vec<u128>,
+    /// Slot, counted from time 0, up to which everything has been taken out.
+    opened: u64,
+    /// When the first slot begins that holds something.
+    next: Time,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self {
+            slots: vec![Vec::new(); SLOTS].into(),
+            occupied: [0; SLOTS / 64],
+            later: Vec::new(),
+            opened: 0,
+            next: Time::NEVER,
+        }
+    }
+}
+
+impl Calendar {
+    /// Takes `key`, of an event at `at`, unless its slot has come already.
+    #[inline]
+    fn take(&mut self, at: Time, key: u128) -> bool {
+        let slot = at.ns() >> SLOT_SHIFT;
+        if slot <= self.opened {
+            return false;
+        }
+        if slot / SLOTS as u64 == self.opened / SLOTS as u64 {
+            let place = slot as usize % SLOTS;
+            self.slots[place].push(key);
+            self.occupied[place / 64] |= 1 << (place % 64);
+        } else {
+            self.later.push(key);
+        }
+        self.next = self.next.min(Time::from_ns(slot << SLOT_SHIFT));
+        true
+    }
+
+    /// Moves the keys of the next slot into `open`, which is empty, the last of them first.
+    fn open(&mut self, open: &mut Vec<u128>) {
+        self.opened = self.next.ns() >> SLOT_SHIFT;
+        if self.occupied.iter().all(|&bits| bits == 0) {
+            self.begin_year();
+        }
+        let place = self.opened as usize % SLOTS;
+        std::mem::swap(open, &mut self.slots[place]);
+        self.occupied[place / 64] &= !(1 << (place % 64));
+        open.sort_unstable_by(|a, b| b.cmp(a));
+        self.next = self.first_slot().map_or_else(|| first_of(&self.later), Time::from_ns);
+    }
+
+    /// Sorts what belongs to the year of the slot that is opened into slots.
+    fn begin_year(&mut self) {
+        let year = self.opened / SLOTS as u64;
+        for key in std::mem::take(&mut self.later) {
+            let slot = (key >> TIME_SHIFT) as u64 >> SLOT_SHIFT;
+            if slot / SLOTS as u64 == year {
+                let place = slot as usize % SLOTS;
+                self.slots[place].push(key);
+                self.occupied[place / 64] |= 1 << (place % 64);
+            } else {
+                self.later.push(key);
+            }
+        }
+    }
+
+    /// When the first slot of this year begins that holds something, in ns.
+    fn first_slot(&self) -> Option<u64> {
+        let word = self.occupied.iter().position(|&bits| bits != 0)?;
+        let place = word as u64 * 64 + u64::from(self.occupied[word].trailing_zeros());
+        Some((self.opened / SLOTS as u64 * SLOTS as u64 + place) << SLOT_SHIFT)
+    }
+}
+
+/// The event of a key.
+#[inline]
+fn named(key: u128) -> (Kind, u32) {
+    let low = key as u32;
+    (KINDS[(low >> ENTITY_BITS) as usize % KINDS.len()], low & (MAX_ENTITIES - 1))
+}
+
+/// When the slot of the first key begins.
+fn first_of(keys: &[u128]) -> Time {
+    let first = keys.iter().min().map(|key| (key >> TIME_SHIFT) as u64);
+    first.map_or(Time::NEVER, |ns| Time::from_ns(ns >> SLOT_SHIFT << SLOT_SHIFT))
 }
 
 /// Events to come. Key: time (56 bits, 2.2 years of nanoseconds), order (28; it decides between events at the same
 /// nanosecond only), lane (12, 0 for none), kind (4), entity (28).
 #[derive(Debug, Default)]
 pub struct Events {
+    /// Filled up with `u128::MAX`, so that a key with children has four.
     heap: Vec<u128>,
+    /// Keys in the heap.
+    count: usize,
     lanes: Vec<Waiting>,
+    calendar: Calendar,
+    /// The keys of the calendar's open slot behind its first, which is in the heap; the last first.
+    open_slot: Vec<u128>,
     order: u64,
     /// The root was taken and not yet replaced: most events schedule another, which then takes its place.
     root_taken: bool,
+    /// The lane of the last event.
+    lane: u32,
 }
 
 impl Events {
@@ -100,6 +228,15 @@ impl Events {
     pub fn push(&mut self, at: Time, kind: Kind, entity: u32) {
         let key = self.key(at, kind, entity);
         self.insert(key);
+    }
+
+    /// The same, for one of many events that are mostly far ahead.
+    #[inline]
+    pub fn push_far(&mut self, at: Time, kind: Kind, entity: u32) {
+        let key = self.key(at, kind, entity);
+        if !self.calendar.take(at, key | u128::from(OPEN_SLOT) << LOW_BITS) {
+            self.insert(key);
+        }
     }
 
     /// The same, for an event that is mostly later than the one scheduled before it in its lane.
@@ -119,7 +256,7 @@ impl Events {
         } else if laned > waiting.last {
             waiting.last = laned;
             waiting.ring.push_back(laned);
-        } else {
+        } else if !waiting.put_near_end(laned) {
             self.insert(key);
         }
     }
@@ -140,8 +277,7 @@ impl Events {
             self.root_taken = false;
             self.sift_down(key);
         } else {
-            self.heap.push(key);
-            self.sift_up(self.heap.len() - 1);
+            self.add(key);
         }
     }
 
@@ -149,34 +285,85 @@ impl Events {
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Kind, u32)> {
         if self.root_taken {
-            let last = self.heap.pop()?;
-            if self.heap.is_empty() {
-                self.root_taken = false;
+            self.root_taken = false;
+            self.count -= 1;
+            let last = std::mem::replace(&mut self.heap[self.count], u128::MAX);
+            if self.count > 0 {
+                self.sift_down(last);
+            }
+        }
+        loop {
+            let next = if self.count > 0 { (self.heap[0] >> TIME_SHIFT) as u64 } else { u64::MAX };
+            if next < self.calendar.next.ns() {
+                break;
+            }
+            if self.calendar.next == Time::NEVER {
                 return None;
             }
-            self.sift_down(last);
-        }
-        let key = *self.heap.first()?;
-        self.root_taken = true;
-        let lane = (key >> LOW_BITS) as u32 & MAX_LANES;
-        if lane > 0 {
-            let waiting = &mut self.lanes[lane as usize - 1];
-            if let Some(next) = waiting.ring.pop_front() {
-                self.root_taken = false;
-                self.sift_down(next);
-            } else {
-                waiting.started = false;
+            // Whatever was left of the slot before would be first.
+            self.calendar.open(&mut self.open_slot);
+            if let Some(first) = self.open_slot.pop() {
+                self.add(first);
             }
         }
-        let low = key as u32;
-        let kind = KINDS[(low >> ENTITY_BITS) as usize % KINDS.len()];
-        Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, low & (MAX_ENTITIES - 1)))
+        let key = self.heap[0];
+        self.root_taken = true;
+        let lane = (key >> LOW_BITS) as u32 & OPEN_SLOT;
+        self.lane = lane;
+        if lane > 0
+            && let Some(next) = self.next_of(lane)
+        {
+            self.root_taken = false;
+            self.sift_down(next);
+        }
+        let (kind, entity) = named(key);
+        Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, entity))
     }
 
+    /// Whether the last event ended a batch of its lane: one event in [`BATCH`].
     #[inline]
-    fn sift_up(&mut self, mut at: usize) {
+    pub fn batch_ended(&self) -> bool {
+        match self.lane {
+            0 => false,
+            OPEN_SLOT => self.open_slot.len().is_multiple_of(BATCH),
+            lane => self.lanes[lane as usize - 1].popped.is_multiple_of(BATCH),
+        }
+    }
+
+    /// A batch of events of the lane of the last one, those that come `places` after it or later.
+    #[inline]
+    pub fn ahead(&self, places: usize) -> impl Iterator<Item = (Kind, u32)> {
+        let (ring, slot) = match self.lane {
+            0 => (None, None),
+            OPEN_SLOT => (None, Some(self.open_slot.iter().rev().skip(places))),
+            lane => (Some(self.lanes[lane as usize - 1].ring.iter().skip(places)), None),
+        };
+        ring.into_iter().flatten().chain(slot.into_iter().flatten()).take(BATCH).map(|&key| named(key))
+    }
+
+    /// Takes what comes after the first of `lane`.
+    #[inline]
+    fn next_of(&mut self, lane: u32) -> Option<u128> {
+        if lane == OPEN_SLOT {
+            return self.open_slot.pop();
+        }
+        let waiting = &mut self.lanes[lane as usize - 1];
+        let next = waiting.ring.pop_front();
+        waiting.popped = waiting.popped.wrapping_add(1);
+        waiting.started = next.is_some();
+        next
+    }
+
+    /// Puts `key` at the end of the heap, and up from there.
+    #[inline]
+    fn add(&mut self, key: u128) {
+        let mut at = self.count;
+        if at == self.heap.len() {
+            // The root, then whole families.
+            self.heap.resize(if at == 0 { 1 } else { at + 4 }, u128::MAX);
+        }
+        self.count += 1;
         let heap = self.heap.as_mut_slice();
-        let key = heap[at];
         while at > 0 {
             let parent = (at - 1) / 4;
             if heap[parent] <= key {
@@ -193,25 +380,16 @@ impl Events {
     fn sift_down(&mut self, key: u128) {
         let heap = self.heap.as_mut_slice();
         let mut at = 0;
-        loop {
-            let first = 4 * at + 1;
-            let least = match heap.get(first..first + 4) {
-                // All four: a tournament, which compiles to conditional moves.
-                Some(&[a, b, c, d]) => {
-                    let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
-                    let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
-                    first + if high < low { high_at } else { low_at }
-                }
-                _ => match (first..heap.len()).min_by_key(|&child| heap[child]) {
-                    Some(child) => child,
-                    None => break,
-                },
-            };
-            if heap[least] >= key {
+        // A tournament, which compiles to conditional moves.
+        while let Some(&[a, b, c, d]) = heap.get(4 * at + 1..4 * at + 5) {
+            let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
+            let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
+            let (least, least_at) = if high < low { (high, high_at) } else { (low, low_at) };
+            if least >= key {
                 break;
             }
-            heap[at] = heap[least];
-            at = least;
+            heap[at] = least;
+            at = 4 * at + 1 + least_at;
         }
         heap[at] = key;
     }
@@ -223,18 +401,19 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever goes through which lane, in order or not.
+        /// Whatever goes through which lane or the calendar, in order or not, near or years ahead.
         #[test]
         fn pops_by_time_then_by_order(
-            times in prop::collection::vec((0_u64..50, 0_u32..4), 1..300),
+            times in prop::collection::vec((0_u64..50, 0_u32..6, 0_u32..30), 1..300),
             pop_after in prop::collection::vec(any::<bool>(), 300),
         ) {
             let mut events = Events::default();
             let mut expected: Vec<(u64, u32)> = Vec::new();
             let mut now = 0;
-            for (entity, &(time, lane)) in times.iter().enumerate() {
-                let at = Time::from_ns(now + time);
+            for (entity, &(time, lane, scale)) in times.iter().enumerate() {
+                let at = Time::from_ns(now + (time << if lane < 4 { 0 } else { scale }));
                 match lane {
+                    4 | 5 => events.push_far(at, Kind::Arrive, entity as u32),
                     0 => events.push(at, Kind::Arrive, entity as u32),
                     _ => events.push_in(Lane(lane), at, Kind::Arrive, entity as u32),
                 }

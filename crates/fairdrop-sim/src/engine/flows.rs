@@ -15,6 +15,7 @@ use crate::transport::source::{Departure, Source};
 use crate::transport::tcp::Sender;
 use crate::wire::Rate;
 use fairdrop::{Count, Ecn, Time};
+use std::hint::black_box;
 
 /// The transport of a flow, as an index into its kind's own array.
 #[derive(Clone, Copy, Debug)]
@@ -23,37 +24,52 @@ pub enum Agent {
     Open(u32),
 }
 
-/// Links between the hosts of a flow and the network, both ways.
-#[derive(Clone, Copy, Debug, Default)]
-struct AccessLinks {
-    source_out: PlainLink,
-    sink_in: PlainLink,
-    sink_out: PlainLink,
-    source_in: PlainLink,
+/// Where a flow ends: what a packet of it meets as it leaves the network. Two lines of the cache.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+struct Sink {
+    /// The host's own link, from the network and back to it.
+    link_in: PlainLink,
+    link_out: PlainLink,
+    /// Unused when the flow is not TCP.
+    receiver: Receiver,
+    delivered: Delivered,
 }
 
-/// Both ends of a TCP connection.
+/// Where a flow begins: one line of the cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
+struct Origin {
+    /// The host's own link, from the network and to it.
+    link_in: PlainLink,
+    link_out: PlainLink,
+    agent: Agent,
+    group: u16,
+}
+
+/// The sending end of a TCP connection: four lines of the cache, of which an ACK needs each.
+#[derive(Debug)]
+#[repr(C, align(64))]
 struct TcpFlow {
     sender: Sender,
-    receiver: Receiver,
     /// When the pending timer event fires; `NEVER` when none is pending.
     armed: Time,
+    window: WindowMeter,
     ack_due: Time,
     /// Writes the segments, when it is slower than TCP may be.
     application: Option<Box<Pacer>>,
     transfer: Transfer,
-    window: WindowMeter,
 }
 
 /// The congestion window over time.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 struct WindowMeter {
     packets: f64,
     since: Time,
-    opened: Time,
     /// Sum over time, packets times ns.
     sum: f64,
+    opened: Time,
 }
 
 impl WindowMeter {
@@ -135,13 +151,10 @@ pub struct Flows<'s> {
     scenario: &'s Scenario,
     /// Rate of the hosts' own links, by group; `None`: unlimited.
     access_rates: Vec<Option<Rate>>,
-    /// Group of each flow.
-    group_of: Vec<u16>,
-    agents: Vec<Agent>,
-    access: Vec<AccessLinks>,
+    origins: Vec<Origin>,
+    sinks: Vec<Sink>,
     tcp: Vec<TcpFlow>,
     open: Vec<OpenFlow>,
-    delivered: Vec<Delivered>,
     window_series: WindowSeries,
     /// By flow, when some group has edge meters.
     buckets: Vec<Option<TokenBucket>>,
@@ -166,18 +179,19 @@ pub struct WindowSeries {
 impl<'s> Flows<'s> {
     pub fn new(scenario: &'s Scenario, seed: u64) -> Self {
         let total = scenario.groups.iter().map(|group| group.lasting_flows() as usize).sum();
+        let is_tcp = |group: &&Group| group.transport.tcp().is_some();
+        let tcp_flows =
+            scenario.groups.iter().filter(is_tcp).map(|group| group.lasting_flows() as usize).sum();
         let numbered = || (0_u32..).zip(&scenario.groups);
         let is_finite = |group: &Group| group.transport.tcp().is_some_and(|tcp| tcp.transfer_bytes.is_some());
         let mut flows = Self {
             scenario,
             access_rates: scenario.groups.iter().map(access_rate).collect(),
-            group_of: Vec::with_capacity(total),
-            agents: Vec::with_capacity(total),
-            access: Vec::with_capacity(total),
-            tcp: Vec::new(),
+            origins: Vec::with_capacity(total),
+            sinks: Vec::with_capacity(total),
+            tcp: Vec::with_capacity(tcp_flows),
             open: Vec::new(),
             window_series: WindowSeries::default(),
-            delivered: Vec::with_capacity(total),
             buckets: Vec::new(),
             populations: numbered().map(|(number, group)| Population::new(number, group, seed)).collect(),
             transfers: scenario.groups.iter().map(|g| is_finite(g).then(TransferMeter::new)).collect(),
@@ -189,7 +203,7 @@ impl<'s> Flows<'s> {
                 flows.add(number as u16, index, seed);
             }
         }
-        let chosen = |flow: &u32| scenario.windows.contains(&usize::from(flows.group_of[*flow as usize]));
+        let chosen = |flow: &u32| scenario.windows.contains(&flows.group_number(*flow));
         flows.window_series.by_flow =
             (0..total as u32).filter(chosen).map(|flow| (flow, Vec::new())).collect();
         flows
@@ -197,27 +211,25 @@ impl<'s> Flows<'s> {
 
     /// Adds a flow to group `number`, its `index`-th; returns its number.
     fn add(&mut self, number: u16, index: u32, seed: u64) -> u32 {
-        let flow = self.group_of.len() as u32;
-        self.group_of.push(number);
-        self.access.push(AccessLinks::default());
-        self.delivered.push(Delivered::default());
-        let group = self.group(flow);
+        let flow = self.len();
+        let group = &self.scenario.groups[usize::from(number)];
         if self.scenario.groups.iter().any(|group| group.mark_excess.is_some()) {
             self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
         }
-        let start = self.start_time(flow, seed);
+        let start = start_time(group, flow, seed);
         let agent = match group.transport.tcp() {
             Some(config) => self.add_tcp(Sender::new(config), group, config),
             None => self.add_open(Source::new(group, flow, index, start, seed)),
         };
-        self.agents.push(agent);
+        let (link_in, link_out) = (PlainLink::default(), PlainLink::default());
+        self.origins.push(Origin { link_in, link_out, agent, group: number });
+        self.sinks.push(Sink::default());
         flow
     }
 
     fn add_tcp(&mut self, sender: Sender, group: &Group, config: &TcpConfig) -> Agent {
         let mut tcp = TcpFlow {
             sender,
-            receiver: Receiver::default(),
             armed: Time::NEVER,
             ack_due: Time::NEVER,
             window: WindowMeter::default(),
@@ -262,9 +274,9 @@ impl<'s> Flows<'s> {
         let count = tcp.sender.count;
         tcp.sender = Sender::new(settings);
         tcp.sender.count = count;
-        tcp.receiver.reset();
         (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.payload());
         tcp.sender.supply = tcp.sender.size;
+        self.sinks[flow as usize].receiver.reset();
         (flow, reused.is_none())
     }
 
@@ -276,9 +288,8 @@ impl<'s> Flows<'s> {
     /// Notes that the transfer of a TCP flow begins. Returns whether its application writes by and by.
     pub fn begin(&mut self, flow: u32, now: Time, measured: bool) -> bool {
         let group = self.group(flow);
-        if let (true, Some(meter)) =
-            (measured, &mut self.transfers[usize::from(self.group_of[flow as usize])])
-        {
+        let number = self.group_number(flow);
+        if let (true, Some(meter)) = (measured, &mut self.transfers[number]) {
             meter.begin();
         }
         let (tcp, config) = self.tcp_of(flow);
@@ -302,7 +313,7 @@ impl<'s> Flows<'s> {
 
     /// Notes that all of a transfer is acknowledged, the first time that it is.
     pub fn complete(&mut self, flow: u32, now: Time, measured: bool) {
-        let number = usize::from(self.group_of[flow as usize]);
+        let number = self.group_number(flow);
         let tcp = self.tcp_of(flow).0;
         if tcp.transfer.completed != Time::NEVER {
             return;
@@ -319,7 +330,7 @@ impl<'s> Flows<'s> {
     fn release(&mut self, flow: u32) {
         let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
         if idle && self.tcp_of(flow).0.transfer.completed != Time::NEVER {
-            let number = usize::from(self.group_of[flow as usize]);
+            let number = self.group_number(flow);
             if let Some(population) = &mut self.populations[number] {
                 population.release(flow);
             }
@@ -351,68 +362,108 @@ impl<'s> Flows<'s> {
         }
     }
 
+    /// Whether some flow's packets are measured as they enter the network.
+    #[inline]
+    pub fn has_edge_meters(&self) -> bool {
+        !self.buckets.is_empty()
+    }
+
     /// The class of a packet that enters the network at `now` with `class`, after the edge meter.
     #[inline]
     pub fn mark(&mut self, flow: u32, now: Time, bytes: u32, class: u8) -> u8 {
+        let group = self.group(flow);
         let Some(Some(bucket)) = self.buckets.get_mut(flow as usize) else { return class };
-        match &self.scenario.groups[usize::from(self.group_of[flow as usize])].mark_excess {
+        match &group.mark_excess {
             Some(meter) if !bucket.conforms(now, bytes, meter) => meter.class,
             _ => class,
         }
     }
 
     pub fn len(&self) -> u32 {
-        self.group_of.len() as u32
+        self.origins.len() as u32
     }
 
     /// The start of `flow`: its group's, plus its own part of the spread.
     pub fn start_time(&self, flow: u32, seed: u64) -> Time {
-        let group = self.group(flow);
-        let part = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Start));
-        group.start.after(Time::from_ns((group.start_spread.ns() as f64 * part) as u64))
+        start_time(self.group(flow), flow, seed)
     }
 
     #[inline]
     pub fn group(&self, flow: u32) -> &'s Group {
-        &self.scenario.groups[usize::from(self.group_of[flow as usize])]
+        &self.scenario.groups[self.group_number(flow)]
     }
 
     /// Group numbers, flow by flow.
     pub fn group_numbers(&self) -> impl Iterator<Item = u32> {
-        self.group_of.iter().map(|&group| u32::from(group))
+        self.origins.iter().map(|origin| u32::from(origin.group))
     }
 
     #[inline]
     pub fn agent(&self, flow: u32) -> Agent {
-        self.agents[flow as usize]
+        self.origins[flow as usize].agent
     }
 
-    /// Links from source to sink, or back.
+    /// Links from source to sink, or back, of the flows of a group.
     #[inline]
-    pub fn way(&self, flow: u32, backward: bool) -> &'s [usize] {
-        let group = self.group(flow);
+    pub fn way(&self, group: u16, backward: bool) -> &'s [usize] {
+        let group = &self.scenario.groups[usize::from(group)];
         if backward { &group.backward } else { &group.forward }
     }
 
-    /// The own link of the host at the start (`last` false) or end of the way.
+    /// The own link, of the host at the start (`last` false) or end of its way, that `packet` crosses.
     #[inline]
-    pub fn access(&mut self, flow: u32, backward: bool, last: bool) -> Carrier<'_> {
-        let number = usize::from(self.group_of[flow as usize]);
-        let links = &mut self.access[flow as usize];
-        let link = match (backward, last) {
-            (false, false) => &mut links.source_out,
-            (false, true) => &mut links.sink_in,
-            (true, false) => &mut links.sink_out,
-            (true, true) => &mut links.source_in,
+    pub fn access(&mut self, packet: &InFlight, last: bool) -> Carrier<'_> {
+        let (flow, group) = (packet.flow as usize, usize::from(packet.group));
+        let link = match (packet.role.is_backward(), last) {
+            (false, false) => &mut self.origins[flow].link_out,
+            (false, true) => &mut self.sinks[flow].link_in,
+            (true, false) => &mut self.sinks[flow].link_out,
+            (true, true) => &mut self.origins[flow].link_in,
         };
-        let delay = self.scenario.groups[number].access_delay;
-        Carrier { link, rate: self.access_rates[number].as_ref(), delay }
+        let delay = self.scenario.groups[group].access_delay;
+        Carrier { link, rate: self.access_rates[group].as_ref(), delay }
+    }
+
+    /// The own link of a source, towards the network.
+    #[inline]
+    pub fn source_link(&mut self, flow: u32) -> Carrier<'_> {
+        let origin = &mut self.origins[flow as usize];
+        let group = usize::from(origin.group);
+        let delay = self.scenario.groups[group].access_delay;
+        Carrier { link: &mut origin.link_out, rate: self.access_rates[group].as_ref(), delay }
+    }
+
+    /// Brings into the cache what a packet needs where its flow ends.
+    #[inline]
+    pub fn touch_sink(&self, flow: u32) {
+        let sink = &self.sinks[flow as usize];
+        sink.link_in.touch();
+        black_box(sink.delivered.distinct.packets);
+    }
+
+    /// The same of an ACK that comes to the link of its flow's source.
+    #[inline]
+    pub fn touch_origin(&self, flow: u32) {
+        self.origins[flow as usize].link_in.touch();
+    }
+
+    /// The same of an ACK that comes to its sender.
+    #[inline]
+    pub fn touch_sender(&self, flow: u32) {
+        let origin = &self.origins[flow as usize];
+        // The sender of a flow has its own number, unless other flows than TCP come before it.
+        if let Some(tcp) = self.tcp.get(flow as usize) {
+            tcp.sender.touch();
+            black_box(tcp.armed);
+            black_box(tcp.transfer.last);
+        }
+        origin.link_out.touch();
     }
 
     #[inline]
     fn tcp_of(&mut self, flow: u32) -> (&mut TcpFlow, &'s TcpConfig) {
         let config = self.group(flow).transport.tcp();
-        match (self.agents[flow as usize], config) {
+        match (self.origins[flow as usize].agent, config) {
             (Agent::Tcp(index), Some(config)) => (&mut self.tcp[index as usize], config),
             _ => unreachable!("TCP events are only scheduled for TCP flows"),
         }
@@ -428,10 +479,10 @@ impl<'s> Flows<'s> {
     /// What an ACK sent now says beyond the next segment expected: whether congestion was experienced, and what came
     /// out of order where SACK is spoken.
     #[inline]
-    pub fn report(&mut self, flow: u32) -> (bool, Option<Blocks>) {
-        let (tcp, config) = self.tcp_of(flow);
-        let blocks = config.flavour.has_sack() && tcp.receiver.has_gap();
-        (tcp.receiver.echo, blocks.then(|| tcp.receiver.blocks(config.sack.sack_blocks)))
+    pub fn report(&self, flow: u32, config: &TcpConfig) -> (bool, Option<Blocks>) {
+        let receiver = &self.sinks[flow as usize].receiver;
+        let blocks = config.flavour.has_sack() && receiver.has_gap();
+        (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
     }
 
     /// The ECN field of new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
@@ -441,19 +492,20 @@ impl<'s> Flows<'s> {
         if capable { Ecn::Ect0 } else { Ecn::NotCapable }
     }
 
-    /// Whether ACKs of `flow` report one-way delays.
+    /// Whether ACKs of the group report one-way delays.
     #[inline]
-    pub fn reports_delays(&self, flow: u32) -> bool {
-        self.group(flow).transport.tcp().is_some_and(|config| config.flavour == Flavour::Ledbat)
+    pub fn reports_delays(&self, group: u16) -> bool {
+        self.tcp_config(group).is_some_and(|config| config.flavour == Flavour::Ledbat)
     }
 
-    pub fn delays_acks(&self, flow: u32) -> bool {
-        self.group(flow).transport.tcp().is_some_and(|config| config.delayed_ack)
+    #[inline]
+    pub fn delays_acks(&self, group: u16) -> bool {
+        self.tcp_config(group).is_some_and(|config| config.delayed_ack)
     }
 
     #[inline]
     fn open_of(&mut self, flow: u32) -> &mut OpenFlow {
-        match self.agents[flow as usize] {
+        match self.origins[flow as usize].agent {
             Agent::Open(index) => &mut self.open[index as usize],
             Agent::Tcp(_) => unreachable!("source events are only scheduled for open-loop flows"),
         }
@@ -489,38 +541,43 @@ impl<'s> Flows<'s> {
         now >= self.group(flow).stop && flow < self.lasting
     }
 
+    /// The settings of a TCP flow of `group`.
+    #[inline]
+    pub fn tcp_config(&self, group: u16) -> Option<&'s TcpConfig> {
+        self.scenario.groups[usize::from(group)].transport.tcp()
+    }
+
     /// The sink takes a packet; it counts when `measured`.
     #[inline]
     pub fn receive(&mut self, packet: InFlight, measured: bool) -> Answer {
-        let len = u32::from(packet.len);
-        let (is_new, answer) = match (packet.role, self.agents[packet.flow as usize]) {
-            (Role::Syn, _) => return Answer::Now { seq: 0, len: packet.len },
-            (_, Agent::Open(_)) => (true, Answer::None),
-            (_, Agent::Tcp(_)) => {
-                let (tcp, config) = self.tcp_of(packet.flow);
+        if packet.role == Role::Syn {
+            return Answer::Now { seq: 0, len: packet.len };
+        }
+        let config = self.tcp_config(packet.group);
+        let Sink { receiver, delivered, .. } = &mut self.sinks[packet.flow as usize];
+        let (is_new, answer) = match config {
+            None => (true, Answer::None),
+            Some(config) => {
                 let marked = packet.ecn == Ecn::Ce;
                 let at_once = if config.flavour == Flavour::Dctcp {
-                    tcp.receiver.note_marking(marked)
+                    receiver.note_marking(marked)
                 } else {
-                    tcp.receiver.note_congestion(marked, packet.echo);
+                    receiver.note_congestion(marked, packet.echo);
                     false
                 };
-                let (is_new, reaction) = tcp.receiver.take(packet.seq, config.delayed_ack && !at_once);
+                let (is_new, reaction) = receiver.take(packet.seq, config.delayed_ack && !at_once);
                 let answer = match reaction {
                     Reaction::Wait => Answer::Later,
-                    Reaction::Acknowledge => {
-                        Answer::Now { seq: tcp.receiver.next, len: config.ack_size as u16 }
-                    }
+                    Reaction::Acknowledge => Answer::Now { seq: receiver.next, len: config.ack_size as u16 },
                 };
                 (is_new, answer)
             }
         };
         if measured {
-            let header = self.group(packet.flow).header;
-            let delivered = &mut self.delivered[packet.flow as usize];
+            let len = u32::from(packet.len);
             delivered.all.add(len);
             if is_new {
-                delivered.distinct.add(len - header);
+                delivered.distinct.add(len - self.scenario.groups[usize::from(packet.group)].header);
             }
         }
         answer
@@ -533,8 +590,10 @@ impl<'s> Flows<'s> {
     /// The delayed ACK to send at `now`, if it is still wanted.
     pub fn ack_due(&mut self, flow: u32, now: Time) -> Option<(u32, u16)> {
         let (tcp, config) = self.tcp_of(flow);
-        let due = tcp.ack_due == now && std::mem::take(&mut tcp.receiver.ack_pending);
-        due.then_some((tcp.receiver.next, config.ack_size as u16))
+        let is_last = tcp.ack_due == now;
+        let receiver = &mut self.sinks[flow as usize].receiver;
+        let due = is_last && std::mem::take(&mut receiver.ack_pending);
+        due.then_some((receiver.next, config.ack_size as u16))
     }
 
     /// Whether the timer event at `now` is the one pending, rather than one that a nearer deadline replaced.
@@ -574,7 +633,7 @@ impl<'s> Flows<'s> {
         }
         series.times.push(now);
         for (flow, windows) in &mut series.by_flow {
-            if let Agent::Tcp(index) = self.agents[*flow as usize] {
+            if let Agent::Tcp(index) = self.origins[*flow as usize].agent {
                 windows.push(self.tcp[index as usize].sender.cwnd);
             }
         }
@@ -587,7 +646,7 @@ impl<'s> Flows<'s> {
 
     /// What the sender of `flow` knows at `end`, where it is TCP.
     pub fn windows(&self, flow: u32, end: Time) -> Windows {
-        let Agent::Tcp(index) = self.agents[flow as usize] else { return Windows::default() };
+        let Agent::Tcp(index) = self.origins[flow as usize].agent else { return Windows::default() };
         let tcp = &self.tcp[index as usize];
         Windows {
             mean_cwnd_packets: Some(tcp.window.mean(end)),
@@ -606,12 +665,12 @@ impl<'s> Flows<'s> {
 
     /// What reached the sink of `flow`.
     pub fn delivered(&self, flow: u32) -> Delivered {
-        self.delivered[flow as usize]
+        self.sinks[flow as usize].delivered
     }
 
     /// The finished transfer of `flow`.
     pub fn completed(&self, flow: u32) -> Option<Transfer> {
-        match self.agents[flow as usize] {
+        match self.origins[flow as usize].agent {
             Agent::Tcp(index) => Some(self.tcp[index as usize].transfer),
             Agent::Open(_) => None,
         }
@@ -625,16 +684,22 @@ impl<'s> Flows<'s> {
 
     /// Group number of a flow.
     pub fn group_number(&self, flow: u32) -> usize {
-        usize::from(self.group_of[flow as usize])
+        usize::from(self.origins[flow as usize].group)
     }
 
     /// What the transport of `flow` did.
     pub fn transport_count(&self, flow: u32) -> TransportCount {
-        match self.agents[flow as usize] {
+        match self.origins[flow as usize].agent {
             Agent::Tcp(index) => self.tcp[index as usize].sender.count,
             Agent::Open(_) => TransportCount::default(),
         }
     }
+}
+
+/// When `flow` starts: its group's start, plus its own part of the spread.
+fn start_time(group: &Group, flow: u32, seed: u64) -> Time {
+    let part = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Start));
+    group.start.after(Time::from_ns((group.start_spread.ns() as f64 * part) as u64))
 }
 
 fn access_rate(group: &Group) -> Option<Rate> {

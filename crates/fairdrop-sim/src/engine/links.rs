@@ -7,6 +7,7 @@ use crate::scenario::{PLAIN_LIMIT, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::{ParamError, Time};
+use std::hint::black_box;
 
 /// A FIFO that holds [`PLAIN_LIMIT`] packets: nothing happens between arrival and departure, so the departure is
 /// computed at once.
@@ -15,6 +16,14 @@ pub struct PlainLink {
     wire: Wire,
     /// The largest packet so far, bytes.
     largest: u32,
+}
+
+impl PlainLink {
+    /// Brings its line into the cache.
+    #[inline]
+    pub fn touch(&self) {
+        black_box(self.largest);
+    }
 }
 
 /// A plain link with its rate and delay.

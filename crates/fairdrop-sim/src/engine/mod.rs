@@ -21,7 +21,7 @@ use crate::trace::{About, Tracer};
 use crate::transport::source::Departure;
 use crate::transport::tcp::{Ack, Send};
 use books::{Books, Fate};
-use events::{Events, Kind, Lane};
+use events::{BATCH, Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
@@ -36,6 +36,8 @@ const DELAYED_ACK: Time = Time::from_ms(100);
 const SYN_BYTES: u16 = 40;
 /// Events between looks at the clock of the outside world.
 const CHECK_EVERY: u64 = 1 << 14;
+/// With more flows than this, what their events need is brought into the cache ahead of them.
+const FEW_FLOWS: u32 = 2000;
 
 /// One run of a scenario.
 #[derive(Debug)]
@@ -119,7 +121,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn schedule_first(&mut self, flow: u32) {
         let start = self.flows.start_time(flow, self.seed);
         match self.flows.agent(flow) {
-            Agent::Tcp(_) => self.events.push(start, Kind::Start, flow),
+            Agent::Tcp(_) => self.events.push_far(start, Kind::Start, flow),
             Agent::Open(_) => self.schedule_source(flow),
         }
     }
@@ -149,6 +151,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     return false;
                 }
             }
+            if self.flows.len() > FEW_FLOWS && self.events.batch_ended() {
+                self.touch_ahead();
+            }
             self.handle(kind, entity);
             self.books.check(self.packets.under_way());
         }
@@ -156,6 +161,47 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.links.ports_mut().for_each(|port| port.close(end));
         control.progress(part, end, end);
         true
+    }
+
+    /// Reads what a batch of coming events will need, so that the waits for memory overlap: with a million flows
+    /// nothing of a flow is in the cache when its next packet comes.
+    #[inline(never)]
+    fn touch_ahead(&mut self) {
+        for (kind, handle) in self.events.ahead(2 * BATCH) {
+            if matches!(kind, Kind::Arrive | Kind::Deliver) {
+                self.packets.touch(handle);
+            }
+        }
+        for (kind, entity) in self.events.ahead(BATCH) {
+            match kind {
+                Kind::Arrive | Kind::Deliver => {
+                    let packet = self.packets.get(entity);
+                    match (kind, packet.role.is_backward()) {
+                        (Kind::Deliver, true) => self.flows.touch_sender(packet.flow),
+                        (Kind::Deliver, false) => self.flows.touch_sink(packet.flow),
+                        (_, true) => self.flows.touch_origin(packet.flow),
+                        (_, false) => {
+                            let link = self.flows.way(packet.group, false)[usize::from(packet.hop)];
+                            if let Some(port) = self.links.port_ref(link) {
+                                port.touch(packet.flow);
+                            }
+                        }
+                    }
+                }
+                Kind::Timer | Kind::Start => self.flows.touch_sender(entity),
+                _ => {}
+            }
+        }
+    }
+
+    /// The same for the packets that `link` will send next, as far as their order is known.
+    #[inline(never)]
+    fn touch_sent(&mut self, link: u32) {
+        let (flows, packets) = (&self.flows, &self.packets);
+        self.links.port(link).0.touch_next(|flow, handle| {
+            packets.touch(handle);
+            flows.touch_sink(flow);
+        });
     }
 
     #[inline]
@@ -206,8 +252,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     /// Whether packets of `flow` carry timestamps.
     #[inline]
-    fn has_stamps(&self, flow: u32) -> bool {
-        self.stamps.used && self.flows.reports_delays(flow)
+    fn has_stamps(&self, group: u16) -> bool {
+        self.stamps.used && self.flows.reports_delays(group)
     }
 
     fn on_sample(&mut self) {
@@ -231,7 +277,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let (port, delay) = self.links.port(link);
         let (frame, done) = port.sent(self.now, &mut self.lost);
         if let Some(done) = done {
-            self.events.push(done, Kind::Sent, link);
+            self.schedule_sent(done, link);
         }
         self.free_lost();
         if let Some(frame) = frame {
@@ -243,14 +289,22 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
+    #[inline]
+    fn schedule_sent(&mut self, done: Time, link: u32) {
+        self.events.push(done, Kind::Sent, link);
+        if self.flows.len() > FEW_FLOWS {
+            self.touch_sent(link);
+        }
+    }
+
     /// A packet reaches the next link of its way.
     #[inline]
     fn on_arrive(&mut self, handle: u32) {
         let packet = self.packets.get(handle);
-        let way = self.flows.way(packet.flow, packet.role.is_backward());
+        let way = self.flows.way(packet.group, packet.role.is_backward());
         let link = way[usize::from(packet.hop)] as u32;
         let mut class = packet.class;
-        if packet.hop == 0 && !packet.role.is_backward() {
+        if self.flows.has_edge_meters() && packet.hop == 0 && !packet.role.is_backward() {
             class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
             self.packets.get_mut(handle).class = class;
         }
@@ -265,7 +319,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let InFlight { flow, len, label, ecn, .. } = packet;
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
-                    self.events.push(done, Kind::Sent, link);
+                    self.schedule_sent(done, link);
                 }
                 self.free_lost();
             }
@@ -294,28 +348,28 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn onward(&mut self, link: u32, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         if self.losses.is_some() {
-            let group = self.flows.group_number(packet.flow);
+            let group = usize::from(packet.group);
             if self.losses.loses(link, group, u32::from(packet.len)) {
                 self.remove_packet(handle, Fate::LinkLoss);
                 return;
             }
         }
         let backward = packet.role.is_backward();
-        if usize::from(packet.hop) < self.flows.way(packet.flow, backward).len() {
+        if usize::from(packet.hop) < self.flows.way(packet.group, backward).len() {
             self.events.push_in(Lane(link), at, Kind::Arrive, handle);
             return;
         }
-        let there = self.flows.access(packet.flow, backward, true).carry(at, u32::from(packet.len));
+        let there = self.flows.access(&packet, true).carry(at, u32::from(packet.len));
         let Some(there) = there else {
             self.stray_losses += 1;
             self.remove_packet(handle, Fate::Stray);
             return;
         };
         // A receiver without timers depends on nothing but the order of its packets, which is that of this call.
-        if !backward && !self.flows.delays_acks(packet.flow) {
+        if !backward && !self.flows.delays_acks(packet.group) {
             self.receive(handle, there);
         } else {
-            let lane = self.host_lane(packet.flow, backward, true);
+            let lane = self.host_lane(packet.group, backward, true);
             self.events.push_in(lane, there, Kind::Deliver, handle);
         }
     }
@@ -326,7 +380,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
                 let blocks = self.packets.blocks(handle);
-                let delay = self.has_stamps(packet.flow).then(|| self.stamps.delay(handle));
+                let delay = self.has_stamps(packet.group).then(|| self.stamps.delay(handle));
                 self.remove_packet(handle, Fate::Delivered);
                 let (sender, config) = self.flows.sender(packet.flow);
                 if packet.role == Role::Ack {
@@ -348,7 +402,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn receive(&mut self, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         let measured = at >= self.scenario.warm_up && at < self.scenario.duration;
-        if packet.role == Role::Data && self.has_stamps(packet.flow) {
+        if packet.role == Role::Data && self.has_stamps(packet.group) {
             self.stamps.receive(handle, packet.flow, at);
         }
         match self.flows.receive(packet, measured) {
@@ -362,11 +416,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
                 self.books.leave(Fate::Delivered);
                 self.books.enter();
-                let class = self.flows.group(packet.flow).class;
-                let answer = InFlight { class, ..InFlight::new(packet.flow, seq, len, role) };
+                let class = self.scenario.groups[usize::from(packet.group)].class;
+                let answer = InFlight { class, ..InFlight::new(packet.flow, packet.group, seq, len, role) };
                 *self.packets.get_mut(handle) = answer;
                 if role == Role::Ack {
-                    self.report(handle, packet.flow);
+                    self.report(handle, packet);
                 }
                 self.depart(handle, at);
             }
@@ -375,22 +429,24 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     /// Puts into an ACK what its receiver knows now.
     #[inline]
-    fn report(&mut self, handle: u32, flow: u32) {
-        let (echo, blocks) = self.flows.report(flow);
+    fn report(&mut self, handle: u32, InFlight { flow, group, .. }: InFlight) {
+        let Some(config) = self.flows.tcp_config(group) else { return };
+        let (echo, blocks) = self.flows.report(flow, config);
         self.packets.get_mut(handle).echo = echo;
         if let Some(blocks) = blocks {
             self.packets.attach(handle, blocks);
         }
-        if self.has_stamps(flow) {
+        if self.has_stamps(group) {
             self.stamps.report(handle, flow);
         }
     }
 
     fn on_ack_due(&mut self, flow: u32) {
         if let Some((seq, len)) = self.flows.ack_due(flow, self.now) {
-            let class = self.flows.group(flow).class;
-            let handle = self.add_packet(InFlight { class, ..InFlight::new(flow, seq, len, Role::Ack) });
-            self.report(handle, flow);
+            let (group, class) = (self.flows.group_number(flow) as u16, self.flows.group(flow).class);
+            let ack = InFlight { class, ..InFlight::new(flow, group, seq, len, Role::Ack) };
+            let handle = self.add_packet(ack);
+            self.report(handle, ack);
             self.depart(handle, self.now);
         }
     }
@@ -400,9 +456,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn depart(&mut self, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         let backward = packet.role.is_backward();
-        match self.flows.access(packet.flow, backward, false).carry(at, u32::from(packet.len)) {
+        match self.flows.access(&packet, false).carry(at, u32::from(packet.len)) {
             Some(there) => {
-                let lane = self.host_lane(packet.flow, backward, false);
+                let lane = self.host_lane(packet.group, backward, false);
                 self.events.push_in(lane, there, Kind::Arrive, handle);
             }
             None => {
@@ -414,9 +470,13 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     /// The lane of what crosses the own links of a group's hosts, which are alike; links come first.
     #[inline]
-    fn host_lane(&self, flow: u32, backward: bool, last: bool) -> Lane {
-        let group = self.flows.group_number(flow) as u32;
-        Lane(self.scenario.links.len() as u32 + 4 * group + 2 * u32::from(backward) + u32::from(last))
+    fn host_lane(&self, group: u16, backward: bool, last: bool) -> Lane {
+        Lane(
+            self.scenario.links.len() as u32
+                + 4 * u32::from(group)
+                + 2 * u32::from(backward)
+                + u32::from(last),
+        )
     }
 
     fn on_start(&mut self, flow: u32) {
@@ -467,7 +527,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     #[inline]
     fn send_wanted(&mut self, flow: u32) {
         if !self.flows.is_stopped(flow, self.now) {
-            let class = self.flows.group(flow).class;
+            let (group, class) = (self.flows.group_number(flow) as u16, self.flows.group(flow).class);
             for index in 0..self.wanted.len() {
                 let send = self.wanted[index];
                 let packet = match send.segment() {
@@ -475,12 +535,12 @@ impl<'s, T: Tracer> Engine<'s, T> {
                         let len = self.flows.segment_bytes(flow, seq);
                         let ecn = if send.is_new() { self.flows.ecn(flow) } else { Ecn::NotCapable };
                         let echo = matches!(send, Send::Reduced(_));
-                        InFlight { class, ecn, echo, ..InFlight::new(flow, seq, len, Role::Data) }
+                        InFlight { class, ecn, echo, ..InFlight::new(flow, group, seq, len, Role::Data) }
                     }
-                    None => InFlight { class, ..InFlight::new(flow, 0, SYN_BYTES, Role::Syn) },
+                    None => InFlight { class, ..InFlight::new(flow, group, 0, SYN_BYTES, Role::Syn) },
                 };
                 let handle = self.add_packet(packet);
-                if self.has_stamps(flow) {
+                if self.has_stamps(group) {
                     self.stamps.send(handle, self.now);
                 }
                 self.depart(handle, self.now);
@@ -489,7 +549,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.wanted.clear();
         self.flows.window_changed(flow, self.now);
         if let Some(at) = self.flows.timer_to_arm(flow) {
-            self.events.push(at, Kind::Timer, flow);
+            self.events.push_far(at, Kind::Timer, flow);
         }
     }
 
@@ -497,7 +557,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     #[inline]
     fn on_source(&mut self, flow: u32) {
         let Departure { len, class, .. } = self.flows.departing(flow);
-        let handle = self.add_packet(InFlight { class, ..InFlight::new(flow, 0, len, Role::Data) });
+        let group = self.flows.group_number(flow) as u16;
+        let handle = self.add_packet(InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) });
         self.on_arrive(handle);
         self.schedule_source(flow);
     }
@@ -511,8 +572,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 return;
             };
             let len = u32::from(departure.len);
-            match self.flows.access(flow, false, false).carry(departure.at, len) {
-                Some(there) => return self.events.push(there, Kind::Source, flow),
+            match self.flows.source_link(flow).carry(departure.at, len) {
+                Some(there) => {
+                    let lane = self.host_lane(self.flows.group_number(flow) as u16, false, false);
+                    return self.events.push_in(lane, there, Kind::Source, flow);
+                }
                 None => self.stray_losses += 1,
             }
         }

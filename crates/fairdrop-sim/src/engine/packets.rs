@@ -1,7 +1,8 @@
-//! Packets under way: a slab with 16-byte entries and 32-bit handles. What few packets carry besides lies apart.
+//! Packets under way: a slab with 24-byte entries and 32-bit handles. What few packets carry besides lies apart.
 
 use crate::transport::receiver::Blocks;
 use fairdrop::Ecn;
+use std::hint::black_box;
 
 use crate::trace::PacketKind;
 
@@ -44,6 +45,8 @@ pub struct InFlight {
     pub seq: u32,
     /// Bytes on the wire.
     pub len: u16,
+    /// Group of the flow.
+    pub group: u16,
     /// Index into its way of the link it is at, or comes to next.
     pub hop: u16,
     /// The rate that CSFQ wrote on it; 0 before.
@@ -61,9 +64,9 @@ pub struct InFlight {
 impl InFlight {
     /// A packet at the start of its way, of class 0.
     #[inline]
-    pub const fn new(flow: u32, seq: u32, len: u16, role: Role) -> Self {
+    pub const fn new(flow: u32, group: u16, seq: u32, len: u16, role: Role) -> Self {
         let (hop, label, class, ecn) = (0, 0, 0, Ecn::NotCapable);
-        Self { flow, seq, len, hop, label, role, class, ecn, echo: false, has_blocks: false }
+        Self { flow, seq, len, group, hop, label, role, class, ecn, echo: false, has_blocks: false }
     }
 }
 
@@ -128,6 +131,12 @@ impl Packets {
     #[inline]
     pub fn get(&self, handle: u32) -> InFlight {
         self.slots[handle as usize]
+    }
+
+    /// Brings a packet into the cache.
+    #[inline]
+    pub fn touch(&self, handle: u32) {
+        black_box(self.slots[handle as usize].flow);
     }
 
     #[inline]

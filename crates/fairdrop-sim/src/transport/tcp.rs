@@ -15,6 +15,7 @@ use super::vegas::{self, Vegas};
 use super::{TransportCount, newreno, reno, tahoe};
 use crate::scenario::{Flavour, TcpConfig};
 use fairdrop::Time;
+use std::hint::black_box;
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 2).
 pub const DUPLICATE_ACKS: u32 = 3;
@@ -80,44 +81,42 @@ impl Ack<'_> {
     }
 }
 
-/// One connection's sending side.
+/// One connection's sending side. What every ACK needs comes first, and fills a line of the cache.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
-    pub phase: Phase,
+    /// Congestion window, segments.
+    pub cwnd: f64,
+    pub ssthresh: f64,
+    /// When the retransmission timer runs out.
+    pub deadline: Time,
     /// First segment not acknowledged.
     pub una: u32,
     /// Next segment to send.
     pub next: u32,
     /// One past the highest segment ever sent.
     pub high: u32,
-    /// Congestion window, segments.
-    pub cwnd: f64,
-    pub ssthresh: f64,
-    pub duplicate_acks: u32,
-    /// `high` when the last loss was noticed.
-    pub recover: u32,
-    /// A partial ACK has come in this recovery.
-    pub partial_seen: bool,
-    rto: RetransmissionTimeout,
-    /// When the retransmission timer runs out.
-    pub deadline: Time,
-    /// The segment being timed, and when it was sent.
-    timed: Option<(u32, Time)>,
-    /// New segments that limited transmit has sent beyond the window since `una` last moved.
-    limited: u32,
-    /// The first unacknowledged segment when the timer last ran out.
-    timed_out: Option<u32>,
     /// Segments of the whole transfer; `u32::MAX` when it is endless.
     pub size: u32,
     /// Segments that the application has written so far.
     pub supply: u32,
-    /// The application, not the window, limited what was last sent: then the window does not grow (RFC 7661).
-    app_limited: bool,
-    pub count: TransportCount,
-    /// The window was reduced, and no new data has said so yet.
-    cwr: bool,
+    pub duplicate_acks: u32,
+    /// `high` when the last loss was noticed.
+    pub recover: u32,
+    /// New segments that limited transmit has sent beyond the window since `una` last moved.
+    limited: u32,
     /// `high` when the window was last reduced for an echo of congestion.
     echoed: u32,
+    pub phase: Phase,
+    /// A partial ACK has come in this recovery.
+    pub partial_seen: bool,
+    /// The application, not the window, limited what was last sent: then the window does not grow (RFC 7661).
+    app_limited: bool,
+    /// The window was reduced, and no new data has said so yet.
+    cwr: bool,
+    rto: RetransmissionTimeout,
+    /// The segment being timed, and when it was sent.
+    timed: Option<(u32, Time)>,
     /// Of SACK, while there are holes.
     pub board: Option<Box<Scoreboard>>,
     /// Of CUBIC.
@@ -128,6 +127,9 @@ pub struct Sender {
     pub ledbat: Option<Box<Ledbat>>,
     /// Of DCTCP.
     pub dctcp: Option<Box<Dctcp>>,
+    /// The first unacknowledged segment when the timer last ran out.
+    timed_out: Option<u32>,
+    pub count: TransportCount,
 }
 
 impl Sender {
@@ -159,6 +161,13 @@ impl Sender {
             ledbat: (config.flavour == Flavour::Ledbat).then(Box::default),
             dctcp: (config.flavour == Flavour::Dctcp).then(|| Box::new(Dctcp::new(config.dctcp))),
         }
+    }
+
+    /// Brings its first two lines into the cache.
+    #[inline]
+    pub fn touch(&self) {
+        black_box(self.una);
+        black_box(self.board.is_some());
     }
 
     /// Opens the connection.
