@@ -30,6 +30,8 @@ SLOW = ("choke_hardware",)
 # The length that its tail drop compares has 16 bits.
 SHORT = ("rte_pie",)
 EXTRA = ("any:choke", "bursts:choke")
+# Case, length of the queue, flows.
+Run = tuple[str, int, int]
 
 
 def build() -> Path:
@@ -60,7 +62,8 @@ def run(command: list[str], timeout_s: float) -> list[float] | None:
     return [float(line) for line in done.stdout.split()]
 
 
-def count(program: Path, case: str, limit: int, flows: int, timeout_s: float) -> dict[str, float] | None:
+def count(program: Path, run_of: Run, timeout_s: float) -> dict[str, float] | None:
+    case, limit, flows = run_of
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
         valgrind = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES, f"--callgrind-out-file={out}"]
@@ -77,7 +80,7 @@ def count(program: Path, case: str, limit: int, flows: int, timeout_s: float) ->
 
 
 def table(results: list[dict]) -> str:
-    """One row for each case; times also as ratios to rte_red at the same length."""
+    """One row for each case."""
     by = {(r["case"], r["limit"], r["flows"]): r for r in results}
     head = "| | " + " | ".join(f"{limit:,} packets, {flows:,} flows" for limit in LIMITS for flows in FLOWS) + " |"
     lines = [head, "|---|" + "---:|" * (len(LIMITS) * len(FLOWS))]
@@ -103,45 +106,61 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="times that every case is timed")
     parser.add_argument("--no-count", action="store_true", help="no valgrind: times only")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one case; slower ones are left out")
+    parser.add_argument("--limits", help="queues of these lengths, with commas between them")
     options = parser.parse_args()
+    limits = tuple(map(int, options.limits.split(","))) if options.limits else LIMITS
     # Huge pages where the allocator can ask for them: misses are then of the cache, not of the page table.
     os.environ["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    counts = not options.no_count and shutil.which("valgrind") is not None
-    with tempfile.TemporaryDirectory() as directory:
-        programs = [build(), build_rte(Path(directory))]
-        if programs[1] is None:
-            print("rte_red, rte_pie: DPDK is not installed", file=sys.stderr)
-        cases: dict[str, Path] = {}
-        for program in filter(None, programs):
-            for case in subprocess.run([program, "list"], check=True, capture_output=True, text=True).stdout.split():
-                cases[case] = program
-        cases |= dict.fromkeys(EXTRA, programs[0])
-        if options.cases:
-            cases = {case: cases[case] for case in options.cases.split(",") if case in cases}
-        results: dict[tuple[str, int, int], dict] = {}
-        for turn in range(options.turns):
-            for limit in LIMITS:
-                for flows in FLOWS:
-                    for case, program in cases.items():
-                        if (case in SLOW and limit > LIMITS[0]) or (case in SHORT and limit > LIMITS[1]):
-                            continue
-                        rounds = (2_000, 3) if case in SLOW else (100_000, 25)
-                        command = [str(program), "time", case, str(limit), str(flows), *map(str, rounds)]
-                        key = (case, limit, flows)
-                        if turn > 0 and key not in results:
-                            continue
-                        times = run(command, options.timeout)
-                        if times is None:
-                            continue
-                        result = results.setdefault(key, {"case": case, "limit": limit, "flows": flows})
-                        result["ns"] = min([*times, result.get("ns", float("inf"))])
-        for (case, limit, flows), result in results.items():
-            if counts and case not in SLOW:
-                result |= count(cases[case], case, limit, flows, options.timeout) or {}
-            print(f"{case:>20} {limit:>9,} {flows:>8,}   {cell(result)}", flush=True)
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(list(results.values()), indent=1) + "\n")
-    options.json.with_suffix(".md").write_text(table(list(results.values())) + "\n")
+    with tempfile.TemporaryDirectory() as directory:
+        cases = find_cases(Path(directory), options.cases)
+        runs = [
+            (case, limit, flows)
+            for limit in limits
+            for flows in FLOWS
+            for case in cases
+            if not (case in SLOW and limit > LIMITS[0]) and not (case in SHORT and limit > LIMITS[1])
+        ]
+        results: dict[Run, dict] = {}
+        for _ in range(options.turns):
+            time_all(runs, cases, results, options.timeout)
+            save(results, options.json)
+        for run_of, result in results.items():
+            case, limit, flows = run_of
+            if not options.no_count and case not in SLOW and shutil.which("valgrind"):
+                result |= count(cases[case], run_of, options.timeout) or {}
+                save(results, options.json)
+            print(f"{case:>20} {limit:>9,} {flows:>8,}   {cell(result)}", flush=True)
+
+
+def find_cases(directory: Path, wanted: str | None) -> dict[str, Path]:
+    """Every case with the program that has it."""
+    rust, rte = build(), build_rte(directory)
+    if rte is None:
+        print("rte_red, rte_pie: DPDK is not installed", file=sys.stderr)
+    cases = {}
+    for program in filter(None, (rust, rte)):
+        names = subprocess.run([program, "list"], check=True, capture_output=True, text=True).stdout.split()
+        cases |= dict.fromkeys(names, program)
+    cases |= dict.fromkeys(EXTRA, rust)
+    return {case: cases[case] for case in wanted.split(",") if case in cases} if wanted else cases
+
+
+def time_all(runs: list[Run], cases: dict[str, Path], results: dict[Run, dict], timeout_s: float) -> None:
+    """One turn; the fastest round of all turns counts."""
+    for case, limit, flows in runs:
+        arrivals, rounds = (2_000, 3) if case in SLOW else (100_000, 25)
+        command = [str(cases[case]), "time", case, *map(str, (limit, flows, arrivals, rounds))]
+        times = run(command, timeout_s)
+        if times is not None:
+            result = results.setdefault((case, limit, flows), {"case": case, "limit": limit, "flows": flows})
+            result["ns"] = min([*times, result.get("ns", float("inf"))])
+
+
+def save(results: dict[Run, dict], path: Path) -> None:
+    rows = list(results.values())
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+    path.with_suffix(".md").write_text(table(rows) + "\n")
 
 
 if __name__ == "__main__":
