@@ -31,14 +31,14 @@ tests_of() {
     case $name in
     exp | arithmetic | philox | rate_label | flow_key | flow_table | indexed_heap | length_lists | queue_pool)
         echo --lib ;;
-    leaky_fifo | env) echo --lib --test agreement --test boundaries --test statements ;;
-    red | choke) echo --lib --test boundaries --test agreement --test statements ;;
-    droptail) echo --lib --test boundaries --test agreement ;;
+    leaky_fifo | env) echo --lib --test=agreement --test=boundaries --test=statements ;;
+    red | choke) echo --lib --test=boundaries --test=agreement --test=statements ;;
+    droptail) echo --lib --test=boundaries --test=agreement ;;
     back_choke_memory) echo --lib ;;
     discipline | stats | time | params | any | token_bucket) echo ;;
-    sfq) echo --lib --test drr ;;
-    list_memory) echo --test choke_hardware ;;
-    *) echo --lib --test "$name" ;;
+    sfq) echo --lib --test=drr ;;
+    list_memory) echo --test=choke_hardware ;;
+    *) echo --lib --test=$name ;;
     esac
 }
 
@@ -46,10 +46,12 @@ for file in ${*:-$all}; do
     name=$(echo "${file%.rs}" | tr / -)
     [ ! -d "$out/$name/mutants.out" ] || continue
     # The tests pass on the unchanged library in any case: `make test` says so.
-    # shellcheck disable=SC2046 # words on purpose
+    # As options of every call of cargo, so that no other test is built either.
+    options=$(for option in $(tests_of "$file"); do echo "--cargo-arg=$option"; done)
+    # shellcheck disable=SC2086 # words on purpose
     PROPTEST_CASES=${PROPTEST_CASES:-128} CARGO_TARGET_DIR="$out/target" cargo mutants --no-shuffle --jobs 1 \
         --baseline skip --timeout 120 --caught --output "$out/running" --file "crates/fairdrop/src/$file" \
-        -- --package fairdrop $(tests_of "$file") || true
+        $options || true
     rm -rf "${out:?}/$name"
     mv "$out/running" "$out/$name"
 done

@@ -4,7 +4,7 @@ use arbitrary::{Result, Unstructured};
 use fairdrop::{AnyDiscipline, Discipline, Ecn, Meta, Packet, Philox, Time};
 
 use crate::host::{Heap, Host, Ledger, Order};
-use crate::params::params;
+use crate::params::{catches_up, params};
 
 /// Runs the discipline called `name` on what the bytes say, for as long as they last.
 ///
@@ -27,8 +27,9 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
         "choke_hardware" | "drr" | "fq" | "fq_codel" => Order::WithinFlows,
         _ => Order::OfArrival,
     };
+    let longest_wait = if catches_up(name) { 10_000_000_000 } else { u64::MAX };
     let host = Host { now: Time::ZERO, chosen, random, ledger: Ledger::default() };
-    let mut link = Link { queue, host, order, limit: params.limit(), busy: false, arrivals: 0 };
+    let mut link = Link { queue, host, order, limit: params.limit(), longest_wait, busy: false, arrivals: 0 };
     while !bytes.is_empty() {
         link.event(bytes)?;
         link.check();
@@ -41,6 +42,8 @@ struct Link {
     host: Host,
     order: Order,
     limit: u32,
+    /// Nanoseconds.
+    longest_wait: u64,
     busy: bool,
     arrivals: u32,
 }
@@ -48,7 +51,11 @@ struct Link {
 impl Link {
     fn event(&mut self, bytes: &mut Unstructured) -> Result<()> {
         match bytes.int_in_range(0..=7)? {
-            0..=3 => self.arrive(meta(bytes)?),
+            0..=3 => {
+                // Round robin of small quanta goes round for as long as the packet is.
+                let most = if matches!(self.order, Order::OfArrival) { u32::MAX } else { 65_535 };
+                self.arrive(meta(most, bytes)?);
+            }
             4..=5 => {
                 self.busy = false;
                 self.transmit();
@@ -60,7 +67,7 @@ impl Link {
                     2 => u64::from(bytes.arbitrary::<u8>()?) * 10_000_000,
                     _ => bytes.arbitrary::<u64>()? >> bytes.int_in_range(0..=63)?,
                 };
-                self.host.now = self.host.now.after(Time::from_ns(wait));
+                self.host.now = self.host.now.after(Time::from_ns(wait.min(self.longest_wait)));
                 self.tick();
             }
             _ => {
@@ -123,10 +130,10 @@ impl Link {
     }
 }
 
-fn meta(bytes: &mut Unstructured) -> Result<Meta> {
+fn meta(most: u32, bytes: &mut Unstructured) -> Result<Meta> {
     let flow = if bytes.ratio(1, 16)? { bytes.arbitrary()? } else { bytes.int_in_range(0..=7)? };
     let len = match bytes.int_in_range(0..=7)? {
-        0 => bytes.arbitrary::<u32>()?,
+        0 => bytes.int_in_range(0..=most)?,
         1..=3 => bytes.int_in_range(0..=9000)?,
         _ => 1000,
     };

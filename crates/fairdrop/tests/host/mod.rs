@@ -9,7 +9,11 @@ use fairdrop::{
 
 #[path = "../../src/testing.rs"]
 mod testing;
-pub use testing::cases;
+
+/// 10,000 cases, or what `PROPTEST_CASES` says.
+pub fn cases() -> proptest::prelude::ProptestConfig {
+    testing::cases()
+}
 
 pub type Queue = AnyDiscipline<u32, Heap>;
 
