@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi bench
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -67,6 +67,10 @@ bench: .tools-checked ## every discipline per packet: time, instructions, misses
 
 bench-peers: .venv/installed ## The simulator beside ns-2, ns-3 and htsim, in one run (see benches/peers/README.md)
 	$(BIN)/python benches/peers/bench_peers.py $(PEERS)
+
+bench-scale: .venv/installed ## what a packet and a flow cost, from 10 flows to 1,000,000 (see benches/scale/README.md)
+	cargo build --release --package fairdrop-sim --example cost
+	$(BIN)/python benches/scale/bench_scale.py $(SCALE)
 
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
 	$(BIN)/python validation/validate.py

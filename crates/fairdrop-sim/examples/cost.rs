@@ -1,0 +1,81 @@
+//! What a run costs: processor time and memory of its event loop, as a JSON line.
+//!
+//!     cargo run --release --example cost -- SCENARIO.toml [setting=value ...]
+
+use fairdrop::{AnyDiscipline, Memory};
+use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::{Control, PARTS, simulate};
+use std::error::Error;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+/// Storage that counts what it hands out.
+#[derive(Default)]
+struct Counted {
+    /// Bytes for waiting packets.
+    packets: usize,
+    /// Bytes for everything else: what is kept of flows.
+    rest: usize,
+}
+
+impl Memory for Counted {
+    type Of<T> = Box<[T]>;
+
+    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
+        let name = std::any::type_name::<T>();
+        let of_packets = name.contains("Packet<") || name.contains("PacketSlot<");
+        *(if of_packets { &mut self.packets } else { &mut self.rest }) += count * size_of::<T>();
+        Some(std::iter::repeat_with(T::default).take(count).collect())
+    }
+}
+
+/// Resident memory of this process, bytes.
+fn resident() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut words = std::env::args().skip(1);
+    let file = words.next().ok_or("usage: cost SCENARIO.toml [setting=value ...]")?;
+    let scenario = Scenario::parse(&fs::read_to_string(&file)?, &file, &words.collect::<Vec<_>>())
+        .map_err(|problems| problems.to_string())?;
+    let flows: u32 = scenario.groups.iter().map(|group| group.count).sum();
+
+    let mut state = Counted::default();
+    drop(AnyDiscipline::<u32, Counted>::new(scenario.queue.params(scenario.links[0].rate_bps), &mut state)?);
+
+    let (control, before) = (Control::default(), resident());
+    // The loop is over when all parts are done; the tables of results, which come then, are not part of it.
+    let (result, peak) = thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut peak = 0;
+            while control.parts_done() < PARTS && !control.is_stopped() {
+                peak = peak.max(resident());
+                thread::sleep(Duration::from_millis(1));
+            }
+            peak
+        });
+        let result = simulate(&scenario, scenario.seed, &control);
+        control.stop();
+        (result, watch.join())
+    });
+    let result = result?.ok_or("stopped")?;
+    let peak = peak.map_err(|_| "the watching thread failed")?;
+    let queue = result.queues.first().ok_or("no queue under study")?;
+    println!(
+        "{{\"flows\": {flows}, \"loop_cpu_s\": {:.6}, \"events\": {}, \"offered\": {}, \"sent\": {}, \
+         \"utilisation\": {:.4}, \"loop_memory_bytes\": {}, \"queue_packet_bytes\": {}, \"queue_state_bytes\": {}}}",
+        control.loop_cpu().as_secs_f64(),
+        result.events,
+        queue.arrivals,
+        queue.departures,
+        queue.utilisation,
+        peak.saturating_sub(before),
+        state.packets,
+        state.rest,
+    );
+    Ok(())
+}
