@@ -143,15 +143,15 @@ def choke_flow() -> Drawing:
 def chokew_update() -> Drawing:
     boxes = [
         Box(4.7, 4.6, "packet arrives, L packets wait"), Box(4.7, 3.6, "L < L–?", MUTED, True),
-        Box(8.2, 3.6, "p0 = max(p0 – p–, 0)"), Box(4.7, 2.6, "L > L+?", MUTED, True), Box(8.2, 2.6, "p0 = p0 + p+"),
+        Box(8.8, 3.6, "p0 = max(p0 – p–, 0)"), Box(4.7, 2.6, "L > L+?", MUTED, True), Box(7.3, 2.6, "p0 = p0 + p+"),
         Box(4.7, 1.6, "L > Lth?", MUTED, True), Box(1.6, 1.6, "enqueue", GREEN),
         Box(4.7, 0.6, "draw up to p0 / w packets"),
     ]  # fmt: skip
     arrows = [
         Arrow(0, 1), Arrow(1, 2, "yes"), Arrow(1, 3, "no"), Arrow(3, 4, "yes"), Arrow(3, 5, "no"),
-        Arrow(2, 5, bend=-0.35), Arrow(4, 5), Arrow(5, 6, "no"), Arrow(5, 7, "yes"),
+        Arrow(2, 5, bend=-0.6), Arrow(4, 5), Arrow(5, 6, "no"), Arrow(5, 7, "yes"),
     ]  # fmt: skip
-    return Drawing(9.8, 5.1, boxes, arrows)
+    return Drawing(10.2, 5.1, boxes, arrows)
 
 
 def chokew_draw() -> Drawing:
