@@ -28,23 +28,34 @@ disciplines/fq.rs disciplines/fq_codel.rs disciplines/dualpi2.rs disciplines/cho
 disciplines/choke_hardware/list_memory.rs queue_pool.rs length_lists.rs indexed_heap.rs flow_table.rs flow_key.rs
 params.rs any.rs stats.rs time.rs discipline.rs"
 
-# The tests that concern a file, as options of `cargo test`; a discipline has a file of its own name.
-tests_of() {
+# The tests that concern a file, as options of `cargo test`: those that find most first, then, for what they miss, the
+# rest. A discipline has a file of tests of its own name.
+first_tests_of() {
     name=$(basename "$1" .rs)
     case $name in
-    exp | arithmetic | philox | flow_key | length_lists) echo --lib ;;
-    leaky_fifo | env | red | choke) echo --lib --test=boundaries --test=agreement --test=statements ;;
-    droptail) echo --lib --test=boundaries --test=agreement ;;
-    back_choke_memory) echo --lib --test=ward ;;
-    sfq | queue_pool) echo --lib --test=drr ;;
-    indexed_heap) echo --lib --test=fq ;;
-    flow_table) echo --lib --test=flow_valve ;;
-    rate_label) echo --lib --test=csfq ;;
-    token_bucket) echo --lib --test=penalty_box --test=sfb ;;
-    discipline | stats | time | params) echo --lib --test=boundaries --test=agreement --test=pie --test=prepare ;;
-    any) echo --lib --test=boundaries --test=prepare --test=chokew ;;
+    leaky_fifo | red | choke | droptail | env) echo --test=boundaries ;;
+    sfq) echo --test=drr ;;
     list_memory) echo --test=choke_hardware ;;
-    *) echo --lib "--test=$name" ;;
+    token_bucket) echo --test=penalty_box ;;
+    params | stats | time | discipline) echo --test=pie ;;
+    any) echo --test=prepare ;;
+    *) if [ -f "crates/fairdrop/tests/$name.rs" ]; then echo "--test=$name"; else echo --lib; fi ;;
+    esac
+}
+more_tests_of() {
+    name=$(basename "$1" .rs)
+    case $name in
+    exp | arithmetic | philox | flow_key | length_lists) ;;
+    leaky_fifo | env | red | choke) echo --lib --test=boundaries --test=agreement --test=invariants ;;
+    back_choke_memory) echo --test=ward ;;
+    queue_pool) echo --test=drr --test=fq_codel ;;
+    indexed_heap) echo --test=fq ;;
+    flow_table) echo --test=flow_valve ;;
+    rate_label) echo --test=csfq ;;
+    token_bucket) echo --test=sfb ;;
+    discipline | stats | time | params | any) echo --lib --test=boundaries --test=agreement --test=chokew ;;
+    droptail) echo --lib --test=agreement ;;
+    *) echo --lib ;;
     esac
 }
 
@@ -56,23 +67,32 @@ skip_of() {
     esac
 }
 
-# One worker: takes files until none is left. The tests must pass before anything is changed (--baseline run).
+# One worker: takes files until none is left. The tests must pass before anything is changed (--baseline run). The files
+# of the copy are younger than what an earlier run built (tar -m), so that no change of that run is left in a program.
 work_off() {
     tree=$work/tree-$1
     rm -rf "$tree"
     mkdir -p "$tree"
-    git ls-files -z | tar -cf - --null -T - | tar -xf - -C "$tree"
+    git ls-files -z | tar -cf - --null -T - | tar -xmf - -C "$tree"
     shift
     for file in "$@"; do
         name=$(echo "${file%.rs}" | tr / -)
         mkdir "$out/$name" 2>/dev/null || continue
-        # As options of every call of cargo, so that no other test is built either.
-        options=$(for option in $(tests_of "$file"); do echo "--cargo-arg=$option"; done)
-        # shellcheck disable=SC2086 # words on purpose
-        PROPTEST_CASES=${PROPTEST_CASES:-64} PROPTEST_MAX_SHRINK_ITERS=0 CARGO_INCREMENTAL=1 \
-            CARGO_TARGET_DIR="$tree-target" cargo mutants --dir "$tree" --in-place --no-shuffle \
-            --baseline run --timeout "${MUTANTS_TIMEOUT:-20}" --build-timeout 120 --cap-lints true \
-            --output "$out/$name" --file "crates/fairdrop/src/$file" --colors never $options $(skip_of "$file") >"$out/$name/log" 2>&1 || true
+        iterate=
+        cases=32
+        for tests in first_tests_of more_tests_of; do
+            # As options of every call of cargo, so that no other test is built either.
+            options=$(for option in $($tests "$file"); do echo "--cargo-arg=$option"; done)
+            [ -n "$options" ] || continue
+            # shellcheck disable=SC2046,SC2086 # words on purpose
+            PROPTEST_CASES=$cases PROPTEST_MAX_SHRINK_ITERS=0 CARGO_INCREMENTAL=1 \
+                CARGO_TARGET_DIR="$tree-target" cargo mutants --dir "$tree" --in-place --no-shuffle $iterate \
+                --baseline run --timeout "${MUTANTS_TIMEOUT:-20}" --build-timeout 120 --cap-lints true --colors never \
+                --output "$out/$name" --file "crates/fairdrop/src/$file" $options $(skip_of "$file") \
+                >>"$out/$name/log" 2>&1 || true
+            iterate=--iterate
+            cases=128
+        done
     done
 }
 
@@ -88,8 +108,8 @@ wait
 printf '%-40s %8s %8s %8s %9s %8s\n' file mutants caught missed unviable timeout
 for directory in "$out"/*/mutants.out; do
     [ -d "$directory" ] || continue
-    count() { wc -l <"$directory/$1.txt"; }
+    count() { for list; do cat "$directory/$list.txt" 2>/dev/null || true; done | wc -l; }
+    caught=$(count caught previously_caught)
     printf '%-40s %8d %8d %8d %9d %8d\n' "$(basename "$(dirname "$directory")")" \
-        $(($(count caught) + $(count missed) + $(count unviable) + $(count timeout))) \
-        "$(count caught)" "$(count missed)" "$(count unviable)" "$(count timeout)"
+        $((caught + $(count missed unviable timeout))) "$caught" "$(count missed)" "$(count unviable)" "$(count timeout)"
 done
