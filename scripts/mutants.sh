@@ -46,16 +46,16 @@ more_tests_of() {
     name=$(basename "$1" .rs)
     case $name in
     exp | arithmetic | philox | flow_key | length_lists) ;;
-    leaky_fifo | env | red | choke) echo --lib --test=boundaries --test=agreement --test=invariants ;;
+    leaky_fifo | env | red | choke) echo --lib --test=agreement --test=invariants --test=parameters ;;
     back_choke_memory) echo --test=ward ;;
     queue_pool) echo --test=drr --test=fq_codel ;;
     indexed_heap) echo --test=fq ;;
     flow_table) echo --test=flow_valve ;;
     rate_label) echo --test=csfq ;;
     token_bucket) echo --test=sfb ;;
-    discipline | stats | time | params | any) echo --lib --test=boundaries --test=agreement --test=chokew ;;
-    droptail) echo --lib --test=agreement ;;
-    *) echo --lib ;;
+    discipline | stats | time | params | any) echo --lib --test=boundaries --test=parameters --test=chokew ;;
+    droptail) echo --lib --test=agreement --test=parameters ;;
+    *) echo --lib --test=parameters ;;
     esac
 }
 
@@ -87,7 +87,7 @@ work_off() {
             # shellcheck disable=SC2046,SC2086 # words on purpose
             PROPTEST_CASES=$cases PROPTEST_MAX_SHRINK_ITERS=0 CARGO_INCREMENTAL=1 \
                 CARGO_TARGET_DIR="$tree-target" cargo mutants --dir "$tree" --in-place --no-shuffle $iterate \
-                --baseline run --timeout "${MUTANTS_TIMEOUT:-20}" --build-timeout 120 --cap-lints true --colors never \
+                --baseline run --timeout "${MUTANTS_TIMEOUT:-12}" --build-timeout 120 --cap-lints true --colors never \
                 --output "$out/$name" --file "crates/fairdrop/src/$file" $options $(skip_of "$file") \
                 >>"$out/$name/log" 2>&1 || true
             iterate=--iterate
