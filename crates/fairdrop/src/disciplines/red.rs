@@ -648,7 +648,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(10_000))]
+        #![proptest_config(crate::testing::cases())]
         /// The bound on the bias spares divisions and changes nothing: verdicts, count, average and random numbers.
         #[test]
         fn a_bound_changes_no_verdict(

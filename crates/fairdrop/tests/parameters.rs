@@ -1,0 +1,230 @@
+//! Parameters by name: what the tables of every discipline say is what `set` stores and `validate` checks.
+
+use fairdrop::{
+    AnyParams, CATALOGUE, CsfqParams, DisciplineInfo, FqParams, Kind, ParamSpec, ParamValue as Value,
+    RedParams, RedPdParams, Time,
+};
+
+/// Defaults, but with the schedule and the sampling that `regions` and `cell_size` are about.
+fn params_for(owner: &DisciplineInfo, spec: &ParamSpec) -> AnyParams {
+    let mut params = AnyParams::of(owner.name).expect("a discipline of the catalogue");
+    match spec.name {
+        "regions" => params.set(owner.name, "schedule", Value::Word("even")),
+        "cell_size" => params.set(owner.name, "sampling", Value::Word("cell")),
+        _ => true,
+    };
+    params
+}
+
+/// Ends of the range of numbers, and how near to them the next number lies that the parameter can hold.
+fn range(kind: Kind) -> Option<(f64, f64, f64)> {
+    match kind {
+        Kind::Integer(low, high) => Some((low as f64, high as f64, 1.0)),
+        Kind::Bytes(low, high) => Some((low as f64, high as f64, 1.0)),
+        Kind::Number(low, high) | Kind::Packets(low, high) => Some((low, high, 1e-9)),
+        Kind::NumberAbove(low, high) => Some((low + 1e-9, high, 1e-9)),
+        Kind::Seconds(low, high) => Some((low, high, 1e-9)),
+        Kind::Switch | Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..) => None,
+    }
+}
+
+/// Values of the kind, each of which means something else.
+fn examples(spec: &ParamSpec) -> Vec<Value<'static>> {
+    match spec.kind {
+        Kind::Switch => vec![Value::Switch(false), Value::Switch(true)],
+        Kind::Choice(words) => words.iter().map(|&word| Value::Word(word)).collect(),
+        Kind::Schedule(words, ..) => {
+            let words = words.iter().map(|&word| Value::Word(word));
+            words.chain([Value::Counts(&[1, 4, 7, 9]), Value::Counts(&[2])]).collect()
+        }
+        Kind::Numbers(..) => vec![Value::Numbers(&[1.0]), Value::Numbers(&[2.0, 3.0])],
+        kind => {
+            let (low, _, _) = range(kind).expect("a number");
+            vec![Value::Number(low + 1.0), Value::Number(low + 2.0)]
+        }
+    }
+}
+
+#[test]
+fn each_name_stores_its_own_parameter() {
+    for info in CATALOGUE {
+        let mut seen = Vec::new();
+        for spec in info.params {
+            let before = params_for(info, spec);
+            let stored: Vec<AnyParams> = examples(spec)
+                .into_iter()
+                .map(|value| {
+                    let mut params = before.clone();
+                    assert!(
+                        params.set(info.name, spec.name, value),
+                        "{}.{} = {value:?}",
+                        info.name,
+                        spec.name
+                    );
+                    params
+                })
+                .collect();
+            for (i, params) in stored.iter().enumerate() {
+                assert!(!stored[i + 1..].contains(params), "{}.{}: {params:?} twice", info.name, spec.name);
+            }
+            // What another name of the discipline stores is never what this one stores.
+            let changed: Vec<AnyParams> = stored.into_iter().filter(|params| *params != before).collect();
+            for params in &changed {
+                assert!(!seen.contains(params), "{}.{}: {params:?}", info.name, spec.name);
+            }
+            seen.extend(changed);
+        }
+    }
+}
+
+#[test]
+fn values_of_another_kind_and_unknown_names_are_refused() {
+    for info in CATALOGUE {
+        let defaults = AnyParams::of(info.name).expect("a discipline of the catalogue");
+        for spec in info.params {
+            let wrong = match spec.kind {
+                Kind::Switch => Value::Number(1.0),
+                _ => Value::Switch(true),
+            };
+            let mut params = defaults.clone();
+            assert!(!params.set(info.name, spec.name, wrong), "{}.{}", info.name, spec.name);
+            assert!(
+                !params.set(info.name, spec.name, Value::Word("no such word")),
+                "{}.{}",
+                info.name,
+                spec.name
+            );
+            assert_eq!(params, defaults, "{}.{}", info.name, spec.name);
+        }
+        let mut params = defaults.clone();
+        assert!(!params.set(info.name, "no_such_name", Value::Number(1.0)));
+        assert!(!params.set("no_such_discipline", "min_th", Value::Number(1.0)));
+        assert_eq!(params, defaults);
+    }
+}
+
+/// The parameters of another discipline that this one has are reached by that one's name.
+#[test]
+fn shared_parameters_have_the_name_of_their_owner() {
+    for info in CATALOGUE {
+        for owner in CATALOGUE.iter().filter(|owner| owner.name != info.name) {
+            for spec in owner.params {
+                let mut params = AnyParams::of(info.name).expect("a discipline of the catalogue");
+                let defaults = params.clone();
+                let mut changes = false;
+                for value in examples(spec) {
+                    let shared = info.also_uses == Some(owner.name);
+                    assert_eq!(
+                        params.set(owner.name, spec.name, value),
+                        shared,
+                        "{}: {}",
+                        info.name,
+                        spec.name
+                    );
+                    changes |= params != defaults;
+                }
+                assert_eq!(changes, info.also_uses == Some(owner.name), "{}: {}", info.name, spec.name);
+            }
+        }
+    }
+}
+
+/// Ends of a range that are refused with the other parameters at their defaults: what is above what.
+const REFUSED_ENDS: [(&str, &str); 13] = [
+    ("red.min_th = inf", "min_th"),
+    ("red.max_th = 0", "max_th"),
+    ("chokew.l_th = inf", "l_th"),
+    ("chokew.l_minus = 0", "l_minus"),
+    ("chokew.l_minus = inf", "l_plus"),
+    ("chokew.l_plus = 0", "l_plus"),
+    ("rio.min_th_in = inf", "min_th_in"),
+    ("rio.max_th_in = 0", "max_th_in"),
+    ("sfb.warm_up = 86400", "warm_up"),
+    ("red_pd.lists = 1", "appearances"),
+    ("red_pd.appearances = 8", "appearances"),
+    ("flow_valve.back_off = 1000", "forget_after"),
+    ("flow_valve.forget_after = 0", "forget_after"),
+];
+
+/// Upper ends that hosts keep to and the algorithm could go beyond: `validate` does not check them.
+const OPEN_ENDS: [&str; 9] = [
+    "red.mean_packet_size",
+    "choke_hardware.max_tries",
+    "choke_hardware.quota",
+    "choke_hardware.cell_size",
+    "chokew.max_draws",
+    "fred.min_q",
+    "afd.mean_packet_size",
+    "codel.mtu",
+    "pie.mean_packet_size",
+];
+
+/// Both ends of the range of the table are valid, and what is just outside is refused by the parameter's name.
+#[test]
+fn the_range_of_the_table_is_the_range_that_is_checked() {
+    let (mut refused, mut open) = (Vec::new(), Vec::new());
+    for info in CATALOGUE {
+        for spec in info.params {
+            let Some((low, high, step)) = range(spec.kind) else { continue };
+            let name = format!("{}.{}", info.name, spec.name);
+            let with = |value: f64| {
+                let mut params = params_for(info, spec);
+                assert!(params.set(info.name, spec.name, Value::Number(value)));
+                params
+            };
+            for end in [low, high] {
+                assert!(spec.kind.accepts(Value::Number(end)), "{name} = {end}");
+                if let Err(problem) = with(end).validate() {
+                    refused.push((format!("{name} = {end}"), problem.name));
+                }
+            }
+            let above = if high < 1e9 { high + step } else { high * 1.001 };
+            for (outside, end) in [(low - step, low), (above, high)] {
+                // Where the field cannot hold the value, or the range has no end.
+                if with(outside) == with(end) || !end.is_finite() {
+                    continue;
+                }
+                assert!(!spec.kind.accepts(Value::Number(outside)), "{name} = {outside}");
+                match with(outside).validate() {
+                    Ok(()) => open.push(name.clone()),
+                    // The regions are those of the schedule.
+                    Err(problem) if spec.name == "regions" => assert_eq!(problem.name, "schedule"),
+                    Err(problem) => assert_eq!(problem.name, spec.name, "{name} = {outside}"),
+                }
+            }
+        }
+    }
+    assert_eq!(open, OPEN_ENDS);
+    let refused: Vec<_> = refused.iter().map(|(what, name)| (what.as_str(), *name)).collect();
+    let unexpected: Vec<_> = refused.iter().filter(|end| !REFUSED_ENDS.contains(end)).collect();
+    assert!(unexpected.is_empty(), "{unexpected:?}");
+    let valid: Vec<_> = REFUSED_ENDS.iter().filter(|end| !refused.contains(end)).collect();
+    assert!(valid.is_empty(), "{valid:?}");
+}
+
+#[test]
+fn the_link_sets_the_limit_and_the_time_of_a_packet() {
+    for info in CATALOGUE {
+        let mut params = AnyParams::of(info.name).expect("a discipline of the catalogue");
+        params.set_link(77, 8_000_000);
+        assert_eq!(params.limit(), 77, "{}", info.name);
+        match params {
+            AnyParams::Fq(FqParams { rate_bps, .. }) | AnyParams::Csfq(CsfqParams { rate_bps, .. }) => {
+                assert_eq!(rate_bps, 8_000_000);
+            }
+            _ => {}
+        }
+    }
+    let mut red = RedParams { mean_packet_size: 500, ..RedParams::default() };
+    // 4,000 bits at 8 Mbit/s.
+    for (rate_bps, ns) in
+        [(8_000_000, 500_000), (1, 4_000_000_000_000), (0, 4_000_000_000_000), (u64::MAX, 1)]
+    {
+        red.set_link_rate(rate_bps);
+        assert_eq!(red.mean_packet_time, Time::from_ns(ns), "{rate_bps} bit/s");
+    }
+    let mut params = AnyParams::of("red_pd").expect("a discipline of the catalogue");
+    params.set_link(77, 16_000_000);
+    let AnyParams::RedPd(RedPdParams { red, .. }) = params else { unreachable!() };
+    assert_eq!(red.mean_packet_time, Time::from_ns(u64::from(red.mean_packet_size) * 500));
+}
