@@ -76,7 +76,7 @@ def test_out_report_and_timing_files(fairdrop, headline, tmp_path):
         for name in (
             "runs", "groups", "flows", "queues", "drops", "series", "queue_lengths", "sojourns", "positions",
             "link_flows", "link_groups", "link_drops", "link_marks", "internals", "internals_series", "velocity",
-            "windows", "transfers",
+            "windows", "transfers", "link_losses",
         )
     }
     timing = json.loads((tmp_path / "t.json").read_text())
