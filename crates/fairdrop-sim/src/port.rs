@@ -114,7 +114,7 @@ impl<T: Tracer> Port<T> {
 
     /// A packet arrives. Handles of packets dropped by it are added to `lost`. Returns when the transmitter will be
     /// done, if it was free and has started.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, now: Time, frame: Frame, lost: &mut Vec<u32>) -> Option<Time> {
         self.meter.arrived(frame.flow, frame.len);
         let Frame { class, label, ecn, .. } = frame;
@@ -189,7 +189,7 @@ impl<T: Tracer> Port<T> {
 
     /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it
     /// learns that the link is idle.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
         let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
         let mut env = PortEnv { now, random, meter, tracer, arriving: None, lost };

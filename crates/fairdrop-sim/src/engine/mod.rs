@@ -208,7 +208,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn handle(&mut self, kind: Kind, entity: u32) {
         match kind {
             Kind::Sent => self.on_sent(entity),
-            Kind::Arrive => self.on_arrive(entity),
+            Kind::Arrive => self.on_arrive(entity, self.packets.get(entity)),
             Kind::Source => self.on_source(entity),
             Kind::Deliver => self.on_deliver(entity),
             Kind::Timer => self.on_timer(entity),
@@ -297,10 +297,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    /// A packet reaches the next link of its way.
-    #[inline]
-    fn on_arrive(&mut self, handle: u32) {
-        let packet = self.packets.get(handle);
+    /// A packet reaches the next link of its way. It is given as well, so that one just made is not read back.
+    #[inline(always)]
+    fn on_arrive(&mut self, handle: u32, packet: InFlight) {
         let way = self.flows.way(packet.group, packet.role.is_backward());
         let link = way[usize::from(packet.hop)] as u32;
         let mut class = packet.class;
@@ -422,7 +421,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 if role == Role::Ack {
                     self.report(handle, packet);
                 }
-                self.depart(handle, at);
+                self.depart(handle, &answer, at);
             }
         }
     }
@@ -447,16 +446,15 @@ impl<'s, T: Tracer> Engine<'s, T> {
             let ack = InFlight { class, ..InFlight::new(flow, group, seq, len, Role::Ack) };
             let handle = self.add_packet(ack);
             self.report(handle, ack);
-            self.depart(handle, self.now);
+            self.depart(handle, &ack, self.now);
         }
     }
 
     /// A host puts a packet on its own link at `at`.
     #[inline]
-    fn depart(&mut self, handle: u32, at: Time) {
-        let packet = self.packets.get(handle);
+    fn depart(&mut self, handle: u32, packet: &InFlight, at: Time) {
         let backward = packet.role.is_backward();
-        match self.flows.access(&packet, false).carry(at, u32::from(packet.len)) {
+        match self.flows.access(packet, false).carry(at, u32::from(packet.len)) {
             Some(there) => {
                 let lane = self.host_lane(packet.group, backward, false);
                 self.events.push_in(lane, there, Kind::Arrive, handle);
@@ -543,7 +541,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 if self.has_stamps(group) {
                     self.stamps.send(handle, self.now);
                 }
-                self.depart(handle, self.now);
+                self.depart(handle, &packet, self.now);
             }
         }
         self.wanted.clear();
@@ -558,8 +556,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn on_source(&mut self, flow: u32) {
         let Departure { len, class, .. } = self.flows.departing(flow);
         let group = self.flows.group_number(flow) as u16;
-        let handle = self.add_packet(InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) });
-        self.on_arrive(handle);
+        let packet = InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) };
+        let handle = self.add_packet(packet);
+        self.on_arrive(handle, packet);
         self.schedule_source(flow);
     }
 

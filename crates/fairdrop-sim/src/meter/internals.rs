@@ -33,7 +33,7 @@ impl Internals {
     }
 
     /// The values have been what they are since the last call, and may change at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn hold<H>(&mut self, now: Time, discipline: &impl Discipline<H>) {
         let span = now.since(self.since).ns() as f64;
         self.since = now;

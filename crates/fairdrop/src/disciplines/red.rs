@@ -370,7 +370,10 @@ impl RedState {
     /// The verdict where no bound holds.
     #[inline(never)]
     fn unbounded_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
-        self.bound(params);
+        // From `max_th` on none is needed, and the last one still holds for the averages that it is for.
+        if self.avg < params.max_th {
+            self.bound(params);
+        }
         // Without switches neither the queue nor the length is looked at.
         self.other_verdict(true, params, 0, 0, env)
     }
