@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -322,3 +325,21 @@ def test_bad_input(fairdrop, vectors, tmp_path):
     (tmp_path / "red").mkdir()
     (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/2", "events": 0}\n')
     assert "this command reads 'fairdrop/conformance/1'" in told("list", "--vectors", tmp_path)
+
+
+def test_a_c_program_over_the_c_interface_passes_every_vector(fairdrop, root, vectors, tmp_path):
+    """Its scripted random numbers, its marks and its internals go through the header that is checked in."""
+    compiler = os.environ.get("CC", "cc")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no C compiler ({compiler})")
+    subprocess.run(["make", "--silent", "ffi"], cwd=root, check=True)
+    interface = root / "crates" / "fairdrop-ffi"
+    sources = [interface / "examples" / "conformance.c", root / "target" / "c" / "libfairdrop_ffi.a"]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", interface / "include"]
+    program = tmp_path / "conformance"
+    subprocess.run([compiler, *flags, *sources, "-o", program], check=True)
+    command = ("conformance", "check", "--format", "text", "--vectors", vectors)
+    result = fairdrop(*command, "--", program, timeout=600)
+    assert result.returncode == 0, result.stdout + result.stderr
+    count = len(list(vectors.glob("*/*.jsonl")))
+    assert f"{count} vectors: {count} passed" in result.stderr

@@ -66,17 +66,32 @@ pub struct Passage {
     pub most_draws: u32,
 }
 
+/// What a meter knows of one flow.
+struct FlowAtLink<'a> {
+    count: &'a FlowCount,
+    drops: [u64; DropCause::COUNT],
+    held_at_start: Count,
+    held: Count,
+}
+
+impl<'a> FlowAtLink<'a> {
+    fn of(meter: &QueueMeter, flow: u32, count: &'a FlowCount) -> Self {
+        let (drops, held_at_start) = (meter.drops(flow), meter.held_at_start(flow));
+        Self { count, drops, held_at_start, held: meter.held(flow) }
+    }
+}
+
 impl Passage {
-    fn add(&mut self, count: &FlowCount, held: Count) {
+    fn add(&mut self, FlowAtLink { count, drops, held_at_start, held }: &FlowAtLink<'_>) {
         self.arrived.add(count.arrived);
         self.departed.add(count.sent);
-        let dropped = count.dropped.iter().sum();
+        let dropped = drops.iter().sum();
         self.dropped.add(Count { packets: dropped, bytes: count.dropped_bytes });
-        self.held_at_start.add(count.held_at_start);
-        self.held_at_end.add(held);
+        self.held_at_start.add(*held_at_start);
+        self.held_at_end.add(*held);
         self.leaked += count.leaked;
         self.compared += count.compared;
-        self.matched += count.dropped[DropCause::MatchArriving as usize];
+        self.matched += drops[DropCause::MatchArriving as usize];
         self.drawn += count.drawn;
         self.most_draws = self.most_draws.max(count.most_drawn);
     }
@@ -174,17 +189,17 @@ pub(crate) fn passages(
     let mut rows: Vec<Option<LinkFlow>> = Vec::new();
     let mut groups = vec![(0_u32, Passage::default(), Drops::default()); group_names.len()];
     for (number, count) in meter.flows().iter().enumerate() {
-        let held = meter.held(number as u32);
+        let flow_at_link = FlowAtLink::of(meter, number as u32, count);
         let mut own = Passage::default();
-        own.add(count, held);
+        own.add(&flow_at_link);
         if own.is_empty() {
             continue;
         }
-        all.add(count, held);
+        all.add(&flow_at_link);
         let group = count.group as usize;
         let (members, passage, drops) = &mut groups[group];
-        passage.add(count, held);
-        drops.add(&count.dropped);
+        passage.add(&flow_at_link);
+        drops.add(&flow_at_link.drops);
         let row = row_of(number);
         rows.resize_with(rows.len().max(row + 1), || None);
         let flow = rows[row].get_or_insert_with(|| {
@@ -197,9 +212,9 @@ pub(crate) fn passages(
                 drops: Drops::default(),
             }
         });
-        flow.passage.add(count, held);
+        flow.passage.add(&flow_at_link);
         flow.mean_packets += meter.mean_packets(number as u32);
-        flow.drops.add(&count.dropped);
+        flow.drops.add(&flow_at_link.drops);
     }
     let finished = |flow: LinkFlow| LinkFlow { passage: flow.passage.finish(window), ..flow };
     let flows = rows.into_iter().flatten().map(finished).collect();

@@ -183,7 +183,7 @@ fn collect(
 fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flow: usize) -> FlowResult {
     let count = &meter.flows()[flow];
     let info = &capture.flows[flow];
-    let drops = Drops(count.dropped);
+    let drops = Drops(meter.drops(flow as u32));
     let throughput_bps = rate_bps(count.sent, meter.window());
     FlowResult {
         name: info.name.clone(),

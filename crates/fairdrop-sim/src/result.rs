@@ -390,7 +390,7 @@ pub(crate) fn queue_result(
 ) -> QueueResult {
     let meter = port.meter();
     let mut drops = Drops::default();
-    meter.flows().iter().for_each(|flow| drops.add(&flow.dropped));
+    (0..meter.flows().len() as u32).for_each(|flow| drops.add(&meter.drops(flow)));
     let (total, flows, groups) = passages(meter, facts.group_names, row_of, name_of);
     let by_flow =
         flows.iter().filter(|flow| flow.passage.arrived.packets + flow.passage.departed.packets > 0);

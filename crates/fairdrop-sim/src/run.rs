@@ -164,9 +164,7 @@ fn flow_result(
     for &flow in members {
         let counts: Vec<_> =
             ports.iter().filter_map(|port| port.meter().flows().get(flow as usize)).collect();
-        for count in &counts {
-            drops.0.iter_mut().zip(count.dropped).for_each(|(sum, dropped)| *sum += dropped);
-        }
+        ports.iter().for_each(|port| drops.add(&port.meter().drops(flow)));
         // A flow that crosses no queue under study is measured where it ends.
         let ended = engine.flows().delivered(flow);
         add(&mut first, counts.first().map_or(ended.all, |count| count.arrived));

@@ -98,4 +98,4 @@ pub use philox::Philox;
 pub use queue_pool::{PacketSlot, QueueSlot};
 pub use rate_label::RateLabel;
 pub use stats::{Backlog, Count, DropCause, Stats};
-pub use time::Time;
+pub use time::{MOST_UPDATES, Time};

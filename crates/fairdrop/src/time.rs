@@ -41,4 +41,19 @@ impl Time {
     pub const fn after(self, span: Self) -> Self {
         Self(self.0.saturating_add(span.0))
     }
+
+    /// The first update that is made of those due at `self` and every `period` after it until `now`: the last
+    /// [`MOST_UPDATES`] of them. A controller comes to rest in far fewer, and a call then has a bound however
+    /// long nobody called.
+    #[must_use]
+    pub(crate) const fn first_of_last_updates(self, period: Self, now: Self) -> Self {
+        let due = match now.since(self).0.checked_div(period.0) {
+            Some(whole) => whole.saturating_add(1),
+            None => return self,
+        };
+        self.after(Self(due.saturating_sub(MOST_UPDATES).saturating_mul(period.0)))
+    }
 }
+
+/// Updates of a periodic controller that one call makes at most: 16 minutes of PIE and `DualPI2` with their defaults.
+pub const MOST_UPDATES: u64 = 65_536;

@@ -270,6 +270,16 @@ fn params() -> impl Strategy<Value = DualPi2Params> {
     )
 }
 
+/// However long nobody called, a call makes a bounded number of updates.
+#[test]
+fn a_pause_without_end_is_caught_up_with() {
+    let mut link = Bottleneck::blocked(dualpi2(&roomy()));
+    link.offer(packet(Ecn::NotCapable));
+    at(&mut link, u64::MAX - 1);
+    link.queue.tick(&mut link.world);
+    assert_eq!(probability(&link), 1.0);
+}
+
 proptest! {
     #![proptest_config(cases())]
 

@@ -442,6 +442,19 @@ proptest! {
     }
 }
 
+/// However long nobody called, a call makes a bounded number of updates: the last ones, which the reference agrees with.
+#[test]
+fn a_pause_without_end_is_caught_up_with() {
+    let params = PieParams { t_update: Time::from_ns(1), beta: 1e-9, ..PieParams::default() };
+    let trace = [Event::Arrive { flow: 1, len: 1000 }, Event::Wait(1 << 20), Event::Finish];
+    let model = PieModel::new(params.clone());
+    assert!(compare(pie(params.clone()), model, Some(Stream::PieCoin), &trace, 1).is_ok());
+    let mut link = Bottleneck::new(pie(params), 1);
+    link.world.now = Time::from_ns(u64::MAX - 1);
+    link.step(&trace[0]);
+    assert_eq!(link.queue.deadline(), Some(Time::NEVER));
+}
+
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {

@@ -33,6 +33,8 @@ struct Sink {
     link_out: PlainLink,
     /// Unused when the flow is not TCP.
     receiver: Receiver,
+    /// When a delayed ACK is due, if one is pending.
+    ack_due: Time,
     delivered: Delivered,
 }
 
@@ -47,7 +49,7 @@ struct Origin {
     group: u16,
 }
 
-/// The sending end of a TCP connection: four lines of the cache, of which an ACK needs each.
+/// The sending end of a TCP connection: three lines of the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct TcpFlow {
@@ -55,10 +57,38 @@ struct TcpFlow {
     /// When the pending timer event fires; `NEVER` when none is pending.
     armed: Time,
     window: WindowMeter,
-    ack_due: Time,
-    /// Writes the segments, when it is slower than TCP may be.
-    application: Option<Box<Pacer>>,
+    /// What it is to carry; `None`: data without end, as fast as TCP may.
+    job: Option<Box<Job>>,
+}
+
+/// What a TCP connection carries when it is not data without end.
+#[derive(Debug)]
+struct Job {
     transfer: Transfer,
+    /// Writes the segments, when it is slower than TCP may be.
+    application: Option<Pacer>,
+}
+
+impl TcpFlow {
+    fn new(sender: Sender) -> Self {
+        Self { sender, armed: Time::NEVER, window: WindowMeter::default(), job: None }
+    }
+
+    /// It has `bytes` to carry, in segments of `payload` bytes.
+    fn carry(&mut self, bytes: u64, payload: u32) {
+        let (transfer, segments) = Transfer::of(bytes, payload);
+        (self.sender.size, self.sender.supply) = (segments, segments);
+        self.job = Some(Box::new(Job { transfer, application: None }));
+    }
+
+    fn job(&mut self) -> &mut Job {
+        self.job.get_or_insert_with(|| Box::new(Job { transfer: Transfer::ENDLESS, application: None }))
+    }
+
+    /// Whether it has carried all, and knows it.
+    fn is_completed(&self) -> bool {
+        self.job.as_ref().is_some_and(|job| job.transfer.completed != Time::NEVER)
+    }
 }
 
 /// The congestion window over time.
@@ -69,7 +99,6 @@ struct WindowMeter {
     since: Time,
     /// Sum over time, packets times ns.
     sum: f64,
-    opened: Time,
 }
 
 impl WindowMeter {
@@ -81,16 +110,18 @@ impl WindowMeter {
 
     fn open(&mut self, now: Time) {
         self.change(now, self.packets);
-        (self.opened, self.sum) = (now, 0.0);
+        self.sum = 0.0;
     }
 
     /// Mean over the time from the opening to `end`.
-    fn mean(mut self, end: Time) -> f64 {
+    fn mean(mut self, opened: Time, end: Time) -> f64 {
         self.change(end, self.packets);
-        let window = end.since(self.opened).ns() as f64;
+        let window = end.since(opened).ns() as f64;
         if window > 0.0 { self.sum / window } else { 0.0 }
     }
 }
+
+const _: () = assert!(size_of::<TcpFlow>() == 192 && size_of::<Sink>() == 128 && size_of::<Origin>() == 64);
 
 /// How far the transfer of a TCP connection is.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +185,8 @@ pub struct Flows<'s> {
     origins: Vec<Origin>,
     sinks: Vec<Sink>,
     tcp: Vec<TcpFlow>,
+    /// When the measuring window opened, and for how many TCP senders.
+    opened: (Time, u32),
     open: Vec<OpenFlow>,
     window_series: WindowSeries,
     /// By flow, when some group has edge meters.
@@ -190,6 +223,7 @@ impl<'s> Flows<'s> {
             origins: Vec::with_capacity(total),
             sinks: Vec::with_capacity(total),
             tcp: Vec::with_capacity(tcp_flows),
+            opened: (Time::ZERO, 0),
             open: Vec::new(),
             window_series: WindowSeries::default(),
             buckets: Vec::new(),
@@ -228,17 +262,9 @@ impl<'s> Flows<'s> {
     }
 
     fn add_tcp(&mut self, sender: Sender, group: &Group, config: &TcpConfig) -> Agent {
-        let mut tcp = TcpFlow {
-            sender,
-            armed: Time::NEVER,
-            ack_due: Time::NEVER,
-            window: WindowMeter::default(),
-            application: None,
-            transfer: Transfer::ENDLESS,
-        };
+        let mut tcp = TcpFlow::new(sender);
         if let Some(bytes) = config.transfer_bytes {
-            (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.payload());
-            tcp.sender.supply = tcp.sender.size;
+            tcp.carry(bytes, group.payload());
         }
         self.tcp.push(tcp);
         Agent::Tcp(self.tcp.len() as u32 - 1)
@@ -274,8 +300,7 @@ impl<'s> Flows<'s> {
         let count = tcp.sender.count;
         tcp.sender = Sender::new(settings);
         tcp.sender.count = count;
-        (tcp.transfer, tcp.sender.size) = Transfer::of(bytes, group.payload());
-        tcp.sender.supply = tcp.sender.size;
+        tcp.carry(bytes, group.payload());
         self.sinks[flow as usize].receiver.reset();
         (flow, reused.is_none())
     }
@@ -293,33 +318,36 @@ impl<'s> Flows<'s> {
             meter.begin();
         }
         let (tcp, config) = self.tcp_of(flow);
-        tcp.transfer.begun = now;
+        if let Some(job) = &mut tcp.job {
+            job.transfer.begun = now;
+        }
         if let Some(rate_bps) = config.app_rate_bps {
             let steady = CbrConfig { rate_bps, jitter: 0.0 };
             let unused = random::of_flow(0, flow, FlowPurpose::Gap);
-            tcp.application = Some(Box::new(Pacer::new(now, 0.0, unused, group.payload(), &steady)));
+            tcp.job().application = Some(Pacer::new(now, 0.0, unused, group.payload(), &steady));
             tcp.sender.supply = 0;
         }
-        tcp.application.is_some()
+        config.app_rate_bps.is_some()
     }
 
     /// When the application of `flow` writes its next segment; `None` when it has written all. Moves on.
     pub fn next_supply(&mut self, flow: u32) -> Option<Time> {
         let size = self.group(flow).payload();
         let tcp = self.tcp_of(flow).0;
-        let application = tcp.application.as_mut().filter(|_| tcp.sender.supply < tcp.sender.size)?;
+        let application = tcp.job.as_mut()?.application.as_mut();
+        let application = application.filter(|_| tcp.sender.supply < tcp.sender.size)?;
         Some(application.take(size, 0.0))
     }
 
     /// Notes that all of a transfer is acknowledged, the first time that it is.
     pub fn complete(&mut self, flow: u32, now: Time, measured: bool) {
         let number = self.group_number(flow);
-        let tcp = self.tcp_of(flow).0;
-        if tcp.transfer.completed != Time::NEVER {
+        let transfer = &mut self.tcp_of(flow).0.job().transfer;
+        if transfer.completed != Time::NEVER {
             return;
         }
-        tcp.transfer.completed = now;
-        let transfer = tcp.transfer;
+        transfer.completed = now;
+        let transfer = *transfer;
         if let (true, Some(meter)) = (measured, &mut self.transfers[number]) {
             meter.complete(transfer.bytes, transfer.completion_time());
         }
@@ -329,7 +357,7 @@ impl<'s> Flows<'s> {
     /// Gives the number of a connection back once it is complete and has no packet under way.
     fn release(&mut self, flow: u32) {
         let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
-        if idle && self.tcp_of(flow).0.transfer.completed != Time::NEVER {
+        if idle && self.tcp_of(flow).0.is_completed() {
             let number = self.group_number(flow);
             if let Some(population) = &mut self.populations[number] {
                 population.release(flow);
@@ -455,7 +483,6 @@ impl<'s> Flows<'s> {
         if let Some(tcp) = self.tcp.get(flow as usize) {
             tcp.sender.touch();
             black_box(tcp.armed);
-            black_box(tcp.transfer.last);
         }
         origin.link_out.touch();
     }
@@ -532,7 +559,10 @@ impl<'s> Flows<'s> {
         let group = self.group(flow);
         let (whole, header) = (group.packet_size as u16, group.header as u16);
         let tcp = self.tcp_of(flow).0;
-        if segment + 1 == tcp.sender.size { tcp.transfer.last + header } else { whole }
+        match &tcp.job {
+            Some(job) if segment + 1 == tcp.sender.size => job.transfer.last + header,
+            _ => whole,
+        }
     }
 
     /// Whether a flow sends nothing more because its group has stopped. Connections that have begun go on.
@@ -584,14 +614,14 @@ impl<'s> Flows<'s> {
     }
 
     pub fn set_ack_due(&mut self, flow: u32, at: Time) {
-        self.tcp_of(flow).0.ack_due = at;
+        self.sinks[flow as usize].ack_due = at;
     }
 
     /// The delayed ACK to send at `now`, if it is still wanted.
     pub fn ack_due(&mut self, flow: u32, now: Time) -> Option<(u32, u16)> {
-        let (tcp, config) = self.tcp_of(flow);
-        let is_last = tcp.ack_due == now;
-        let receiver = &mut self.sinks[flow as usize].receiver;
+        let config = self.tcp_of(flow).1;
+        let Sink { receiver, ack_due, .. } = &mut self.sinks[flow as usize];
+        let is_last = *ack_due == now;
         let due = is_last && std::mem::take(&mut receiver.ack_pending);
         due.then_some((receiver.next, config.ack_size as u16))
     }
@@ -649,14 +679,21 @@ impl<'s> Flows<'s> {
         let Agent::Tcp(index) = self.origins[flow as usize].agent else { return Windows::default() };
         let tcp = &self.tcp[index as usize];
         Windows {
-            mean_cwnd_packets: Some(tcp.window.mean(end)),
+            mean_cwnd_packets: Some(tcp.window.mean(self.opened_for(index), end)),
             final_cwnd_packets: Some(tcp.sender.cwnd),
             srtt_s: tcp.sender.srtt_s(),
         }
     }
 
+    /// When the measuring window opened for TCP sender `index`: at the beginning of those that came later.
+    fn opened_for(&self, index: u32) -> Time {
+        let (opened, before) = self.opened;
+        if index < before { opened } else { Time::ZERO }
+    }
+
     /// The measuring window opens: counters of transports begin again.
     pub fn open(&mut self, now: Time) {
+        self.opened = (now, self.tcp.len() as u32);
         for tcp in &mut self.tcp {
             tcp.sender.count = TransportCount::default();
             tcp.window.open(now);
@@ -671,7 +708,7 @@ impl<'s> Flows<'s> {
     /// The finished transfer of `flow`.
     pub fn completed(&self, flow: u32) -> Option<Transfer> {
         match self.origins[flow as usize].agent {
-            Agent::Tcp(index) => Some(self.tcp[index as usize].transfer),
+            Agent::Tcp(index) => self.tcp[index as usize].job.as_ref().map(|job| job.transfer),
             Agent::Open(_) => None,
         }
         .filter(|transfer| transfer.completed != Time::NEVER)
@@ -718,6 +755,6 @@ mod tests {
         window.change(Time::from_ms(500), 10.0);
         window.open(Time::from_ms(1000));
         window.change(Time::from_ms(3000), 4.0);
-        assert_eq!(window.mean(Time::from_ms(9000)), 5.5);
+        assert_eq!(window.mean(Time::from_ms(1000), Time::from_ms(9000)), 5.5);
     }
 }

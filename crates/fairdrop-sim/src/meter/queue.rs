@@ -8,7 +8,8 @@ use std::hint::black_box;
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
 
-/// What one flow did at one queue. What most packets change fills two lines of the cache.
+/// What one flow did at one queue: two lines of the cache, of which an arrival changes the first, and the second only
+/// when it is compared with waiting packets. Drops by cause lie apart.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct FlowCount {
@@ -33,12 +34,8 @@ pub struct FlowCount {
     pub drawn: u64,
     /// Most of them for one arrival.
     pub most_drawn: u32,
-    /// Packets dropped, by cause.
-    pub dropped: [u64; DropCause::COUNT],
     /// Packets dropped after they were queued.
     pub leaked: u64,
-    /// Waiting or in transmission when the measuring window opened.
-    pub held_at_start: Count,
 }
 
 impl FlowCount {
@@ -134,6 +131,10 @@ pub struct Positions {
 #[derive(Debug)]
 pub struct QueueMeter {
     flows: Vec<FlowCount>,
+    /// Packets dropped, by cause and flow; empty for a cause that has not occurred.
+    dropped: [Vec<u64>; DropCause::COUNT],
+    /// By flow, what waited or was in transmission when the measuring window opened; empty when nothing did.
+    held_at_start: Vec<Count>,
     groups: Vec<GroupQueue>,
     waiting: u32,
     waiting_bytes: u64,
@@ -161,6 +162,8 @@ impl QueueMeter {
         let bin_shift = (limit / MAX_LENGTH_BINS + 1).next_power_of_two().trailing_zeros();
         Self {
             flows: group_of.map(|group| FlowCount { group, ..FlowCount::default() }).collect(),
+            dropped: Default::default(),
+            held_at_start: Vec::new(),
             groups: vec![GroupQueue::default(); groups],
             waiting: 0,
             waiting_bytes: 0,
@@ -239,9 +242,20 @@ impl QueueMeter {
     /// A packet, arriving or queued, was dropped.
     #[inline]
     pub fn dropped(&mut self, flow: u32, len: u32, cause: DropCause) {
-        let count = &mut self.flows[flow as usize];
-        count.dropped[cause as usize] += 1;
-        count.dropped_bytes += u64::from(len);
+        self.flows[flow as usize].dropped_bytes += u64::from(len);
+        let counts = &mut self.dropped[cause as usize];
+        match counts.get_mut(flow as usize) {
+            Some(count) => *count += 1,
+            None => self.first_dropped(flow, cause),
+        }
+    }
+
+    /// The first drop for a cause, or the first since flows were added.
+    #[cold]
+    fn first_dropped(&mut self, flow: u32, cause: DropCause) {
+        let counts = &mut self.dropped[cause as usize];
+        counts.resize(self.flows.len(), 0);
+        counts[flow as usize] = 1;
     }
 
     /// A waiting packet was drawn and compared with the one that arrived last.
@@ -300,8 +314,8 @@ impl QueueMeter {
         if cfg!(debug_assertions) {
             let count = &self.flows[flow as usize];
             let held = self.held(flow);
-            let (start, came) = (count.held_at_start, count.arrived);
-            let dropped = count.dropped.iter().sum::<u64>();
+            let (start, came) = (self.held_at_start(flow), count.arrived);
+            let dropped = self.drops(flow).iter().sum::<u64>();
             let packets = (start.packets + came.packets, count.sent.packets + dropped + held.packets);
             let bytes = (start.bytes + came.bytes, count.sent.bytes + count.dropped_bytes + held.bytes);
             assert_eq!(packets.0, packets.1, "conservation of packets of flow {flow}");
@@ -316,6 +330,16 @@ impl QueueMeter {
             held.add(len);
         }
         held
+    }
+
+    /// What waited of a flow, or was in transmission, when the measuring window opened.
+    pub fn held_at_start(&self, flow: u32) -> Count {
+        self.held_at_start.get(flow as usize).copied().unwrap_or_default()
+    }
+
+    /// Packets of a flow that were dropped, by cause.
+    pub fn drops(&self, flow: u32) -> [u64; DropCause::COUNT] {
+        std::array::from_fn(|cause| self.dropped[cause].get(flow as usize).copied().unwrap_or(0))
     }
 
     /// Conservation for a flow, and of the whole queue against what the discipline says it holds.
@@ -335,15 +359,17 @@ impl QueueMeter {
         self.byte_ns = 0;
         self.length_ns.fill(0);
         self.max_packets = self.waiting;
-        for flow in 0..self.flows.len() as u32 {
-            let held_at_start = self.held(flow);
-            let count = &mut self.flows[flow as usize];
+        self.dropped = Default::default();
+        self.held_at_start.clear();
+        if self.waiting > 0 || self.in_transmission.is_some() {
+            self.held_at_start = (0..self.flows.len() as u32).map(|flow| self.held(flow)).collect();
+        }
+        for count in &mut self.flows {
             *count = FlowCount {
                 group: count.group,
                 waiting: count.waiting,
                 waiting_bytes: count.waiting_bytes,
                 since: now,
-                held_at_start,
                 ..FlowCount::default()
             };
         }
@@ -513,15 +539,15 @@ mod tests {
         let [first, second] = meter.flows() else { panic!("two flows") };
         let count = |packets, bytes| Count { packets, bytes };
         assert_eq!(
-            (first.held_at_start, first.arrived, first.sent),
+            (meter.held_at_start(0), first.arrived, first.sent),
             (count(2, 300), count(1, 300), count(1, 100))
         );
         assert_eq!(meter.held(0), count(2, 500), "one waits, one is on the wire");
         assert_eq!(
-            (second.held_at_start, second.arrived, meter.held(1)),
+            (meter.held_at_start(1), second.arrived, meter.held(1)),
             (count(0, 0), count(2, 450), count(0, 0))
         );
-        assert_eq!((second.dropped.iter().sum::<u64>(), second.dropped_bytes, second.leaked), (2, 450, 1));
+        assert_eq!((meter.drops(1).iter().sum::<u64>(), second.dropped_bytes, second.leaked), (2, 450, 1));
         assert_eq!((first.compared, first.drawn, first.most_drawn), (0, 0, 0));
         assert_eq!((second.compared, second.drawn, second.most_drawn), (1, 2, 2));
         // Flow 0: two packets for 2 s, one for 2 s; flow 1: one for 2 s.

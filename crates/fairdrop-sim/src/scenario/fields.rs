@@ -294,17 +294,17 @@ const RFC_6298: &str = "RFC 6298";
 
 /// Fields of TCP transports.
 pub const TCP: &[FieldSpec] = &[
-    field("era", "", FieldKind::Param(Kind::Choice(&["rfc", "ns2-1998", "ns2-2005"])), Some("\"rfc\""), "Where the defaults of the fields below come from."),
+    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "ns2-1998", "ns2-2005"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today."),
     field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
-    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: rfc 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
-    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
-    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: rfc and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
+    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: modern and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
+    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: modern and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
     field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp.").cited("RFC 3168"),
     field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
-    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: rfc 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
-    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: rfc 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
-    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: rfc 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
+    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: modern 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
+    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: modern 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
+    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: modern 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
     field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
     field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire (without what header adds); the mean with connections; no end when left out."),
     field("app_rate", "bit/s", ANY_RATE, Some(""), "The application writes at this rate, on the wire (without what header adds); as fast as TCP takes it when left out."),
@@ -317,7 +317,7 @@ pub const TCP: &[FieldSpec] = &[
 /// Fields of TCPs with selective acknowledgements.
 pub const SACK: &[FieldSpec] = &[
     field("sack_blocks", "blocks", FieldKind::Param(Kind::Integer(1, 4)), Some("3"), "Most blocks in an ACK; their bytes are not added to ack_size.").cited("RFC 2018"),
-    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: rfc true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
+    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: modern true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
 ];
 
 /// Fields of CUBIC.

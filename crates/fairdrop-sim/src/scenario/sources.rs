@@ -78,7 +78,7 @@ fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
         sack: SackConfig {
             sack_blocks: if section.is_set("sack_blocks") { section.integer("sack_blocks") as u8 } else { 3 },
             // RFC 6675 is of 2012; RFC 3517 before it had no rule 4.
-            rescue: section.switch("rescue").unwrap_or(section.text("era") == Some("rfc")),
+            rescue: section.switch("rescue").unwrap_or(section.text("era") == Some("modern")),
         },
         vegas: vegas(section),
         cubic: CubicConfig {

@@ -63,7 +63,7 @@ impl Cubic {
 /// A new ACK in congestion avoidance.
 pub fn open_window(tcp: &mut Sender, now: Time, newly_acked: u32, config: &TcpConfig) {
     let srtt = tcp.srtt().seconds();
-    let Some(cubic) = &mut tcp.cubic else { return };
+    let Some(cubic) = tcp.own.cubic() else { return };
     let epoch = cubic.epoch.unwrap_or_else(|| cubic.begin(now, tcp.cwnd));
     let t = now.since(epoch).seconds();
     let alpha = if cubic.w_est < cubic.prior { ALPHA } else { 1.0 };

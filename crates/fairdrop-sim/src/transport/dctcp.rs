@@ -31,7 +31,7 @@ impl Dctcp {
 /// An ACK acknowledges `newly_acked` segments up to `ack`, with or without an echo (section 3.3, steps 1 to 8).
 pub fn note_ack(tcp: &mut Sender, ack: u32, echo: bool, config: DctcpConfig) {
     let newly_acked = ack.saturating_sub(tcp.una);
-    let Some(dctcp) = &mut tcp.dctcp else { return };
+    let Some(dctcp) = tcp.own.dctcp() else { return };
     dctcp.acked += newly_acked;
     dctcp.marked += if echo { newly_acked } else { 0 };
     if ack <= dctcp.end {

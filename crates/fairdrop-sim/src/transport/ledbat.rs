@@ -53,7 +53,7 @@ fn keep(delays: &mut VecDeque<Time>, most: u16) {
 
 /// A new ACK outside recovery (section 2.4.2): towards the target, and never far beyond what is in flight.
 pub fn open_window(tcp: &mut Sender, newly_acked: u32, config: &TcpConfig) {
-    let Some(queueing) = tcp.ledbat.as_ref().and_then(|ledbat| ledbat.queueing_delay()) else { return };
+    let Some(queueing) = tcp.own.ledbat().and_then(|ledbat| ledbat.queueing_delay()) else { return };
     let settings = config.ledbat;
     let target = settings.target.ns() as f64;
     let off_target = (target - queueing.ns() as f64) / target;

@@ -89,6 +89,9 @@ impl Receiver {
             let fills_gap = !self.beyond.is_empty();
             if self.beyond.first().is_some_and(|range| range.first == self.next) {
                 self.next = self.beyond.remove(0).end;
+                if self.beyond.is_empty() {
+                    self.beyond = Vec::new();
+                }
             }
             // RFC 5681, section 4.2: at least every second segment; at once when a gap is filled.
             if delayed_ack && !self.ack_pending && !fills_gap {

@@ -81,6 +81,51 @@ impl Ack<'_> {
     }
 }
 
+/// What its flavour remembers of a connection, where that is more than what all do.
+#[derive(Clone, Debug)]
+pub struct Own(Option<Box<OfFlavour>>);
+
+#[derive(Clone, Debug)]
+enum OfFlavour {
+    Cubic(Cubic),
+    Vegas(Vegas),
+    Ledbat(Ledbat),
+    Dctcp(Dctcp),
+}
+
+impl Own {
+    fn new(config: &TcpConfig) -> Self {
+        let own = match config.flavour {
+            Flavour::Tahoe | Flavour::Reno | Flavour::NewReno | Flavour::Sack => None,
+            Flavour::Cubic => Some(OfFlavour::Cubic(Cubic::default())),
+            Flavour::Vegas => Some(OfFlavour::Vegas(Vegas::default())),
+            Flavour::Ledbat => Some(OfFlavour::Ledbat(Ledbat::default())),
+            Flavour::Dctcp => Some(OfFlavour::Dctcp(Dctcp::new(config.dctcp))),
+        };
+        Self(own.map(Box::new))
+    }
+
+    #[inline]
+    pub fn cubic(&mut self) -> Option<&mut Cubic> {
+        if let Some(OfFlavour::Cubic(cubic)) = self.0.as_deref_mut() { Some(cubic) } else { None }
+    }
+
+    #[inline]
+    pub fn vegas(&mut self) -> Option<&mut Vegas> {
+        if let Some(OfFlavour::Vegas(vegas)) = self.0.as_deref_mut() { Some(vegas) } else { None }
+    }
+
+    #[inline]
+    pub fn ledbat(&mut self) -> Option<&mut Ledbat> {
+        if let Some(OfFlavour::Ledbat(ledbat)) = self.0.as_deref_mut() { Some(ledbat) } else { None }
+    }
+
+    #[inline]
+    pub fn dctcp(&mut self) -> Option<&mut Dctcp> {
+        if let Some(OfFlavour::Dctcp(dctcp)) = self.0.as_deref_mut() { Some(dctcp) } else { None }
+    }
+}
+
 /// One connection's sending side. What every ACK needs comes first, and fills a line of the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -116,17 +161,11 @@ pub struct Sender {
     cwr: bool,
     rto: RetransmissionTimeout,
     /// The segment being timed, and when it was sent.
-    timed: Option<(u32, Time)>,
+    timed: Option<u32>,
+    timed_at: Time,
     /// Of SACK, while there are holes.
     pub board: Option<Box<Scoreboard>>,
-    /// Of CUBIC.
-    pub cubic: Option<Box<Cubic>>,
-    /// Of Vegas.
-    pub vegas: Option<Box<Vegas>>,
-    /// Of LEDBAT.
-    pub ledbat: Option<Box<Ledbat>>,
-    /// Of DCTCP.
-    pub dctcp: Option<Box<Dctcp>>,
+    pub own: Own,
     /// The first unacknowledged segment when the timer last ran out.
     timed_out: Option<u32>,
     pub count: TransportCount,
@@ -147,6 +186,7 @@ impl Sender {
             rto: RetransmissionTimeout::new(),
             deadline: Time::NEVER,
             timed: None,
+            timed_at: Time::ZERO,
             limited: 0,
             timed_out: None,
             size: u32::MAX,
@@ -156,10 +196,7 @@ impl Sender {
             cwr: false,
             echoed: 0,
             board: None,
-            cubic: (config.flavour == Flavour::Cubic).then(Box::default),
-            vegas: (config.flavour == Flavour::Vegas).then(Box::default),
-            ledbat: (config.flavour == Flavour::Ledbat).then(Box::default),
-            dctcp: (config.flavour == Flavour::Dctcp).then(|| Box::new(Dctcp::new(config.dctcp))),
+            own: Own::new(config),
         }
     }
 
@@ -174,7 +211,7 @@ impl Sender {
     pub fn start(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         if config.handshake {
             self.phase = Phase::SynSent;
-            self.timed = Some((0, now));
+            (self.timed, self.timed_at) = (Some(0), now);
             out.push(Send::Syn);
             self.restart_timer(now, config);
         } else {
@@ -201,7 +238,7 @@ impl Sender {
             return;
         }
         match self.timed.take() {
-            Some((_, sent)) => self.rto.measure(now.since(sent), config),
+            Some(_) => self.rto.measure(now.since(self.timed_at), config),
             None => self.rto.after_lost_syn(config),
         }
         self.phase = Phase::Open;
@@ -214,7 +251,7 @@ impl Sender {
         // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
         let has_sack = config.flavour.has_sack();
         let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
-        if let (Some(ledbat), Some(delay)) = (&mut self.ledbat, ack.delay) {
+        if let (Some(ledbat), Some(delay)) = (self.own.ledbat(), ack.delay) {
             ledbat.note_delay(now, delay, config.ledbat);
         }
         dctcp::note_ack(self, ack.next, ack.echo, config.dctcp);
@@ -234,10 +271,8 @@ impl Sender {
 
     fn on_new_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
         let Ack { next: ack, echo, .. } = ack;
-        if let Some((segment, sent)) = self.timed
-            && ack > segment
-        {
-            self.rto.measure(now.since(sent), config);
+        if self.timed.is_some_and(|segment| ack > segment) {
+            self.rto.measure(now.since(self.timed_at), config);
             self.timed = None;
         }
         let newly_acked = ack - self.una;
@@ -252,7 +287,7 @@ impl Sender {
             keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         } else {
             self.duplicate_acks = 0;
-            if self.ledbat.is_some() {
+            if config.flavour == Flavour::Ledbat {
                 ledbat::open_window(self, newly_acked, config);
             } else if !self.app_limited && !echo {
                 self.open_window(now, newly_acked, config);
@@ -348,12 +383,12 @@ impl Sender {
 
     /// RFC 5681, equation 4; RFC 9438, section 4.6; RFC 6817, section 2.4.2.
     fn lower_ssthresh(&mut self, flight: f64, config: &TcpConfig) {
-        if self.ledbat.is_some() {
+        if config.flavour == Flavour::Ledbat {
             self.ssthresh = (self.cwnd / 2.0).max(config.ledbat.min_window);
             return;
         }
         let mut rest = 0.5;
-        if let Some(cubic) = &mut self.cubic {
+        if let Some(cubic) = self.own.cubic() {
             cubic.note_congestion(self.cwnd, config.cubic);
             rest = cubic::BETA;
         }
@@ -369,7 +404,7 @@ impl Sender {
     fn on_echo(&mut self, config: &TcpConfig) {
         let lost_before = self.recover != 0 && self.una <= self.recover;
         if self.phase == Phase::Open && !lost_before && !self.echoed_in_this_window() {
-            match &self.dctcp {
+            match self.own.dctcp() {
                 Some(dctcp) => self.ssthresh = dctcp.reduced(self.cwnd),
                 None => self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config),
             }
@@ -423,7 +458,7 @@ impl Sender {
 
     #[inline]
     fn note_sent(&mut self, now: Time, segment: u32, again: bool) {
-        if let Some(vegas) = &mut self.vegas {
+        if let Some(vegas) = self.own.vegas() {
             vegas.note_sent(self.una, segment, now, again);
         }
     }
@@ -458,7 +493,7 @@ impl Sender {
         // RFC 2018, section 8: the receiver may have dropped what it reported.
         self.board = None;
         vegas::on_timeout(self);
-        if let Some(cubic) = &mut self.cubic {
+        if let Some(cubic) = self.own.cubic() {
             cubic.note_timeout();
         }
         self.fill_window(now, config, out);
@@ -498,7 +533,7 @@ impl Sender {
                 self.high = segment + 1;
                 self.limited += u32::from(segment >= own_end);
                 if self.timed.is_none() {
-                    self.timed = Some((segment, now));
+                    (self.timed, self.timed_at) = (Some(segment), now);
                 }
             }
             self.next += 1;

@@ -121,14 +121,14 @@ impl Vegas {
 
 /// A new ACK, before recovery looks at it.
 pub fn note_ack(tcp: &mut Sender, now: Time, newly_acked: u32, config: &TcpConfig) {
-    if let Some(vegas) = &mut tcp.vegas {
+    if let Some(vegas) = tcp.own.vegas() {
         vegas.acknowledge(now, newly_acked, !config.vegas.sample_duplicates);
     }
 }
 
 /// A new ACK outside recovery: once per round trip the window is compared with what the network holds.
 pub fn open_window(tcp: &mut Sender, config: &TcpConfig) {
-    let Some(vegas) = &mut tcp.vegas else { return };
+    let Some(vegas) = tcp.own.vegas() else { return };
     let settings = &config.vegas;
     let slow_start = tcp.cwnd < tcp.ssthresh;
     if slow_start && vegas.grows {
@@ -155,7 +155,7 @@ pub fn open_window(tcp: &mut Sender, config: &TcpConfig) {
 }
 
 fn begin_round_trip(tcp: &mut Sender) {
-    let Some(vegas) = &mut tcp.vegas else { return };
+    let Some(vegas) = tcp.own.vegas() else { return };
     vegas.grows = !vegas.grows;
     vegas.end = tcp.next;
     // The segment sent next is the one that ends the round trip, and counts.
@@ -165,7 +165,7 @@ fn begin_round_trip(tcp: &mut Sender) {
 
 /// After a new ACK: the first ones after a retransmission look whether the next segment is overdue, too.
 pub fn after_new_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-    let Some(vegas) = &mut tcp.vegas else { return };
+    let Some(vegas) = tcp.own.vegas() else { return };
     if vegas.worried == 0 {
         return;
     }
@@ -179,7 +179,7 @@ pub fn after_new_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut 
 
 /// A duplicate ACK outside recovery, already counted; `third` when it is the one that means a loss.
 pub fn on_duplicate_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, third: bool, out: &mut Vec<Send>) {
-    let Some(vegas) = &mut tcp.vegas else { return };
+    let Some(vegas) = tcp.own.vegas() else { return };
     if config.vegas.sample_duplicates
         && tcp.duplicate_acks <= 2
         && let Some(at) = vegas.acked_at
@@ -193,7 +193,7 @@ pub fn on_duplicate_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, third: 
 
 /// The first unacknowledged segment is lost. The window shrinks only when that segment was sent after it last shrank.
 fn on_loss(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-    let Some(vegas) = &mut tcp.vegas else { return };
+    let Some(vegas) = tcp.own.vegas() else { return };
     let at_this_window =
         vegas.sent.front().is_some_and(|sent| vegas.reduced_at.is_none_or(|at| sent.at > at));
     vegas.worried = WORRIED_ACKS;
@@ -211,7 +211,7 @@ fn on_loss(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>)
 /// The timer ran out: the samples of the round trip are void.
 pub fn on_timeout(tcp: &mut Sender) {
     begin_round_trip(tcp);
-    if let Some(vegas) = &mut tcp.vegas {
+    if let Some(vegas) = tcp.own.vegas() {
         vegas.end = tcp.una;
         vegas.window = 1.0;
         vegas.grows = true;

@@ -258,6 +258,9 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
     /// empty queue's controller comes to rest, and is left there.
     #[inline]
     fn catch_up(&mut self, now: Time) {
+        if self.next_update <= now {
+            self.next_update = self.next_update.first_of_last_updates(self.params.t_update(), now);
+        }
         while self.next_update <= now {
             let (before, at) = (self.controller, self.next_update);
             let delay = self.wait(L4S, at).max(self.wait(CLASSIC, at)).unwrap_or(Time::ZERO);

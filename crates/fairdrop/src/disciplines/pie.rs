@@ -301,6 +301,9 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
     /// nothing, none of the others would.
     #[inline]
     fn catch_up(&mut self, now: Time) {
+        if self.next_update <= now {
+            self.next_update = self.next_update.first_of_last_updates(self.params.t_update, now);
+        }
         while self.next_update <= now {
             let before = self.controller;
             self.controller.update(&self.params, self.delay);

@@ -1,7 +1,7 @@
 //! `CoDel`, PIE and BLUE as slowly and obviously as they can be written: a plain list, times in seconds as f64 where
 //! the algorithm computes with them, every timer event made one by one.
 
-use fairdrop::{BlueParams, CoDelParams, DropCause, Ecn, Packet, PieParams};
+use fairdrop::{BlueParams, CoDelParams, DropCause, Ecn, MOST_UPDATES, Packet, PieParams};
 
 pub type Drops = Vec<(Packet<u32>, DropCause)>;
 
@@ -159,6 +159,10 @@ impl PieModel {
 
     fn timer(&mut self, now: u64) {
         while self.next_update <= now {
+            if (now - self.next_update) / self.params.t_update.ns() >= MOST_UPDATES {
+                self.next_update += self.params.t_update.ns();
+                continue;
+            }
             self.update();
             self.next_update += self.params.t_update.ns();
         }

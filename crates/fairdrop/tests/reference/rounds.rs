@@ -1,7 +1,9 @@
 //! Deficit round robin, FQ, FQ-CoDel and `DualPI2` as slowly and obviously as they can be written: lists of lists,
 //! searched from end to end.
 
-use fairdrop::{DropCause, DualPi2Params, Ecn, FqCoDelParams, FqParams, Packet, SfqParams, siphash};
+use fairdrop::{
+    DropCause, DualPi2Params, Ecn, FqCoDelParams, FqParams, MOST_UPDATES, Packet, SfqParams, siphash,
+};
 
 use crate::delay::{CoDelModel, Model as _};
 use crate::multi::{Drops, Model};
@@ -340,6 +342,10 @@ impl DualPi2Model {
         let alpha = 0.1 * seconds(t_update) / (rtt_max * rtt_max);
         let beta = 0.3 / rtt_max;
         while self.next_update <= now {
+            if (now - self.next_update) / t_update >= MOST_UPDATES {
+                self.next_update += t_update;
+                continue;
+            }
             let heads = [self.l4s.first(), self.classic.first()];
             let waits = heads.into_iter().flatten().map(|packet| self.next_update - packet.enqueued.ns());
             let delay = seconds(waits.max().unwrap_or(0));

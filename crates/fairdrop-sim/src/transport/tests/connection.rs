@@ -101,7 +101,7 @@ fn eras_have_the_documented_settings() {
         // era, initial window, handshake, limited transmit, tick, least and initial timeout
         ("ns2-1998", 1.0, false, false, ms(100), ms(200), ms(6000)),
         ("ns2-2005", 2.0, true, true, ms(10), ms(200), ms(3000)),
-        ("rfc", 10.0, true, true, ms(1), ms(1000), ms(1000)),
+        ("modern", 10.0, true, true, ms(1), ms(1000), ms(1000)),
     ];
     for (era, window, handshake, limited, tick, min_rto, initial_rto) in eras {
         let config = config(&format!("era={era}"));

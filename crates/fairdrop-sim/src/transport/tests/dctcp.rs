@@ -21,7 +21,7 @@ fn alpha_is_averaged_over_windows() {
     let mut alpha_after = |next, echo, sender: &mut Sender| {
         let ack = Ack { echo, ..Ack::of(next) };
         sender.on_ack(Time::from_ms(100 + u64::from(next)), ack, &config, &mut out);
-        sender.dctcp.as_ref().unwrap().alpha
+        sender.own.dctcp().unwrap().alpha
     };
     // The first ACK ends a window of its own segment: all of it unmarked. The next window is 1 to 9, and ends with
     // the first ACK beyond it.

@@ -24,7 +24,7 @@ fn flavours() -> impl Strategy<Value = Flavour> {
 
 fn settings() -> impl Strategy<Value = String> {
     let switches = (any::<bool>(), any::<bool>(), any::<bool>());
-    let eras = prop_oneof![Just("rfc"), Just("ns2-1998"), Just("ns2-2005")];
+    let eras = prop_oneof![Just("modern"), Just("ns2-1998"), Just("ns2-2005")];
     (1_u32..40, 1_u32..12, switches, eras).prop_map(|(max, initial, (handshake, limited, delayed), era)| {
         format!(
             "era={era} max_window={max}p initial_window={initial}p handshake={handshake} \
