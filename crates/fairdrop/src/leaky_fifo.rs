@@ -454,6 +454,9 @@ mod tests {
                 }
                 prop_assert!(fifo.iter().map(|p| p.handle).eq(list.iter().copied()));
                 prop_assert_eq!(fifo.len() as usize, list.len());
+                let ends = [fifo.at(0), Position(fifo.index(fifo.tail.wrapping_sub(1)))];
+                prop_assert_eq!(fifo.is_empty(), list.is_empty());
+                prop_assert!(list.is_empty() || ends.iter().all(|&at| fifo.is_live(at)), "a hole at an end");
                 prop_assert_eq!(fifo.bytes(), list.iter().map(|&h| u64::from(h) + 1).sum::<u64>());
                 prop_assert_eq!(fifo.front().and_then(|at| fifo.get(at)).map(|p| p.handle), list.front().copied());
             }

@@ -228,3 +228,15 @@ fn the_link_sets_the_limit_and_the_time_of_a_packet() {
     let AnyParams::RedPd(RedPdParams { red, .. }) = params else { unreachable!() };
     assert_eq!(red.mean_packet_time, Time::from_ns(u64::from(red.mean_packet_size) * 500));
 }
+
+/// Another number of regions is another schedule of the same rule; "two" and lists stay as they are.
+#[test]
+fn only_a_rule_has_another_number_of_regions() {
+    for (schedule, changes) in [("two", false), ("odd", true), ("even", true)] {
+        let mut params = AnyParams::of("choke").expect("a discipline of the catalogue");
+        assert!(params.set("choke", "schedule", Value::Word(schedule)));
+        let before = params.clone();
+        assert!(params.set("choke", "regions", Value::Number(5.0)));
+        assert_eq!(params != before, changes, "{schedule}");
+    }
+}
