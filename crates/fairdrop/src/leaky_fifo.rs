@@ -593,7 +593,7 @@ mod tests {
         assert!(fifo.iter().map(|p| p.handle).eq([0, 2, 3, 4]));
     }
 
-    /// Holes are room, which takes closing up where the ring is full.
+    /// Holes are room, which takes closing up only where the ring is full.
     #[test]
     fn room_ends_at_the_limit() {
         let mut fifo = LeakyFifo::new(vec![None; 4]);
@@ -604,6 +604,11 @@ mod tests {
         fifo.remove(at);
         assert_eq!((fifo.has_room(3), fifo.span()), (false, 4));
         assert_eq!((fifo.has_room(4), fifo.span()), (true, 3));
+        let mut wide = LeakyFifo::new(vec![None; 8]);
+        (0..4).for_each(|handle| assert_eq!(wide.push(packet(handle)), None));
+        let at = wide.positions().nth(1).expect("four wait");
+        wide.remove(at);
+        assert_eq!((wide.has_room(4), wide.span()), (true, 4));
     }
 
     #[test]

@@ -240,3 +240,22 @@ fn only_a_rule_has_another_number_of_regions() {
         assert_eq!(params != before, changes, "{schedule}");
     }
 }
+
+/// Linux draws over the whole ring of one queue.
+#[test]
+fn addresses_as_in_linux_need_one_bank_and_one_fifo() {
+    let params = |addresses, banks, fifos| {
+        let mut params = AnyParams::of("choke_hardware").expect("a discipline of the catalogue");
+        let values = [
+            ("addresses", Value::Word(addresses)),
+            ("banks", Value::Number(banks)),
+            ("fifos", Value::Number(fifos)),
+        ];
+        values.iter().for_each(|&(name, value)| assert!(params.set("choke_hardware", name, value)));
+        params.validate().map_err(|problem| problem.name)
+    };
+    assert_eq!(params("linux", 1.0, 1.0), Ok(()));
+    assert_eq!(params("linux", 2.0, 1.0), Err("banks"));
+    assert_eq!(params("linux", 1.0, 2.0), Err("fifos"));
+    assert_eq!(params("live", 2.0, 2.0), Ok(()));
+}
