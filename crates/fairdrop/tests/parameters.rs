@@ -259,3 +259,39 @@ fn addresses_as_in_linux_need_one_bank_and_one_fifo() {
     assert_eq!(params("linux", 1.0, 2.0), Err("fifos"));
     assert_eq!(params("live", 2.0, 2.0), Ok(()));
 }
+
+#[test]
+fn thresholds_that_are_equal_are_refused() {
+    let equal = [
+        ("red", "min_th", "max_th", "max_th"),
+        ("chokew", "l_th", "l_minus", "l_minus"),
+        ("chokew", "l_minus", "l_plus", "l_plus"),
+        ("rio", "min_th_in", "max_th_in", "max_th_in"),
+    ];
+    for (discipline, low, high, refused) in equal {
+        let mut params = AnyParams::of(discipline).expect("a discipline of the catalogue");
+        [low, high].iter().for_each(|name| assert!(params.set(discipline, name, Value::Number(120.0))));
+        assert_eq!(params.validate().map_err(|problem| problem.name), Err(refused), "{discipline}");
+    }
+}
+
+#[test]
+fn a_queue_for_no_packet_is_refused() {
+    for info in CATALOGUE {
+        let mut params = AnyParams::of(info.name).expect("a discipline of the catalogue");
+        params.set_link(0, 8_000_000);
+        assert_eq!(params.validate().map_err(|problem| problem.name), Err("limit"), "{}", info.name);
+        params.set_link(1000, 8_000_000);
+        assert_eq!(params.validate(), Ok(()), "{}", info.name);
+    }
+}
+
+#[test]
+fn a_link_without_a_rate_is_refused() {
+    let none = [
+        FqParams { rate_bps: 0, ..FqParams::default() }.validate(),
+        CsfqParams { rate_bps: 0, ..CsfqParams::default() }.validate(),
+    ];
+    none.iter().for_each(|result| assert_eq!(result.map_err(|problem| problem.name), Err("rate_bps")));
+    assert_eq!(FqParams { rate_bps: 1, ..FqParams::default() }.validate(), Ok(()));
+}
