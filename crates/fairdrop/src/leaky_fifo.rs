@@ -433,6 +433,7 @@ mod tests {
             let mut list: VecDeque<u32> = VecDeque::new();
             let mut dice = Dice(Philox::new(u64::from(limit), 0, 0));
             for (handle, step) in steps.into_iter().enumerate() {
+                prop_assert_eq!(fifo.has_room(limit), list.len() < limit as usize);
                 match step {
                     Step::Push if fifo.len() < limit => {
                         prop_assert_eq!(fifo.push(packet(handle as u32)), None);
@@ -453,6 +454,9 @@ mod tests {
                 }
                 prop_assert!(fifo.iter().map(|p| p.handle).eq(list.iter().copied()));
                 prop_assert_eq!(fifo.len() as usize, list.len());
+                let ends = [fifo.at(0), Position(fifo.index(fifo.tail.wrapping_sub(1)))];
+                prop_assert_eq!(fifo.is_empty(), list.is_empty());
+                prop_assert!(list.is_empty() || ends.iter().all(|&at| fifo.is_live(at)), "a hole at an end");
                 prop_assert_eq!(fifo.bytes(), list.iter().map(|&h| u64::from(h) + 1).sum::<u64>());
                 prop_assert_eq!(fifo.front().and_then(|at| fifo.get(at)).map(|p| p.handle), list.front().copied());
             }
@@ -566,6 +570,45 @@ mod tests {
         assert_eq!(fifo.push(packet(2)).map(|p| p.handle), Some(2));
         let mut none: [Slot<u32>; 0] = [];
         assert_eq!(LeakyFifo::new(&mut none[..]).push(packet(3)).map(|p| p.handle), Some(3));
+    }
+
+    #[test]
+    fn storage_is_a_power_of_two_with_room_for_as_many_holes() {
+        let wanted = [(0, 8), (1, 16), (4, 16), (5, 32), (12, 32), (13, 64), (1000, 2048), (1021, 4096)];
+        wanted.iter().for_each(|&(limit, slots)| assert_eq!(slots_for(limit), slots, "limit {limit}"));
+    }
+
+    /// Positions stay what they are while there is a free slot; a full ring is closed up once.
+    #[test]
+    fn only_a_full_ring_is_closed_up() {
+        let mut fifo = LeakyFifo::new(vec![None; 4]);
+        (0..3).for_each(|handle| assert_eq!(fifo.push(packet(handle)), None));
+        let at = fifo.positions().nth(1).expect("three wait");
+        fifo.remove(at);
+        assert_eq!(fifo.push(packet(3)), None);
+        assert_eq!((fifo.span(), fifo.len()), (4, 3));
+        assert_eq!(fifo.push(packet(4)), None);
+        assert_eq!((fifo.span(), fifo.len()), (4, 4));
+        assert_eq!(fifo.push(packet(5)).map(|p| p.handle), Some(5));
+        assert!(fifo.iter().map(|p| p.handle).eq([0, 2, 3, 4]));
+    }
+
+    /// Holes are room, which takes closing up only where the ring is full.
+    #[test]
+    fn room_ends_at_the_limit() {
+        let mut fifo = LeakyFifo::new(vec![None; 4]);
+        assert_eq!((fifo.has_room(0), fifo.has_room(1)), (false, true));
+        (0..4).for_each(|handle| assert_eq!(fifo.push(packet(handle)), None));
+        assert!(!fifo.has_room(4));
+        let at = fifo.positions().nth(1).expect("four wait");
+        fifo.remove(at);
+        assert_eq!((fifo.has_room(3), fifo.span()), (false, 4));
+        assert_eq!((fifo.has_room(4), fifo.span()), (true, 3));
+        let mut wide = LeakyFifo::new(vec![None; 8]);
+        (0..4).for_each(|handle| assert_eq!(wide.push(packet(handle)), None));
+        let at = wide.positions().nth(1).expect("four wait");
+        wide.remove(at);
+        assert_eq!((wide.has_room(4), wide.span()), (true, 4));
     }
 
     #[test]

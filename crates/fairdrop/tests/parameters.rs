@@ -228,3 +228,70 @@ fn the_link_sets_the_limit_and_the_time_of_a_packet() {
     let AnyParams::RedPd(RedPdParams { red, .. }) = params else { unreachable!() };
     assert_eq!(red.mean_packet_time, Time::from_ns(u64::from(red.mean_packet_size) * 500));
 }
+
+/// Another number of regions is another schedule of the same rule; "two" and lists stay as they are.
+#[test]
+fn only_a_rule_has_another_number_of_regions() {
+    for (schedule, changes) in [("two", false), ("odd", true), ("even", true)] {
+        let mut params = AnyParams::of("choke").expect("a discipline of the catalogue");
+        assert!(params.set("choke", "schedule", Value::Word(schedule)));
+        let before = params.clone();
+        assert!(params.set("choke", "regions", Value::Number(5.0)));
+        assert_eq!(params != before, changes, "{schedule}");
+    }
+}
+
+/// Linux draws over the whole ring of one queue.
+#[test]
+fn addresses_as_in_linux_need_one_bank_and_one_fifo() {
+    let params = |addresses, banks, fifos| {
+        let mut params = AnyParams::of("choke_hardware").expect("a discipline of the catalogue");
+        let values = [
+            ("addresses", Value::Word(addresses)),
+            ("banks", Value::Number(banks)),
+            ("fifos", Value::Number(fifos)),
+        ];
+        values.iter().for_each(|&(name, value)| assert!(params.set("choke_hardware", name, value)));
+        params.validate().map_err(|problem| problem.name)
+    };
+    assert_eq!(params("linux", 1.0, 1.0), Ok(()));
+    assert_eq!(params("linux", 2.0, 1.0), Err("banks"));
+    assert_eq!(params("linux", 1.0, 2.0), Err("fifos"));
+    assert_eq!(params("live", 2.0, 2.0), Ok(()));
+}
+
+#[test]
+fn thresholds_that_are_equal_are_refused() {
+    let equal = [
+        ("red", "min_th", "max_th", "max_th"),
+        ("chokew", "l_th", "l_minus", "l_minus"),
+        ("chokew", "l_minus", "l_plus", "l_plus"),
+        ("rio", "min_th_in", "max_th_in", "max_th_in"),
+    ];
+    for (discipline, low, high, refused) in equal {
+        let mut params = AnyParams::of(discipline).expect("a discipline of the catalogue");
+        [low, high].iter().for_each(|name| assert!(params.set(discipline, name, Value::Number(120.0))));
+        assert_eq!(params.validate().map_err(|problem| problem.name), Err(refused), "{discipline}");
+    }
+}
+
+#[test]
+fn a_queue_for_no_packet_is_refused() {
+    for info in CATALOGUE {
+        let mut params = AnyParams::of(info.name).expect("a discipline of the catalogue");
+        params.set_link(0, 8_000_000);
+        assert_eq!(params.validate().map_err(|problem| problem.name), Err("limit"), "{}", info.name);
+        params.set_link(1000, 8_000_000);
+        assert_eq!(params.validate(), Ok(()), "{}", info.name);
+    }
+}
+
+#[test]
+fn a_link_without_a_rate_is_refused() {
+    let none = [
+        FqParams { rate_bps: 0, ..FqParams::default() }.validate(),
+        CsfqParams { rate_bps: 0, ..CsfqParams::default() }.validate(),
+    ];
+    none.iter().for_each(|result| assert_eq!(result.map_err(|problem| problem.name), Err("rate_bps")));
+    assert_eq!(FqParams { rate_bps: 1, ..FqParams::default() }.validate(), Ok(()));
+}
