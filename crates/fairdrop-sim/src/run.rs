@@ -164,7 +164,9 @@ fn flow_result(
     for &flow in members {
         let counts: Vec<_> =
             ports.iter().filter_map(|port| port.meter().flows().get(flow as usize)).collect();
-        ports.iter().for_each(|port| drops.add(&port.meter().drops(flow)));
+        for port in &ports {
+            drops.add(&port.meter().drops(flow));
+        }
         // A flow that crosses no queue under study is measured where it ends.
         let ended = engine.flows().delivered(flow);
         add(&mut first, counts.first().map_or(ended.all, |count| count.arrived));
