@@ -21,9 +21,10 @@ fn range(kind: Kind) -> Option<(f64, f64, f64)> {
     match kind {
         Kind::Integer(low, high) => Some((low as f64, high as f64, 1.0)),
         Kind::Bytes(low, high) => Some((low as f64, high as f64, 1.0)),
-        Kind::Number(low, high) | Kind::Packets(low, high) => Some((low, high, 1e-9)),
+        Kind::Number(low, high) | Kind::Packets(low, high) | Kind::Seconds(low, high) => {
+            Some((low, high, 1e-9))
+        }
         Kind::NumberAbove(low, high) => Some((low + 1e-9, high, 1e-9)),
-        Kind::Seconds(low, high) => Some((low, high, 1e-9)),
         Kind::Switch | Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..) => None,
     }
 }
