@@ -198,9 +198,9 @@ fn choke_drops_the_heavy_sender_on_real_sockets() {
             }
         }
     }
-    let mut received = [0; 1500];
-    let (length, _) = receiver.recv_from(&mut received).expect("the forwarder forwards");
-    let (begin, all) = (received[..3].to_owned(), &received[..length]);
+    let mut datagram = [0; 1500];
+    let (length, _) = receiver.recv_from(&mut datagram).expect("the forwarder forwards");
+    let (begin, all) = (datagram[..3].to_owned(), &datagram[..length]);
     assert!(length == 999 && begin[0] < 5 && all == begin.repeat(333), "the datagram is one that was sent");
     // What the kernel still has comes in while this waits; if it did not, there would be less to count.
     thread::sleep(Duration::from_millis(50));

@@ -343,9 +343,9 @@ fn marks_come_back_on_the_packet() {
     // SAFETY: the queue and the count are valid.
     let status = unsafe { fairdrop_marked(caller.queue, DropCause::RedForced as u8, &raw mut count) };
     assert_eq!(status, Status::Ok);
-    let stats = caller.read(fairdrop_stats).unwrap();
-    assert_eq!((pair(count), pair(stats.marked)), ((2, 2000), (2, 2000)));
-    assert_balance(&stats, caller.read(fairdrop_backlog).unwrap());
+    let counters = caller.read(fairdrop_stats).unwrap();
+    assert_eq!((pair(count), pair(counters.marked)), ((2, 2000), (2, 2000)));
+    assert_balance(&counters, caller.read(fairdrop_backlog).unwrap());
 }
 
 /// Streams are told apart by queue as well as by seed, as the simulator does.

@@ -575,7 +575,7 @@ mod tests {
     #[test]
     fn storage_is_a_power_of_two_with_room_for_as_many_holes() {
         let wanted = [(0, 8), (1, 16), (4, 16), (5, 32), (12, 32), (13, 64), (1000, 2048), (1021, 4096)];
-        for (limit, slots) in wanted {
+        for &(limit, slots) in &wanted {
             assert_eq!(slots_for(limit), slots, "limit {limit}");
         }
     }

@@ -227,11 +227,11 @@ mod tests {
             (Numbers(2, 1.0, 9.0), Value::Numbers(&[1.0, 1.0, 1.0])),
             (Numbers(2, 1.0, 9.0), Value::Numbers(&[0.5])),
         ];
-        for (kind, value) in accepted {
-            assert!(kind.accepts(value), "{kind}: {value:?}");
+        for (kind, value) in &accepted {
+            assert!(kind.accepts(*value), "{kind}: {value:?}");
         }
-        for (kind, value) in refused {
-            assert!(!kind.accepts(value), "{kind}: {value:?}");
+        for (kind, value) in &refused {
+            assert!(!kind.accepts(*value), "{kind}: {value:?}");
         }
     }
 }

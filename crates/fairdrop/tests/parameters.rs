@@ -21,9 +21,10 @@ fn range(kind: Kind) -> Option<(f64, f64, f64)> {
     match kind {
         Kind::Integer(low, high) => Some((low as f64, high as f64, 1.0)),
         Kind::Bytes(low, high) => Some((low as f64, high as f64, 1.0)),
-        Kind::Number(low, high) | Kind::Packets(low, high) => Some((low, high, 1e-9)),
+        Kind::Number(low, high) | Kind::Packets(low, high) | Kind::Seconds(low, high) => {
+            Some((low, high, 1e-9))
+        }
         Kind::NumberAbove(low, high) => Some((low + 1e-9, high, 1e-9)),
-        Kind::Seconds(low, high) => Some((low, high, 1e-9)),
         Kind::Switch | Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..) => None,
     }
 }
@@ -251,7 +252,9 @@ fn addresses_as_in_linux_need_one_bank_and_one_fifo() {
             ("banks", Value::Number(banks)),
             ("fifos", Value::Number(fifos)),
         ];
-        values.iter().for_each(|&(name, value)| assert!(params.set("choke_hardware", name, value)));
+        for &(name, value) in &values {
+            assert!(params.set("choke_hardware", name, value));
+        }
         params.validate().map_err(|problem| problem.name)
     };
     assert_eq!(params("linux", 1.0, 1.0), Ok(()));
@@ -270,7 +273,9 @@ fn thresholds_that_are_equal_are_refused() {
     ];
     for (discipline, low, high, refused) in equal {
         let mut params = AnyParams::of(discipline).expect("a discipline of the catalogue");
-        [low, high].iter().for_each(|name| assert!(params.set(discipline, name, Value::Number(120.0))));
+        for name in &[low, high] {
+            assert!(params.set(discipline, name, Value::Number(120.0)));
+        }
         assert_eq!(params.validate().map_err(|problem| problem.name), Err(refused), "{discipline}");
     }
 }
@@ -292,6 +297,8 @@ fn a_link_without_a_rate_is_refused() {
         FqParams { rate_bps: 0, ..FqParams::default() }.validate(),
         CsfqParams { rate_bps: 0, ..CsfqParams::default() }.validate(),
     ];
-    none.iter().for_each(|result| assert_eq!(result.map_err(|problem| problem.name), Err("rate_bps")));
+    for result in &none {
+        assert_eq!(result.map_err(|problem| problem.name), Err("rate_bps"));
+    }
     assert_eq!(FqParams { rate_bps: 1, ..FqParams::default() }.validate(), Ok(()));
 }
