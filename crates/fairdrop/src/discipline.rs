@@ -71,7 +71,9 @@ pub trait Discipline<H> {
 /// Counts a drop and hands the packet back to the host: the one way out other than through the link.
 #[inline(always)]
 pub(crate) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
-    stats.dropped[cause as usize].add(packet.meta.len);
+    if let Some(count) = stats.dropped.get_mut(cause as usize) {
+        count.add(packet.meta.len);
+    }
     env.dropped(packet, cause);
 }
 
@@ -96,7 +98,9 @@ pub(crate) fn mark_or_drop<H, E: Env<H>>(
 #[inline]
 pub(crate) fn mark<H>(stats: &mut Stats, packet: &mut Packet<H>, cause: DropCause) {
     packet.meta.ecn = Ecn::Ce;
-    stats.marked[cause as usize].add(packet.meta.len);
+    if let Some(count) = stats.marked.get_mut(cause as usize) {
+        count.add(packet.meta.len);
+    }
 }
 
 /// Appends `packet`, or drops it when `limit` packets wait. Returns whether it was queued.

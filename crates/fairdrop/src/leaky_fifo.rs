@@ -360,13 +360,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         let mut filled = 0;
         for offset in 0..self.span() {
             let (from, to) = (self.at(offset), self.at(filled));
-            if !self.is_live(from) {
-                continue;
+            let slots = self.slots.as_mut();
+            let Some(packet) = slots.get_mut(from.0).and_then(take_from) else { continue };
+            if let Some(slot) = slots.get_mut(to.0) {
+                *slot = Some(packet);
+                filled += 1;
             }
-            if from != to {
-                self.slots.as_mut().swap(from.0, to.0);
-            }
-            filled += 1;
         }
         self.tail = self.head.wrapping_add(filled);
         self.holes = 0;

@@ -12,9 +12,9 @@ use core::panic::PanicInfo;
 use fairdrop::{
     Afd, AnyDiscipline, BackChokeMemory, Blue, CATALOGUE, Choke, ChokeHardware, ChokeW, CoDel, Csfq,
     Discipline, DropCause, DropTail, Drr, DualPi2, Env, Fattest, FlowPlace, FlowQueue, FlowValve, FluidFlow,
-    Fq, FqCoDel, Fred, FredFlow, HeapPlace, LengthPlace, Memory, Packet, PacketSlot, PenaltyBox, PenaltyFlow,
-    Pie, QueueSlot, RateEstimate, Red, RedPd, RedPdFlow, Rio, Sfb, SfbBin, Sfq, Slot, Sred, Stream, Time,
-    Turn, ValveFlow, Ward, Zombie,
+    Fq, FqCoDel, Fred, FredFlow, HeapPlace, LengthPlace, ListEntry, Memory, Packet, PacketSlot, PenaltyBox,
+    PenaltyFlow, Pie, QueueSlot, RateEstimate, Red, RedPd, RedPdFlow, Rio, Sfb, SfbBin, Sfq, Slot, Sred,
+    Stream, Time, Turn, ValveFlow, Ward, Zombie,
 };
 
 unsafe extern "C" {
@@ -119,7 +119,7 @@ pub extern "C" fn _start() {
         Red<u32, Ring>;
         Choke<u32, Ring>;
         BackChokeMemory<u32, Ring>;
-        ChokeHardware<u32, Ring>;
+        ChokeHardware<u32, Ring, Lent<ListEntry>>;
         ChokeW<u32, Ring>;
         Ward<u32, Ring>;
         Fred<u32, Ring, Flows<FredFlow>>;
