@@ -90,7 +90,7 @@ fn eras_open_differently() {
            0 | start   | syn | 10 | 300 | syn sent | 1000
          104 | syn-ack | 0-9 | 10 | 300 | open | 1104
          204 | ack 0   | 10  | 10 | 300 | open | 1104";
-    play(Reno, "era=rfc", rfc);
+    play(Reno, "era=modern", rfc);
 }
 
 /// What the field list promises, number by number.
@@ -111,7 +111,7 @@ fn eras_have_the_documented_settings() {
         assert_eq!((config.max_window, config.max_rto), (300.0, ms(64_000)), "{era}");
         assert_eq!((config.ack_size, config.delayed_ack), (40, false), "{era}");
     }
-    assert_eq!(config(""), config("era=rfc"));
+    assert_eq!(config(""), config("era=modern"));
     let own = config("era=ns2-1998 handshake=true tick=5ms initial_window=3p");
     assert_eq!((own.handshake, own.tick, own.initial_window), (true, ms(5), 3.0));
     assert_eq!(own.initial_rto, ms(6000));

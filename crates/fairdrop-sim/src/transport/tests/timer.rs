@@ -33,7 +33,7 @@ fn the_floor() {
          500 | ack 2 | 2 | 1 | 1 | open | 1500
         # rttvar 0.75 * 112.5 + 0.25 * 862.5 = 300, srtt 137.5 + 107.8: 1445.3, above it.
         1500 | ack 3 | 3 | 1 | 1 | open | 2946";
-    play(Reno, &format!("{ONE}era=rfc"), table);
+    play(Reno, &format!("{ONE}era=modern"), table);
 }
 
 /// Round trips are measured to the nearest whole tick, at least one, and timeouts are whole ticks.
