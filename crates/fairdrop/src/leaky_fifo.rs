@@ -98,6 +98,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         Position(self.index(self.head.wrapping_add(offset)))
     }
 
+    /// The slot so many after that of the oldest packet: a packet, or a hole.
+    #[inline]
+    pub fn slot(&self, offset: usize) -> Option<&Option<Packet<H>>> {
+        self.slots.as_ref().get(self.at(offset).0)
+    }
+
+    /// How far after the oldest packet a draw with this random number ends.
+    #[inline]
+    pub fn offset_of(&self, number: u64) -> usize {
+        ((u128::from(number) * self.span() as u128) >> 64) as usize
+    }
+
     #[inline]
     fn is_live(&self, position: Position) -> bool {
         matches!(self.slots.as_ref().get(position.0), Some(Some(_)))
