@@ -176,7 +176,7 @@ impl<T: Tracer> Port<T> {
     #[inline]
     pub fn prefetch_candidate(&self) {
         if let Some(fifo) = self.discipline.fifo() {
-            let offset = fifo.offset_of(self.candidate);
+            let offset = fifo.first_look(self.candidate, 0);
             [offset, offset + 2].into_iter().filter_map(|near| fifo.slot(near)).for_each(prefetch);
         }
     }
