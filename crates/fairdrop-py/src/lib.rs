@@ -11,6 +11,9 @@ mod work;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: fairdrop_sim::HugePages = fairdrop_sim::HugePages;
+
 /// Functions and classes that `python/fairdrop` is built on.
 #[pymodule]
 mod _core {

@@ -4,11 +4,14 @@
 
 use fairdrop::{AnyDiscipline, Memory};
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::{Control, PARTS, simulate};
+use fairdrop_sim::{Control, HugePages, PARTS, simulate};
 use std::error::Error;
 use std::fs;
 use std::thread;
 use std::time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
 
 /// Storage that counts what it hands out.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 
 use crate::heap::Heap;
 use crate::meter::{Internals, QueueMeter};
+use crate::prefetch::prefetch;
 use crate::random;
 use crate::trace::{Happened, Tracer};
 use crate::wire::{Rate, Wire};
@@ -36,17 +37,18 @@ pub struct Port<T = ()> {
     rate: Rate,
     wire: Wire,
     sending: Option<Frame>,
-    /// Packets to be sent before others must be touched.
-    touched: u32,
+    /// The next number of [`Stream::Candidate`].
+    candidate: u64,
 }
 
-/// What is touched at once.
-const BATCH: usize = 8;
+/// How many packets ahead of its departure a packet is prefetched.
+const AHEAD: usize = 8;
 
 /// The world of a discipline at a port.
 struct PortEnv<'a, T> {
     now: Time,
     random: &'a mut [Philox; Stream::COUNT],
+    candidate: &'a mut u64,
     meter: &'a mut QueueMeter,
     tracer: &'a mut T,
     /// The packet being admitted, until it is dropped: it does not wait yet.
@@ -63,7 +65,8 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline]
     fn random(&mut self, stream: Stream) -> u64 {
-        self.random[stream as usize].next_u64()
+        let next = self.random[stream as usize].next_u64();
+        if stream == Stream::Candidate { std::mem::replace(self.candidate, next) } else { next }
     }
 
     #[inline]
@@ -98,17 +101,19 @@ impl<T: Tracer> Port<T> {
         queue: u32,
     ) -> Result<Self, ParamError> {
         let discipline = AnyDiscipline::new(params, &mut Heap)?;
+        let mut random = random::of_queue(seed, queue);
+        let candidate = random[Stream::Candidate as usize].next_u64();
         Ok(Self {
             internals: Internals::of(&discipline),
             discipline,
-            random: random::of_queue(seed, queue),
+            random,
+            candidate,
             meter,
             marked_before: [Count::default(); DropCause::COUNT],
             tracer,
             rate,
             wire: Wire::default(),
             sending: None,
-            touched: 0,
         })
     }
 
@@ -126,7 +131,8 @@ impl<T: Tracer> Port<T> {
         }
         let arriving = Some(frame.handle);
         let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
-        let mut env = PortEnv { now, random, meter, tracer, arriving, lost };
+        let candidate = &mut self.candidate;
+        let mut env = PortEnv { now, random, candidate, meter, tracer, arriving, lost };
         self.discipline.admit(packet, &mut env);
         let queued = env.arriving.is_some();
         self.meter.decided(frame.flow);
@@ -159,32 +165,35 @@ impl<T: Tracer> Port<T> {
         (frame, done)
     }
 
-    /// Brings into the cache what a packet of `flow` changes here.
+    /// Prefetches what a packet of `flow` changes here.
     #[inline]
-    pub fn touch(&self, flow: u32) {
-        self.meter.touch(flow);
+    pub fn prefetch(&self, flow: u32) {
+        self.meter.prefetch(flow);
     }
 
-    /// Shows what will be sent next to `touch`, and brings into the cache what it changes here: in batches where
-    /// packets wait in one FIFO, otherwise the packet in transmission.
+    /// Prefetches where the first draw of the next arrival will end. Until then the queue moves on by a packet or two:
+    /// hence two slots.
     #[inline]
-    pub fn touch_next(&mut self, touch: impl Fn(u32, u32)) {
+    pub fn prefetch_candidate(&self) {
+        if let Some(fifo) = self.discipline.fifo() {
+            let offset = fifo.first_look(self.candidate, 0);
+            [offset, offset + 2].into_iter().filter_map(|near| fifo.slot(near)).for_each(prefetch);
+        }
+    }
+
+    /// Shows `touch` flow and handle of a packet that will be sent soon, and prefetches what it changes here: one of
+    /// the next where packets wait in one FIFO, otherwise that in transmission.
+    #[inline]
+    pub fn prefetch_next(&self, touch: impl Fn(u32, u32)) {
         let Some(fifo) = self.discipline.fifo() else {
             self.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
             return;
         };
-        if self.touched > 0 {
-            self.touched -= 1;
-            return;
-        }
-        let mut touched = 0;
-        for packet in fifo.iter().take(BATCH) {
+        if let Some(Some(packet)) = fifo.slot(AHEAD) {
             let flow = packet.meta.flow as u32;
-            self.meter.touch(flow);
+            self.meter.prefetch(flow);
             touch(flow, packet.handle);
-            touched += 1;
         }
-        self.touched = touched;
     }
 
     /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it
@@ -192,7 +201,8 @@ impl<T: Tracer> Port<T> {
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
         let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
-        let mut env = PortEnv { now, random, meter, tracer, arriving: None, lost };
+        let candidate = &mut self.candidate;
+        let mut env = PortEnv { now, random, candidate, meter, tracer, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
         let Packet { meta, enqueued, handle } = packet;
         let Meta { flow, len, class, label, ecn } = meta;

@@ -98,6 +98,20 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         Position(self.index(self.head.wrapping_add(offset)))
     }
 
+    /// The slot so many after that of the oldest packet: a packet, a hole, or, beyond the newest, anything. For hosts
+    /// that fetch from memory ahead of need.
+    #[inline]
+    pub fn slot(&self, offset: usize) -> Option<&Option<Packet<H>>> {
+        self.slots.as_ref().get(self.at(offset).0)
+    }
+
+    /// How many slots after the oldest packet a draw that begins with this random number looks first, once `pushed` more
+    /// packets have come.
+    #[inline]
+    pub fn first_look(&self, number: u64, pushed: usize) -> usize {
+        ((u128::from(number) * (self.span() + pushed) as u128) >> 64) as usize
+    }
+
     #[inline]
     fn is_live(&self, position: Position) -> bool {
         matches!(self.slots.as_ref().get(position.0), Some(Some(_)))
@@ -194,8 +208,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     pub fn read_ahead(&self, numbers: &[u64]) {
         let mut seen = 0;
         for (pushed, &number) in numbers.iter().enumerate() {
-            let span = (self.span() + pushed) as u128;
-            let position = self.at(((u128::from(number) * span) >> 64) as usize);
+            let position = self.at(self.first_look(number, pushed));
             seen ^= self.get(position).map_or(0, |packet| packet.meta.flow);
         }
         core::hint::black_box(seen);
@@ -610,6 +623,27 @@ mod tests {
         let at = wide.positions().nth(1).expect("four wait");
         wide.remove(at);
         assert_eq!((wide.has_room(4), wide.span()), (true, 4));
+    }
+
+    /// Where a host fetches from memory is where the draw with that number ends, and the draw after a push.
+    #[test]
+    fn a_draw_looks_where_it_was_foretold() {
+        let mut fifo = LeakyFifo::new(vec![None; 16]);
+        (0..11).for_each(|handle| assert_eq!(fifo.push(packet(handle)), None));
+        (0..4).for_each(|_| assert!(fifo.pop().is_some()));
+        let handle_at =
+            |fifo: &LeakyFifo<u32, Vec<_>>, offset| fifo.slot(offset).and_then(|slot| slot.clone());
+        let mut ahead = Dice(Philox::new(7, 0, 0));
+        let mut dice = Dice(Philox::new(7, 0, 0));
+        for handle in 11..17 {
+            let number = ahead.0.next_u64();
+            let (now, later) = (fifo.first_look(number, 0), fifo.first_look(number, 1));
+            let foretold = handle_at(&fifo, now).map(|packet| packet.handle);
+            let drawn = fifo.draw(&mut dice).and_then(|at| fifo.get(at)).map(|packet| packet.handle);
+            assert!(drawn.is_some() && drawn == foretold);
+            assert_eq!(fifo.push(packet(handle)), None);
+            assert_eq!(fifo.first_look(number, 0), later);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use crate::prefetch::prefetch;
 use fairdrop::Time;
 
 /// What happens.
@@ -73,8 +74,8 @@ const OPEN_SLOT: u32 = (1 << LANE_BITS) - 1;
 const MAX_LANES: u32 = OPEN_SLOT - 1;
 /// Places from the end of a lane at which an event is still put into its order.
 const NEAR: usize = 16;
-/// Events of a lane that are looked at together.
-pub const BATCH: usize = 8;
+/// How many places ahead of an event its key is prefetched.
+const FURTHER: usize = 64;
 /// Slots of the calendar.
 const SLOTS: usize = 1024;
 /// A slot of the calendar lasts 2^22 ns, 4.2 ms.
@@ -92,8 +93,6 @@ struct Waiting {
     last: u128,
     /// Whether the first of the lane is in the heap.
     started: bool,
-    /// Events taken from it.
-    popped: usize,
 }
 
 impl Waiting {
@@ -320,25 +319,25 @@ impl Events {
         Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, entity))
     }
 
-    /// Whether the last event ended a batch of its lane: one event in [`BATCH`].
+    /// The event of the lane of the last one that comes `places` after the next.
     #[inline]
-    pub fn batch_ended(&self) -> bool {
-        match self.lane {
-            0 => false,
-            OPEN_SLOT => self.open_slot.len().is_multiple_of(BATCH),
-            lane => self.lanes[lane as usize - 1].popped.is_multiple_of(BATCH),
-        }
+    pub fn ahead(&self, places: usize) -> Option<(Kind, u32)> {
+        let key = match self.lane {
+            0 => None,
+            OPEN_SLOT => {
+                self.open_slot.len().checked_sub(places + 1).and_then(|place| self.open_slot.get(place))
+            }
+            lane => self.lanes[lane as usize - 1].ring.get(places),
+        };
+        key.map(|&key| named(key))
     }
 
-    /// A batch of events of the lane of the last one, those that come `places` after it or later.
+    /// Prefetches the keys behind those that will be asked for: a long lane is in no cache itself.
     #[inline]
-    pub fn ahead(&self, places: usize) -> impl Iterator<Item = (Kind, u32)> {
-        let (ring, slot) = match self.lane {
-            0 => (None, None),
-            OPEN_SLOT => (None, Some(self.open_slot.iter().rev().skip(places))),
-            lane => (Some(self.lanes[lane as usize - 1].ring.iter().skip(places)), None),
-        };
-        ring.into_iter().flatten().chain(slot.into_iter().flatten()).take(BATCH).map(|&key| named(key))
+    pub fn prefetch_keys(&self) {
+        if let 1..OPEN_SLOT = self.lane {
+            self.lanes[self.lane as usize - 1].ring.get(FURTHER).into_iter().for_each(prefetch);
+        }
     }
 
     /// Takes what comes after the first of `lane`.
@@ -349,7 +348,6 @@ impl Events {
         }
         let waiting = &mut self.lanes[lane as usize - 1];
         let next = waiting.ring.pop_front();
-        waiting.popped = waiting.popped.wrapping_add(1);
         waiting.started = next.is_some();
         next
     }

@@ -5,6 +5,7 @@ use super::links::{Carrier, PlainLink};
 use super::packets::{InFlight, Role};
 use super::population::Population;
 use crate::meter::TransferMeter;
+use crate::prefetch::prefetch;
 use crate::random::{self, FlowPurpose};
 use crate::result::Windows;
 use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig};
@@ -15,7 +16,6 @@ use crate::transport::source::{Departure, Source};
 use crate::transport::tcp::Sender;
 use crate::wire::Rate;
 use fairdrop::{Count, Ecn, Time};
-use std::hint::black_box;
 
 /// The transport of a flow, as an index into its kind's own array.
 #[derive(Clone, Copy, Debug)]
@@ -461,30 +461,30 @@ impl<'s> Flows<'s> {
         Carrier { link: &mut origin.link_out, rate: self.access_rates[group].as_ref(), delay }
     }
 
-    /// Brings into the cache what a packet needs where its flow ends.
+    /// Prefetches what a packet needs where its flow ends.
     #[inline]
-    pub fn touch_sink(&self, flow: u32) {
+    pub fn prefetch_sink(&self, flow: u32) {
         let sink = &self.sinks[flow as usize];
-        sink.link_in.touch();
-        black_box(sink.delivered.distinct.packets);
+        sink.link_in.prefetch();
+        prefetch(&sink.delivered.distinct.packets);
     }
 
-    /// The same of an ACK that comes to the link of its flow's source.
+    /// The same for an ACK that comes to the link of its flow's source.
     #[inline]
-    pub fn touch_origin(&self, flow: u32) {
-        self.origins[flow as usize].link_in.touch();
+    pub fn prefetch_origin(&self, flow: u32) {
+        self.origins[flow as usize].link_in.prefetch();
     }
 
-    /// The same of an ACK that comes to its sender.
+    /// The same for an ACK that comes to its sender.
     #[inline]
-    pub fn touch_sender(&self, flow: u32) {
+    pub fn prefetch_sender(&self, flow: u32) {
         let origin = &self.origins[flow as usize];
         // The sender of a flow has its own number, unless other flows than TCP come before it.
         if let Some(tcp) = self.tcp.get(flow as usize) {
-            tcp.sender.touch();
-            black_box(tcp.armed);
+            tcp.sender.prefetch();
+            prefetch(&tcp.armed);
         }
-        origin.link_out.touch();
+        origin.link_out.prefetch();
     }
 
     #[inline]

@@ -3,11 +3,11 @@
 use super::flows::Flows;
 use crate::meter::QueueMeter;
 use crate::port::Port;
+use crate::prefetch::prefetch;
 use crate::scenario::{PLAIN_LIMIT, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::{ParamError, Time};
-use std::hint::black_box;
 
 /// A FIFO that holds [`PLAIN_LIMIT`] packets: nothing happens between arrival and departure, so the departure is
 /// computed at once.
@@ -19,10 +19,10 @@ pub struct PlainLink {
 }
 
 impl PlainLink {
-    /// Brings its line into the cache.
+    /// Prefetches it.
     #[inline]
-    pub fn touch(&self) {
-        black_box(self.largest);
+    pub fn prefetch(&self) {
+        prefetch(self);
     }
 }
 

@@ -21,7 +21,7 @@ use crate::trace::{About, Tracer};
 use crate::transport::source::Departure;
 use crate::transport::tcp::{Ack, Send};
 use books::{Books, Fate};
-use events::{BATCH, Events, Kind, Lane};
+use events::{Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
 use flows::{Agent, Flows};
 use links::{LinkState, Links};
@@ -36,8 +36,10 @@ const DELAYED_ACK: Time = Time::from_ms(100);
 const SYN_BYTES: u16 = 40;
 /// Events between looks at the clock of the outside world.
 const CHECK_EVERY: u64 = 1 << 14;
-/// With more flows than this, what their events need is brought into the cache ahead of them.
+/// With more flows than this, what their events need is prefetched: see `prefetch.rs`.
 const FEW_FLOWS: u32 = 2000;
+/// How many events of its lane ahead of an event what it needs is prefetched.
+const AHEAD: usize = 8;
 
 /// One run of a scenario.
 #[derive(Debug)]
@@ -151,8 +153,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     return false;
                 }
             }
-            if self.flows.len() > FEW_FLOWS && self.events.batch_ended() {
-                self.touch_ahead();
+            if self.flows.len() > FEW_FLOWS {
+                self.prefetch_ahead();
             }
             self.handle(kind, entity);
             self.books.check(self.packets.under_way());
@@ -163,44 +165,44 @@ impl<'s, T: Tracer> Engine<'s, T> {
         true
     }
 
-    /// Reads what a batch of coming events will need, so that the waits for memory overlap: with a million flows
-    /// nothing of a flow is in the cache when its next packet comes.
+    /// Prefetches what a coming event of the last one's lane will need: its packet, and later, when the packet is there
+    /// to say whose it is, the flow.
     #[inline(never)]
-    fn touch_ahead(&mut self) {
-        for (kind, handle) in self.events.ahead(2 * BATCH) {
-            if matches!(kind, Kind::Arrive | Kind::Deliver) {
-                self.packets.touch(handle);
-            }
+    fn prefetch_ahead(&self) {
+        self.events.prefetch_keys();
+        if let Some((Kind::Arrive | Kind::Deliver, handle)) = self.events.ahead(2 * AHEAD) {
+            self.packets.prefetch(handle);
         }
-        for (kind, entity) in self.events.ahead(BATCH) {
+        if let Some((kind, entity)) = self.events.ahead(AHEAD) {
             match kind {
                 Kind::Arrive | Kind::Deliver => {
                     let packet = self.packets.get(entity);
                     match (kind, packet.role.is_backward()) {
-                        (Kind::Deliver, true) => self.flows.touch_sender(packet.flow),
-                        (Kind::Deliver, false) => self.flows.touch_sink(packet.flow),
-                        (_, true) => self.flows.touch_origin(packet.flow),
+                        (Kind::Deliver, true) => self.flows.prefetch_sender(packet.flow),
+                        (Kind::Deliver, false) => self.flows.prefetch_sink(packet.flow),
+                        (_, true) => self.flows.prefetch_origin(packet.flow),
                         (_, false) => {
                             let link = self.flows.way(packet.group, false)[usize::from(packet.hop)];
                             if let Some(port) = self.links.port_ref(link) {
-                                port.touch(packet.flow);
+                                port.prefetch(packet.flow);
                             }
                         }
                     }
                 }
-                Kind::Timer | Kind::Start => self.flows.touch_sender(entity),
+                Kind::Timer | Kind::Start => self.flows.prefetch_sender(entity),
                 _ => {}
             }
         }
     }
 
-    /// The same for the packets that `link` will send next, as far as their order is known.
+    /// The same for a packet that `link` will send soon, as far as the order is known.
     #[inline(never)]
-    fn touch_sent(&mut self, link: u32) {
+    fn prefetch_sent(&self, link: u32) {
         let (flows, packets) = (&self.flows, &self.packets);
-        self.links.port(link).0.touch_next(|flow, handle| {
-            packets.touch(handle);
-            flows.touch_sink(flow);
+        let Some(port) = self.links.port_ref(link as usize) else { return };
+        port.prefetch_next(|flow, handle| {
+            packets.prefetch(handle);
+            flows.prefetch_sink(flow);
         });
     }
 
@@ -293,7 +295,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn schedule_sent(&mut self, done: Time, link: u32) {
         self.events.push(done, Kind::Sent, link);
         if self.flows.len() > FEW_FLOWS {
-            self.touch_sent(link);
+            self.prefetch_sent(link);
         }
     }
 
@@ -317,7 +319,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 }
                 let InFlight { flow, len, label, ecn, .. } = packet;
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
-                if let Some(done) = port.arrive(self.now, frame, &mut self.lost) {
+                let done = port.arrive(self.now, frame, &mut self.lost);
+                if self.flows.len() > FEW_FLOWS {
+                    port.prefetch_candidate();
+                }
+                if let Some(done) = done {
                     self.schedule_sent(done, link);
                 }
                 self.free_lost();

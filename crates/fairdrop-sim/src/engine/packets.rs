@@ -2,8 +2,8 @@
 
 use crate::transport::receiver::Blocks;
 use fairdrop::Ecn;
-use std::hint::black_box;
 
+use crate::prefetch::prefetch;
 use crate::trace::PacketKind;
 
 /// What a packet is for.
@@ -39,6 +39,7 @@ impl Role {
 
 /// One packet under way.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub struct InFlight {
     pub flow: u32,
     /// Data: number of the segment. ACK: number of the next segment expected.
@@ -133,10 +134,10 @@ impl Packets {
         self.slots[handle as usize]
     }
 
-    /// Brings a packet into the cache.
+    /// Prefetches a packet.
     #[inline]
-    pub fn touch(&self, handle: u32) {
-        black_box(self.slots[handle as usize].flow);
+    pub fn prefetch(&self, handle: u32) {
+        prefetch(&self.slots[handle as usize]);
     }
 
     #[inline]

@@ -1,9 +1,9 @@
 //! The meter of one queue: counters by flow and cause, and the queue's length and composition over time.
 
 use super::velocity::{AtPosition, VelocityMeter};
+use crate::prefetch::prefetch;
 use fairdrop::{Count, DropCause, Time};
 use hdrhistogram::Histogram;
-use std::hint::black_box;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
@@ -193,12 +193,12 @@ impl QueueMeter {
         self.flows.push(FlowCount { group, ..FlowCount::default() });
     }
 
-    /// Brings into the cache what a packet of `flow` changes.
+    /// Prefetches what a packet of `flow` changes.
     #[inline]
-    pub fn touch(&self, flow: u32) {
+    pub fn prefetch(&self, flow: u32) {
         let count = &self.flows[flow as usize];
-        black_box(count.waiting);
-        black_box(count.sent.packets);
+        prefetch(&count.waiting);
+        prefetch(&count.sent.packets);
     }
 
     /// A packet of `flow` is offered to the discipline.

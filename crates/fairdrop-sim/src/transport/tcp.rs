@@ -13,9 +13,9 @@ use super::rto::RetransmissionTimeout;
 use super::sack::{self, Scoreboard};
 use super::vegas::{self, Vegas};
 use super::{TransportCount, newreno, reno, tahoe};
+use crate::prefetch::prefetch;
 use crate::scenario::{Flavour, TcpConfig};
 use fairdrop::Time;
-use std::hint::black_box;
 
 /// Duplicate ACKs that mean a loss (RFC 5681, section 2).
 pub const DUPLICATE_ACKS: u32 = 3;
@@ -200,11 +200,11 @@ impl Sender {
         }
     }
 
-    /// Brings its first two lines into the cache.
+    /// Prefetches its first two cache lines.
     #[inline]
-    pub fn touch(&self) {
-        black_box(self.una);
-        black_box(self.board.is_some());
+    pub fn prefetch(&self) {
+        prefetch(&self.una);
+        prefetch(&self.board);
     }
 
     /// Opens the connection.
