@@ -76,7 +76,14 @@ mod tests {
     #[test]
     fn streams_differ_by_each_part_of_their_name() {
         let first = |seed, entity, purpose| Philox::new(seed, entity, purpose).next_u64();
-        let all = [first(1, 0, 0), first(2, 0, 0), first(1 << 32, 0, 0), first(1, 1, 0), first(1, 0, 1)];
+        let all = [
+            first(1, 0, 0),
+            first(2, 0, 0),
+            first(1 << 32, 0, 0),
+            first(2 << 32, 0, 0),
+            first(1, 1, 0),
+            first(1, 0, 1),
+        ];
         for (i, a) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|b| a != b));
         }

@@ -120,6 +120,9 @@ fn without_hits_the_probability_is_its_bound() {
         let mut other = link.clone();
         other.world.bits[COIN] = Bits::Always(just_below);
         assert_eq!(other.arrive(99).causes() == [Zapped], bound > 0.0, "{waiting} waiting");
+        let mut other = link.clone();
+        other.world.bits[COIN] = Bits::Always(((bound * (1_u64 << 53) as f64) as u64) << 11);
+        assert_ne!(other.arrive(99).causes(), [Zapped], "{waiting} waiting, a coin as high as the bound");
         assert_eq!(link.arrive(100 + waiting as u64).causes(), []);
     }
     link.world.bits[COIN] = Bits::Script([].into());

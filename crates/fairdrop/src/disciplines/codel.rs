@@ -293,6 +293,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
 mod tests {
     use super::*;
 
+    /// 5.5: sixteen intervals after the last drop was due the count begins again, a nanosecond before it goes on.
+    #[test]
+    fn a_count_is_carried_over_for_sixteen_intervals() {
+        let params = CoDelParams::default();
+        let due = Time::from_ms(5000);
+        for (late, count) in [(16 * params.interval.ns(), 1), (16 * params.interval.ns() - 1, 7)] {
+            let mut state = CoDelState { count: 9, last_count: 2, drop_next: due, ..CoDelState::default() };
+            state.begin_dropping(&params, due.after(Time::from_ns(late)));
+            assert_eq!(state.count, count, "{late} ns");
+        }
+    }
+
     #[test]
     fn spacing_is_the_exact_floor() {
         let interval = Time::from_ms(100);

@@ -387,3 +387,80 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
         see("burst_allowance_s", self.controller.burst_allowance.seconds());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{Meta, slots_for};
+    use std::{vec, vec::Vec};
+
+    /// A coin that is always the same, and how often it was tossed.
+    struct Coin(u64, u32);
+
+    impl Env<u32> for Coin {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+
+        fn random(&mut self, _: Stream) -> u64 {
+            self.1 += 1;
+            self.0
+        }
+
+        fn dropped(&mut self, _: Packet<u32>, _: DropCause) {}
+    }
+
+    /// Each step of the table begins at its bound (RFC 8033, 4.2: "less than").
+    #[test]
+    fn gains_change_at_their_bounds() {
+        let (mut bound, mut next) = (0.000_001, 1.0 / 512.0);
+        assert_eq!(gain(0.0), 1.0 / 2048.0);
+        for exponent in 1..=6 {
+            assert_eq!(gain(bound), next);
+            assert!(gain(bound * 0.999) < next);
+            bound = [0.000_01, 0.000_1, 0.001, 0.01, 0.1, 1.0][exponent - 1];
+            next = [1.0 / 128.0, 1.0 / 32.0, 1.0 / 8.0, 0.5, 1.0, 1.0][exponent - 1];
+        }
+    }
+
+    /// Three packets waiting, no burst allowance, and this probability.
+    fn pie(params: PieParams, probability: f64) -> Pie<u32, Vec<Slot<u32>>> {
+        let mut pie = Pie::new(params, vec![None; slots_for(10)]).expect("parameters are valid");
+        for handle in 0..3 {
+            assert_eq!(pie.fifo.push(Packet::new(Meta::of_flow(1, 1500), Time::ZERO, handle)), None);
+        }
+        pie.controller = Controller { probability, old_delay: Time::ZERO, burst_allowance: Time::ZERO };
+        pie
+    }
+
+    fn plain() -> PieParams {
+        PieParams { limit: 10, mean_packet_size: 1500, derandomise: false, ..PieParams::default() }
+    }
+
+    /// Low delay spares arrivals below 0.2, not at it; a coin as high as the probability keeps the packet.
+    #[test]
+    fn bounds_of_the_probability_are_strict() {
+        let half = 1 << 63;
+        for (probability, tossed) in [(0.2, 1), (0.2 - 1e-12, 0)] {
+            let mut coin = Coin(u64::MAX, 0);
+            assert!(!pie(plain(), probability).drops_early(&mut coin));
+            assert_eq!(coin.1, tossed, "{probability}");
+        }
+        assert!(!pie(plain(), 0.5).drops_early(&mut Coin(half, 0)));
+        assert!(pie(plain(), 0.5).drops_early(&mut Coin(half - (1 << 11), 0)));
+    }
+
+    /// What has added up to 0.85 may be dropped for, and to 8.5 must (5.4).
+    #[test]
+    fn what_adds_up_is_compared_as_the_rfc_says() {
+        for (before, dropped, tossed) in
+            [(0.85 - 0.25, true, 1), (0.85 - 0.251, false, 0), (8.25, true, 0), (8.249, false, 1)]
+        {
+            let mut pie = pie(PieParams { derandomise: true, ..plain() }, 0.25);
+            pie.accumulated = before;
+            let mut coin = Coin(if before < 1.0 { 0 } else { u64::MAX }, 0);
+            assert_eq!((pie.drops_early(&mut coin), coin.1), (dropped, tossed), "{before}");
+        }
+    }
+}

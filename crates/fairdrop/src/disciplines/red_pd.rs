@@ -370,3 +370,41 @@ where
         Some(self.queue.state.avg)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::{places_for, slots_for};
+    use std::{vec, vec::Vec};
+
+    type Queue = RedPd<u32, Vec<Slot<u32>>, Vec<FlowPlace<RedPdFlow>>>;
+
+    fn queue() -> Queue {
+        let params = RedPdParams::default();
+        let places = (0..places_for(params.max_flows)).map(|_| FlowPlace::default()).collect();
+        RedPd::new(params.clone(), vec![None; slots_for(params.red.limit)], places).expect("valid parameters")
+    }
+
+    /// Without loss a list lasts ten round trips, with much of it two.
+    #[test]
+    fn lists_have_bounds() {
+        let params = RedPdParams { target_rtt: Time::from_ms(10), ..RedPdParams::default() };
+        assert_eq!(params.list_length(0.0), Time::from_ms(100));
+        assert_eq!(params.list_length(1e-9), Time::from_ms(100));
+        assert_eq!(params.list_length(0.9), Time::from_ms(20));
+    }
+
+    /// A loss of one in a thousand is not yet enough to look for flows (ns-2: "greater than").
+    #[test]
+    fn the_least_loss_is_not_enough() {
+        for (arrived, is_raised) in [(1000, false), (999, true)] {
+            let mut queue = queue();
+            let flow = queue.flows.get_or_insert(7, RedPdFlow::default).expect("there is room");
+            flow.drops = [1; MAX_LISTS as usize];
+            (queue.arrived, queue.dropped) = (arrived, 1);
+            queue.close_list();
+            assert_eq!(queue.probability(7) > 0.0, is_raised, "1 of {arrived}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What every discipline tells of itself, under traffic that makes it drop: counters that add up, a backlog that is what
+//! waits, and the values that it decides by.
+
+#[allow(dead_code, reason = "each test file uses a part of the host")]
+mod host;
+
+use fairdrop::{AnyParams, Backlog, CATALOGUE, Discipline, Meta, ParamValue, Philox};
+use host::{Bottleneck, Event};
+
+/// Defaults, but with a short queue and thresholds to match.
+fn small(name: &str) -> AnyParams {
+    let mut params = AnyParams::of(name).expect("a discipline of the catalogue");
+    params.set_link(60, 8_000_000);
+    for (owner, parameter, value) in [
+        ("red", "min_th", 5.0),
+        ("red", "max_th", 20.0),
+        ("red", "w_q", 0.1),
+        ("chokew", "l_th", 5.0),
+        ("chokew", "l_minus", 8.0),
+        ("chokew", "l_plus", 12.0),
+    ] {
+        params.set(owner, parameter, ParamValue::Number(value));
+    }
+    params.validate().expect("they are valid");
+    params
+}
+
+/// Bursts of five flows, one of which sends half of everything, and pauses; a packet takes 1 ms.
+fn trace(steps: usize) -> impl Iterator<Item = Event> {
+    let mut dice = Philox::new(20, 0, 0);
+    (0..steps).flat_map(move |_| {
+        let bits = dice.next_u64();
+        let flow = if bits & 1 == 0 { 0 } else { 1 + (bits >> 8) % 4 };
+        let len = 100 + ((bits >> 16) % 1400) as u32;
+        let pause =
+            if (bits >> 32).is_multiple_of(400) { 400_000_000 } else { 500_000 + (bits >> 40) % 200_000 };
+        let leaves = (bits >> 60) % 16 < 9;
+        let arrives = Some(Event::Arrive { flow, len });
+        [arrives, Some(Event::Wait(pause)), leaves.then_some(Event::Finish)].into_iter().flatten()
+    })
+}
+
+/// A queue; packets of flows with an odd number have priority class 1.
+fn queue(name: &str) -> Bottleneck {
+    let meta = |flow, len| Meta { class: (flow % 2) as u8, ..Meta::of_flow(flow, len) };
+    Bottleneck { meta, ..Bottleneck::new(small(name), 1) }
+}
+
+fn values(link: &Bottleneck) -> Vec<(&'static str, f64)> {
+    let mut values = Vec::new();
+    link.queue.internals(|name, value| values.push((name, value)));
+    values
+}
+
+#[test]
+fn counters_add_up() {
+    for info in CATALOGUE {
+        let mut link = queue(info.name);
+        let (mut here, mut dropped) = (Backlog::default(), 0);
+        for event in trace(6000) {
+            let step = link.step(&event);
+            let lengths = step.dropped.iter().map(|(packet, _)| packet).chain(&step.departed);
+            let (left, left_bytes) = lengths.fold((0, 0), |(n, sum), p| (n + 1, sum + u64::from(p.meta.len)));
+            let (came, came_bytes) = step.arrived.map_or((0, 0), |packet| (1, u64::from(packet.meta.len)));
+            here =
+                Backlog { packets: here.packets + came - left, bytes: here.bytes + came_bytes - left_bytes };
+            assert_eq!(link.queue.backlog(), here, "{} after {event:?}", info.name);
+            dropped += step.dropped.len() as u64;
+        }
+        let stats = link.queue.stats();
+        assert_eq!(stats.arrived.packets, u64::from(link.arrivals), "{}", info.name);
+        assert_eq!(stats.dropped.iter().map(|count| count.packets).sum::<u64>(), dropped, "{}", info.name);
+        assert!(dropped > 100 || info.name == "droptail", "{} dropped {dropped}", info.name);
+        let queued = link.queued();
+        let bytes = queued.iter().map(|packet| u64::from(packet.meta.len)).sum();
+        assert_eq!(here, Backlog { packets: queued.len() as u32, bytes }, "{}", info.name);
+    }
+}
+
+/// The names are those of the publications; each value is a number that changes under such traffic.
+#[test]
+fn internals_are_named_and_move() {
+    let named = |name| -> &[&str] {
+        match name {
+            "red" | "choke" | "back_choke_memory" | "choke_hardware" | "penalty_box" | "flow_valve" => {
+                &["avg"]
+            }
+            "red_pd" => &["avg", "loss"],
+            "fred" => &["avg", "active_flows"],
+            "rio" => &["avg", "avg_in"],
+            "chokew" => &["p0"],
+            "blue" => &["pm"],
+            "sred" => &["hit_frequency"],
+            "csfq" => &["fair_rate"],
+            "afd" => &["fair_share"],
+            "codel" => &["dropping", "count"],
+            "pie" => &["drop_prob", "burst_allowance_s"],
+            "dualpi2" => &["drop_prob"],
+            "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" => &[],
+            other => panic!("{other} is not in this test"),
+        }
+    };
+    for info in CATALOGUE {
+        let mut link = queue(info.name);
+        let first = values(&link);
+        assert!(first.iter().map(|(name, _)| name).eq(named(info.name)), "{}: {first:?}", info.name);
+        let mut seen = vec![Vec::new(); first.len()];
+        for event in trace(6000) {
+            link.step(&event);
+            values(&link).iter().zip(&mut seen).for_each(|((_, value), seen)| seen.push(*value));
+            if let (Some(average), Some((_, shown))) =
+                (link.queue.average_packets(), values(&link).iter().find(|(name, _)| *name == "avg"))
+            {
+                assert_eq!(average, *shown, "{}", info.name);
+                assert!((0.0..=60.0).contains(&average), "{}: {average}", info.name);
+            }
+        }
+        for ((name, _), seen) in first.iter().zip(seen) {
+            assert!(seen.iter().all(|value| value.is_finite()), "{}: {name}", info.name);
+            let mut different = seen.clone();
+            different.sort_unstable_by(f64::total_cmp);
+            different.dedup();
+            assert!(different.len() > 1, "{}: {name} is always {}", info.name, different[0]);
+        }
+    }
+}
