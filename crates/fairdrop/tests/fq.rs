@@ -121,6 +121,8 @@ fn a_flow_served_early_is_remembered() {
     link.offer(meta(0, 1000));
     link.offer(meta(1, 1100));
     assert_eq!(flows(&mut link, 1), [0]);
+    let AnyDiscipline::Fq(queue) = &link.queue else { panic!("it is FQ") };
+    assert_eq!(queue.flows(), 2, "one of which has nothing queued");
     link.offer(meta(0, 1000));
     assert_eq!(flows(&mut link, 2), [1, 0], "starts at 1000, not at 0");
 }
