@@ -126,6 +126,20 @@ fn the_fattest_is_that_with_the_most_bytes() {
     assert_eq!(link.offer(Meta::of_flow(1, 100)).dropped[0].0.meta.flow, 2);
 }
 
+/// Queues that were served are not the fattest, though no byte waits in the others either.
+#[test]
+fn packets_without_bytes_overflow_where_packets_are() {
+    let mut link = Bottleneck::blocked(fq_codel(&standard(3)));
+    for flow in 0..7 {
+        fill(&mut link, flow, 1, 0);
+        departures(&mut link, 1);
+    }
+    fill(&mut link, 7, 3, 0);
+    let dropped = link.offer(Meta::of_flow(7, 0));
+    assert!(!dropped.dropped.is_empty() && dropped.dropped.iter().all(|(packet, _)| packet.meta.flow == 7));
+    assert!(link.queue.backlog().packets <= 3);
+}
+
 /// An arrival that is the fattest queue by itself overflows.
 #[test]
 fn an_arrival_can_be_the_fattest() {

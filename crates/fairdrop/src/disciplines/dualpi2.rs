@@ -378,3 +378,17 @@ impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
         self.catch_up(env.now());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appendix A.1: nothing up to `min_th`, everything from `range` above it on.
+    #[test]
+    fn the_ramp_ends_at_one() {
+        let params = DualPi2Params::default();
+        let ramp = |part: u64| params.ramp(params.min_th.after(Time::from_ns(params.range.ns() * part / 4)));
+        assert_eq!([0, 1, 2, 4, 5, 400].map(ramp), [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]);
+        assert_eq!(params.ramp(Time::ZERO), 0.0);
+    }
+}
