@@ -391,4 +391,35 @@ mod tests {
         assert_eq!([0, 1, 2, 4, 5, 400].map(ramp), [0.0, 0.25, 0.5, 1.0, 1.0, 1.0]);
         assert_eq!(params.ramp(Time::ZERO), 0.0);
     }
+
+    /// Every coin falls on the packet; drops are forgotten.
+    struct Unlucky;
+
+    impl Env<u32> for Unlucky {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+
+        fn random(&mut self, _: Stream) -> u64 {
+            0
+        }
+
+        fn dropped(&mut self, _: Packet<u32>, _: DropCause) {}
+    }
+
+    /// Appendix A.2: overload begins where the coupled probability reaches 1; from there on classic packets are dropped
+    /// also if they could be marked.
+    #[test]
+    fn overload_begins_at_one() {
+        let params = DualPi2Params { coupling: 2.0, ecn: true, ..DualPi2Params::default() };
+        for (base, marked) in [(0.5, false), (0.5 - 1e-12, true)] {
+            let places: [PacketSlot<u32>; 8] = core::array::from_fn(|_| PacketSlot::default());
+            let mut queue =
+                DualPi2::new(DualPi2Params { limit: 4, ..params.clone() }, places).expect("valid");
+            queue.controller.base = base;
+            let meta = crate::Meta { ecn: crate::Ecn::Ect0, ..crate::Meta::of_flow(1, 1000) };
+            let judged = queue.judge_classic(Packet::new(meta, Time::ZERO, 1), &mut Unlucky);
+            assert_eq!(judged.map(|packet| packet.meta.ecn), marked.then_some(crate::Ecn::Ce), "{base}");
+        }
+    }
 }
