@@ -211,6 +211,28 @@ mod tests {
     }
 
     #[test]
+    fn is_empty_until_something_is_in_it() {
+        let mut table = FlowTable::new(std::vec![None; places_for(3)], 3).expect("room for three");
+        assert!(table.is_empty());
+        table.get_or_insert(5, || 0);
+        assert!(!table.is_empty());
+        table.remove::<u32>(5);
+        assert!(table.is_empty());
+    }
+
+    /// Numbers in a row, and numbers that differ in high bits only, go to places of their own about as often as by
+    /// chance, by which 647 of 1,024 places would be taken.
+    #[test]
+    fn places_are_spread() {
+        for shift in [0, 8, 16, 32, 48] {
+            let mut taken = [false; 1024];
+            (0..1024_u64).for_each(|flow| taken[super::place_of(flow << shift, 1023)] = true);
+            let taken = taken.iter().filter(|&&taken| taken).count();
+            assert!(taken > 600, "{taken} places for flows in steps of 2^{shift}");
+        }
+    }
+
+    #[test]
     fn a_full_table_takes_no_more() {
         let mut table = FlowTable::new::<u32>(std::vec![None; 4], 2).unwrap();
         let taken = (0..10).filter(|&flow| table.get_or_insert(flow, || 0).is_some()).count();

@@ -192,8 +192,20 @@ pub(crate) fn require(
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::Kind::{self, Bytes, Choice, Integer, Number, NumberAbove, Numbers, Packets, Seconds, Switch};
     use super::ParamValue as Value;
+
+    #[test]
+    fn kinds_say_what_they_take() {
+        assert_eq!(std::format!("{}", Choice(&["head"])), "one of \"head\"");
+        assert_eq!(
+            std::format!("{}", Choice(&["head", "tail", "any"])),
+            "one of \"head\", \"tail\", \"any\""
+        );
+        let schedule = "one of \"two\", or a list of whole numbers from 1 to 9 that never falls";
+        assert_eq!(std::format!("{}", Kind::Schedule(&["two"], 1, 9)), schedule);
+    }
 
     #[test]
     fn kinds_accept_what_is_of_their_type_and_range() {

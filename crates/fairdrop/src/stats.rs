@@ -164,3 +164,34 @@ fn total(counts: &[Count]) -> Count {
         bytes: sum.bytes + count.bytes,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::String;
+
+    /// Tables, plots and documents know causes by name: lower case, words joined, each once.
+    #[test]
+    fn causes_have_names_of_their_own() {
+        for (i, cause) in DropCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, i);
+            assert!(DropCause::ALL[..i].iter().all(|other| other.name() != cause.name()));
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(cause.name().len() > 2 && cause.name().chars().all(plain), "{}", cause.name());
+        }
+        let first: String = DropCause::ALL[..4].iter().flat_map(|cause| [cause.name(), " "]).collect();
+        assert_eq!(first, "overflow red_early red_forced match_arriving ");
+    }
+
+    #[test]
+    fn totals_are_sums_over_causes() {
+        let mut stats = Stats::default();
+        for (cause, times) in [(DropCause::Overflow, 2), (DropCause::Codel, 3)] {
+            (0..times).for_each(|_| stats.dropped[cause as usize].add(1000));
+            (0..times + 4).for_each(|_| stats.marked[cause as usize].add(10));
+        }
+        assert_eq!(stats.dropped_total(), Count { packets: 5, bytes: 5000 });
+        assert_eq!(stats.marked_total(), Count { packets: 13, bytes: 130 });
+    }
+}
