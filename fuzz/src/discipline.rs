@@ -4,7 +4,7 @@ use arbitrary::{Result, Unstructured};
 use fairdrop::{AnyDiscipline, Discipline, Ecn, Meta, Packet, Philox, Time};
 
 use crate::host::{Heap, Host, Ledger, Order};
-use crate::params::{catches_up, params};
+use crate::params::params;
 
 /// Runs the discipline called `name` on what the bytes say, for as long as they last.
 ///
@@ -27,9 +27,8 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
         "choke_hardware" | "drr" | "fq" | "fq_codel" => Order::WithinFlows,
         _ => Order::OfArrival,
     };
-    let longest_wait = if catches_up(name) { 10_000_000_000 } else { u64::MAX };
     let host = Host { now: Time::ZERO, chosen, random, ledger: Ledger::default() };
-    let mut link = Link { queue, host, order, limit: params.limit(), longest_wait, busy: false, arrivals: 0 };
+    let mut link = Link { queue, host, order, limit: params.limit(), busy: false, arrivals: 0 };
     while !bytes.is_empty() {
         link.event(bytes)?;
         link.check();
@@ -42,8 +41,6 @@ struct Link {
     host: Host,
     order: Order,
     limit: u32,
-    /// Nanoseconds.
-    longest_wait: u64,
     busy: bool,
     arrivals: u32,
 }
@@ -67,7 +64,7 @@ impl Link {
                     2 => u64::from(bytes.arbitrary::<u8>()?) * 10_000_000,
                     _ => bytes.arbitrary::<u64>()? >> bytes.int_in_range(0..=63)?,
                 };
-                self.host.now = self.host.now.after(Time::from_ns(wait.min(self.longest_wait)));
+                self.host.now = self.host.now.after(Time::from_ns(wait));
                 self.tick();
             }
             _ => {

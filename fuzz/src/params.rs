@@ -21,18 +21,7 @@ pub fn params(name: &str, bytes: &mut Unstructured) -> Result<AnyParams> {
         let entries: u8 = bytes.int_in_range(1..=48)?;
         params.set(name, "list_limit", ParamValue::Number(entries.into()));
     }
-    if catches_up(name) {
-        params.set(name, "t_update", ParamValue::Number(f64::from(bytes.int_in_range(1..=100_u8)?) / 1e3));
-        params.set(name, "rtt_max", ParamValue::Number(0.1));
-        params.set(name, "target", ParamValue::Number(f64::from(bytes.int_in_range(1..=100_u8)?) / 1e3));
-    }
     Ok(params)
-}
-
-/// Whether the discipline makes all updates that came due since the last call one by one. Then a pause of centuries, or
-/// updates every nanosecond, take as long as they take.
-pub fn catches_up(name: &str) -> bool {
-    matches!(name, "pie" | "dualpi2")
 }
 
 fn set(params: &mut AnyParams, owner: &str, spec: &ParamSpec, bytes: &mut Unstructured) -> Result<()> {
