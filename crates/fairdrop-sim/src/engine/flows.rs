@@ -438,11 +438,11 @@ impl<'s> Flows<'s> {
         if backward { &group.backward } else { &group.forward }
     }
 
-    /// The own link, of the host at the start (`last` false) or end of its way, that `packet` crosses.
+    /// The own link, of the host at the start (`last` false) or end of its way, that a packet of `flow` crosses.
     #[inline]
-    pub fn access(&mut self, packet: &InFlight, last: bool) -> Carrier<'_> {
-        let (flow, group) = (packet.flow as usize, usize::from(packet.group));
-        let link = match (packet.role.is_backward(), last) {
+    pub fn access(&mut self, flow: u32, group: u16, backward: bool, last: bool) -> Carrier<'_> {
+        let (flow, group) = (flow as usize, usize::from(group));
+        let link = match (backward, last) {
             (false, false) => &mut self.origins[flow].link_out,
             (false, true) => &mut self.sinks[flow].link_in,
             (true, false) => &mut self.sinks[flow].link_out,

@@ -41,6 +41,23 @@ const FEW_FLOWS: u32 = 2000;
 /// How many events of its lane ahead of an event what it needs is prefetched.
 const AHEAD: usize = 8;
 
+/// Where a packet comes from and what it weighs.
+#[derive(Clone, Copy)]
+struct Heading {
+    flow: u32,
+    group: u16,
+    len: u16,
+    backward: bool,
+}
+
+impl Heading {
+    #[inline(always)]
+    fn of(packet: &InFlight) -> Self {
+        let &InFlight { flow, group, len, role, .. } = packet;
+        Self { flow, group, len, backward: role.is_backward() }
+    }
+}
+
 /// One run of a scenario.
 #[derive(Debug)]
 pub struct Engine<'s, T = ()> {
@@ -364,7 +381,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             self.events.push_in(Lane(link), at, Kind::Arrive, handle);
             return;
         }
-        let there = self.flows.access(&packet, true).carry(at, u32::from(packet.len));
+        let there =
+            self.flows.access(packet.flow, packet.group, backward, true).carry(at, u32::from(packet.len));
         let Some(there) = there else {
             self.stray_losses += 1;
             self.remove_packet(handle, Fate::Stray);
@@ -427,7 +445,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 if role == Role::Ack {
                     self.report(handle, packet);
                 }
-                self.depart(handle, &answer, at);
+                self.depart(handle, Heading::of(&answer), at);
             }
         }
     }
@@ -452,17 +470,17 @@ impl<'s, T: Tracer> Engine<'s, T> {
             let ack = InFlight { class, ..InFlight::new(flow, group, seq, len, Role::Ack) };
             let handle = self.add_packet(ack);
             self.report(handle, ack);
-            self.depart(handle, &ack, self.now);
+            self.depart(handle, Heading::of(&ack), self.now);
         }
     }
 
-    /// A host puts a packet on its own link at `at`.
+    /// A host puts a packet on its own link at `at`. What is needed of it is given in registers: a packet just written
+    /// field by field cannot be read back at once.
     #[inline]
-    fn depart(&mut self, handle: u32, packet: &InFlight, at: Time) {
-        let backward = packet.role.is_backward();
-        match self.flows.access(packet, false).carry(at, u32::from(packet.len)) {
+    fn depart(&mut self, handle: u32, Heading { flow, group, len, backward }: Heading, at: Time) {
+        match self.flows.access(flow, group, backward, false).carry(at, u32::from(len)) {
             Some(there) => {
-                let lane = self.host_lane(packet.group, backward, false);
+                let lane = self.host_lane(group, backward, false);
                 self.events.push_in(lane, there, Kind::Arrive, handle);
             }
             None => {
@@ -547,7 +565,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 if self.has_stamps(group) {
                     self.stamps.send(handle, self.now);
                 }
-                self.depart(handle, &packet, self.now);
+                self.depart(handle, Heading::of(&packet), self.now);
             }
         }
         self.wanted.clear();
