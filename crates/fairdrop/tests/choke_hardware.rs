@@ -336,6 +336,54 @@ fn the_average_counts_marked_packets_on_request() {
     }
 }
 
+/// What was marked and has gone at the head counts no longer: not in the length, not as data that waits to be freed.
+#[test]
+fn what_is_discarded_counts_no_longer() {
+    let any_draw = || Bits::Stream(Philox::new(1, 0, 0));
+    for physical_length in [false, true] {
+        let params = ChokeHardwareParams { physical_length, ..hardware(10) };
+        let mut lists = with_a_marked_entry(params, &[]);
+        assert_eq!(lists.next().map(|packet| packet.handle), Some(0));
+        lists.world.bits[Stream::Candidate as usize] = any_draw();
+        lists.arrive(9, 0, 1000);
+        assert_eq!(lists.queue.average_packets(), Some(2.0), "physical {physical_length}");
+    }
+    let params = ChokeHardwareParams {
+        mark_one_cell: true,
+        cell_size: 400,
+        addresses: Addresses::Live,
+        ..hardware(3)
+    };
+    let mut lists = Lists::scripted(params, &[bits_for(0, 1), bits_for(1, 2)]);
+    assert_eq!([lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000)], [[], []]);
+    assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (2, MatchArriving)]);
+    lists.world.bits[Stream::Candidate as usize] = any_draw();
+    while lists.next().is_some() {}
+    assert_eq!(lists.queue.entries(), 0);
+    for (flow, fits) in [(3, true), (4, true), (5, true), (6, false)] {
+        assert_eq!(lists.arrive(flow, 0, 1000).is_empty(), fits, "flow {flow}");
+    }
+}
+
+/// Ranks go on at the beginning of the memory where the list has gone around its end.
+#[test]
+fn ranks_go_around_the_end() {
+    let params = ChokeHardwareParams { addresses: Addresses::Live, list_limit: 4, ..hardware(10) };
+    for rank in 0..4 {
+        let mut lists = Lists::new(params.clone(), 1);
+        for flow in 0..3 {
+            assert_eq!(lists.arrive(flow, 0, 1000), []);
+        }
+        (0..2).for_each(|_| drop(lists.next()));
+        for flow in 3..6 {
+            assert_eq!(lists.arrive(flow, 0, 1000), []);
+        }
+        lists.world.bits[Stream::Candidate as usize] = Bits::Script([bits_for(rank, 4)].into());
+        let flow = 2 + rank as u32;
+        assert_eq!(lists.arrive(flow.into(), 0, 1000), [(flow, MatchQueued), (6, MatchArriving)]);
+    }
+}
+
 #[test]
 fn linux_tries_three_times_and_takes_the_head() {
     let params = ChokeHardwareParams { addresses: Addresses::Linux, ..hardware(10) };
