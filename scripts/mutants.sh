@@ -99,7 +99,7 @@ work_off() {
                 >>"$out/$name/log" 2>&1 || true
             iterate=--iterate
             cases=48
-            timeout=120
+            timeout=40
         done
     done
 }

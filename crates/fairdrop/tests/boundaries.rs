@@ -905,3 +905,11 @@ fn choke_parameters_by_name() {
     );
     assert_eq!(params.sampling, Sampling::Byte);
 }
+
+/// A packet counts once at least, also without bytes and whatever a cell is.
+#[test]
+fn packets_weigh_something() {
+    let weights = |len| [Sampling::Packet, Sampling::Byte, Sampling::Cell(400)].map(|by| by.weight(len));
+    assert_eq!([0, 1, 400, 401].map(weights), [[1, 1, 1], [1, 1, 1], [1, 400, 1], [1, 401, 2]]);
+    assert_eq!(Sampling::Cell(0).weight(7), 7);
+}
