@@ -54,7 +54,8 @@ more_tests_of() {
     flow_table) echo --test=flow_valve ;;
     rate_label) echo --test=csfq ;;
     token_bucket) echo --test=sfb ;;
-    discipline | stats | time | params | any) echo --lib --test=boundaries --test=parameters --test=chokew ;;
+    discipline) echo --lib --test=boundaries --test=parameters --test=codel ;;
+    stats | time | params | any) echo --lib --test=boundaries --test=parameters --test=chokew ;;
     droptail) echo --lib --test=agreement --test=parameters ;;
     *) echo --lib --test=parameters ;;
     esac
