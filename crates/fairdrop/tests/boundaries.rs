@@ -913,3 +913,20 @@ fn packets_weigh_something() {
     assert_eq!([0, 1, 400, 401].map(weights), [[1, 1, 1], [1, 1, 1], [1, 400, 1], [1, 401, 2]]);
     assert_eq!(Sampling::Cell(0).weight(7), 7);
 }
+
+/// Two candidates by bytes, without replacement, of two packets: both, whatever the numbers are.
+#[test]
+fn a_packet_is_drawn_by_weight_once() {
+    for seed in 0..50 {
+        let params = ChokeParams {
+            red: RedParams { min_th: 0.0, ..eighths() },
+            candidates: Candidates::Fixed(2),
+            sampling: Sampling::Byte,
+            ..ChokeParams::default()
+        };
+        let mut link = Bottleneck { busy: true, ..Bottleneck::new(AnyParams::Choke(params), seed) };
+        link.world.bits[Stream::EarlyDrop as usize] = KEEP;
+        assert_eq!([link.arrive(5).causes(), link.arrive(6).causes()], [[], []]);
+        assert_eq!(link.arrive(5).causes(), [MatchQueued, MatchArriving], "seed {seed}");
+    }
+}
