@@ -47,8 +47,9 @@ more_tests_of() {
     echo --test=every
     case $name in
     leaky_fifo) echo --lib --test=boundaries --test=agreement ;;
-    env | red | choke) echo --lib --test=agreement --test=parameters ;;
-    back_choke_memory) echo --test=ward --test=agreement --test=parameters ;;
+    env) echo --lib --test=agreement --test=prepare ;;
+    red | choke) echo --lib --test=agreement --test=parameters --test=rio ;;
+    back_choke_memory) echo --test=ward --test=boundaries --test=agreement --test=parameters ;;
     queue_pool) echo --test=drr --test=fq_codel ;;
     indexed_heap) echo --test=fq ;;
     flow_table) echo --test=flow_valve ;;

@@ -131,3 +131,26 @@ pub fn uniform_below(bound: u64, mut next: impl FnMut() -> u64) -> u64 {
     }
     (wide >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::uniform_below;
+
+    /// 2^64 = 6 q + 4, so that of the products' low halves 0 and 2 are refused and 4 is not.
+    #[test]
+    fn numbers_beyond_the_last_whole_share_are_refused() {
+        let low_2 = 3_074_457_345_618_258_603;
+        let low_4 = 6_148_914_691_236_517_206;
+        for (numbers, drawn, used) in [
+            ([low_4, 0, 0], 2, 1),
+            ([0, low_4, 0], 2, 2),
+            ([low_2, 0, low_4], 2, 3),
+            ([u64::MAX, 0, 0], 5, 1),
+            ([(1 << 63) + 1, 0, 0], 3, 1),
+        ] {
+            let mut next = numbers.iter().copied();
+            assert_eq!(uniform_below(6, || next.next().expect("enough of them")), drawn);
+            assert_eq!(next.count(), 3 - used, "{numbers:?}");
+        }
+    }
+}

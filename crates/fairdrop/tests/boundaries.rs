@@ -4,10 +4,11 @@
 #[allow(dead_code, reason = "each test file uses a part of the host")]
 mod host;
 
-use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, RedEarly, RedForced};
+use fairdrop::DropCause::{MatchArriving, MatchQueued, Memory, Overflow, RedEarly, RedForced};
 use fairdrop::{
-    AnyParams, AverageIn, Candidates, Choke, ChokeParams, Discipline, DrawFrom, DropTail, DropTailParams,
-    Ecn, Order, ParamValue, Philox, Red, RedParams, Sampling, Schedule, Slot, Stream, Time, slots_for,
+    AnyParams, AverageIn, BackChokeMemoryParams, Candidates, Choke, ChokeParams, Discipline, DrawFrom,
+    DropTail, DropTailParams, Ecn, Order, ParamValue, Philox, Red, RedParams, Sampling, Schedule, Slot,
+    Stream, Time, slots_for,
 };
 use host::{Bits, Bottleneck, DROP, Event, KEEP};
 
@@ -929,4 +930,18 @@ fn a_packet_is_drawn_by_weight_once() {
         assert_eq!([link.arrive(5).causes(), link.arrive(6).causes()], [[], []]);
         assert_eq!(link.arrive(5).causes(), [MatchQueued, MatchArriving], "seed {seed}");
     }
+}
+
+/// What was admitted below `min_th` is not remembered, and what was remembered is forgotten there.
+#[test]
+fn the_memory_is_of_congestion_only() {
+    let remembering = BackChokeMemoryParams { red: eighths(), memory: 3 };
+    let mut link = filled(AnyParams::BackChokeMemory(remembering), 9);
+    assert_eq!(link.arrive(7).causes(), [], "nine wait: not remembered");
+    assert_eq!(link.arrive(7).causes(), [], "ten wait: remembered from now on");
+    assert_eq!(link.arrive(7).causes(), [Memory]);
+    (0..2).for_each(|_| drop(link.finish()));
+    assert_eq!(link.arrive(8).causes(), [], "nine wait: all is forgotten");
+    assert_eq!(link.arrive(7).causes(), []);
+    assert_eq!(link.arrive(7).causes(), [Memory]);
 }
