@@ -84,6 +84,8 @@ mod tests {
             first(1, 1, 0),
             first(1, 0, 1),
         ];
+        let block = |block| Philox { block, ..Philox::new(1, 0, 0) }.next_u64();
+        assert!(block(0) == all[0] && block(1 << 32) != all[0] && block(1 << 32) != block(2 << 32));
         for (i, a) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|b| a != b));
         }
