@@ -48,7 +48,8 @@ def chain(data: Data, base: str, rates_bps: Sequence[int], studied: int, routes:
     got = [link["rate_bps"] for link in forward]
     ends = {group["name"]: group["forward"][-1] for group in found["groups"]}
     right = got == list(rates_bps) and ends == routes and sum(link["queue"] != "plain" for link in forward) == studied
-    return right, f"{', '.join(f'{rate / 1e6:g}' for rate in got)} Mb/s; last links {ends}"
+    last = ", ".join(f"{group} {link}" for group, link in ends.items())
+    return right, f"{', '.join(f'{rate / 1e6:g}' for rate in got)} Mb/s; last links: {last}"
 
 
 def _resolved(base: str) -> dict[str, Any]:
