@@ -631,8 +631,7 @@ mod tests {
         let mut fifo = LeakyFifo::new(vec![None; 16]);
         (0..11).for_each(|handle| assert_eq!(fifo.push(packet(handle)), None));
         (0..4).for_each(|_| assert!(fifo.pop().is_some()));
-        let handle_at =
-            |fifo: &LeakyFifo<u32, Vec<_>>, offset| fifo.slot(offset).and_then(|slot| slot.clone());
+        let handle_at = |fifo: &LeakyFifo<u32, Vec<_>>, offset| fifo.slot(offset).cloned().flatten();
         let mut ahead = Dice(Philox::new(7, 0, 0));
         let mut dice = Dice(Philox::new(7, 0, 0));
         for handle in 11..17 {

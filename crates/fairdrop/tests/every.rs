@@ -56,7 +56,7 @@ fn values(link: &Bottleneck) -> Vec<(&'static str, f64)> {
 fn counters_add_up() {
     for info in CATALOGUE {
         let mut link = queue(info.name);
-        let (mut here, mut dropped) = (Backlog::default(), 0);
+        let (mut here, mut dropped, mut drawn) = (Backlog::default(), 0, 0);
         let (mut arrived, mut departed) = (Count::default(), Count::default());
         for event in trace(6000) {
             let step = link.step(&event);
@@ -69,9 +69,11 @@ fn counters_add_up() {
                 Backlog { packets: here.packets + came - left, bytes: here.bytes + came_bytes - left_bytes };
             assert_eq!(link.queue.backlog(), here, "{} after {event:?}", info.name);
             dropped += step.dropped.len() as u64;
+            drawn += step.drawn.len() as u64;
         }
         let stats = link.queue.stats();
         assert_eq!((stats.arrived, stats.departed), (arrived, departed), "{}", info.name);
+        assert_eq!(stats.drawn, drawn, "{}", info.name);
         assert_eq!(stats.dropped.iter().map(|count| count.packets).sum::<u64>(), dropped, "{}", info.name);
         assert!(dropped > 100 || info.name == "droptail", "{} dropped {dropped}", info.name);
         let queued = link.queued();
