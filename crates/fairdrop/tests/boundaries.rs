@@ -933,6 +933,23 @@ fn a_packet_is_drawn_by_weight_once() {
     }
 }
 
+/// A packet of 1,500 bytes is drawn 97 times in a hundred, although one of 40 came after it.
+#[test]
+fn weights_are_bounded_by_the_heaviest() {
+    let red = RedParams { min_th: 0.0, ..eighths() };
+    let params = ChokeParams { red, sampling: Sampling::Byte, ..ChokeParams::default() };
+    let drawn = |seed| {
+        let choke = AnyParams::Choke(params.clone());
+        let mut link = Bottleneck { busy: true, ..Bottleneck::new(choke, seed) };
+        link.world.bits[Stream::EarlyDrop as usize] = KEEP;
+        link.step(&Event::Arrive { flow: 5, len: 1500 });
+        link.step(&Event::Arrive { flow: 6, len: 40 });
+        link.arrive(9).drawn
+    };
+    let heavy = (0..400).filter(|&seed| drawn(seed) == [0]).count();
+    assert!((376..400).contains(&heavy), "{heavy} of 400, where 390 are expected");
+}
+
 /// What was admitted below `min_th` is not remembered, and what was remembered is forgotten there.
 #[test]
 fn the_memory_is_of_congestion_only() {
