@@ -50,7 +50,7 @@ miri: ## the tests of the library under Miri (nightly Rust; about an hour)
 fuzz: ## every fuzz target for SECONDS=60 each (nightly Rust, cargo-fuzz)
 	@scripts/fuzz.sh $(or $(SECONDS),60)
 
-mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutants; hours for all)
+mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutants; an hour and a half for all)
 	@scripts/mutants.sh $(FILES)
 
 conformance: ## write the conformance vectors anew
