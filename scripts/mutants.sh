@@ -26,7 +26,7 @@ disciplines/sred.rs disciplines/sfb.rs disciplines/csfq.rs disciplines/afd.rs di
 disciplines/penalty_box.rs disciplines/flow_valve.rs disciplines/rio.rs disciplines/drr.rs disciplines/sfq.rs
 disciplines/fq.rs disciplines/fq_codel.rs disciplines/dualpi2.rs disciplines/choke_hardware.rs
 disciplines/choke_hardware/list_memory.rs queue_pool.rs length_lists.rs indexed_heap.rs flow_table.rs flow_key.rs
-params.rs any.rs stats.rs time.rs discipline.rs"
+params.rs any.rs stats.rs time.rs discipline.rs packet.rs"
 
 # The tests that concern a file, as options of `cargo test`: those that find most first, then, for what they miss, the
 # rest. A discipline has a file of tests of its own name.

@@ -259,10 +259,19 @@ def test_table_1_of_ward_is_no_state_of_its_queue(tcp, slow):
         for overflow in (0.0, 0.1, 0.3):
             for load in range(40, 240, 10):
                 out = ward_with_overflow([load / tcp, 250.0, 125.0, *slow], counts, w, overflow) * 8
-                if 900.0 <= counts @ out <= 1010.0 and out[1] <= 110.0:
-                    ratios.append(out[2] / out[1])
+                if 900.0 <= counts @ out <= 1010.0 and out[1] <= 150.0:
+                    assert out[2] > out[1]
+                    ratios += [out[2] / out[1]] if out[1] <= 110.0 else []
     assert len(ratios) > 10
     assert min(ratios) > 1.25
+
+
+def test_other_rows_of_table_1_of_ward_can_be_met():
+    """Compared nine times in ten, a tenth of the rest too many: the flows at 2000, 100 and 30 kb/s are near the
+    table's 64.4, 57.6 and 25.5, the one at 1000 is not near 62.7."""
+    out = ward_with_overflow([118 / 29, 250.0, 125.0, 12.5, 3.75], [29, 1, 1, 1, 1], 0.9, 0.1) * 8
+    np.testing.assert_allclose(out[[0, 1, 3, 4]], [24.8, 64.4, 57.6, 25.5], rtol=0.15)
+    assert out[2] > 90.0
 
 
 def test_ward_with_overflow_is_the_model_without():

@@ -1,4 +1,4 @@
-//! Packets under way: a slab with 24-byte entries and 32-bit handles. What few packets carry besides lies apart.
+//! Packets under way: a slab with entries of half a cache line and 32-bit handles. What few packets carry besides lies apart.
 
 use crate::transport::receiver::Blocks;
 use fairdrop::Ecn;
