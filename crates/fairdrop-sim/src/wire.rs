@@ -63,14 +63,20 @@ impl Wire {
             self.free_at = ready;
             self.rest = 0;
         }
+        self.free_at = self.free_at.after(self.time_of(bytes, rate));
+        self.free_at
+    }
+
+    /// The time that `bytes` take at `rate` behind others, in whole nanoseconds; the rest is carried over.
+    #[inline]
+    pub fn time_of(&mut self, bytes: u32, rate: &Rate) -> Time {
         let TransmissionTime { mut ns, rest } = rate.time(bytes);
         self.rest += rest;
         if self.rest >= rate.bps {
             self.rest -= rate.bps;
             ns += 1;
         }
-        self.free_at = self.free_at.after(Time::from_ns(ns));
-        self.free_at
+        Time::from_ns(ns)
     }
 
     /// The rate changes from `old` to `new`, once what is being sent has left.

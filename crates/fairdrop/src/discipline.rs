@@ -1,6 +1,6 @@
 //! The contract between a discipline and its host.
 
-use crate::{Backlog, DropCause, Ecn, Env, LeakyFifo, Packet, ParamSpec, Slot, Stats, Time};
+use crate::{Backlog, DropCause, Ecn, Env, LeakyFifo, Meta, Packet, ParamSpec, Slot, Stats, Time};
 
 /// What a list of disciplines says of one.
 #[derive(Clone, Copy, Debug)]
@@ -117,10 +117,13 @@ where
     E: Env<H>,
 {
     let has_room = fifo.has_room(limit);
+    // In parts: a whole that may be handed out of line is put together in memory, part by part, and read back at once.
+    let Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle } = packet;
+    let meta = Meta { flow, len, class, ecn, label };
     if has_room {
-        fifo.place(packet);
+        fifo.place(Packet { meta, enqueued, handle });
     } else {
-        drop_packet(stats, env, packet, DropCause::Overflow);
+        drop_packet(stats, env, Packet { meta, enqueued, handle }, DropCause::Overflow);
     }
     has_room
 }

@@ -81,9 +81,17 @@ const SLOTS: usize = 1024;
 /// A slot of the calendar lasts 2^22 ns, 4.2 ms.
 const SLOT_SHIFT: u32 = 22;
 
-/// A kind of events that mostly come in order; any number will do.
+/// A kind of events that mostly come in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane(pub u32);
+pub struct Lane(u32);
+
+impl Lane {
+    /// Any number will do: kinds share a lane when there are too many.
+    #[inline]
+    pub const fn new(number: u32) -> Self {
+        Self(number % MAX_LANES)
+    }
+}
 
 /// Events of one lane behind its first, which is in the heap.
 #[derive(Debug, Default)]
@@ -241,22 +249,36 @@ impl Events {
     /// The same, for an event that is mostly later than the one scheduled before it in its lane.
     #[inline]
     pub fn push_in(&mut self, Lane(lane): Lane, at: Time, kind: Kind, entity: u32) {
-        let key = self.key(at, kind, entity);
-        let number = lane % MAX_LANES;
-        if number as usize >= self.lanes.len() {
-            self.lanes.resize_with(number as usize + 1, Waiting::default);
-        }
-        let waiting = &mut self.lanes[number as usize];
-        let laned = key | u128::from(number + 1) << LOW_BITS;
+        let key = self.key(at, kind, entity) | u128::from(lane + 1) << LOW_BITS;
+        let Some(waiting) = self.lanes.get_mut(lane as usize) else { return self.open_lane(lane, key) };
         if !waiting.started {
             waiting.started = true;
-            waiting.last = laned;
-            self.insert(laned);
-        } else if laned > waiting.last {
-            waiting.last = laned;
-            waiting.ring.push_back(laned);
-        } else if !waiting.put_near_end(laned) {
+            waiting.last = key;
             self.insert(key);
+        } else {
+            self.follow(lane, key);
+        }
+    }
+
+    /// The first event of a lane.
+    #[cold]
+    fn open_lane(&mut self, lane: u32, key: u128) {
+        self.lanes.resize_with(lane as usize + 1, Waiting::default);
+        let waiting = &mut self.lanes[lane as usize];
+        waiting.started = true;
+        waiting.last = key;
+        self.insert(key);
+    }
+
+    /// An event of a lane whose first is in the heap.
+    #[inline(never)]
+    fn follow(&mut self, lane: u32, key: u128) {
+        let waiting = &mut self.lanes[lane as usize];
+        if key > waiting.last {
+            waiting.last = key;
+            waiting.ring.push_back(key);
+        } else if !waiting.put_near_end(key) {
+            self.insert(key & !(u128::from(OPEN_SLOT) << LOW_BITS));
         }
     }
 
@@ -353,7 +375,7 @@ impl Events {
     }
 
     /// Puts `key` at the end of the heap, and up from there.
-    #[inline]
+    #[inline(never)]
     fn add(&mut self, key: u128) {
         let mut at = self.count;
         if at == self.heap.len() {
@@ -379,7 +401,7 @@ impl Events {
         let heap = self.heap.as_mut_slice();
         let mut at = 0;
         // A tournament, which compiles to conditional moves.
-        while let Some(&[a, b, c, d]) = heap.get(4 * at + 1..4 * at + 5) {
+        while let Some(&[a, b, c, d]) = heap[1..].as_chunks().0.get(at) {
             let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
             let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
             let (least, least_at) = if high < low { (high, high_at) } else { (low, low_at) };
@@ -413,7 +435,7 @@ mod tests {
                 match lane {
                     4 | 5 => events.push_far(at, Kind::Arrive, entity as u32),
                     0 => events.push(at, Kind::Arrive, entity as u32),
-                    _ => events.push_in(Lane(lane), at, Kind::Arrive, entity as u32),
+                    _ => events.push_in(Lane::new(lane), at, Kind::Arrive, entity as u32),
                 }
                 expected.push((at.ns(), entity as u32));
                 if pop_after[entity] {

@@ -1,6 +1,7 @@
 //! Flows: their hosts' own links, their transports, and what arrived at the other end.
 
 use super::edge::TokenBucket;
+use super::events::Lane;
 use super::links::{Carrier, PlainLink};
 use super::packets::{InFlight, Role};
 use super::population::Population;
@@ -12,7 +13,7 @@ use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
-use crate::transport::source::{Departure, Source};
+use crate::transport::source::Source;
 use crate::transport::tcp::Sender;
 use crate::wire::Rate;
 use fairdrop::{Count, Ecn, Time};
@@ -152,12 +153,56 @@ impl Transfer {
     }
 }
 
+/// The next packet of an open-loop source.
+pub struct NextOfSource {
+    /// When it comes to the end of its host's own link, if it does.
+    pub at: Option<Time>,
+    /// Of packets that cross this link.
+    pub lane: Lane,
+    /// How many are lost at this link before.
+    pub lost: u64,
+}
+
 /// An open-loop source.
 #[derive(Debug)]
 struct OpenFlow {
     source: Source,
-    /// The packet on its host's own link.
-    pending: Departure,
+    /// Length in bytes and class of the packet on its host's own link.
+    pending: (u16, u8),
+}
+
+/// What each packet of a group needs to know of the group: two lines of the cache in place of the settings' many.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Hosts {
+    /// Rate of the hosts' own links; `None`: unlimited.
+    rate: Option<Rate>,
+    /// Delay of the hosts' own links.
+    delay: Time,
+    /// When the sources stop.
+    stop: Time,
+    /// The first of the four lanes of what crosses the hosts' own links.
+    lane: u32,
+    /// Links from source to sink, and back.
+    hops: [u16; 2],
+    delays_acks: bool,
+    reports_delays: bool,
+}
+
+impl Hosts {
+    fn new(scenario: &Scenario, number: u32, group: &Group) -> Self {
+        let tcp = group.transport.tcp();
+        let ack = tcp.map_or(0, |tcp| tcp.ack_size);
+        Self {
+            rate: group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack])),
+            delay: group.access_delay,
+            stop: group.stop.min(scenario.duration),
+            lane: scenario.links.len() as u32 + 4 * number,
+            hops: [&group.forward, &group.backward].map(|way| way.len() as u16),
+            delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
+            reports_delays: tcp.is_some_and(|tcp| tcp.flavour == Flavour::Ledbat),
+        }
+    }
 }
 
 /// What reached the sink of a flow within the measuring window.
@@ -180,8 +225,7 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Flows<'s> {
     scenario: &'s Scenario,
-    /// Rate of the hosts' own links, by group; `None`: unlimited.
-    access_rates: Vec<Option<Rate>>,
+    hosts: Vec<Hosts>,
     origins: Vec<Origin>,
     sinks: Vec<Sink>,
     tcp: Vec<TcpFlow>,
@@ -219,7 +263,7 @@ impl<'s> Flows<'s> {
         let is_finite = |group: &Group| group.transport.tcp().is_some_and(|tcp| tcp.transfer_bytes.is_some());
         let mut flows = Self {
             scenario,
-            access_rates: scenario.groups.iter().map(access_rate).collect(),
+            hosts: numbered().map(|(number, group)| Hosts::new(scenario, number, group)).collect(),
             origins: Vec::with_capacity(total),
             sinks: Vec::with_capacity(total),
             tcp: Vec::with_capacity(tcp_flows),
@@ -272,8 +316,7 @@ impl<'s> Flows<'s> {
 
     fn add_open(&mut self, source: Option<Source>) -> Agent {
         let source = source.expect("a transport without a TCP sender has an open-loop source");
-        let pending = Departure { at: Time::ZERO, len: 0, class: 0 };
-        self.open.push(OpenFlow { source, pending });
+        self.open.push(OpenFlow { source, pending: (0, 0) });
         Agent::Open(self.open.len() as u32 - 1)
     }
 
@@ -336,7 +379,7 @@ impl<'s> Flows<'s> {
         let tcp = self.tcp_of(flow).0;
         let application = tcp.job.as_mut()?.application.as_mut();
         let application = application.filter(|_| tcp.sender.supply < tcp.sender.size)?;
-        Some(application.take(size, 0.0))
+        Some(application.take(size))
     }
 
     /// Notes that all of a transfer is acknowledged, the first time that it is.
@@ -381,8 +424,14 @@ impl<'s> Flows<'s> {
         }
     }
 
-    /// A packet of `flow` is under way no longer.
+    /// Whether there are connections of populations, whose packets under way are counted.
     #[inline]
+    pub fn has_connections(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// A packet of `flow` is under way no longer.
+    #[inline(never)]
     pub fn packet_removed(&mut self, flow: u32) {
         if flow >= self.lasting {
             self.under_way[(flow - self.lasting) as usize] -= 1;
@@ -441,24 +490,27 @@ impl<'s> Flows<'s> {
     /// The own link, of the host at the start (`last` false) or end of its way, that a packet of `flow` crosses.
     #[inline]
     pub fn access(&mut self, flow: u32, group: u16, backward: bool, last: bool) -> Carrier<'_> {
-        let (flow, group) = (flow as usize, usize::from(group));
+        let flow = flow as usize;
         let link = match (backward, last) {
             (false, false) => &mut self.origins[flow].link_out,
             (false, true) => &mut self.sinks[flow].link_in,
             (true, false) => &mut self.sinks[flow].link_out,
             (true, true) => &mut self.origins[flow].link_in,
         };
-        let delay = self.scenario.groups[group].access_delay;
-        Carrier { link, rate: self.access_rates[group].as_ref(), delay }
+        let Hosts { rate, delay, .. } = &self.hosts[usize::from(group)];
+        Carrier { link, rate: rate.as_ref(), delay: *delay }
     }
 
-    /// The own link of a source, towards the network.
+    /// The lane of what crosses the own links of a group's hosts, which are alike; links come first.
     #[inline]
-    pub fn source_link(&mut self, flow: u32) -> Carrier<'_> {
-        let origin = &mut self.origins[flow as usize];
-        let group = usize::from(origin.group);
-        let delay = self.scenario.groups[group].access_delay;
-        Carrier { link: &mut origin.link_out, rate: self.access_rates[group].as_ref(), delay }
+    pub fn lane(&self, group: u16, backward: bool, last: bool) -> Lane {
+        Lane::new(self.hosts[usize::from(group)].lane + 2 * u32::from(backward) + u32::from(last))
+    }
+
+    /// Whether `hop` is no link of the way of a group's packets any more, but their host.
+    #[inline]
+    pub fn is_host(&self, group: u16, backward: bool, hop: u16) -> bool {
+        hop >= self.hosts[usize::from(group)].hops[usize::from(backward)]
     }
 
     /// Prefetches what a packet needs where its flow ends.
@@ -522,35 +574,41 @@ impl<'s> Flows<'s> {
     /// Whether ACKs of the group report one-way delays.
     #[inline]
     pub fn reports_delays(&self, group: u16) -> bool {
-        self.tcp_config(group).is_some_and(|config| config.flavour == Flavour::Ledbat)
+        self.hosts[usize::from(group)].reports_delays
     }
 
     #[inline]
     pub fn delays_acks(&self, group: u16) -> bool {
-        self.tcp_config(group).is_some_and(|config| config.delayed_ack)
+        self.hosts[usize::from(group)].delays_acks
     }
 
-    #[inline]
-    fn open_of(&mut self, flow: u32) -> &mut OpenFlow {
-        match self.origins[flow as usize].agent {
-            Agent::Open(index) => &mut self.open[index as usize],
-            Agent::Tcp(_) => unreachable!("source events are only scheduled for open-loop flows"),
+    /// The packet of an open-loop source that comes to the end of its host's own link, and the source's next one.
+    #[inline(always)]
+    pub fn next_of_source(&mut self, flow: u32) -> (InFlight, NextOfSource) {
+        let origin = &mut self.origins[flow as usize];
+        let group = origin.group;
+        let Agent::Open(index) = origin.agent else {
+            unreachable!("source events are only scheduled for open-loop flows")
+        };
+        let open = &mut self.open[index as usize];
+        let settings = &self.scenario.groups[usize::from(group)];
+        let Hosts { rate, delay, stop, lane, .. } = &self.hosts[usize::from(group)];
+        let (len, class) = open.pending;
+        let mut next = NextOfSource { at: None, lane: Lane::new(*lane), lost: 0 };
+        loop {
+            let departure = open.source.take(settings);
+            if departure.at >= *stop {
+                break;
+            }
+            let carrier = Carrier { link: &mut origin.link_out, rate: rate.as_ref(), delay: *delay };
+            next.at = carrier.carry(departure.at, u32::from(departure.len));
+            if next.at.is_some() {
+                open.pending = (departure.len, departure.class);
+                break;
+            }
+            next.lost += 1;
         }
-    }
-
-    /// The next packet of an open-loop source; moves on.
-    #[inline]
-    pub fn next_departure(&mut self, flow: u32) -> Option<Departure> {
-        let group = self.group(flow);
-        let open = self.open_of(flow);
-        open.pending = open.source.take(group)?;
-        Some(open.pending)
-    }
-
-    /// The packet of an open-loop source that is on its host's own link.
-    #[inline]
-    pub fn departing(&mut self, flow: u32) -> Departure {
-        self.open_of(flow).pending
+        (InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) }, next)
     }
 
     /// Bytes of a segment on the wire.
@@ -737,11 +795,6 @@ impl<'s> Flows<'s> {
 fn start_time(group: &Group, flow: u32, seed: u64) -> Time {
     let part = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Start));
     group.start.after(Time::from_ns((group.start_spread.ns() as f64 * part) as u64))
-}
-
-fn access_rate(group: &Group) -> Option<Rate> {
-    let ack = group.transport.tcp().map_or(0, |tcp| tcp.ack_size);
-    group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack]))
 }
 
 #[cfg(test)]

@@ -18,12 +18,11 @@ use crate::control::Control;
 use crate::port::{Frame, Port};
 use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
-use crate::transport::source::Departure;
 use crate::transport::tcp::{Ack, Send};
 use books::{Books, Fate};
 use events::{Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
-use flows::{Agent, Flows};
+use flows::{Agent, Flows, NextOfSource};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
@@ -141,7 +140,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let start = self.flows.start_time(flow, self.seed);
         match self.flows.agent(flow) {
             Agent::Tcp(_) => self.events.push_far(start, Kind::Start, flow),
-            Agent::Open(_) => self.schedule_source(flow),
+            Agent::Open(_) => {
+                let (_, first) = self.flows.next_of_source(flow);
+                self.schedule_source(flow, first);
+            }
         }
     }
 
@@ -261,12 +263,13 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// A packet has arrived or was lost.
-    #[inline]
+    #[inline(never)]
     fn remove_packet(&mut self, handle: u32, fate: Fate) {
         self.books.leave(fate);
-        let flow = self.packets.get(handle).flow;
-        self.packets.remove(handle);
-        self.flows.packet_removed(flow);
+        let flow = self.packets.remove(handle);
+        if self.flows.has_connections() {
+            self.flows.packet_removed(flow);
+        }
     }
 
     /// Whether packets of `flow` carry timestamps.
@@ -358,7 +361,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn free_lost(&mut self) {
         while let Some(handle) = self.lost.pop() {
             self.remove_packet(handle, Fate::Dropped);
@@ -377,8 +380,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             }
         }
         let backward = packet.role.is_backward();
-        if usize::from(packet.hop) < self.flows.way(packet.group, backward).len() {
-            self.events.push_in(Lane(link), at, Kind::Arrive, handle);
+        if !self.flows.is_host(packet.group, backward, packet.hop) {
+            self.events.push_in(Lane::new(link), at, Kind::Arrive, handle);
             return;
         }
         let there =
@@ -392,7 +395,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if !backward && !self.flows.delays_acks(packet.group) {
             self.receive(handle, there);
         } else {
-            let lane = self.host_lane(packet.group, backward, true);
+            let lane = self.flows.lane(packet.group, backward, true);
             self.events.push_in(lane, there, Kind::Deliver, handle);
         }
     }
@@ -480,7 +483,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn depart(&mut self, handle: u32, Heading { flow, group, len, backward }: Heading, at: Time) {
         match self.flows.access(flow, group, backward, false).carry(at, u32::from(len)) {
             Some(there) => {
-                let lane = self.host_lane(group, backward, false);
+                let lane = self.flows.lane(group, backward, false);
                 self.events.push_in(lane, there, Kind::Arrive, handle);
             }
             None => {
@@ -488,17 +491,6 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.remove_packet(handle, Fate::Stray);
             }
         }
-    }
-
-    /// The lane of what crosses the own links of a group's hosts, which are alike; links come first.
-    #[inline]
-    fn host_lane(&self, group: u16, backward: bool, last: bool) -> Lane {
-        Lane(
-            self.scenario.links.len() as u32
-                + 4 * u32::from(group)
-                + 2 * u32::from(backward)
-                + u32::from(last),
-        )
     }
 
     fn on_start(&mut self, flow: u32) {
@@ -578,30 +570,18 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// The packet of an open-loop source that was on its own link reaches the first shared one.
     #[inline]
     fn on_source(&mut self, flow: u32) {
-        let Departure { len, class, .. } = self.flows.departing(flow);
-        let group = self.flows.group_number(flow) as u16;
-        let packet = InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) };
+        let (packet, next) = self.flows.next_of_source(flow);
         let handle = self.add_packet(packet);
         self.on_arrive(handle, packet);
-        self.schedule_source(flow);
+        self.schedule_source(flow, next);
     }
 
     /// Schedules the next packet of an open-loop source by the time it has crossed the source's own link.
     #[inline]
-    fn schedule_source(&mut self, flow: u32) {
-        let stop = self.flows.group(flow).stop.min(self.scenario.duration);
-        loop {
-            let Some(departure) = self.flows.next_departure(flow).filter(|next| next.at < stop) else {
-                return;
-            };
-            let len = u32::from(departure.len);
-            match self.flows.source_link(flow).carry(departure.at, len) {
-                Some(there) => {
-                    let lane = self.host_lane(self.flows.group_number(flow) as u16, false, false);
-                    return self.events.push_in(lane, there, Kind::Source, flow);
-                }
-                None => self.stray_losses += 1,
-            }
+    fn schedule_source(&mut self, flow: u32, NextOfSource { at, lane, lost }: NextOfSource) {
+        self.stray_losses += lost;
+        if let Some(at) = at {
+            self.events.push_in(lane, at, Kind::Source, flow);
         }
     }
 

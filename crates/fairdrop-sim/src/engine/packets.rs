@@ -72,40 +72,71 @@ impl InFlight {
 }
 
 /// All packets under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Packets {
     slots: Vec<InFlight>,
-    free: Vec<u32>,
+    /// The last slot that was left; its `seq` is the one before it, and so on to [`NONE`].
+    free: u32,
+    under_way: u32,
     /// By handle, as far as any packet has had blocks: where they are.
     blocks_at: Vec<u32>,
     blocks: Vec<Blocks>,
     free_blocks: Vec<u32>,
 }
 
+/// No handle.
+const NONE: u32 = u32::MAX;
+
+impl Default for Packets {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            free: NONE,
+            under_way: 0,
+            blocks_at: Vec::new(),
+            blocks: Vec::new(),
+            free_blocks: Vec::new(),
+        }
+    }
+}
+
 impl Packets {
     #[inline]
     pub fn add(&mut self, packet: InFlight) -> u32 {
-        if let Some(handle) = self.free.pop() {
-            self.slots[handle as usize] = packet;
-            handle
-        } else {
-            self.slots.push(packet);
-            (self.slots.len() - 1) as u32
+        self.under_way += 1;
+        let handle = self.free;
+        if let Some(slot) = self.slots.get_mut(handle as usize) {
+            self.free = slot.seq;
+            *slot = packet;
+            return handle;
         }
+        self.slots.push(packet);
+        (self.slots.len() - 1) as u32
     }
 
+    /// Whose it was.
     #[inline]
-    pub fn remove(&mut self, handle: u32) {
-        if self.slots[handle as usize].has_blocks {
-            self.free_blocks.push(self.blocks_at[handle as usize]);
+    pub fn remove(&mut self, handle: u32) -> u32 {
+        let slot = &mut self.slots[handle as usize];
+        let InFlight { flow, has_blocks, .. } = *slot;
+        slot.seq = self.free;
+        self.free = handle;
+        self.under_way -= 1;
+        if has_blocks {
+            self.detach(handle);
         }
-        self.free.push(handle);
+        flow
+    }
+
+    #[inline(never)]
+    fn detach(&mut self, handle: u32) {
+        self.free_blocks.push(self.blocks_at[handle as usize]);
     }
 
     /// Packets under way.
     #[inline]
     pub fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.under_way as usize
     }
 
     /// Gives a packet blocks to carry: what its sender knows now.

@@ -12,6 +12,8 @@ pub struct Pacer {
     next: Time,
     rate: Rate,
     wire: Wire,
+    /// A gap is as long as at the rate, more or less this part of it at most.
+    jitter: f64,
     gaps: Philox,
 }
 
@@ -20,22 +22,22 @@ impl Pacer {
     pub fn new(start: Time, phase: f64, gaps: Philox, packet_size: u32, config: &CbrConfig) -> Self {
         let rate = Rate::new(config.rate_bps, [packet_size, 0]);
         let offset = Time::from_ns((rate.time_of(packet_size).ns() as f64 * phase) as u64);
-        Self { next: start.after(offset), rate, wire: Wire::default(), gaps }
+        Self { next: start.after(offset), rate, wire: Wire::default(), jitter: config.jitter, gaps }
     }
 
     /// When the next packet leaves; moves on to the one after it.
     #[inline]
-    pub fn take(&mut self, packet_size: u32, jitter: f64) -> Time {
+    pub fn take(&mut self, packet_size: u32) -> Time {
         let now = self.next;
-        // The wire is never idle: only its fractions of nanoseconds matter, and jitter leaves the mean gap alone.
-        let free_at = self.wire.free_at();
-        let gap = self.wire.send(free_at, packet_size, &self.rate).since(free_at);
-        self.next = now.after(if jitter > 0.0 {
-            let factor = 1.0 + jitter * (2.0 * random::uniform(&mut self.gaps) - 1.0);
-            Time::from_ns((gap.ns() as f64 * factor).round() as u64)
-        } else {
-            gap
-        });
+        let gap = self.wire.time_of(packet_size, &self.rate);
+        self.next = now.after(if self.jitter > 0.0 { self.jittered(gap) } else { gap });
         now
+    }
+
+    /// A gap with jitter, which leaves the mean gap alone.
+    #[inline(never)]
+    fn jittered(&mut self, gap: Time) -> Time {
+        let factor = 1.0 + self.jitter * (2.0 * random::uniform(&mut self.gaps) - 1.0);
+        Time::from_ns((gap.ns() as f64 * factor).round() as u64)
     }
 }

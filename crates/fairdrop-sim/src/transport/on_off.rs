@@ -28,7 +28,7 @@ impl OnOff {
     /// When the next packet leaves.
     #[inline]
     pub fn take(&mut self, packet_size: u32, config: &OnOffConfig) -> Time {
-        let at = self.clock.take(packet_size, 0.0);
+        let at = self.clock.take(packet_size);
         while at >= self.off_at {
             self.off = self.off.after(period(&mut self.periods, config.mean_off, config.law));
             self.off_at = self.off_at.after(period(&mut self.periods, config.mean_on, config.law));

@@ -12,12 +12,19 @@ use fairdrop::Time;
 /// A packet that a source puts on its host's own link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When its first bit may leave.
+    /// When its first bit may leave; `NEVER` when nothing comes any more.
     pub at: Time,
     /// Bytes on the wire.
     pub len: u16,
     /// Priority class.
     pub class: u8,
+}
+
+impl Departure {
+    /// A packet as all of `group` are.
+    fn alike(at: Time, group: &Group) -> Self {
+        Self { at, len: group.packet_size as u16, class: group.class }
+    }
 }
 
 /// One open-loop source.
@@ -58,18 +65,26 @@ impl Source {
         })
     }
 
-    /// The next packet; moves on. `None` when nothing comes any more.
-    #[inline]
-    pub fn take(&mut self, group: &Group) -> Option<Departure> {
-        let plain = |at| Some(Departure { at, len: group.packet_size as u16, class: group.class });
+    /// The next packet; moves on.
+    #[inline(always)]
+    pub fn take(&mut self, group: &Group) -> Departure {
+        match self {
+            Self::Cbr(pacer) => Departure::alike(pacer.take(group.packet_size), group),
+            _ => self.take_otherwise(group),
+        }
+    }
+
+    #[inline(never)]
+    fn take_otherwise(&mut self, group: &Group) -> Departure {
+        let plain = |at| Departure::alike(at, group);
         match (self, &group.transport) {
-            (Self::Cbr(pacer), Transport::Cbr(config)) => plain(pacer.take(group.packet_size, config.jitter)),
+            (Self::Cbr(pacer), _) => plain(pacer.take(group.packet_size)),
             (Self::Poisson(poisson), _) => plain(poisson.take()),
             (Self::OnOff(source), Transport::OnOff(config)) => plain(source.take(group.packet_size, config)),
             (Self::Bursts(bursts), Transport::Burst(config)) => plain(bursts.take(config)),
             (Self::Playback(playback), Transport::Trace(config)) => {
-                let packet = playback.take(config)?;
-                Some(Departure { class: packet.class.unwrap_or(group.class), at: packet.at, len: packet.len })
+                let Some(packet) = playback.take(config) else { return plain(Time::NEVER) };
+                Departure { class: packet.class.unwrap_or(group.class), at: packet.at, len: packet.len }
             }
             _ => unreachable!("a source is made from its group's transport"),
         }
