@@ -28,29 +28,32 @@ pub struct Frame {
 #[derive(Debug)]
 pub struct Port<T = ()> {
     discipline: AnyDiscipline<u32, Heap>,
-    random: [Philox; Stream::COUNT],
-    meter: QueueMeter,
+    world: World<T>,
     internals: Internals,
     /// What the discipline had marked when the measuring window opened.
     marked_before: [Count; DropCause::COUNT],
-    tracer: T,
     rate: Rate,
     wire: Wire,
     sending: Option<Frame>,
-    /// The next number of [`Stream::Candidate`].
-    candidate: u64,
 }
 
 /// How many packets ahead of its departure a packet is prefetched.
 const AHEAD: usize = 8;
 
-/// The world of a discipline at a port.
+/// What a port keeps for its discipline, beside the discipline.
+#[derive(Debug)]
+struct World<T> {
+    random: [Philox; Stream::COUNT],
+    /// The next number of [`Stream::Candidate`].
+    candidate: u64,
+    meter: QueueMeter,
+    tracer: T,
+}
+
+/// The same, for one call.
 struct PortEnv<'a, T> {
     now: Time,
-    random: &'a mut [Philox; Stream::COUNT],
-    candidate: &'a mut u64,
-    meter: &'a mut QueueMeter,
-    tracer: &'a mut T,
+    world: &'a mut World<T>,
     /// The packet being admitted, until it is dropped: it does not wait yet.
     arriving: Option<u32>,
     /// Handles of dropped packets, for the host to free.
@@ -65,28 +68,33 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline]
     fn random(&mut self, stream: Stream) -> u64 {
-        let next = self.random[stream as usize].next_u64();
-        if stream == Stream::Candidate { std::mem::replace(self.candidate, next) } else { next }
+        let next = self.world.random[stream as usize].next_u64();
+        if stream == Stream::Candidate { std::mem::replace(&mut self.world.candidate, next) } else { next }
     }
 
     #[inline]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
         let (flow, len) = (packet.meta.flow as u32, packet.meta.len);
-        self.meter.dropped(flow, len, cause);
+        self.world.meter.dropped(flow, len, cause);
         if self.arriving == Some(packet.handle) {
             self.arriving = None;
         } else {
-            self.meter.leaked(self.now, flow, len, packet.handle);
+            self.world.meter.leaked(self.now, flow, len, packet.handle);
         }
         if T::ON {
-            self.tracer.happened(self.now, packet.handle, Happened::Drop(cause), self.meter.waiting());
+            self.world.tracer.happened(
+                self.now,
+                packet.handle,
+                Happened::Drop(cause),
+                self.world.meter.waiting(),
+            );
         }
         self.lost.push(packet.handle);
     }
 
     #[inline]
     fn drawn(&mut self, _candidate: &Packet<u32>) {
-        self.meter.drawn();
+        self.world.meter.drawn();
     }
 }
 
@@ -106,40 +114,40 @@ impl<T: Tracer> Port<T> {
         Ok(Self {
             internals: Internals::of(&discipline),
             discipline,
-            random,
-            candidate,
-            meter,
+            world: World { random, candidate, meter, tracer },
             marked_before: [Count::default(); DropCause::COUNT],
-            tracer,
             rate,
             wire: Wire::default(),
             sending: None,
         })
     }
 
+    /// The same, without averages over time of the values that the discipline decides by.
+    #[must_use]
+    pub fn without_internals(self) -> Self {
+        Self { internals: Internals::default(), ..self }
+    }
+
     /// A packet arrives. Handles of packets dropped by it are added to `lost`. Returns when the transmitter will be
     /// done, if it was free and has started.
     #[inline(always)]
     pub fn arrive(&mut self, now: Time, frame: Frame, lost: &mut Vec<u32>) -> Option<Time> {
-        self.meter.arrived(frame.flow, frame.len);
+        self.world.meter.arrived(frame.flow, frame.len);
         let Frame { class, label, ecn, .. } = frame;
         let meta = Meta { class, label, ecn, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
         let packet = Packet::new(meta, now, frame.handle);
         self.internals.hold(now, &self.discipline);
         if T::ON {
-            self.tracer.arrive(now, frame.handle, meta, self.meter.waiting());
+            self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let arriving = Some(frame.handle);
-        let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
-        let candidate = &mut self.candidate;
-        let mut env = PortEnv { now, random, candidate, meter, tracer, arriving, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: Some(frame.handle), lost };
         self.discipline.admit(packet, &mut env);
         let queued = env.arriving.is_some();
-        self.meter.decided(frame.flow);
+        self.world.meter.decided(frame.flow);
         if queued {
-            self.meter.joined(now, frame.flow, frame.len, frame.handle);
+            self.world.meter.joined(now, frame.flow, frame.len, frame.handle);
             if T::ON {
-                self.tracer.happened(now, frame.handle, Happened::Admit, self.meter.waiting());
+                self.world.tracer.happened(now, frame.handle, Happened::Admit, self.world.meter.waiting());
             }
         }
         let done = if self.sending.is_none() { self.start(now, lost) } else { None };
@@ -148,13 +156,13 @@ impl<T: Tracer> Port<T> {
     }
 
     /// The transmitter has sent the last bit of a packet: which, and when it will be done with the next, if any.
-    #[inline]
+    #[inline(always)]
     pub fn sent(&mut self, now: Time, lost: &mut Vec<u32>) -> (Option<Frame>, Option<Time>) {
         let frame = self.sending.take();
         if let Some(frame) = frame {
-            self.meter.sent(frame.flow, frame.len);
+            self.world.meter.sent(frame.flow, frame.len);
             if T::ON {
-                self.tracer.happened(now, frame.handle, Happened::Depart, self.meter.waiting());
+                self.world.tracer.happened(now, frame.handle, Happened::Depart, self.world.meter.waiting());
             }
         }
         self.internals.hold(now, &self.discipline);
@@ -168,7 +176,7 @@ impl<T: Tracer> Port<T> {
     /// Prefetches what a packet of `flow` changes here.
     #[inline]
     pub fn prefetch(&self, flow: u32) {
-        self.meter.prefetch(flow);
+        self.world.meter.prefetch(flow);
     }
 
     /// Prefetches where the first draw of the next arrival will end. Until then the queue moves on by a packet or two:
@@ -176,7 +184,7 @@ impl<T: Tracer> Port<T> {
     #[inline]
     pub fn prefetch_candidate(&self) {
         if let Some(fifo) = self.discipline.fifo() {
-            let offset = fifo.first_look(self.candidate, 0);
+            let offset = fifo.first_look(self.world.candidate, 0);
             [offset, offset + 2].into_iter().filter_map(|near| fifo.slot(near)).for_each(prefetch);
         }
     }
@@ -191,7 +199,7 @@ impl<T: Tracer> Port<T> {
         };
         if let Some(Some(packet)) = fifo.slot(AHEAD) {
             let flow = packet.meta.flow as u32;
-            self.meter.prefetch(flow);
+            self.world.meter.prefetch(flow);
             touch(flow, packet.handle);
         }
     }
@@ -200,16 +208,14 @@ impl<T: Tracer> Port<T> {
     /// learns that the link is idle.
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let (random, meter, tracer) = (&mut self.random, &mut self.meter, &mut self.tracer);
-        let candidate = &mut self.candidate;
-        let mut env = PortEnv { now, random, candidate, meter, tracer, arriving: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
         let Packet { meta, enqueued, handle } = packet;
         let Meta { flow, len, class, label, ecn } = meta;
         let frame = Frame { flow: flow as u32, len, class, label, ecn, handle };
-        self.meter.taken(now, frame.flow, frame.len, handle, enqueued);
+        self.world.meter.taken(now, frame.flow, frame.len, handle, enqueued);
         if T::ON {
-            self.tracer.taken(handle, meta);
+            self.world.tracer.taken(handle, meta);
         }
         self.sending = Some(frame);
         Some(self.wire.send(now, frame.len, &self.rate))
@@ -219,7 +225,7 @@ impl<T: Tracer> Port<T> {
     #[inline]
     fn check(&self, flow: u32) {
         if cfg!(debug_assertions) {
-            self.meter.check(flow, self.discipline.backlog());
+            self.world.meter.check(flow, self.discipline.backlog());
         }
     }
 
@@ -231,12 +237,12 @@ impl<T: Tracer> Port<T> {
 
     /// A flow of `group` begins; its number is the next.
     pub fn add_flow(&mut self, group: u32) {
-        self.meter.add_flow(group);
+        self.world.meter.add_flow(group);
     }
 
     /// Opens the measuring window.
     pub fn open(&mut self, now: Time) {
-        self.meter.open(now);
+        self.world.meter.open(now);
         self.internals.open(now, &self.discipline);
         self.marked_before = self.discipline.stats().marked;
     }
@@ -249,26 +255,26 @@ impl<T: Tracer> Port<T> {
             .iter_mut()
             .zip(counts)
             .for_each(|(marked, (all, before))| *marked = all.packets - before.packets);
-        self.meter.close(now, marked);
+        self.world.meter.close(now, marked);
         self.internals.hold(now, &self.discipline);
     }
 
     /// Adds a point to the meter's series.
     pub fn sample(&mut self, now: Time) {
-        self.meter.sample(now, self.discipline.average_packets());
+        self.world.meter.sample(now, self.discipline.average_packets());
         self.internals.sample(&self.discipline);
     }
 
     /// Adds a snapshot of who is where in the queue.
     pub fn snapshot(&mut self) {
         if let Some(fifo) = self.discipline.fifo() {
-            self.meter.snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
+            self.world.meter.snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
         }
     }
 
     /// What was measured.
     pub fn meter(&self) -> &QueueMeter {
-        &self.meter
+        &self.world.meter
     }
 
     /// The values that the discipline decides by.
@@ -278,12 +284,12 @@ impl<T: Tracer> Port<T> {
 
     /// Who listens.
     pub fn tracer_mut(&mut self) -> &mut T {
-        &mut self.tracer
+        &mut self.world.tracer
     }
 
     /// Who listened.
     pub fn into_tracer(self) -> T {
-        self.tracer
+        self.world.tracer
     }
 }
 

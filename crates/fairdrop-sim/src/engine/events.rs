@@ -1,12 +1,13 @@
-//! Pending events: a four-ary heap of 16-byte keys, ordered by time and then by the order they were scheduled in, and
-//! two places before it, which keep it small.
+//! Pending events: 16-byte keys, ordered by time and then by the order they were scheduled in. The few that come next are
+//! kept sorted, the others, if there are any, in a heap; two places before them keep both small.
 //!
 //! - Packets on one link, or on the alike links of a group's hosts, arrive in the order in which they were sent, or
-//!   nearly so. Such events wait in a lane, a ring of which only the first is in the heap, however many packets are
-//!   under way. An event that is far from the order of its lane goes to the heap itself.
+//!   nearly so. Such events wait in a lane, a ring of which only the first is pending, however many packets are
+//!   under way. An event that is far from the order of its lane is pending itself.
 //! - Timers, of which there is one for each flow, wait in a calendar until their slot of some milliseconds comes.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::prefetch::prefetch;
 use fairdrop::Time;
@@ -43,7 +44,8 @@ pub enum Kind {
     Rate = 12,
 }
 
-const KINDS: [Kind; 13] = [
+/// By number; no event has one of the last three.
+const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Sent,
     Kind::Arrive,
     Kind::Source,
@@ -56,6 +58,9 @@ const KINDS: [Kind; 13] = [
     Kind::Snapshot,
     Kind::Supply,
     Kind::Connect,
+    Kind::Rate,
+    Kind::Rate,
+    Kind::Rate,
     Kind::Rate,
 ];
 
@@ -76,6 +81,8 @@ const MAX_LANES: u32 = OPEN_SLOT - 1;
 const NEAR: usize = 16;
 /// How many places ahead of an event its key is prefetched.
 const FURTHER: usize = 64;
+/// How many events are kept sorted: few enough that to shift them costs less than to sift.
+const SOON: usize = 16;
 /// Slots of the calendar.
 const SLOTS: usize = 1024;
 /// A slot of the calendar lasts 2^22 ns, 4.2 ms.
@@ -93,13 +100,13 @@ impl Lane {
     }
 }
 
-/// Events of one lane behind its first, which is in the heap.
+/// Events of one lane behind its first, which is pending.
 #[derive(Debug, Default)]
 struct Waiting {
     ring: VecDeque<u128>,
     /// The last key.
     last: u128,
-    /// Whether the first of the lane is in the heap.
+    /// Whether the first of the lane is pending.
     started: bool,
 }
 
@@ -214,25 +221,30 @@ fn first_of(keys: &[u128]) -> Time {
 /// nanosecond only), lane (12, 0 for none), kind (4), entity (28).
 #[derive(Debug, Default)]
 pub struct Events {
-    /// Filled up with `u128::MAX`, so that a key with children has four.
-    heap: Vec<u128>,
-    /// Keys in the heap.
-    count: usize,
+    /// The first `len` keys come before all others, the last of them first.
+    soon: [u128; SOON],
+    len: usize,
+    later: BinaryHeap<Reverse<u128>>,
     lanes: Vec<Waiting>,
     calendar: Calendar,
-    /// The keys of the calendar's open slot behind its first, which is in the heap; the last first.
+    /// The keys of the calendar's open slot behind its first, which is pending; the last first.
     open_slot: Vec<u128>,
     order: u64,
-    /// The root was taken and not yet replaced: most events schedule another, which then takes its place.
-    root_taken: bool,
     /// The lane of the last event.
     lane: u32,
 }
 
 impl Events {
     /// Schedules `kind` for `entity` at `at`; events at one time happen in the order they were scheduled.
-    #[inline]
+    #[inline(never)]
     pub fn push(&mut self, at: Time, kind: Kind, entity: u32) {
+        let key = self.key(at, kind, entity);
+        self.insert(key);
+    }
+
+    /// The same, for an event of which there is mostly one after another.
+    #[inline(always)]
+    pub fn push_next(&mut self, at: Time, kind: Kind, entity: u32) {
         let key = self.key(at, kind, entity);
         self.insert(key);
     }
@@ -247,30 +259,27 @@ impl Events {
     }
 
     /// The same, for an event that is mostly later than the one scheduled before it in its lane.
-    #[inline]
+    #[inline(always)]
     pub fn push_in(&mut self, Lane(lane): Lane, at: Time, kind: Kind, entity: u32) {
         let key = self.key(at, kind, entity) | u128::from(lane + 1) << LOW_BITS;
         let Some(waiting) = self.lanes.get_mut(lane as usize) else { return self.open_lane(lane, key) };
-        if !waiting.started {
-            waiting.started = true;
-            waiting.last = key;
-            self.insert(key);
-        } else {
-            self.follow(lane, key);
+        if waiting.started {
+            return self.follow(lane, key);
         }
-    }
-
-    /// The first event of a lane.
-    #[cold]
-    fn open_lane(&mut self, lane: u32, key: u128) {
-        self.lanes.resize_with(lane as usize + 1, Waiting::default);
-        let waiting = &mut self.lanes[lane as usize];
         waiting.started = true;
         waiting.last = key;
         self.insert(key);
     }
 
-    /// An event of a lane whose first is in the heap.
+    /// The first event of a new lane.
+    #[cold]
+    fn open_lane(&mut self, lane: u32, key: u128) {
+        self.lanes.resize_with(lane as usize + 1, Waiting::default);
+        self.lanes[lane as usize] = Waiting { started: true, last: key, ..Waiting::default() };
+        self.insert(key);
+    }
+
+    /// An event of a lane whose first is pending.
     #[inline(never)]
     fn follow(&mut self, lane: u32, key: u128) {
         let waiting = &mut self.lanes[lane as usize];
@@ -292,31 +301,19 @@ impl Events {
             | u128::from((kind as u32) << ENTITY_BITS | entity)
     }
 
-    #[inline]
-    fn insert(&mut self, key: u128) {
-        if self.root_taken {
-            self.root_taken = false;
-            self.sift_down(key);
-        } else {
-            self.add(key);
-        }
-    }
-
     /// The next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Kind, u32)> {
-        if self.root_taken {
-            self.root_taken = false;
-            self.count -= 1;
-            let last = std::mem::replace(&mut self.heap[self.count], u128::MAX);
-            if self.count > 0 {
-                self.sift_down(last);
+        let key = loop {
+            if self.len == 0 {
+                self.refill();
             }
-        }
-        loop {
-            let next = if self.count > 0 { (self.heap[0] >> TIME_SHIFT) as u64 } else { u64::MAX };
-            if next < self.calendar.next.ns() {
-                break;
+            if self.len > 0
+                && let key = self.soon[self.len - 1]
+                && ((key >> TIME_SHIFT) as u64) < self.calendar.next.ns()
+            {
+                self.len -= 1;
+                break key;
             }
             if self.calendar.next == Time::NEVER {
                 return None;
@@ -324,18 +321,15 @@ impl Events {
             // Whatever was left of the slot before would be first.
             self.calendar.open(&mut self.open_slot);
             if let Some(first) = self.open_slot.pop() {
-                self.add(first);
+                self.insert(first);
             }
-        }
-        let key = self.heap[0];
-        self.root_taken = true;
+        };
         let lane = (key >> LOW_BITS) as u32 & OPEN_SLOT;
         self.lane = lane;
         if lane > 0
             && let Some(next) = self.next_of(lane)
         {
-            self.root_taken = false;
-            self.sift_down(next);
+            self.insert(next);
         }
         let (kind, entity) = named(key);
         Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, entity))
@@ -374,44 +368,50 @@ impl Events {
         next
     }
 
-    /// Puts `key` at the end of the heap, and up from there.
-    #[inline(never)]
-    fn add(&mut self, key: u128) {
-        let mut at = self.count;
-        if at == self.heap.len() {
-            // The root, then whole families.
-            self.heap.resize(if at == 0 { 1 } else { at + 4 }, u128::MAX);
+    /// Puts `key` into its place.
+    #[inline(always)]
+    fn insert(&mut self, key: u128) {
+        if self.len < SOON && self.later.is_empty() {
+            self.put(key);
+        } else {
+            self.insert_among_many(key);
         }
-        self.count += 1;
-        let heap = self.heap.as_mut_slice();
-        while at > 0 {
-            let parent = (at - 1) / 4;
-            if heap[parent] <= key {
-                break;
-            }
-            heap[at] = heap[parent];
-            at = parent;
-        }
-        heap[at] = key;
     }
 
-    /// Puts `key` where the root was.
-    #[inline]
-    fn sift_down(&mut self, key: u128) {
-        let heap = self.heap.as_mut_slice();
-        let mut at = 0;
-        // A tournament, which compiles to conditional moves.
-        while let Some(&[a, b, c, d]) = heap[1..].as_chunks().0.get(at) {
-            let (low, low_at) = if b < a { (b, 1) } else { (a, 0) };
-            let (high, high_at) = if d < c { (d, 3) } else { (c, 2) };
-            let (least, least_at) = if high < low { (high, high_at) } else { (low, low_at) };
-            if least >= key {
-                break;
-            }
-            heap[at] = least;
-            at = 4 * at + 1 + least_at;
+    /// Puts `key` among those that come soon, of which there are less than [`SOON`].
+    #[inline(always)]
+    fn put(&mut self, key: u128) {
+        let mut at = self.len;
+        self.len += 1;
+        while at > 0 && self.soon[at - 1] < key {
+            self.soon[at] = self.soon[at - 1];
+            at -= 1;
         }
-        heap[at] = key;
+        self.soon[at] = key;
+    }
+
+    #[inline(never)]
+    fn insert_among_many(&mut self, key: u128) {
+        let latest = self.soon[0];
+        if self.len == 0 || key > latest {
+            return self.later.push(Reverse(key));
+        }
+        if self.len == SOON {
+            self.later.push(Reverse(latest));
+            self.soon.copy_within(1.., 0);
+            self.len -= 1;
+        }
+        self.put(key);
+    }
+
+    /// Nothing comes soon: takes the first of what comes later.
+    #[inline(never)]
+    fn refill(&mut self) {
+        while self.len < SOON / 2
+            && let Some(Reverse(key)) = self.later.pop()
+        {
+            self.put(key);
+        }
     }
 }
 

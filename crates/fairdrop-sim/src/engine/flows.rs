@@ -13,7 +13,7 @@ use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
-use crate::transport::source::Source;
+use crate::transport::source::{Datagram, Source};
 use crate::transport::tcp::Sender;
 use crate::wire::Rate;
 use fairdrop::{Count, Ecn, Time};
@@ -167,8 +167,8 @@ pub struct NextOfSource {
 #[derive(Debug)]
 struct OpenFlow {
     source: Source,
-    /// Length in bytes and class of the packet on its host's own link.
-    pending: (u16, u8),
+    /// The packet on its host's own link.
+    pending: Datagram,
 }
 
 /// What each packet of a group needs to know of the group: two lines of the cache in place of the settings' many.
@@ -181,10 +181,14 @@ struct Hosts {
     delay: Time,
     /// When the sources stop.
     stop: Time,
-    /// The first of the four lanes of what crosses the hosts' own links.
-    lane: u32,
+    /// Lanes of what crosses the hosts' own links: at the source, at the sink, and backward at the sink and the source.
+    lanes: [Lane; 4],
     /// Links from source to sink, and back.
     hops: [u16; 2],
+    /// Header bytes of a packet.
+    header: u32,
+    /// Whether nothing comes back from the sinks.
+    is_open: bool,
     delays_acks: bool,
     reports_delays: bool,
 }
@@ -197,8 +201,10 @@ impl Hosts {
             rate: group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack])),
             delay: group.access_delay,
             stop: group.stop.min(scenario.duration),
-            lane: scenario.links.len() as u32 + 4 * number,
+            lanes: [0, 1, 2, 3].map(|lane| Lane::new(scenario.links.len() as u32 + 4 * number + lane)),
             hops: [&group.forward, &group.backward].map(|way| way.len() as u16),
+            header: group.header,
+            is_open: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
             reports_delays: tcp.is_some_and(|tcp| tcp.flavour == Flavour::Ledbat),
         }
@@ -216,7 +222,6 @@ pub struct Delivered {
 
 /// What the sink sends back.
 pub enum Answer {
-    None,
     Later,
     Now { seq: u32, len: u16 },
 }
@@ -297,7 +302,7 @@ impl<'s> Flows<'s> {
         let start = start_time(group, flow, seed);
         let agent = match group.transport.tcp() {
             Some(config) => self.add_tcp(Sender::new(config), group, config),
-            None => self.add_open(Source::new(group, flow, index, start, seed)),
+            None => self.add_open(Source::new(group, flow, index, start, seed), group),
         };
         let (link_in, link_out) = (PlainLink::default(), PlainLink::default());
         self.origins.push(Origin { link_in, link_out, agent, group: number });
@@ -314,9 +319,9 @@ impl<'s> Flows<'s> {
         Agent::Tcp(self.tcp.len() as u32 - 1)
     }
 
-    fn add_open(&mut self, source: Option<Source>) -> Agent {
+    fn add_open(&mut self, source: Option<Source>, group: &Group) -> Agent {
         let source = source.expect("a transport without a TCP sender has an open-loop source");
-        self.open.push(OpenFlow { source, pending: (0, 0) });
+        self.open.push(OpenFlow { source, pending: Datagram::of(group) });
         Agent::Open(self.open.len() as u32 - 1)
     }
 
@@ -504,7 +509,7 @@ impl<'s> Flows<'s> {
     /// The lane of what crosses the own links of a group's hosts, which are alike; links come first.
     #[inline]
     pub fn lane(&self, group: u16, backward: bool, last: bool) -> Lane {
-        Lane::new(self.hosts[usize::from(group)].lane + 2 * u32::from(backward) + u32::from(last))
+        self.hosts[usize::from(group)].lanes[2 * usize::from(backward) + usize::from(last)]
     }
 
     /// Whether `hop` is no link of the way of a group's packets any more, but their host.
@@ -592,18 +597,17 @@ impl<'s> Flows<'s> {
         };
         let open = &mut self.open[index as usize];
         let settings = &self.scenario.groups[usize::from(group)];
-        let Hosts { rate, delay, stop, lane, .. } = &self.hosts[usize::from(group)];
-        let (len, class) = open.pending;
-        let mut next = NextOfSource { at: None, lane: Lane::new(*lane), lost: 0 };
+        let Hosts { rate, delay, stop, lanes, .. } = &self.hosts[usize::from(group)];
+        let Datagram { len, class } = open.pending;
+        let mut next = NextOfSource { at: None, lane: lanes[0], lost: 0 };
         loop {
-            let departure = open.source.take(settings);
-            if departure.at >= *stop {
+            let at = open.source.take(settings, &mut open.pending);
+            if at >= *stop {
                 break;
             }
             let carrier = Carrier { link: &mut origin.link_out, rate: rate.as_ref(), delay: *delay };
-            next.at = carrier.carry(departure.at, u32::from(departure.len));
+            next.at = carrier.carry(at, u32::from(open.pending.len));
             if next.at.is_some() {
-                open.pending = (departure.len, departure.class);
                 break;
             }
             next.lost += 1;
@@ -629,6 +633,23 @@ impl<'s> Flows<'s> {
         now >= self.group(flow).stop && flow < self.lasting
     }
 
+    /// Whether nothing comes back from the sinks of a group.
+    #[inline]
+    pub fn is_open(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].is_open
+    }
+
+    /// The sink of a flow that is not TCP takes a packet; it counts when `measured`.
+    #[inline]
+    pub fn take(&mut self, flow: u32, len: u32, group: u16, measured: bool) {
+        if measured {
+            let header = self.hosts[usize::from(group)].header;
+            let Delivered { all, distinct } = &mut self.sinks[flow as usize].delivered;
+            all.add(len);
+            distinct.add(len - header);
+        }
+    }
+
     /// The settings of a TCP flow of `group`.
     #[inline]
     pub fn tcp_config(&self, group: u16) -> Option<&'s TcpConfig> {
@@ -641,34 +662,29 @@ impl<'s> Flows<'s> {
         if packet.role == Role::Syn {
             return Answer::Now { seq: 0, len: packet.len };
         }
-        let config = self.tcp_config(packet.group);
-        let Sink { receiver, delivered, .. } = &mut self.sinks[packet.flow as usize];
-        let (is_new, answer) = match config {
-            None => (true, Answer::None),
-            Some(config) => {
-                let marked = packet.ecn == Ecn::Ce;
-                let at_once = if config.flavour == Flavour::Dctcp {
-                    receiver.note_marking(marked)
-                } else {
-                    receiver.note_congestion(marked, packet.echo);
-                    false
-                };
-                let (is_new, reaction) = receiver.take(packet.seq, config.delayed_ack && !at_once);
-                let answer = match reaction {
-                    Reaction::Wait => Answer::Later,
-                    Reaction::Acknowledge => Answer::Now { seq: receiver.next, len: config.ack_size as u16 },
-                };
-                (is_new, answer)
-            }
+        let Some(config) = self.tcp_config(packet.group) else {
+            unreachable!("packets of open-loop flows are counted as they leave the network")
         };
+        let Sink { receiver, delivered, .. } = &mut self.sinks[packet.flow as usize];
+        let marked = packet.ecn == Ecn::Ce;
+        let at_once = if config.flavour == Flavour::Dctcp {
+            receiver.note_marking(marked)
+        } else {
+            receiver.note_congestion(marked, packet.echo);
+            false
+        };
+        let (is_new, reaction) = receiver.take(packet.seq, config.delayed_ack && !at_once);
         if measured {
             let len = u32::from(packet.len);
             delivered.all.add(len);
             if is_new {
-                delivered.distinct.add(len - self.scenario.groups[usize::from(packet.group)].header);
+                delivered.distinct.add(len - self.hosts[usize::from(packet.group)].header);
             }
         }
-        answer
+        match reaction {
+            Reaction::Wait => Answer::Later,
+            Reaction::Acknowledge => Answer::Now { seq: receiver.next, len: config.ack_size as u16 },
+        }
     }
 
     pub fn set_ack_due(&mut self, flow: u32, at: Time) {

@@ -24,6 +24,13 @@ impl PlainLink {
     pub fn prefetch(&self) {
         prefetch(self);
     }
+
+    /// Whether as much is ahead at `at` as [`PLAIN_LIMIT`] of the largest packets that come here, and one in
+    /// transmission.
+    fn is_full(&self, at: Time, rate: &Rate) -> bool {
+        let packet = rate.time_of(self.largest).ns().max(1);
+        self.wire.free_at().since(at).ns() > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1)
+    }
 }
 
 /// A plain link with its rate and delay.
@@ -36,17 +43,12 @@ pub struct Carrier<'a> {
 
 impl Carrier<'_> {
     /// When a packet that arrives at `at` reaches the other end; `None` when the buffer is full.
-    #[inline]
+    #[inline(always)]
     pub fn carry(self, at: Time, bytes: u32) -> Option<Time> {
         let Some(rate) = self.rate else { return Some(at.after(self.delay)) };
-        // Full: as much is ahead as PLAIN_LIMIT of the largest packets that come here, and one in transmission.
         self.link.largest = self.link.largest.max(bytes);
-        let ahead = self.link.wire.free_at().since(at).ns();
-        if ahead > 0 {
-            let packet = rate.time_of(self.link.largest).ns().max(1);
-            if ahead > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1) {
-                return None;
-            }
+        if self.link.wire.free_at() > at && self.link.is_full(at, rate) {
+            return None;
         }
         Some(self.link.wire.send(at, bytes, rate).after(self.delay))
     }
@@ -101,6 +103,7 @@ impl<T: Tracer> Links<T> {
             let meter = if scenario.positions.is_some() { meter.with_velocity() } else { meter };
             let params = queue.params(link.rate_bps);
             let port = Port::new(params, rate, meter, tracer(index), seed, index as u32)?;
+            let port = if scenario.internals { port } else { port.without_internals() };
             Ok(LinkState::Port { port: Box::new(port), delay })
         });
         let links = links.collect::<Result<_, _>>()?;

@@ -225,7 +225,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         });
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, kind: Kind, entity: u32) {
         match kind {
             Kind::Sent => self.on_sent(entity),
@@ -249,6 +249,12 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
+    /// Whether `at` is within the measuring window.
+    #[inline]
+    fn is_within(&self, at: Time) -> bool {
+        at >= self.scenario.warm_up && at < self.scenario.duration
+    }
+
     /// Whether now is within the measuring window.
     fn is_measured(&self) -> bool {
         self.now >= self.scenario.warm_up
@@ -263,7 +269,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// A packet has arrived or was lost.
-    #[inline(never)]
+    #[inline]
     fn remove_packet(&mut self, handle: u32, fate: Fate) {
         self.books.leave(fate);
         let flow = self.packets.remove(handle);
@@ -313,7 +319,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     #[inline]
     fn schedule_sent(&mut self, done: Time, link: u32) {
-        self.events.push(done, Kind::Sent, link);
+        self.events.push_next(done, Kind::Sent, link);
         if self.flows.len() > FEW_FLOWS {
             self.prefetch_sent(link);
         }
@@ -348,16 +354,22 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 }
                 self.free_lost();
             }
-            LinkState::Plain(plain) => match plain.carry(self.now, u32::from(packet.len)) {
-                Some(there) => {
-                    self.packets.get_mut(handle).hop += 1;
-                    self.onward(link, handle, there);
-                }
-                None => {
-                    self.stray_losses += 1;
-                    self.remove_packet(handle, Fate::Stray);
-                }
-            },
+            LinkState::Plain(plain) => {
+                let there = plain.carry(self.now, u32::from(packet.len));
+                self.leave_plain(link, handle, there);
+            }
+        }
+    }
+
+    /// A packet comes to the end of a plain link at `there`, unless the link's buffer was full.
+    #[inline(never)]
+    fn leave_plain(&mut self, link: u32, handle: u32, there: Option<Time>) {
+        if let Some(there) = there {
+            self.packets.get_mut(handle).hop += 1;
+            self.onward(link, handle, there);
+        } else {
+            self.stray_losses += 1;
+            self.remove_packet(handle, Fate::Stray);
         }
     }
 
@@ -369,7 +381,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// Takes a packet, which leaves `link` at `at`, to its next link or its host, unless `link` loses it.
-    #[inline]
+    #[inline(always)]
     fn onward(&mut self, link: u32, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         if self.losses.is_some() {
@@ -392,7 +404,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
             return;
         };
         // A receiver without timers depends on nothing but the order of its packets, which is that of this call.
-        if !backward && !self.flows.delays_acks(packet.group) {
+        if self.flows.is_open(packet.group) {
+            self.flows.take(packet.flow, u32::from(packet.len), packet.group, self.is_within(there));
+            self.remove_packet(handle, Fate::Delivered);
+        } else if !backward && !self.flows.delays_acks(packet.group) {
             self.receive(handle, there);
         } else {
             let lane = self.flows.lane(packet.group, backward, true);
@@ -427,12 +442,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// The sink takes a packet at time `at`, which may lie ahead of `now`.
     fn receive(&mut self, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
-        let measured = at >= self.scenario.warm_up && at < self.scenario.duration;
+        let measured = self.is_within(at);
         if packet.role == Role::Data && self.has_stamps(packet.group) {
             self.stamps.receive(handle, packet.flow, at);
         }
         match self.flows.receive(packet, measured) {
-            flows::Answer::None => self.remove_packet(handle, Fate::Delivered),
             flows::Answer::Later => {
                 self.remove_packet(handle, Fate::Delivered);
                 self.events.push(at.after(DELAYED_ACK), Kind::AckDue, packet.flow);

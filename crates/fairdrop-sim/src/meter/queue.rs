@@ -220,7 +220,7 @@ impl QueueMeter {
     }
 
     /// A packet waits from now on.
-    #[inline]
+    #[inline(always)]
     pub fn joined(&mut self, now: Time, flow: u32, len: u32, handle: u32) {
         self.change(now, flow, 1, i64::from(len));
         self.max_packets = self.max_packets.max(self.waiting);
@@ -265,12 +265,11 @@ impl QueueMeter {
     }
 
     /// A packet that arrived at `enqueued` goes into transmission.
-    #[inline]
+    #[inline(always)]
     pub fn taken(&mut self, now: Time, flow: u32, len: u32, handle: u32, enqueued: Time) {
-        self.change(now, flow, -1, -i64::from(len));
         self.in_transmission = Some((flow, len));
-        let group = self.flows[flow as usize].group;
-        self.groups[group as usize].sojourn.record(now.since(enqueued).ns());
+        let group = self.change(now, flow, -1, -i64::from(len));
+        group.sojourn.record(now.since(enqueued).ns());
         if let Some(velocity) = &mut self.velocity {
             velocity.left(now, handle, false);
         }
@@ -284,8 +283,9 @@ impl QueueMeter {
         self.check_flow(flow);
     }
 
+    /// So many packets more of a flow wait from `now` on. Returns its group.
     #[inline]
-    fn change(&mut self, now: Time, flow: u32, packets: i32, bytes: i64) {
+    fn change(&mut self, now: Time, flow: u32, packets: i32, bytes: i64) -> &mut GroupQueue {
         self.advance(now);
         self.waiting = self.waiting.wrapping_add_signed(packets);
         self.waiting_bytes = self.waiting_bytes.wrapping_add_signed(bytes);
@@ -294,6 +294,7 @@ impl QueueMeter {
         count.waiting_bytes = count.waiting_bytes.wrapping_add_signed(bytes);
         let group = &mut self.groups[count.group as usize];
         group.waiting = group.waiting.wrapping_add_signed(packets);
+        group
     }
 
     /// Accounts for the time since the last change.

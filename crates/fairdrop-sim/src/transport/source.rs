@@ -10,20 +10,19 @@ use crate::scenario::{CbrConfig, Group, Transport};
 use fairdrop::Time;
 
 /// A packet that a source puts on its host's own link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
-    /// When its first bit may leave; `NEVER` when nothing comes any more.
-    pub at: Time,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Datagram {
     /// Bytes on the wire.
     pub len: u16,
     /// Priority class.
     pub class: u8,
 }
 
-impl Departure {
-    /// A packet as all of `group` are.
-    fn alike(at: Time, group: &Group) -> Self {
-        Self { at, len: group.packet_size as u16, class: group.class }
+impl Datagram {
+    /// As all of `group` are, if nothing else is said.
+    #[inline]
+    pub fn of(group: &Group) -> Self {
+        Self { len: group.packet_size as u16, class: group.class }
     }
 }
 
@@ -65,26 +64,27 @@ impl Source {
         })
     }
 
-    /// The next packet; moves on.
+    /// When the first bit of the next packet may leave, which is `packet` unless it says otherwise; `NEVER` when nothing
+    /// comes any more. Moves on.
     #[inline(always)]
-    pub fn take(&mut self, group: &Group) -> Departure {
+    pub fn take(&mut self, group: &Group, packet: &mut Datagram) -> Time {
         match self {
-            Self::Cbr(pacer) => Departure::alike(pacer.take(group.packet_size), group),
-            _ => self.take_otherwise(group),
+            Self::Cbr(pacer) => pacer.take(group.packet_size),
+            _ => self.take_otherwise(group, packet),
         }
     }
 
     #[inline(never)]
-    fn take_otherwise(&mut self, group: &Group) -> Departure {
-        let plain = |at| Departure::alike(at, group);
+    fn take_otherwise(&mut self, group: &Group, packet: &mut Datagram) -> Time {
         match (self, &group.transport) {
-            (Self::Cbr(pacer), _) => plain(pacer.take(group.packet_size)),
-            (Self::Poisson(poisson), _) => plain(poisson.take()),
-            (Self::OnOff(source), Transport::OnOff(config)) => plain(source.take(group.packet_size, config)),
-            (Self::Bursts(bursts), Transport::Burst(config)) => plain(bursts.take(config)),
+            (Self::Cbr(pacer), _) => pacer.take(group.packet_size),
+            (Self::Poisson(poisson), _) => poisson.take(),
+            (Self::OnOff(source), Transport::OnOff(config)) => source.take(group.packet_size, config),
+            (Self::Bursts(bursts), Transport::Burst(config)) => bursts.take(config),
             (Self::Playback(playback), Transport::Trace(config)) => {
-                let Some(packet) = playback.take(config) else { return plain(Time::NEVER) };
-                Departure { class: packet.class.unwrap_or(group.class), at: packet.at, len: packet.len }
+                let Some(next) = playback.take(config) else { return Time::NEVER };
+                *packet = Datagram { len: next.len, class: next.class.unwrap_or(group.class) };
+                next.at
             }
             _ => unreachable!("a source is made from its group's transport"),
         }

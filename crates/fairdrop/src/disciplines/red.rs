@@ -345,6 +345,10 @@ impl RedState {
         env: &mut E,
     ) -> Option<DropCause> {
         if self.avg >= self.bounded_to {
+            if self.avg >= params.max_th && !params.gentle {
+                self.count = 0;
+                return Some(DropCause::RedForced);
+            }
             return self.unbounded_verdict(params, env);
         }
         self.count += 1;
