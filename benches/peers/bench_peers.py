@@ -45,10 +45,13 @@ class Setting:
     max_th: int
     duration_s: float
     start_spread_s: float
+    # Loops are measured over so many durations, and divided by their number: a loop of some milliseconds is lost in the
+    # noise of a process.
+    stretch: int = 1
 
 
 SETTINGS = (
-    Setting("s1", 32, 1, 2e6, 1e6, 0.001, 1e7, 0.001, 300, 30, 60, 500.0, 1.0),
+    Setting("s1", 32, 1, 2e6, 1e6, 0.001, 1e7, 0.001, 300, 30, 60, 500.0, 1.0, 20),
     Setting("s2", 500, 10, 2e7, 1e8, 0.010, 1e9, 0.005, 1000, 100, 300, 200.0, 1.0),
     Setting("s3", 10_000, 0, 0.0, 1e10, 0.010, 1e10, 0.005, 10_000, 1000, 3000, 1.0, 0.1),
 )
@@ -91,6 +94,7 @@ class Row:
     whole_s: list[float] = field(default_factory=list)
     loop_s: list[float] = field(default_factory=list)
     max_rss_kb: int = 0
+    instructions: int | None = None
     extra: dict[str, float] = field(default_factory=dict)
 
     def add(self, usage: Usage, loop_s: float) -> None:
@@ -112,14 +116,23 @@ class Fairdrop:
         timing = self.scratch / "timing.json"
         base = [*self.command, "run", str(HERE / f"{setting.name}.toml"), "--quiet"]
         usage = run_child([*base, "--out", str(self.scratch / setting.name)])
-        run_child([*base, "--out", str(self.scratch / "loop"), "--timing", str(timing)])
+        long = f"duration={setting.duration_s * setting.stretch}s"
+        run_child([*base, "--out", str(self.scratch / "loop"), "--timing", str(timing), "--set", long])
         report = json.loads(timing.read_text())
-        row.add(usage, float(report["loop_cpu_s"]))
+        row.add(usage, float(report["loop_cpu_s"]) / setting.stretch)
         row.extra = {
-            "events": float(report["events"]),
+            "events": report["events"] / setting.stretch,
             "events_per_packet": report["events"] / max(report["bottleneck_packets"], 1),
             "ns_per_event": report["loop_cpu_s"] / report["events"] * 1e9,
         }
+
+    def count(self, setting: Setting) -> int:
+        """Of the run itself, with what it needs before the first event and its tables of results."""
+        example = ROOT / "target" / "release" / "examples" / "cost"
+        build = ["cargo", "build", "--quiet", "--release", "--package", "fairdrop-sim", "--example", "cost"]
+        subprocess.run(build, cwd=ROOT, check=True)
+        argv = [str(example), str(HERE / f"{setting.name}.toml")]
+        return instructions(argv, self.scratch, "--toggle-collect=*fairdrop_sim::run::simulate*")
 
 
 class Ns2:
@@ -127,10 +140,11 @@ class Ns2:
 
     name = "ns-2"
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], scratch: Path) -> None:
         self.command = command
+        self.scratch = scratch
 
-    def argv(self, setting: Setting) -> list[str]:
+    def argv(self, setting: Setting, durations: int = 1) -> list[str]:
         # The sorted list is ns-2's fastest event queue with few events pending, the heap with many.
         scheduler = "List" if setting.tcp_flows < 100 else "Heap"
         options = {
@@ -146,7 +160,7 @@ class Ns2:
             "min_th": setting.min_th,
             "max_th": setting.max_th,
             "start_spread": setting.start_spread_s,
-            "duration": setting.duration_s,
+            "duration": setting.duration_s * durations,
             "warm_up": 0,
             "measure": 0,
             "scheduler": scheduler,
@@ -157,7 +171,13 @@ class Ns2:
     def run(self, setting: Setting, row: Row) -> None:
         set_up = run_child([*self.argv(setting), "-setup_only", "1"])
         usage = run_child(self.argv(setting))
-        row.add(usage, usage.cpu_s - set_up.cpu_s)
+        long = run_child(self.argv(setting, setting.stretch)) if setting.stretch > 1 else usage
+        row.add(usage, (long.cpu_s - set_up.cpu_s) / setting.stretch)
+
+    def count(self, setting: Setting) -> int:
+        """Of a run less one that only builds the scenario."""
+        whole = instructions(self.argv(setting), self.scratch)
+        return whole - instructions([*self.argv(setting), "-setup_only", "1"], self.scratch)
 
 
 class Ns3:
@@ -187,16 +207,22 @@ class Ns3:
         usage = run_child([*self.command, str(NS3_SCRIPT), *words])
         row.add(usage, reported_loop(usage.stdout))
 
+    def count(self, setting: Setting) -> int | None:
+        """Not counted: its scripts are compiled as they run, which takes hours under valgrind."""
+        del setting
+        return None
+
 
 class Htsim:
     """htsim, with TCP over a DropTail queue; its loop is timed inside."""
 
     name = "htsim"
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], scratch: Path) -> None:
         self.command = command
+        self.scratch = scratch
 
-    def run(self, setting: Setting, row: Row) -> None:
+    def argv(self, setting: Setting, durations: float = 1) -> list[str]:
         one_way_us = round((setting.delay_s + 2 * setting.access_delay_s) * 1e6)
         numbers = (
             setting.tcp_flows,
@@ -206,13 +232,31 @@ class Htsim:
             setting.access_bps,
             one_way_us,
             setting.limit,
-            round(setting.duration_s * 1000),
+            max(round(setting.duration_s * durations * 1000), 1),
         )
-        usage = run_child([*self.command, *map(str, numbers)])
-        row.add(usage, reported_loop(usage.stdout))
+        return [*self.command, *map(str, numbers)]
+
+    def run(self, setting: Setting, row: Row) -> None:
+        usage = run_child(self.argv(setting))
+        long = run_child(self.argv(setting, setting.stretch)) if setting.stretch > 1 else usage
+        row.add(usage, reported_loop(long.stdout) / setting.stretch)
+
+    def count(self, setting: Setting) -> int:
+        """Of a run less one of a millisecond."""
+        return instructions(self.argv(setting), self.scratch) - instructions(self.argv(setting, 0), self.scratch)
 
 
 Peer = Fairdrop | Ns2 | Ns3 | Htsim
+
+
+def instructions(argv: list[str], scratch: Path, *options: str) -> int:
+    """What callgrind counts in one run, of all threads."""
+    profile = scratch / "callgrind.out"
+    run_child(["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *options, *argv])
+    for line in profile.read_text(errors="replace").splitlines():
+        if line.startswith(("summary:", "totals:")):
+            return int(line.split()[1])
+    raise PeerError(f"callgrind counted nothing in: {shlex.join(argv)}")
 
 
 def reported_loop(stdout: str) -> float:
@@ -233,7 +277,7 @@ def find_peers(args: argparse.Namespace, scratch: Path) -> list[Peer]:
     if "ns-2" in wanted:
         command = shlex.split(args.ns2) if args.ns2 else [shutil.which("ns2") or shutil.which("ns") or ""]
         if command[0]:
-            found.append(Ns2(command))
+            found.append(Ns2(command, scratch))
         else:
             print("ns-2 not found: install Debian's package ns2")
     if "ns-3" in wanted:
@@ -245,7 +289,7 @@ def find_peers(args: argparse.Namespace, scratch: Path) -> list[Peer]:
             print(f"ns-3 not found: {args.ns3_python} cannot import it (pip install ns3)")
     if "htsim" in wanted:
         if args.htsim:
-            found.append(Htsim([build_htsim(Path(args.htsim), scratch)]))
+            found.append(Htsim([build_htsim(Path(args.htsim), scratch)], scratch))
         else:
             print("htsim not given: --htsim DIR, a checkout of github.com/Broadcom/csg-htsim with sim/libhtsim.a made")
     return found
@@ -274,6 +318,10 @@ def measure(args: argparse.Namespace) -> list[Row]:
                 for peer, row in mine:
                     print(f"\r{setting.name} {turn + 1}/{args.runs} {peer.name:<12}", end="", file=sys.stderr)
                     peer.run(setting, row)
+            if setting.name in args.instructions:
+                for peer, row in mine:
+                    print(f"\r{setting.name} instructions {peer.name:<12}", end="", file=sys.stderr)
+                    row.instructions = peer.count(setting)
             rows += [row for _, row in mine]
     print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
     return rows
@@ -292,6 +340,11 @@ def print_table(rows: list[Row]) -> None:
             f" {loop / statistics.median(own.loop_s):10.2f} {whole:9.3f}"
             f" {whole / statistics.median(own.whole_s):10.2f} {row.max_rss_kb / 1024:8.0f}"
         )
+    for row in rows:
+        if row.instructions is not None:
+            own = next((r for r in rows if r.scenario == row.scenario and r.tool == "fairdrop"), row)
+            ratio = row.instructions / own.instructions if own.instructions else float("nan")
+            print(f"{row.scenario} {row.tool}: {row.instructions:,} instructions, {ratio:.2f} of fairdrop's")
     for row in rows:
         if row.extra:
             facts = ", ".join(f"{name.replace('_', ' ')} {value:,.2f}" for name, value in row.extra.items())
@@ -313,6 +366,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="runs of every command (default 5)")
     parser.add_argument("--scenarios", nargs="+", choices=names, default=names)
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
+    counted = "scenarios whose instructions valgrind counts as well, in one run of every command, 50 times as slow"
+    parser.add_argument("--instructions", nargs="+", choices=names, default=(), help=counted)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     parser.add_argument("--fairdrop", metavar="COMMAND", help="instead of .venv/bin/fairdrop")
     parser.add_argument("--ns2", metavar="COMMAND", help="instead of ns2 or ns on PATH")

@@ -122,12 +122,6 @@ impl<T: Tracer> Port<T> {
         })
     }
 
-    /// The same, without averages over time of the values that the discipline decides by.
-    #[must_use]
-    pub fn without_internals(self) -> Self {
-        Self { internals: Internals::default(), ..self }
-    }
-
     /// A packet arrives. Handles of packets dropped by it are added to `lost`. Returns when the transmitter will be
     /// done, if it was free and has started.
     #[inline(always)]

@@ -103,7 +103,6 @@ impl<T: Tracer> Links<T> {
             let meter = if scenario.positions.is_some() { meter.with_velocity() } else { meter };
             let params = queue.params(link.rate_bps);
             let port = Port::new(params, rate, meter, tracer(index), seed, index as u32)?;
-            let port = if scenario.internals { port } else { port.without_internals() };
             Ok(LinkState::Port { port: Box::new(port), delay })
         });
         let links = links.collect::<Result<_, _>>()?;

@@ -14,7 +14,7 @@ pub struct Internal {
     pub samples: Vec<f64>,
 }
 
-/// All values of one discipline; by default none, which are not looked at.
+/// All values of one discipline.
 #[derive(Clone, Debug, Default)]
 pub struct Internals {
     values: Vec<Internal>,
@@ -35,9 +35,6 @@ impl Internals {
     /// The values have been what they are since the last call, and may change at `now`.
     #[inline(always)]
     pub fn hold<H>(&mut self, now: Time, discipline: &impl Discipline<H>) {
-        if self.values.is_empty() {
-            return;
-        }
         let span = now.since(self.since).ns() as f64;
         self.since = now;
         let mut values = self.values.iter_mut();

@@ -52,7 +52,6 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
         seed: top.integer("seed") as u64,
         sample,
         positions,
-        internals: top.switch("internals").unwrap_or(true),
         windows,
         queue,
         links,

@@ -122,13 +122,6 @@ pub const SCENARIO: &[FieldSpec] = &[
         "Grid of snapshots of who is where in the queue; 0 takes none. Velocities are measured then, too.",
     ),
     field(
-        "internals",
-        "",
-        SWITCH,
-        Some("true"),
-        "Averages over time the values that disciplines decide by, such as RED's avg. A run without is faster, by a twentieth.",
-    ),
-    field(
         "windows",
         "",
         FieldKind::Names,

@@ -44,8 +44,6 @@ pub struct Scenario {
     pub sample: Option<Time>,
     /// Grid of snapshots of who is where in the queue; `None` takes none.
     pub positions: Option<Time>,
-    /// Whether the values that disciplines decide by are averaged over time.
-    pub internals: bool,
     /// Groups whose congestion windows are recorded on the grid of `sample`, as indices.
     pub windows: Vec<usize>,
     /// The discipline under study: what links with `queue = true` run.

@@ -172,7 +172,6 @@ impl Scenario {
             "seed": self.seed,
             "sample_s": self.sample.map(Time::seconds),
             "positions_s": self.positions.map(Time::seconds),
-            "internals": self.internals,
             "windows": self.windows.iter().map(|&group| &self.groups[group].name).collect::<Vec<_>>(),
             "queue": self.queue.to_json(),
             "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
