@@ -29,7 +29,7 @@ TITLES = {"choke": "CHOKe", "fq_codel": "FQ-CoDel"}
 STYLES = {"choke": (colours.BLUE, "o", "-"), "fq_codel": (colours.VERMILLION, "s", "--")}
 FLOW_BPS = 100_000
 PACKET_BITS = 8000
-# Runs with few flows last longer, so that each sends this many packets.
+# Runs of a second are repeated with other seeds until this many packets were sent.
 PACKETS = 250_000
 MOST_QUEUES = 1_048_576
 
@@ -48,7 +48,8 @@ def settings(flows: int, discipline: str) -> list[str]:
         "queue.red.min_th": f"{max(round(0.025 * packets_per_s), 2)}p",
         "queue.red.max_th": f"{max(round(0.075 * packets_per_s), 6)}p",
         "queue.fq_codel.queues": str(min(flows, MOST_QUEUES)),
-        "duration": f"{max(round(PACKETS / packets_per_s), 1)}s",
+        "duration": "1s",
+        "seeds": str(max(round(PACKETS / packets_per_s), 1)),
     }
     return [f"{name}={value}" for name, value in words.items()]
 

@@ -20,6 +20,8 @@ PACKET_BYTES = 1000
 # IP, TCP with time stamps, and PPP: what is left of a packet of 1000 bytes on the wire.
 TCP_PAYLOAD = PACKET_BYTES - 54
 UDP_PAYLOAD = PACKET_BYTES - 30
+# Packets; larger buffers would only take memory, of which 10 MB each are more than a machine has.
+WINDOW = 300
 PORT = 5000
 
 
@@ -41,16 +43,16 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def configure(args: argparse.Namespace) -> None:
+def configure() -> None:
     """TCP NewReno with packets of 1000 bytes on the wire and the timers that the scenarios use."""
     config = ns.Config
     config.SetDefault("ns3::TcpL4Protocol::SocketType", ns.StringValue("ns3::TcpNewReno"))
     config.SetDefault("ns3::TcpSocket::SegmentSize", ns.UintegerValue(TCP_PAYLOAD))
     config.SetDefault("ns3::TcpSocket::DelAckCount", ns.UintegerValue(1))
     config.SetDefault("ns3::TcpSocketBase::MinRto", ns.TimeValue(ns.Seconds(0.2)))
-    buffer = args.limit * PACKET_BYTES
-    config.SetDefault("ns3::TcpSocket::SndBufSize", ns.UintegerValue(max(buffer, 300_000)))
-    config.SetDefault("ns3::TcpSocket::RcvBufSize", ns.UintegerValue(max(buffer, 300_000)))
+    buffers = ns.UintegerValue(WINDOW * PACKET_BYTES)
+    config.SetDefault("ns3::TcpSocket::SndBufSize", buffers)
+    config.SetDefault("ns3::TcpSocket::RcvBufSize", buffers)
 
 
 def link(rate: float, delay: float) -> ns.PointToPointHelper:
@@ -119,7 +121,7 @@ def add_flow(
 
 def main() -> None:
     args = arguments()
-    configure(args)
+    configure()
     sinks = build(args)
     ns.Simulator.Stop(ns.Seconds(args.duration))
     before = time.process_time()

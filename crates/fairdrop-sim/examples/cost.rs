@@ -1,10 +1,12 @@
 //! What a run costs: processor time and memory of its event loop, as a JSON line.
 //!
-//!     cargo run --release --example cost -- SCENARIO.toml [setting=value ...]
+//!     cargo run --release --example cost -- SCENARIO.toml [seeds=N] [setting=value ...]
+//!
+//! With `seeds=N` it is what N runs cost together, one after another, each with its seed.
 
 use fairdrop::{AnyDiscipline, Memory};
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::{Control, HugePages, PARTS, simulate};
+use fairdrop_sim::{Control, HugePages, PARTS, RunResult, simulate};
 use std::error::Error;
 use std::fs;
 use std::thread;
@@ -33,6 +35,26 @@ impl Memory for Counted {
     }
 }
 
+/// What some runs did, at the first link with a queue.
+#[derive(Default)]
+struct Total {
+    events: u64,
+    offered: u64,
+    sent: u64,
+    utilisation: f64,
+}
+
+impl Total {
+    fn plus(self, run: &RunResult) -> Self {
+        Self {
+            events: self.events + run.events,
+            offered: self.offered + run.queues[0].arrivals,
+            sent: self.sent + run.queues[0].departures,
+            utilisation: self.utilisation + run.utilisation,
+        }
+    }
+}
+
 /// Resident memory of this process, bytes.
 fn resident() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -42,8 +64,10 @@ fn resident() -> u64 {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let file = words.next().ok_or("usage: cost SCENARIO.toml [setting=value ...]")?;
-    let scenario = Scenario::parse(&fs::read_to_string(&file)?, &file, &words.collect::<Vec<_>>())
+    let file = words.next().ok_or("usage: cost SCENARIO.toml [seeds=N] [setting=value ...]")?;
+    let (seeds, settings): (Vec<_>, Vec<_>) = words.partition(|word| word.starts_with("seeds="));
+    let seeds: u64 = seeds.last().map_or(Ok(1), |word| word["seeds=".len()..].parse())?;
+    let scenario = Scenario::parse(&fs::read_to_string(&file)?, &file, &settings)
         .map_err(|problems| problems.to_string())?;
     let flows: u32 = scenario.groups.iter().map(|group| group.count).sum();
 
@@ -52,30 +76,32 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (control, before) = (Control::default(), resident());
     // The loop is over when all parts are done; the tables of results, which come then, are not part of it.
-    let (result, peak) = thread::scope(|scope| {
+    let (total, peak) = thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut peak = 0;
-            while control.parts_done() < PARTS && !control.is_stopped() {
+            while control.parts_done() < PARTS * seeds && !control.is_stopped() {
                 peak = peak.max(resident());
                 thread::sleep(Duration::from_millis(1));
             }
             peak
         });
-        let result = simulate(&scenario, scenario.seed, &control);
+        let total = (0..seeds).try_fold(Total::default(), |total, more| {
+            let result = simulate(&scenario, scenario.seed + more, &control)?.ok_or("stopped")?;
+            Ok::<_, Box<dyn Error>>(total.plus(&result))
+        });
         control.stop();
-        (result, watch.join())
+        (total, watch.join())
     });
-    let result = result?.ok_or("stopped")?;
+    let total = total?;
     let peak = peak.map_err(|_| "the watching thread failed")?;
-    let queue = result.queues.first().ok_or("no queue under study")?;
     println!(
         "{{\"flows\": {flows}, \"loop_cpu_s\": {:.6}, \"events\": {}, \"offered\": {}, \"sent\": {}, \
          \"utilisation\": {:.4}, \"loop_memory_bytes\": {}, \"queue_packet_bytes\": {}, \"queue_state_bytes\": {}}}",
         control.loop_cpu().as_secs_f64(),
-        result.events,
-        queue.arrivals,
-        queue.departures,
-        queue.utilisation,
+        total.events,
+        total.offered,
+        total.sent,
+        total.utilisation / seeds as f64,
         peak.saturating_sub(before),
         state.packets,
         state.rest,

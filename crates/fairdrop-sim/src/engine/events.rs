@@ -77,7 +77,9 @@ const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 const OPEN_SLOT: u32 = (1 << LANE_BITS) - 1;
 /// Lanes that a key can name, beside none and the open slot.
 const MAX_LANES: u32 = OPEN_SLOT - 1;
-/// Places from the end of a lane at which an event is still put into its order.
+/// Rings of a lane.
+const RINGS: u32 = 4;
+/// Places from the end of a lane's last ring at which an event is still put into its order.
 const NEAR: usize = 16;
 /// How many places ahead of an event its key is prefetched.
 const FURTHER: usize = 64;
@@ -88,7 +90,9 @@ const SLOTS: usize = 1024;
 /// A slot of the calendar lasts 2^22 ns, 4.2 ms.
 const SLOT_SHIFT: u32 = 22;
 
-/// A kind of events that mostly come in order.
+/// A kind of events that mostly come in some few orders: of packets sent at once the second follows the first by the
+/// time on the wire, the third the second, and others come between them. So a lane has [`RINGS`], and what does not fit
+/// behind the last of one goes to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane(u32);
 
@@ -96,17 +100,17 @@ impl Lane {
     /// Any number will do: kinds share a lane when there are too many.
     #[inline]
     pub const fn new(number: u32) -> Self {
-        Self(number % MAX_LANES)
+        Self(RINGS * (number % (MAX_LANES / RINGS)))
     }
 }
 
-/// Events of one lane behind its first, which is pending.
+/// Events of one ring behind its first, which is pending.
 #[derive(Debug, Default)]
 struct Waiting {
     ring: VecDeque<u128>,
     /// The last key.
     last: u128,
-    /// Whether the first of the lane is pending.
+    /// Whether the first is pending.
     started: bool,
 }
 
@@ -274,7 +278,7 @@ impl Events {
     /// The first event of a new lane.
     #[cold]
     fn open_lane(&mut self, lane: u32, key: u128) {
-        self.lanes.resize_with(lane as usize + 1, Waiting::default);
+        self.lanes.resize_with((lane + RINGS) as usize, Waiting::default);
         self.lanes[lane as usize] = Waiting { started: true, last: key, ..Waiting::default() };
         self.insert(key);
     }
@@ -282,11 +286,23 @@ impl Events {
     /// An event of a lane whose first is pending.
     #[inline(never)]
     fn follow(&mut self, lane: u32, key: u128) {
-        let waiting = &mut self.lanes[lane as usize];
-        if key > waiting.last {
-            waiting.last = key;
-            waiting.ring.push_back(key);
-        } else if !waiting.put_near_end(key) {
+        let mut key = key;
+        for waiting in &mut self.lanes[lane as usize..(lane + RINGS) as usize] {
+            if !waiting.started {
+                waiting.started = true;
+                waiting.last = key;
+                return self.insert(key);
+            }
+            if key > waiting.last {
+                waiting.last = key;
+                return waiting.ring.push_back(key);
+            }
+            // The number of the ring is in the key.
+            key += 1 << LOW_BITS;
+        }
+        let last = lane + RINGS - 1;
+        key -= 1 << LOW_BITS;
+        if !self.lanes[last as usize].put_near_end(key) {
             self.insert(key & !(u128::from(OPEN_SLOT) << LOW_BITS));
         }
     }
@@ -392,12 +408,16 @@ impl Events {
 
     #[inline(never)]
     fn insert_among_many(&mut self, key: u128) {
-        let latest = self.soon[0];
-        if self.len == 0 || key > latest {
+        if self.later.peek().is_some_and(|&Reverse(first)| key > first) {
             return self.later.push(Reverse(key));
         }
         if self.len == SOON {
-            self.later.push(Reverse(latest));
+            // One of them is the first of the others now: the new one, or the latest.
+            let latest = self.soon[0];
+            self.later.push(Reverse(latest.max(key)));
+            if key > latest {
+                return;
+            }
             self.soon.copy_within(1.., 0);
             self.len -= 1;
         }

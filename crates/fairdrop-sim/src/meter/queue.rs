@@ -133,6 +133,8 @@ pub struct QueueMeter {
     flows: Vec<FlowCount>,
     /// Packets dropped, by cause and flow; empty for a cause that has not occurred.
     dropped: [Vec<u64>; DropCause::COUNT],
+    /// Of the last drop.
+    last_cause: usize,
     /// By flow, what waited or was in transmission when the measuring window opened; empty when nothing did.
     held_at_start: Vec<Count>,
     groups: Vec<GroupQueue>,
@@ -163,6 +165,7 @@ impl QueueMeter {
         Self {
             flows: group_of.map(|group| FlowCount { group, ..FlowCount::default() }).collect(),
             dropped: Default::default(),
+            last_cause: 0,
             held_at_start: Vec::new(),
             groups: vec![GroupQueue::default(); groups],
             waiting: 0,
@@ -199,6 +202,7 @@ impl QueueMeter {
         let count = &self.flows[flow as usize];
         prefetch(&count.waiting);
         prefetch(&count.sent.packets);
+        self.dropped[self.last_cause].get(flow as usize).into_iter().for_each(prefetch);
     }
 
     /// A packet of `flow` is offered to the discipline.
@@ -243,6 +247,7 @@ impl QueueMeter {
     #[inline]
     pub fn dropped(&mut self, flow: u32, len: u32, cause: DropCause) {
         self.flows[flow as usize].dropped_bytes += u64::from(len);
+        self.last_cause = cause as usize;
         let counts = &mut self.dropped[cause as usize];
         match counts.get_mut(flow as usize) {
             Some(count) => *count += 1,

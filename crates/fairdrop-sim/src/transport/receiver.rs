@@ -1,5 +1,7 @@
 //! The receiving side of a TCP connection: cumulative ACKs over what came in any order.
 
+use smallvec::SmallVec;
+
 /// Blocks of a SACK option: segments that have arrived beyond the next one expected, ends exclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
@@ -51,8 +53,8 @@ struct Range {
 pub struct Receiver {
     /// Next segment expected.
     pub next: u32,
-    /// Segments received beyond it: disjoint ranges with gaps between them, ascending.
-    beyond: Vec<Range>,
+    /// Segments received beyond it: disjoint ranges with gaps between them, ascending. Mostly there is one at most.
+    beyond: SmallVec<[Range; 1]>,
     /// Segments taken out of order so far.
     stamp: u32,
     /// A segment waits for its delayed ACK.
@@ -90,7 +92,7 @@ impl Receiver {
             if self.beyond.first().is_some_and(|range| range.first == self.next) {
                 self.next = self.beyond.remove(0).end;
                 if self.beyond.is_empty() {
-                    self.beyond = Vec::new();
+                    self.beyond = SmallVec::new();
                 }
             }
             // RFC 5681, section 4.2: at least every second segment; at once when a gap is filled.
