@@ -75,11 +75,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(AnyDiscipline::<u32, Counted>::new(scenario.queue.params(scenario.links[0].rate_bps), &mut state)?);
 
     let (control, before) = (Control::default(), resident());
-    // The loop is over when all parts are done; the tables of results, which come then, are not part of it.
+    // The first loop is over when all its parts are done; the tables of results, which come then, are not part of it.
     let (total, peak) = thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut peak = 0;
-            while control.parts_done() < PARTS * seeds && !control.is_stopped() {
+            while control.parts_done() < PARTS && !control.is_stopped() {
                 peak = peak.max(resident());
                 thread::sleep(Duration::from_millis(1));
             }
