@@ -167,10 +167,10 @@ impl<T: Tracer> Port<T> {
         (frame, done)
     }
 
-    /// Prefetches what a packet of `flow` changes here.
+    /// Prefetches what a packet of `flow` that arrives changes here.
     #[inline]
-    pub fn prefetch(&self, flow: u32) {
-        self.world.meter.prefetch(flow);
+    pub fn prefetch_arrival(&self, flow: u32) {
+        self.world.meter.prefetch_arrival(flow);
     }
 
     /// Prefetches where the first draw of the next arrival will end. Until then the queue moves on by a packet or two:

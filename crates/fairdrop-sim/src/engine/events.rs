@@ -445,7 +445,7 @@ mod tests {
         #[test]
         fn pops_by_time_then_by_order(
             times in prop::collection::vec((0_u64..50, 0_u32..6, 0_u32..30), 1..300),
-            pop_after in prop::collection::vec(any::<bool>(), 300),
+            pop_after in prop::collection::vec(prop::bool::weighted(0.3), 300),
         ) {
             let mut events = Events::default();
             let mut expected: Vec<(u64, u32)> = Vec::new();

@@ -203,7 +203,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                         (_, false) => {
                             let link = self.flows.way(packet.group, false)[usize::from(packet.hop)];
                             if let Some(port) = self.links.port_ref(link) {
-                                port.prefetch(packet.flow);
+                                port.prefetch_arrival(packet.flow);
                             }
                         }
                     }

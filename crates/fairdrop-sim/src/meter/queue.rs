@@ -202,6 +202,12 @@ impl QueueMeter {
         let count = &self.flows[flow as usize];
         prefetch(&count.waiting);
         prefetch(&count.sent.packets);
+    }
+
+    /// The same of a packet that arrives, and may be dropped as the last one was.
+    #[inline]
+    pub fn prefetch_arrival(&self, flow: u32) {
+        self.prefetch(flow);
         self.dropped[self.last_cause].get(flow as usize).into_iter().for_each(prefetch);
     }
 
