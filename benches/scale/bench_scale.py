@@ -111,16 +111,18 @@ def read(path: Path) -> list[Row]:
 def draw(rows: list[Row], path: Path) -> None:
     """Cost per packet, memory per flow, and the state of the queue."""
     panels = (
-        ("ns_per_packet", "Processor time of the simulator\nper packet sent (ns)", False),
-        ("bytes_per_flow", "Memory of the whole run\nper TCP flow (bytes)", True),
-        ("queue_state_bytes", "State of the queue\nbeside its packets (bytes)", True),
+        ("ns_per_packet", "Processor time of the simulator\nper packet sent (ns)"),
+        ("bytes_per_flow", "Memory of the whole run\nper TCP flow (bytes)"),
+        ("queue_state_bytes", "State of the queue\nbeside its packets (bytes)"),
     )
     figure, axes = plt.subplots(1, 3, figsize=(12.5, 4.1), layout="constrained")
     figure.set_facecolor("white")
     panel: Axes
-    for panel, (column, label, logarithmic) in zip(axes, panels, strict=True):
+    for panel, (column, label) in zip(axes, panels, strict=True):
         for discipline in DISCIPLINES:
-            mine = [row for row in rows if row["discipline"] == discipline]
+            # Memory with fewer flows is that of the program, or too short-lived to be seen.
+            least = 1000 if column == "bytes_per_flow" else 0
+            mine = [row for row in rows if row["discipline"] == discipline and float(row["flows"]) >= least]
             colour, marker, line = STYLES[discipline]
             flows = [float(row["flows"]) for row in mine]
             values = [float(row[column]) for row in mine]
@@ -131,12 +133,10 @@ def draw(rows: list[Row], path: Path) -> None:
         if column == "queue_state_bytes":
             panel.set_yscale("symlog", linthresh=100, linscale=0.4)
             panel.set_yticks([0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8])
-        elif logarithmic:
-            panel.set_yscale("log")
         if column == "bytes_per_flow":
             panel.axhline(1024, color=colours.MUTED, linewidth=0.9, linestyle=":")
-            panel.annotate("1 KiB", (12, 1024), textcoords="offset points", xytext=(0, 4), color=colours.MUTED)
-        panel.set_ylim(bottom=0 if not logarithmic or column == "queue_state_bytes" else 300)
+            panel.annotate("1 KiB", (1e5, 1024), textcoords="offset points", xytext=(0, 4), color=colours.MUTED)
+        panel.set_ylim(bottom=0)
         panel.set_xlabel("TCP flows")
         panel.set_ylabel(label)
         panel.grid(color=colours.GRID, linewidth=0.6)
