@@ -66,7 +66,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
     let file = words.next().ok_or("usage: cost SCENARIO.toml [seeds=N] [setting=value ...]")?;
     let (seeds, settings): (Vec<_>, Vec<_>) = words.partition(|word| word.starts_with("seeds="));
-    let seeds: u64 = seeds.last().map_or(Ok(1), |word| word["seeds=".len()..].parse())?;
+    let seeds: u64 = match seeds.last() {
+        Some(word) => word["seeds=".len()..]
+            .parse()
+            .ok()
+            .filter(|&seeds| seeds > 0)
+            .ok_or_else(|| format!("{word} is not valid for seeds: it must be a whole number from 1"))?,
+        None => 1,
+    };
     let scenario = Scenario::parse(&fs::read_to_string(&file)?, &file, &settings)
         .map_err(|problems| problems.to_string())?;
     let flows: u32 = scenario.groups.iter().map(|group| group.count).sum();

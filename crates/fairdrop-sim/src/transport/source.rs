@@ -74,10 +74,10 @@ impl Source {
         }
     }
 
+    /// The same of a source that is not of a constant rate.
     #[inline(never)]
     fn take_otherwise(&mut self, group: &Group, packet: &mut Datagram) -> Time {
         match (self, &group.transport) {
-            (Self::Cbr(pacer), _) => pacer.take(group.packet_size),
             (Self::Poisson(poisson), _) => poisson.take(),
             (Self::OnOff(source), Transport::OnOff(config)) => source.take(group.packet_size, config),
             (Self::Bursts(bursts), Transport::Burst(config)) => bursts.take(config),

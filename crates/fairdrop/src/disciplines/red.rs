@@ -345,6 +345,7 @@ impl RedState {
         env: &mut E,
     ) -> Option<DropCause> {
         if self.avg >= self.bounded_to {
+            // Under overload this is most arrivals, so they are spared two calls.
             if self.avg >= params.max_th && !params.gentle {
                 self.count = 0;
                 return Some(DropCause::RedForced);
@@ -374,7 +375,7 @@ impl RedState {
     /// The verdict where no bound holds.
     #[inline(never)]
     fn unbounded_verdict<H, E: Env<H>>(&mut self, params: &RedParams, env: &mut E) -> Option<DropCause> {
-        // From `max_th` on none is needed, and the last one still holds for the averages that it is for.
+        // From `max_th` on, when gentle, none is needed, and the last one still holds for the averages that it is for.
         if self.avg < params.max_th {
             self.bound(params);
         }
