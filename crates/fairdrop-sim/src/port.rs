@@ -37,15 +37,18 @@ pub struct Port<T = ()> {
     sending: Option<Frame>,
 }
 
-/// How many packets ahead of its departure a packet is prefetched.
+/// How many packets ahead of its departure what a packet changes is prefetched; the packet itself comes much earlier.
 const AHEAD: usize = 8;
+/// How many random numbers of [`Stream::Candidate`] are known ahead.
+const COMING: usize = 4;
 
 /// What a port keeps for its discipline, beside the discipline.
 #[derive(Debug)]
 struct World<T> {
     random: [Philox; Stream::COUNT],
-    /// The next number of [`Stream::Candidate`].
-    candidate: u64,
+    /// The next numbers of [`Stream::Candidate`], of which the first is at `candidate`.
+    candidates: [u64; COMING],
+    candidate: usize,
     meter: QueueMeter,
     tracer: T,
 }
@@ -69,7 +72,13 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
     #[inline]
     fn random(&mut self, stream: Stream) -> u64 {
         let next = self.world.random[stream as usize].next_u64();
-        if stream == Stream::Candidate { std::mem::replace(&mut self.world.candidate, next) } else { next }
+        if stream != Stream::Candidate {
+            return next;
+        }
+        let World { candidates, candidate, .. } = &mut *self.world;
+        let number = std::mem::replace(&mut candidates[*candidate % COMING], next);
+        *candidate += 1;
+        number
     }
 
     #[inline]
@@ -110,11 +119,11 @@ impl<T: Tracer> Port<T> {
     ) -> Result<Self, ParamError> {
         let discipline = AnyDiscipline::new(params, &mut Heap)?;
         let mut random = random::of_queue(seed, queue);
-        let candidate = random[Stream::Candidate as usize].next_u64();
+        let candidates = std::array::from_fn(|_| random[Stream::Candidate as usize].next_u64());
         Ok(Self {
             internals: Internals::of(&discipline),
             discipline,
-            world: World { random, candidate, meter, tracer },
+            world: World { random, candidates, candidate: 0, meter, tracer },
             marked_before: [Count::default(); DropCause::COUNT],
             rate,
             wire: Wire::default(),
@@ -170,17 +179,18 @@ impl<T: Tracer> Port<T> {
     /// Prefetches what a packet of `flow` that arrives changes here.
     #[inline]
     pub fn prefetch_arrival(&self, flow: u32) {
-        self.world.meter.prefetch_arrival(flow);
+        self.world.meter.prefetch(flow);
     }
 
-    /// Prefetches where the first draw of the next arrival will end. Until then the queue moves on by a packet or two:
-    /// hence two slots.
+    /// Prefetches where coming arrivals will be put, and where the draw of one of them will look first if each draws
+    /// once. Until then the queue moves on by some packets: hence two slots.
     #[inline]
-    pub fn prefetch_candidate(&self) {
-        if let Some(fifo) = self.discipline.fifo() {
-            let offset = fifo.first_look(self.world.candidate, 0);
-            [offset, offset + 2].into_iter().filter_map(|near| fifo.slot(near)).for_each(prefetch);
-        }
+    pub fn prefetch_ends(&self) {
+        let Some(fifo) = self.discipline.fifo() else { return };
+        let World { candidates, candidate, .. } = &self.world;
+        let drawn = fifo.first_look(candidates[(candidate + COMING - 1) % COMING], 0) + COMING - 2;
+        let ends = [fifo.len() as usize + AHEAD, drawn, drawn + 2];
+        ends.into_iter().filter_map(|offset| fifo.slot(offset)).for_each(prefetch);
     }
 
     /// Shows `touch` flow and handle of a packet that will be sent soon, and prefetches what it changes here: one of
@@ -191,6 +201,7 @@ impl<T: Tracer> Port<T> {
             self.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
             return;
         };
+        fifo.slot(4 * AHEAD).into_iter().for_each(prefetch);
         if let Some(Some(packet)) = fifo.slot(AHEAD) {
             let flow = packet.meta.flow as u32;
             self.world.meter.prefetch(flow);

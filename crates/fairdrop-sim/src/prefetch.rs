@@ -6,17 +6,29 @@
 /// Asks for the cache line in which `item` begins. A hint: nothing waits for it, and nothing changes.
 #[inline(always)]
 pub fn prefetch<T>(item: &T) {
+    hint(item);
+}
+
+/// The same for what lies so many places behind `item`, whether or not there is anything: what will be written there
+/// waits for its line as a read does.
+#[inline(always)]
+pub fn prefetch_behind<T>(item: &T, places: usize) {
+    hint(std::ptr::from_ref(item).wrapping_add(places));
+}
+
+#[inline(always)]
+fn hint<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: prefetching has no effect that a program could see, whatever the address; x86-64 always has it (SSE).
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     // SAFETY: as above; the instruction changes neither memory nor registers.
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) item, options(nostack, preserves_flags, readonly));
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-    let _ = item;
+    let _ = address;
 }

@@ -1,53 +1,36 @@
 //! Flows: their hosts' own links, their transports, and what arrived at the other end.
 
+use super::SYN_BYTES;
 use super::edge::TokenBucket;
 use super::events::Lane;
-use super::links::{Carrier, PlainLink};
+use super::links::Carrier;
 use super::packets::{InFlight, Role};
 use super::population::Population;
 use crate::meter::TransferMeter;
 use crate::prefetch::prefetch;
 use crate::random::{self, FlowPurpose};
 use crate::result::Windows;
-use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig};
+use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig, Transport};
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
 use crate::transport::source::{Datagram, Source};
-use crate::transport::tcp::Sender;
-use crate::wire::Rate;
+use crate::transport::tcp::{Sender, SenderCount};
+use crate::wire::{Rate, Wire};
 use fairdrop::{Count, Ecn, Time};
-
-/// The transport of a flow, as an index into its kind's own array.
-#[derive(Clone, Copy, Debug)]
-pub enum Agent {
-    Tcp(u32),
-    Open(u32),
-}
 
 /// Where a flow ends: what a packet of it meets as it leaves the network. Two lines of the cache.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 struct Sink {
     /// The host's own link, from the network and back to it.
-    link_in: PlainLink,
-    link_out: PlainLink,
+    link_in: Wire,
+    link_out: Wire,
     /// Unused when the flow is not TCP.
     receiver: Receiver,
     /// When a delayed ACK is due, if one is pending.
     ack_due: Time,
     delivered: Delivered,
-}
-
-/// Where a flow begins: one line of the cache.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Origin {
-    /// The host's own link, from the network and to it.
-    link_in: PlainLink,
-    link_out: PlainLink,
-    agent: Agent,
-    group: u16,
 }
 
 /// The sending end of a TCP connection: three lines of the cache.
@@ -58,6 +41,8 @@ struct TcpFlow {
     /// When the pending timer event fires; `NEVER` when none is pending.
     armed: Time,
     window: WindowMeter,
+    /// The host's own link to the network.
+    link_out: Wire,
     /// What it is to carry; `None`: data without end, as fast as TCP may.
     job: Option<Box<Job>>,
 }
@@ -72,7 +57,8 @@ struct Job {
 
 impl TcpFlow {
     fn new(sender: Sender) -> Self {
-        Self { sender, armed: Time::NEVER, window: WindowMeter::default(), job: None }
+        let (window, link_out) = (WindowMeter::default(), Wire::default());
+        Self { sender, armed: Time::NEVER, window, link_out, job: None }
     }
 
     /// It has `bytes` to carry, in segments of `payload` bytes.
@@ -122,7 +108,7 @@ impl WindowMeter {
     }
 }
 
-const _: () = assert!(size_of::<TcpFlow>() == 192 && size_of::<Sink>() == 128 && size_of::<Origin>() == 64);
+const _: () = assert!(size_of::<TcpFlow>() == 192 && size_of::<Sink>() == 128);
 
 /// How far the transfer of a TCP connection is.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +153,8 @@ pub struct NextOfSource {
 #[derive(Debug)]
 struct OpenFlow {
     source: Source,
-    /// The packet on its host's own link.
+    /// The host's own link to the network, and the packet on it.
+    link_out: Wire,
     pending: Datagram,
 }
 
@@ -177,6 +164,8 @@ struct OpenFlow {
 struct Hosts {
     /// Rate of the hosts' own links; `None`: unlimited.
     rate: Option<Rate>,
+    /// The largest packets that cross them, forward and backward, bytes.
+    largest: [u32; 2],
     /// Delay of the hosts' own links.
     delay: Time,
     /// When the sources stop.
@@ -185,6 +174,8 @@ struct Hosts {
     lanes: [Lane; 4],
     /// Links from source to sink, and back.
     hops: [u16; 2],
+    /// Flows of the other kind, open-loop or TCP, that come before those of the group.
+    others: u32,
     /// Header bytes of a packet.
     header: u32,
     /// Whether nothing comes back from the sinks.
@@ -199,10 +190,12 @@ impl Hosts {
         let ack = tcp.map_or(0, |tcp| tcp.ack_size);
         Self {
             rate: group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack])),
+            largest: [largest_packet(group), ack.max(SYN_BYTES.into())],
             delay: group.access_delay,
             stop: group.stop.min(scenario.duration),
             lanes: [0, 1, 2, 3].map(|lane| Lane::new(scenario.links.len() as u32 + 4 * number + lane)),
             hops: [&group.forward, &group.backward].map(|way| way.len() as u16),
+            others: others_before(scenario, number, tcp.is_some()),
             header: group.header,
             is_open: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
@@ -231,7 +224,10 @@ pub enum Answer {
 pub struct Flows<'s> {
     scenario: &'s Scenario,
     hosts: Vec<Hosts>,
-    origins: Vec<Origin>,
+    /// Group number by flow: nothing else, so that it stays in a cache.
+    group_of: Vec<u16>,
+    /// By flow, the own link of the host that it comes from, as its ACKs come in.
+    links_back: Vec<Wire>,
     sinks: Vec<Sink>,
     tcp: Vec<TcpFlow>,
     /// When the measuring window opened, and for how many TCP senders.
@@ -269,7 +265,8 @@ impl<'s> Flows<'s> {
         let mut flows = Self {
             scenario,
             hosts: numbered().map(|(number, group)| Hosts::new(scenario, number, group)).collect(),
-            origins: Vec::with_capacity(total),
+            group_of: Vec::with_capacity(total),
+            links_back: Vec::with_capacity(total),
             sinks: Vec::with_capacity(total),
             tcp: Vec::with_capacity(tcp_flows),
             opened: (Time::ZERO, 0),
@@ -300,29 +297,30 @@ impl<'s> Flows<'s> {
             self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
         }
         let start = start_time(group, flow, seed);
-        let agent = match group.transport.tcp() {
+        let index = match group.transport.tcp() {
             Some(config) => self.add_tcp(Sender::new(config), group, config),
             None => self.add_open(Source::new(group, flow, index, start, seed), group),
         };
-        let (link_in, link_out) = (PlainLink::default(), PlainLink::default());
-        self.origins.push(Origin { link_in, link_out, agent, group: number });
+        self.group_of.push(number);
+        debug_assert_eq!(index, self.index(flow, number));
+        self.links_back.push(Wire::default());
         self.sinks.push(Sink::default());
         flow
     }
 
-    fn add_tcp(&mut self, sender: Sender, group: &Group, config: &TcpConfig) -> Agent {
+    fn add_tcp(&mut self, sender: Sender, group: &Group, config: &TcpConfig) -> u32 {
         let mut tcp = TcpFlow::new(sender);
         if let Some(bytes) = config.transfer_bytes {
             tcp.carry(bytes, group.payload());
         }
         self.tcp.push(tcp);
-        Agent::Tcp(self.tcp.len() as u32 - 1)
+        self.tcp.len() as u32 - 1
     }
 
-    fn add_open(&mut self, source: Option<Source>, group: &Group) -> Agent {
+    fn add_open(&mut self, source: Option<Source>, group: &Group) -> u32 {
         let source = source.expect("a transport without a TCP sender has an open-loop source");
-        self.open.push(OpenFlow { source, pending: Datagram::of(group) });
-        Agent::Open(self.open.len() as u32 - 1)
+        self.open.push(OpenFlow { source, link_out: Wire::default(), pending: Datagram::of(group) });
+        self.open.len() as u32 - 1
     }
 
     /// The connection of a group's population that begins now: its flow number, and whether that is a new one.
@@ -345,9 +343,9 @@ impl<'s> Flows<'s> {
         }
         let tcp = self.tcp_of(flow).0;
         // Counts go on, for the group; so do pending timer events, which then find nothing to do.
-        let count = tcp.sender.count;
+        let counted = tcp.sender.counted;
         tcp.sender = Sender::new(settings);
-        tcp.sender.count = count;
+        tcp.sender.counted = counted;
         tcp.carry(bytes, group.payload());
         self.sinks[flow as usize].receiver.reset();
         (flow, reused.is_none())
@@ -462,7 +460,7 @@ impl<'s> Flows<'s> {
     }
 
     pub fn len(&self) -> u32 {
-        self.origins.len() as u32
+        self.group_of.len() as u32
     }
 
     /// The start of `flow`: its group's, plus its own part of the spread.
@@ -477,12 +475,20 @@ impl<'s> Flows<'s> {
 
     /// Group numbers, flow by flow.
     pub fn group_numbers(&self) -> impl Iterator<Item = u32> {
-        self.origins.iter().map(|origin| u32::from(origin.group))
+        self.group_of.iter().map(|&group| group.into())
     }
 
+    /// The sending end of `flow`, if it is TCP.
+    fn tcp_flow(&self, flow: u32) -> Option<&TcpFlow> {
+        let group = self.group_of[flow as usize];
+        let is_tcp = !self.is_open(group);
+        is_tcp.then(|| &self.tcp[self.index(flow, group) as usize])
+    }
+
+    /// The number of a flow of `group` among the flows of its kind, TCP or open-loop, which have arrays of their own.
     #[inline]
-    pub fn agent(&self, flow: u32) -> Agent {
-        self.origins[flow as usize].agent
+    fn index(&self, flow: u32, group: u16) -> u32 {
+        flow - self.hosts[usize::from(group)].others
     }
 
     /// Links from source to sink, or back, of the flows of a group.
@@ -495,15 +501,17 @@ impl<'s> Flows<'s> {
     /// The own link, of the host at the start (`last` false) or end of its way, that a packet of `flow` crosses.
     #[inline]
     pub fn access(&mut self, flow: u32, group: u16, backward: bool, last: bool) -> Carrier<'_> {
+        let Hosts { rate, largest, delay, is_open, .. } = &self.hosts[usize::from(group)];
+        let index = self.index(flow, group) as usize;
         let flow = flow as usize;
-        let link = match (backward, last) {
-            (false, false) => &mut self.origins[flow].link_out,
-            (false, true) => &mut self.sinks[flow].link_in,
+        let wire = match (backward, last) {
+            (true, true) => &mut self.links_back[flow],
             (true, false) => &mut self.sinks[flow].link_out,
-            (true, true) => &mut self.origins[flow].link_in,
+            (false, true) => &mut self.sinks[flow].link_in,
+            (false, false) if *is_open => &mut self.open[index].link_out,
+            (false, false) => &mut self.tcp[index].link_out,
         };
-        let Hosts { rate, delay, .. } = &self.hosts[usize::from(group)];
-        Carrier { link, rate: rate.as_ref(), delay: *delay }
+        Carrier { wire, rate: rate.as_ref(), largest: largest[usize::from(backward)], delay: *delay }
     }
 
     /// The lane of what crosses the own links of a group's hosts, which are alike; links come first.
@@ -522,34 +530,34 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn prefetch_sink(&self, flow: u32) {
         let sink = &self.sinks[flow as usize];
-        sink.link_in.prefetch();
+        prefetch(&sink.link_in);
         prefetch(&sink.delivered.distinct.packets);
     }
 
     /// The same for an ACK that comes to the link of its flow's source.
     #[inline]
     pub fn prefetch_origin(&self, flow: u32) {
-        self.origins[flow as usize].link_in.prefetch();
+        prefetch(&self.links_back[flow as usize]);
     }
 
     /// The same for an ACK that comes to its sender.
     #[inline]
     pub fn prefetch_sender(&self, flow: u32) {
-        let origin = &self.origins[flow as usize];
+        prefetch(&self.group_of[flow as usize]);
         // The sender of a flow has its own number, unless other flows than TCP come before it.
         if let Some(tcp) = self.tcp.get(flow as usize) {
             tcp.sender.prefetch();
-            prefetch(&tcp.armed);
+            prefetch(&tcp.window.sum);
         }
-        origin.link_out.prefetch();
     }
 
     #[inline]
     fn tcp_of(&mut self, flow: u32) -> (&mut TcpFlow, &'s TcpConfig) {
-        let config = self.group(flow).transport.tcp();
-        match (self.origins[flow as usize].agent, config) {
-            (Agent::Tcp(index), Some(config)) => (&mut self.tcp[index as usize], config),
-            _ => unreachable!("TCP events are only scheduled for TCP flows"),
+        let group = self.group_of[flow as usize];
+        let index = self.index(flow, group);
+        match self.tcp_config(group) {
+            Some(config) => (&mut self.tcp[index as usize], config),
+            None => unreachable!("TCP events are only scheduled for TCP flows"),
         }
     }
 
@@ -590,14 +598,11 @@ impl<'s> Flows<'s> {
     /// The packet of an open-loop source that comes to the end of its host's own link, and the source's next one.
     #[inline(always)]
     pub fn next_of_source(&mut self, flow: u32) -> (InFlight, NextOfSource) {
-        let origin = &mut self.origins[flow as usize];
-        let group = origin.group;
-        let Agent::Open(index) = origin.agent else {
-            unreachable!("source events are only scheduled for open-loop flows")
-        };
+        let group = self.group_of[flow as usize];
+        let index = self.index(flow, group);
         let open = &mut self.open[index as usize];
         let settings = &self.scenario.groups[usize::from(group)];
-        let Hosts { rate, delay, stop, lanes, .. } = &self.hosts[usize::from(group)];
+        let Hosts { rate, largest: [largest, _], delay, stop, lanes, .. } = &self.hosts[usize::from(group)];
         let Datagram { len, class } = open.pending;
         let mut next = NextOfSource { at: None, lane: lanes[0], lost: 0 };
         loop {
@@ -605,7 +610,8 @@ impl<'s> Flows<'s> {
             if at >= *stop {
                 break;
             }
-            let carrier = Carrier { link: &mut origin.link_out, rate: rate.as_ref(), delay: *delay };
+            let (wire, rate) = (&mut open.link_out, rate.as_ref());
+            let carrier = Carrier { wire, rate, largest: *largest, delay: *delay };
             next.at = carrier.carry(at, u32::from(open.pending.len));
             if next.at.is_some() {
                 break;
@@ -737,8 +743,10 @@ impl<'s> Flows<'s> {
         }
         series.times.push(now);
         for (flow, windows) in &mut series.by_flow {
-            if let Agent::Tcp(index) = self.origins[*flow as usize].agent {
-                windows.push(self.tcp[index as usize].sender.cwnd);
+            let group = self.group_of[*flow as usize];
+            let Hosts { is_open, others, .. } = &self.hosts[usize::from(group)];
+            if !is_open {
+                windows.push(self.tcp[(*flow - others) as usize].sender.cwnd);
             }
         }
     }
@@ -750,8 +758,8 @@ impl<'s> Flows<'s> {
 
     /// What the sender of `flow` knows at `end`, where it is TCP.
     pub fn windows(&self, flow: u32, end: Time) -> Windows {
-        let Agent::Tcp(index) = self.origins[flow as usize].agent else { return Windows::default() };
-        let tcp = &self.tcp[index as usize];
+        let Some(tcp) = self.tcp_flow(flow) else { return Windows::default() };
+        let index = self.index(flow, self.group_of[flow as usize]);
         Windows {
             mean_cwnd_packets: Some(tcp.window.mean(self.opened_for(index), end)),
             final_cwnd_packets: Some(tcp.sender.cwnd),
@@ -769,7 +777,7 @@ impl<'s> Flows<'s> {
     pub fn open(&mut self, now: Time) {
         self.opened = (now, self.tcp.len() as u32);
         for tcp in &mut self.tcp {
-            tcp.sender.count = TransportCount::default();
+            tcp.sender.counted = SenderCount::default();
             tcp.window.open(now);
         }
     }
@@ -781,11 +789,8 @@ impl<'s> Flows<'s> {
 
     /// The finished transfer of `flow`.
     pub fn completed(&self, flow: u32) -> Option<Transfer> {
-        match self.origins[flow as usize].agent {
-            Agent::Tcp(index) => self.tcp[index as usize].job.as_ref().map(|job| job.transfer),
-            Agent::Open(_) => None,
-        }
-        .filter(|transfer| transfer.completed != Time::NEVER)
+        let job = self.tcp_flow(flow)?.job.as_ref()?;
+        Some(job.transfer).filter(|transfer| transfer.completed != Time::NEVER)
     }
 
     /// Transfers of a group, when they have an end.
@@ -795,16 +800,32 @@ impl<'s> Flows<'s> {
 
     /// Group number of a flow.
     pub fn group_number(&self, flow: u32) -> usize {
-        usize::from(self.origins[flow as usize].group)
+        usize::from(self.group_of[flow as usize])
     }
 
     /// What the transport of `flow` did.
     pub fn transport_count(&self, flow: u32) -> TransportCount {
-        match self.origins[flow as usize].agent {
-            Agent::Tcp(index) => self.tcp[index as usize].sender.count,
-            Agent::Open(_) => TransportCount::default(),
-        }
+        self.tcp_flow(flow).map_or_else(TransportCount::default, |tcp| tcp.sender.count())
     }
+}
+
+/// How many lasting flows come before those of group `number` and are not TCP, or, if the group is not `tcp`, are. The
+/// connections of populations come after all lasting flows, and are TCP.
+fn others_before(scenario: &Scenario, number: u32, tcp: bool) -> u32 {
+    let is_population = scenario.groups[number as usize].is_population();
+    let before = if is_population { scenario.groups.len() } else { number as usize };
+    let others = scenario.groups[..before].iter().filter(|group| group.transport.tcp().is_some() != tcp);
+    others.map(Group::lasting_flows).sum()
+}
+
+/// The largest packet that a group's sources send, bytes.
+fn largest_packet(group: &Group) -> u32 {
+    match &group.transport {
+        Transport::Trace(config) => config.flows.iter().flatten().map(|arrival| arrival.len.into()).max(),
+        Transport::Tcp(_) => Some(group.packet_size.max(SYN_BYTES.into())),
+        _ => Some(group.packet_size),
+    }
+    .unwrap_or(0)
 }
 
 /// When `flow` starts: its group's start, plus its own part of the spread.

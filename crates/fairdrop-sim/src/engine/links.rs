@@ -3,41 +3,19 @@
 use super::flows::Flows;
 use crate::meter::QueueMeter;
 use crate::port::Port;
-use crate::prefetch::prefetch;
 use crate::scenario::{PLAIN_LIMIT, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::{ParamError, Time};
 
-/// A FIFO that holds [`PLAIN_LIMIT`] packets: nothing happens between arrival and departure, so the departure is
-/// computed at once.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PlainLink {
-    wire: Wire,
-    /// The largest packet so far, bytes.
-    largest: u32,
-}
-
-impl PlainLink {
-    /// Prefetches it.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch(self);
-    }
-
-    /// Whether as much is ahead at `at` as [`PLAIN_LIMIT`] of the largest packets that come here, and one in
-    /// transmission.
-    fn is_full(&self, at: Time, rate: &Rate) -> bool {
-        let packet = rate.time_of(self.largest).ns().max(1);
-        self.wire.free_at().since(at).ns() > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1)
-    }
-}
-
-/// A plain link with its rate and delay.
+/// A plain link: a FIFO that holds [`PLAIN_LIMIT`] packets, with its rate and delay. Nothing happens between arrival and
+/// departure, so the departure is computed at once.
 pub struct Carrier<'a> {
-    pub link: &'a mut PlainLink,
+    pub wire: &'a mut Wire,
     /// `None`: takes no time.
     pub rate: Option<&'a Rate>,
+    /// The largest packet that comes here, bytes.
+    pub largest: u32,
     pub delay: Time,
 }
 
@@ -46,18 +24,25 @@ impl Carrier<'_> {
     #[inline(always)]
     pub fn carry(self, at: Time, bytes: u32) -> Option<Time> {
         let Some(rate) = self.rate else { return Some(at.after(self.delay)) };
-        self.link.largest = self.link.largest.max(bytes);
-        if self.link.wire.free_at() > at && self.link.is_full(at, rate) {
+        if self.wire.free_at() > at && self.is_full(at, rate) {
             return None;
         }
-        Some(self.link.wire.send(at, bytes, rate).after(self.delay))
+        Some(self.wire.send(at, bytes, rate).after(self.delay))
+    }
+
+    /// Whether as much is ahead at `at` as [`PLAIN_LIMIT`] of the largest packets, and one in transmission.
+    fn is_full(&self, at: Time, rate: &Rate) -> bool {
+        let packet = rate.time_of(self.largest).ns().max(1);
+        self.wire.free_at().since(at).ns() > packet.saturating_mul(u64::from(PLAIN_LIMIT) + 1)
     }
 }
 
 /// A plain link that several flows share.
 #[derive(Debug)]
 pub struct SharedPlain {
-    link: PlainLink,
+    wire: Wire,
+    /// The largest packet so far, bytes.
+    largest: u32,
     rate: Rate,
     delay: Time,
 }
@@ -65,7 +50,9 @@ pub struct SharedPlain {
 impl SharedPlain {
     #[inline]
     pub fn carry(&mut self, at: Time, bytes: u32) -> Option<Time> {
-        Carrier { link: &mut self.link, rate: Some(&self.rate), delay: self.delay }.carry(at, bytes)
+        self.largest = self.largest.max(bytes);
+        let Self { wire, largest, rate, delay } = self;
+        Carrier { wire, rate: Some(rate), largest: *largest, delay: *delay }.carry(at, bytes)
     }
 }
 
@@ -96,7 +83,7 @@ impl<T: Tracer> Links<T> {
         let links = scenario.links.iter().enumerate().map(|(index, link)| {
             let (rate, delay) = (Rate::new(link.rate_bps, sizes), link.delay);
             let Some(queue) = scenario.queue_of(link) else {
-                return Ok(LinkState::Plain(SharedPlain { link: PlainLink::default(), rate, delay }));
+                return Ok(LinkState::Plain(SharedPlain { wire: Wire::default(), largest: 0, rate, delay }));
             };
             let groups = flows.group_numbers();
             let meter = QueueMeter::new(groups, scenario.groups.len(), queue.limit);

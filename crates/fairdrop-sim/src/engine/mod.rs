@@ -22,7 +22,7 @@ use crate::transport::tcp::{Ack, Send};
 use books::{Books, Fate};
 use events::{Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
-use flows::{Agent, Flows, NextOfSource};
+use flows::{Flows, NextOfSource};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
@@ -138,12 +138,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     fn schedule_first(&mut self, flow: u32) {
         let start = self.flows.start_time(flow, self.seed);
-        match self.flows.agent(flow) {
-            Agent::Tcp(_) => self.events.push_far(start, Kind::Start, flow),
-            Agent::Open(_) => {
-                let (_, first) = self.flows.next_of_source(flow);
-                self.schedule_source(flow, first);
-            }
+        if self.flows.is_open(self.flows.group_number(flow) as u16) {
+            let (_, first) = self.flows.next_of_source(flow);
+            self.schedule_source(flow, first);
+        } else {
+            self.events.push_far(start, Kind::Start, flow);
         }
     }
 
@@ -188,11 +187,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// to say whose it is, the flow.
     #[inline(never)]
     fn prefetch_ahead(&self) {
-        self.events.prefetch_keys();
-        if let Some((Kind::Arrive | Kind::Deliver, handle)) = self.events.ahead(2 * AHEAD) {
+        let [further, ahead] = self.events.ahead([2 * AHEAD, AHEAD]);
+        if let Some((Kind::Arrive | Kind::Deliver, handle)) = further {
             self.packets.prefetch(handle);
         }
-        if let Some((kind, entity)) = self.events.ahead(AHEAD) {
+        if let Some((kind, entity)) = ahead {
             match kind {
                 Kind::Arrive | Kind::Deliver => {
                     let packet = self.packets.get(entity);
@@ -347,7 +346,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 let done = port.arrive(self.now, frame, &mut self.lost);
                 if self.flows.len() > FEW_FLOWS {
-                    port.prefetch_candidate();
+                    port.prefetch_ends();
                 }
                 if let Some(done) = done {
                     self.schedule_sent(done, link);

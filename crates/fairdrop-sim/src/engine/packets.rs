@@ -1,9 +1,10 @@
-//! Packets under way: a slab with entries of half a cache line and 32-bit handles. What few packets carry besides lies apart.
+//! Packets under way: a slab with entries of half a cache line and 32-bit handles. What few packets carry besides
+//! lies apart.
 
 use crate::transport::receiver::Blocks;
 use fairdrop::Ecn;
 
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_behind};
 use crate::trace::PacketKind;
 
 /// What a packet is for.
@@ -71,12 +72,19 @@ impl InFlight {
     }
 }
 
-/// All packets under way.
-#[derive(Debug)]
+/// Slots of a page, which take 4 KiB.
+const PAGE: u32 = 128;
+
+/// All packets under way. Slots are given out in ascending order, and taken back by the page, once all of it is free:
+/// packets that were sent one after another mostly travel so, and then lie side by side wherever they come.
+#[derive(Debug, Default)]
 pub struct Packets {
     slots: Vec<InFlight>,
-    /// The last slot that was left; its `seq` is the one before it, and so on to [`NONE`].
-    free: u32,
+    /// The slot to give out next, unless it begins a page: then another page is needed first.
+    next: u32,
+    /// By page, slots that are in use or were not given out since the page was taken.
+    left: Vec<u32>,
+    free_pages: Vec<u32>,
     under_way: u32,
     /// By handle, as far as any packet has had blocks: where they are.
     blocks_at: Vec<u32>,
@@ -84,43 +92,43 @@ pub struct Packets {
     free_blocks: Vec<u32>,
 }
 
-/// No handle.
-const NONE: u32 = u32::MAX;
-
-impl Default for Packets {
-    fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: NONE,
-            under_way: 0,
-            blocks_at: Vec::new(),
-            blocks: Vec::new(),
-            free_blocks: Vec::new(),
-        }
-    }
-}
-
 impl Packets {
     #[inline]
     pub fn add(&mut self, packet: InFlight) -> u32 {
-        self.under_way += 1;
-        let handle = self.free;
-        if let Some(slot) = self.slots.get_mut(handle as usize) {
-            self.free = slot.seq;
-            *slot = packet;
-            return handle;
+        if self.next.is_multiple_of(PAGE) {
+            self.next = self.page() * PAGE;
         }
-        self.slots.push(packet);
-        (self.slots.len() - 1) as u32
+        let handle = self.next;
+        let slot = &mut self.slots[handle as usize];
+        *slot = packet;
+        prefetch_behind(slot, 16);
+        self.next += 1;
+        self.under_way += 1;
+        handle
+    }
+
+    /// A free page, which is free no longer.
+    #[inline(never)]
+    fn page(&mut self) -> u32 {
+        let page = self.free_pages.pop().unwrap_or_else(|| {
+            self.slots.resize(self.slots.len() + PAGE as usize, InFlight::new(0, 0, 0, 0, Role::Data));
+            self.left.push(0);
+            self.left.len() as u32 - 1
+        });
+        self.left[page as usize] = PAGE;
+        page
     }
 
     /// Whose it was.
     #[inline]
     pub fn remove(&mut self, handle: u32) -> u32 {
-        let slot = &mut self.slots[handle as usize];
-        let InFlight { flow, has_blocks, .. } = *slot;
-        slot.seq = self.free;
-        self.free = handle;
+        let InFlight { flow, has_blocks, .. } = self.slots[handle as usize];
+        let page = handle / PAGE;
+        let left = &mut self.left[page as usize];
+        *left -= 1;
+        if *left == 0 {
+            self.free_pages.push(page);
+        }
         self.under_way -= 1;
         if has_blocks {
             self.detach(handle);
@@ -174,5 +182,48 @@ impl Packets {
     #[inline]
     pub fn get_mut(&mut self, handle: u32) -> &mut InFlight {
         &mut self.slots[handle as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Against a map: every packet is what was added under its handle, until it is removed.
+        #[test]
+        fn holds_what_a_map_holds(steps in prop::collection::vec((0_u32..3, 0_usize..1000), 1..2000)) {
+            let (mut packets, mut held) = (Packets::default(), BTreeMap::new());
+            for (number, (kind, which)) in (0..).zip(steps) {
+                if kind > 0 {
+                    let handle = packets.add(InFlight::new(number, 0, 2 * number, 0, Role::Data));
+                    prop_assert!(held.insert(handle, number).is_none(), "{handle} was in use");
+                } else if let Some((&handle, &flow)) = held.iter().nth(which % held.len().max(1)) {
+                    prop_assert_eq!(packets.remove(handle), flow);
+                    held.remove(&handle);
+                }
+                prop_assert_eq!(packets.under_way(), held.len());
+            }
+            for (handle, flow) in held {
+                prop_assert_eq!((packets.get(handle).flow, packets.get(handle).seq), (flow, 2 * flow));
+            }
+        }
+    }
+
+    /// However long it goes on, 300 packets take as many pages as they can lie in, and packets added one after
+    /// another lie side by side.
+    #[test]
+    fn pages_come_back() {
+        let mut packets = Packets::default();
+        let mut held: std::collections::VecDeque<_> =
+            (0..300).map(|flow| packets.add(InFlight::new(flow, 0, 0, 0, Role::Data))).collect();
+        assert!(held.iter().zip(1..).all(|(&handle, next)| handle + 1 == next));
+        for flow in 300..100_000 {
+            assert_eq!(packets.remove(held.pop_front().unwrap()), flow - 300);
+            held.push_back(packets.add(InFlight::new(flow, 0, 0, 0, Role::Data)));
+        }
+        assert!(packets.slots.len() <= 4 * PAGE as usize, "{}", packets.slots.len());
     }
 }

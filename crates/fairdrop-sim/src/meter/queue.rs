@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 const MAX_LENGTH_BINS: u32 = 4096;
 
 /// What one flow did at one queue: two lines of the cache, of which an arrival changes the first, and the second only
-/// when it is compared with waiting packets. Drops by cause lie apart.
+/// when it is compared with waiting packets or dropped.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct FlowCount {
@@ -36,6 +36,9 @@ pub struct FlowCount {
     pub most_drawn: u32,
     /// Packets dropped after they were queued.
     pub leaked: u64,
+    /// Packets dropped for the same cause as the first of them, by its number; those for other causes lie apart.
+    dropped_as_first: u64,
+    first_cause: Option<u8>,
 }
 
 impl FlowCount {
@@ -131,10 +134,8 @@ pub struct Positions {
 #[derive(Debug)]
 pub struct QueueMeter {
     flows: Vec<FlowCount>,
-    /// Packets dropped, by cause and flow; empty for a cause that has not occurred.
+    /// Packets dropped, by cause and flow, but for the first cause of each flow; empty for a cause that has not occurred.
     dropped: [Vec<u64>; DropCause::COUNT],
-    /// Of the last drop.
-    last_cause: usize,
     /// By flow, what waited or was in transmission when the measuring window opened; empty when nothing did.
     held_at_start: Vec<Count>,
     groups: Vec<GroupQueue>,
@@ -165,7 +166,6 @@ impl QueueMeter {
         Self {
             flows: group_of.map(|group| FlowCount { group, ..FlowCount::default() }).collect(),
             dropped: Default::default(),
-            last_cause: 0,
             held_at_start: Vec::new(),
             groups: vec![GroupQueue::default(); groups],
             waiting: 0,
@@ -202,13 +202,6 @@ impl QueueMeter {
         let count = &self.flows[flow as usize];
         prefetch(&count.waiting);
         prefetch(&count.sent.packets);
-    }
-
-    /// The same of a packet that arrives, and may be dropped as the last one was.
-    #[inline]
-    pub fn prefetch_arrival(&self, flow: u32) {
-        self.prefetch(flow);
-        self.dropped[self.last_cause].get(flow as usize).into_iter().for_each(prefetch);
     }
 
     /// A packet of `flow` is offered to the discipline.
@@ -252,21 +245,17 @@ impl QueueMeter {
     /// A packet, arriving or queued, was dropped.
     #[inline]
     pub fn dropped(&mut self, flow: u32, len: u32, cause: DropCause) {
-        self.flows[flow as usize].dropped_bytes += u64::from(len);
-        self.last_cause = cause as usize;
-        let counts = &mut self.dropped[cause as usize];
-        match counts.get_mut(flow as usize) {
-            Some(count) => *count += 1,
-            None => self.first_dropped(flow, cause),
+        let count = &mut self.flows[flow as usize];
+        count.dropped_bytes += u64::from(len);
+        if *count.first_cause.get_or_insert(cause as u8) == cause as u8 {
+            count.dropped_as_first += 1;
+            return;
         }
-    }
-
-    /// The first drop for a cause, or the first since flows were added.
-    #[cold]
-    fn first_dropped(&mut self, flow: u32, cause: DropCause) {
         let counts = &mut self.dropped[cause as usize];
-        counts.resize(self.flows.len(), 0);
-        counts[flow as usize] = 1;
+        if counts.len() <= flow as usize {
+            counts.resize(self.flows.len(), 0);
+        }
+        counts[flow as usize] += 1;
     }
 
     /// A waiting packet was drawn and compared with the one that arrived last.
@@ -351,7 +340,14 @@ impl QueueMeter {
 
     /// Packets of a flow that were dropped, by cause.
     pub fn drops(&self, flow: u32) -> [u64; DropCause::COUNT] {
-        std::array::from_fn(|cause| self.dropped[cause].get(flow as usize).copied().unwrap_or(0))
+        let count = &self.flows[flow as usize];
+        std::array::from_fn(|cause| {
+            if count.first_cause.map(usize::from) == Some(cause) {
+                count.dropped_as_first
+            } else {
+                self.dropped[cause].get(flow as usize).copied().unwrap_or(0)
+            }
+        })
     }
 
     /// Conservation for a flow, and of the whole queue against what the discipline says it holds.
@@ -560,6 +556,9 @@ mod tests {
             (count(0, 0), count(2, 450), count(0, 0))
         );
         assert_eq!((meter.drops(1).iter().sum::<u64>(), second.dropped_bytes, second.leaked), (2, 450, 1));
+        let [queued, arriving] =
+            [DropCause::MatchQueued, DropCause::MatchArriving].map(|cause| cause as usize);
+        assert_eq!((meter.drops(1)[queued], meter.drops(1)[arriving]), (1, 1));
         assert_eq!((first.compared, first.drawn, first.most_drawn), (0, 0, 0));
         assert_eq!((second.compared, second.drawn, second.most_drawn), (1, 2, 2));
         // Flow 0: two packets for 2 s, one for 2 s; flow 1: one for 2 s.

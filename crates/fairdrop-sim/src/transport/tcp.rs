@@ -126,6 +126,40 @@ impl Own {
     }
 }
 
+/// The number of a segment, or none, in four bytes.
+#[derive(Clone, Copy, Debug)]
+struct MaybeSegment(u32);
+
+impl MaybeSegment {
+    /// No connection comes this far: it would be endless.
+    const NONE: Self = Self(u32::MAX);
+
+    const fn some(segment: u32) -> Self {
+        Self(segment)
+    }
+
+    #[inline]
+    fn get(self) -> Option<u32> {
+        (self.0 != Self::NONE.0).then_some(self.0)
+    }
+
+    fn take(&mut self) -> Option<u32> {
+        std::mem::replace(self, Self::NONE).get()
+    }
+
+    fn replace(&mut self, segment: u32) -> Option<u32> {
+        std::mem::replace(self, Self::some(segment)).get()
+    }
+}
+
+/// [`TransportCount`] in less: there are numbers for no more segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SenderCount {
+    retransmissions: u32,
+    timeouts: u32,
+    fast_retransmits: u32,
+}
+
 /// One connection's sending side. What every ACK needs comes first, and fills a line of the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -161,14 +195,14 @@ pub struct Sender {
     cwr: bool,
     rto: RetransmissionTimeout,
     /// The segment being timed, and when it was sent.
-    timed: Option<u32>,
+    timed: MaybeSegment,
+    /// The first unacknowledged segment when the timer last ran out.
+    timed_out: MaybeSegment,
     timed_at: Time,
     /// Of SACK, while there are holes.
     pub board: Option<Box<Scoreboard>>,
     pub own: Own,
-    /// The first unacknowledged segment when the timer last ran out.
-    timed_out: Option<u32>,
-    pub count: TransportCount,
+    pub counted: SenderCount,
 }
 
 impl Sender {
@@ -185,18 +219,28 @@ impl Sender {
             partial_seen: false,
             rto: RetransmissionTimeout::new(),
             deadline: Time::NEVER,
-            timed: None,
+            timed: MaybeSegment::NONE,
             timed_at: Time::ZERO,
             limited: 0,
-            timed_out: None,
+            timed_out: MaybeSegment::NONE,
             size: u32::MAX,
             supply: u32::MAX,
             app_limited: false,
-            count: TransportCount::default(),
+            counted: SenderCount::default(),
             cwr: false,
             echoed: 0,
             board: None,
             own: Own::new(config),
+        }
+    }
+
+    /// What it did, since its counters last began.
+    pub fn count(&self) -> TransportCount {
+        let SenderCount { retransmissions, timeouts, fast_retransmits } = self.counted;
+        TransportCount {
+            retransmissions: retransmissions.into(),
+            timeouts: timeouts.into(),
+            fast_retransmits: fast_retransmits.into(),
         }
     }
 
@@ -211,7 +255,7 @@ impl Sender {
     pub fn start(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         if config.handshake {
             self.phase = Phase::SynSent;
-            (self.timed, self.timed_at) = (Some(0), now);
+            (self.timed, self.timed_at) = (MaybeSegment::some(0), now);
             out.push(Send::Syn);
             self.restart_timer(now, config);
         } else {
@@ -271,9 +315,9 @@ impl Sender {
 
     fn on_new_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
         let Ack { next: ack, echo, .. } = ack;
-        if self.timed.is_some_and(|segment| ack > segment) {
+        if self.timed.get().is_some_and(|segment| ack > segment) {
             self.rto.measure(now.since(self.timed_at), config);
-            self.timed = None;
+            self.timed = MaybeSegment::NONE;
         }
         let newly_acked = ack - self.una;
         if config.flavour == Flavour::Vegas {
@@ -357,7 +401,7 @@ impl Sender {
         } else if third && flavour == Flavour::Tahoe {
             self.lower_ssthresh(self.in_flight() - f64::from(self.limited), config);
             self.note_loss();
-            self.count.fast_retransmits += 1;
+            self.counted.fast_retransmits += 1;
             self.deadline = Time::NEVER;
             tahoe::on_loss(self);
         } else if third {
@@ -376,7 +420,7 @@ impl Sender {
         self.note_loss();
         self.phase = Phase::Recovery;
         self.partial_seen = false;
-        self.count.fast_retransmits += 1;
+        self.counted.fast_retransmits += 1;
         self.retransmit(now, self.una, out);
         self.restart_timer(now, config);
     }
@@ -421,7 +465,7 @@ impl Sender {
     /// Remembers how far sending had got.
     fn note_loss(&mut self) {
         self.recover = self.high;
-        self.timed = None;
+        self.timed = MaybeSegment::NONE;
         self.cwr = true;
     }
 
@@ -431,9 +475,9 @@ impl Sender {
 
     /// Sends `segment` again, out of the order of `next`.
     pub fn retransmit(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
-        self.count.retransmissions += 1;
+        self.counted.retransmissions += 1;
         // Karn: an ACK can no longer tell which copy it answers.
-        self.timed = None;
+        self.timed = MaybeSegment::NONE;
         self.next = self.next.max(segment + 1);
         self.note_sent(now, segment, true);
         out.push(Send::Again(segment));
@@ -466,14 +510,14 @@ impl Sender {
     /// The retransmission timer ran out.
     pub fn on_timeout(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         self.deadline = Time::NEVER;
-        self.count.timeouts += 1;
+        self.counted.timeouts += 1;
         self.rto.back_off();
         if self.phase == Phase::SynSent {
             if self.timed.take().is_none() {
                 // RFC 6928, section 2: one segment after more than one lost SYN.
                 self.cwnd = 1.0;
             }
-            self.count.retransmissions += 1;
+            self.counted.retransmissions += 1;
             out.push(Send::Syn);
             self.restart_timer(now, config);
             return;
@@ -528,12 +572,12 @@ impl Sender {
                     self.next += 1;
                     continue;
                 }
-                self.count.retransmissions += 1;
+                self.counted.retransmissions += 1;
             } else {
                 self.high = segment + 1;
                 self.limited += u32::from(segment >= own_end);
-                if self.timed.is_none() {
-                    (self.timed, self.timed_at) = (Some(segment), now);
+                if self.timed.get().is_none() {
+                    (self.timed, self.timed_at) = (MaybeSegment::some(segment), now);
                 }
             }
             self.next += 1;

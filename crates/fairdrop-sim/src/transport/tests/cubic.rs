@@ -38,7 +38,7 @@ impl Paced {
         assert!((sender.ssthresh - f64::from(window) * 0.7).abs() < 1e-9, "section 4.6: {}", sender.ssthresh);
         let now = now.after(round_trip);
         sender.on_ack(now, Ack::of(sender.high), &config, &mut out);
-        assert_eq!((sender.phase, sender.count.timeouts), (Phase::Open, 0));
+        assert_eq!((sender.phase, sender.count().timeouts), (Phase::Open, 0));
         Self { sender, config, now, round_trip }
     }
 

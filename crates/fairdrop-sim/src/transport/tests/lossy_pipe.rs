@@ -62,7 +62,7 @@ fn which_losses_cost_what() {
         for (flavour, expected) in [(Reno, reno), (NewReno, newreno)] {
             let mut pipe = Pipe::new(flavour, SETTINGS, lose(lost));
             pipe.run_until_acked(400);
-            assert_eq!(pipe.sender.count, expected, "{flavour:?}, lost: {what}");
+            assert_eq!(pipe.sender.count(), expected, "{flavour:?}, lost: {what}");
         }
     }
 }
@@ -95,7 +95,7 @@ fn limited_transmit_saves_small_windows_from_the_timer() {
         let settings = format!("handshake=false limited_transmit={limited} initial_window=3p max_window=40p");
         let mut pipe = Pipe::new(Reno, &settings, lose(&[(Segment(0), 1)]));
         pipe.run_until_acked(60);
-        let TransportCount { retransmissions, timeouts, fast_retransmits } = pipe.sender.count;
+        let TransportCount { retransmissions, timeouts, fast_retransmits } = pipe.sender.count();
         assert_eq!((timeouts, fast_retransmits), (expected.timeouts, expected.fast_retransmits), "{limited}");
         assert_eq!(retransmissions, expected.retransmissions, "limited_transmit={limited}");
     }
@@ -115,7 +115,7 @@ fn lost_syns_and_answers_cost_the_initial_timeout() {
         pipe.run_until_acked(50);
         assert_eq!(pipe.times_of(Syn), syns, "{lost:?}");
         assert_eq!(pipe.times_of(Segment(0)), [first], "{lost:?}");
-        assert_eq!(pipe.sender.count.timeouts, syns.len() as u64 - 1, "{lost:?}");
+        assert_eq!(pipe.sender.count().timeouts, syns.len() as u64 - 1, "{lost:?}");
     }
 }
 
@@ -130,7 +130,7 @@ fn delayed_acks() {
     assert_eq!(pipe.times_of(Ack(3)), [251], "the second of two: at once");
     let acks = pipe.log.iter().filter(|(_, packet)| matches!(packet, Ack(_))).count();
     assert!((100..=110).contains(&acks), "{acks} ACKs for 200 segments");
-    assert_eq!(pipe.sender.count, counts(0, 0, 0));
+    assert_eq!(pipe.sender.count(), counts(0, 0, 0));
 }
 
 /// RFC 5681, section 4.2: out of order, and in a gap, at once. So three duplicates come in time.
@@ -139,7 +139,7 @@ fn delayed_acks_do_not_delay_fast_retransmit() {
     let settings = "handshake=false delayed_ack=true initial_window=10p max_window=10p";
     let mut pipe = Pipe::new(Reno, settings, lose(&[(Segment(2), 1)]));
     pipe.run_until_acked(100);
-    assert_eq!(pipe.sender.count, counts(1, 0, 1));
+    assert_eq!(pipe.sender.count(), counts(1, 0, 1));
     // 3, 4 and 5 arrive at 53, 54 and 55 ms, and each is acknowledged then.
     assert_eq!(pipe.times_of(Ack(2))[..4], [51, 53, 54, 55]);
     assert_eq!(pipe.times_of(Segment(2)), [2, 105]);

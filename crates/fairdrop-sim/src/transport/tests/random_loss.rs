@@ -60,7 +60,7 @@ proptest! {
         // Every segment that was acknowledged was sent, and what was sent twice was counted.
         let copies = pipe.log.iter().filter(|(_, packet)| matches!(packet, Packet::Segment(_) | Packet::Syn));
         let syn = u64::from(pipe.config.handshake);
-        prop_assert_eq!(copies.count() as u64, u64::from(pipe.sender.high) + syn + pipe.sender.count.retransmissions);
+        prop_assert_eq!(copies.count() as u64, u64::from(pipe.sender.high) + syn + pipe.sender.count().retransmissions);
     }
 
     /// When losses end, a connection in any state recovers within one backed-off timeout and some round trips.
@@ -97,5 +97,5 @@ fn the_window_fills_up_to_its_limit() {
         most = most.max(in_flight(&pipe.sender));
     }
     assert_eq!(most, 20);
-    assert!(pipe.sender.count.fast_retransmits > 0);
+    assert!(pipe.sender.count().fast_retransmits > 0);
 }

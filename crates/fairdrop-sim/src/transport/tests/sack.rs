@@ -125,7 +125,7 @@ fn the_same_losses_cost_each_flavour_what_they_should() {
         let mut pipe = Pipe::new(flavour, settings, lose(LOST));
         pipe.run_until_acked(300);
         let repaired = [22, 25, 28].map(|segment| pipe.times_of(Segment(segment))[1]);
-        (pipe.sender.count, repaired[2] - repaired[0], pipe.now)
+        (pipe.sender.count(), repaired[2] - repaired[0], pipe.now)
     };
     let (tahoe, reno, newreno, sack) = (run(Tahoe), run(Reno), run(NewReno), run(Sack));
     assert_eq!(sack.0, TransportCount { retransmissions: 3, timeouts: 0, fast_retransmits: 1 });

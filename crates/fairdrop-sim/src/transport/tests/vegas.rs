@@ -90,7 +90,7 @@ fn the_repairs_keep_the_window_over_losses() {
         while pipe.sender.una < 44 || pipe.sender.phase != Phase::Open {
             pipe.step();
         }
-        (pipe.sender.cwnd, pipe.sender.count)
+        (pipe.sender.cwnd, pipe.sender.count())
     };
     let repaired = run(Vegas, "vegas_repairs=true");
     let halving = run(Vegas, "vegas_repairs=true halve_on_loss=true");
