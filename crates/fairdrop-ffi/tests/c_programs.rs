@@ -218,7 +218,8 @@ fn choke_drops_the_heavy_sender_on_real_sockets() {
     assert_eq!((arrived, of_heavy.1 + of_others.1), (total["arrived"], total["dropped"]), "{report}");
     assert!(of_heavy.0 > 0 && of_others.0 > 0, "both kinds arrive: {report}");
     // Nine tenths of the packets are the heavy sender's. CHOKe drops most of them, and of the others' so many less that
-    // at least four times as large a part is left. The seed is another one each time: mostly it is ten times and more.
+    // at least four times as large a part is left. The seed is another one each time: it was 11 to 20 times in 60
+    // runs, and 1.1 times with RED.
     assert!(of_heavy.1 * 10 > total["dropped"] * 9, "{report}");
     assert!(of_heavy.1 * 2 > of_heavy.0, "{report}");
     let left = |(arrived, dropped): (u64, u64)| (arrived - dropped) as f64 / arrived as f64;
