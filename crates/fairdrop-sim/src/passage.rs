@@ -66,29 +66,13 @@ pub struct Passage {
     pub most_draws: u32,
 }
 
-/// What a meter knows of one flow.
-struct FlowAtLink<'a> {
-    count: &'a FlowCount,
-    drops: [u64; DropCause::COUNT],
-    held_at_start: Count,
-    held: Count,
-}
-
-impl<'a> FlowAtLink<'a> {
-    fn of(meter: &QueueMeter, flow: u32, count: &'a FlowCount) -> Self {
-        let (drops, held_at_start) = (meter.drops(flow), meter.held_at_start(flow));
-        Self { count, drops, held_at_start, held: meter.held(flow) }
-    }
-}
-
 impl Passage {
-    fn add(&mut self, FlowAtLink { count, drops, held_at_start, held }: &FlowAtLink<'_>) {
-        self.arrived.add(count.arrived);
+    fn add(&mut self, count: &FlowCount, drops: &[u64; DropCause::COUNT]) {
+        self.arrived.add(count.arrived());
         self.departed.add(count.sent);
-        let dropped = drops.iter().sum();
-        self.dropped.add(Count { packets: dropped, bytes: count.dropped_bytes });
-        self.held_at_start.add(*held_at_start);
-        self.held_at_end.add(*held);
+        self.dropped.add(count.dropped);
+        self.held_at_start.add(count.held_at_start);
+        self.held_at_end.add(count.held);
         self.leaked += count.leaked;
         self.compared += count.compared;
         self.matched += drops[DropCause::MatchArriving as usize];
@@ -189,17 +173,17 @@ pub(crate) fn passages(
     let mut rows: Vec<Option<LinkFlow>> = Vec::new();
     let mut groups = vec![(0_u32, Passage::default(), Drops::default()); group_names.len()];
     for (number, count) in meter.flows().iter().enumerate() {
-        let flow_at_link = FlowAtLink::of(meter, number as u32, count);
+        let of_flow = meter.drops(number as u32);
         let mut own = Passage::default();
-        own.add(&flow_at_link);
+        own.add(count, &of_flow);
         if own.is_empty() {
             continue;
         }
-        all.add(&flow_at_link);
+        all.add(count, &of_flow);
         let group = count.group as usize;
         let (members, passage, drops) = &mut groups[group];
-        passage.add(&flow_at_link);
-        drops.add(&flow_at_link.drops);
+        passage.add(count, &of_flow);
+        drops.add(&of_flow);
         let row = row_of(number);
         rows.resize_with(rows.len().max(row + 1), || None);
         let flow = rows[row].get_or_insert_with(|| {
@@ -212,9 +196,9 @@ pub(crate) fn passages(
                 drops: Drops::default(),
             }
         });
-        flow.passage.add(&flow_at_link);
+        flow.passage.add(count, &of_flow);
         flow.mean_packets += meter.mean_packets(number as u32);
-        flow.drops.add(&flow_at_link.drops);
+        flow.drops.add(&of_flow);
     }
     let finished = |flow: LinkFlow| LinkFlow { passage: flow.passage.finish(window), ..flow };
     let flows = rows.into_iter().flatten().map(finished).collect();

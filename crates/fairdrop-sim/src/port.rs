@@ -2,7 +2,7 @@
 //! packets through the same ports.
 
 use crate::heap::Heap;
-use crate::meter::{Internals, QueueMeter};
+use crate::meter::{Internals, QueueMeter, Waiting};
 use crate::prefetch::prefetch;
 use crate::random;
 use crate::trace::{Happened, Tracer};
@@ -57,8 +57,8 @@ struct World<T> {
 struct PortEnv<'a, T> {
     now: Time,
     world: &'a mut World<T>,
-    /// The packet being admitted, until it is dropped: it does not wait yet.
-    arriving: Option<u32>,
+    /// The packet being admitted, which does not wait yet, and why it was dropped, if it was.
+    arriving: Option<(u32, Option<DropCause>)>,
     /// Handles of dropped packets, for the host to free.
     lost: &'a mut Vec<u32>,
 }
@@ -83,12 +83,9 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
-        let (flow, len) = (packet.meta.flow as u32, packet.meta.len);
-        self.world.meter.dropped(flow, len, cause);
-        if self.arriving == Some(packet.handle) {
-            self.arriving = None;
-        } else {
-            self.world.meter.leaked(self.now, flow, len, packet.handle);
+        match &mut self.arriving {
+            Some((handle, refused)) if *handle == packet.handle => *refused = Some(cause),
+            _ => self.world.meter.leaked(self.now, Waiting::of(&packet), cause),
         }
         if T::ON {
             self.world.tracer.happened(
@@ -131,11 +128,11 @@ impl<T: Tracer> Port<T> {
         })
     }
 
-    /// A packet arrives. Handles of packets dropped by it are added to `lost`. Returns when the transmitter will be
-    /// done, if it was free and has started.
+    /// A packet of a flow of `group` arrives. Handles of packets dropped by it are added to `lost`. Returns when the
+    /// transmitter will be done, if it was free and has started.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, frame: Frame, lost: &mut Vec<u32>) -> Option<Time> {
-        self.world.meter.arrived(frame.flow, frame.len);
+    pub fn arrive(&mut self, now: Time, frame: Frame, group: u16, lost: &mut Vec<u32>) -> Option<Time> {
+        self.world.meter.offered(frame.flow, frame.len);
         let Frame { class, label, ecn, .. } = frame;
         let meta = Meta { class, label, ecn, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
         let packet = Packet::new(meta, now, frame.handle);
@@ -143,12 +140,12 @@ impl<T: Tracer> Port<T> {
         if T::ON {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let mut env = PortEnv { now, world: &mut self.world, arriving: Some(frame.handle), lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: Some((frame.handle, None)), lost };
         self.discipline.admit(packet, &mut env);
-        let queued = env.arriving.is_some();
-        self.world.meter.decided(frame.flow);
-        if queued {
-            self.world.meter.joined(now, frame.flow, frame.len, frame.handle);
+        if let Some((_, Some(cause))) = env.arriving {
+            self.world.meter.refused(frame.flow, frame.len, cause);
+        } else {
+            self.world.meter.joined(now, &frame, group);
             if T::ON {
                 self.world.tracer.happened(now, frame.handle, Happened::Admit, self.world.meter.waiting());
             }
@@ -174,12 +171,6 @@ impl<T: Tracer> Port<T> {
             self.check(frame.flow);
         }
         (frame, done)
-    }
-
-    /// Prefetches what a packet of `flow` that arrives changes here.
-    #[inline]
-    pub fn prefetch_arrival(&self, flow: u32) {
-        self.world.meter.prefetch(flow);
     }
 
     /// Prefetches where coming arrivals will be put, and where the draw of one of them will look first if each draws
@@ -215,10 +206,10 @@ impl<T: Tracer> Port<T> {
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
         let mut env = PortEnv { now, world: &mut self.world, arriving: None, lost };
         let packet = self.discipline.next(&mut env)?;
-        let Packet { meta, enqueued, handle } = packet;
+        self.world.meter.taken(now, Waiting::of(&packet));
+        let Packet { meta, handle, .. } = packet;
         let Meta { flow, len, class, label, ecn } = meta;
         let frame = Frame { flow: flow as u32, len, class, label, ecn, handle };
-        self.world.meter.taken(now, frame.flow, frame.len, handle, enqueued);
         if T::ON {
             self.world.tracer.taken(handle, meta);
         }
@@ -228,7 +219,7 @@ impl<T: Tracer> Port<T> {
 
     /// Conservation, in builds with debug assertions.
     #[inline]
-    fn check(&self, flow: u32) {
+    fn check(&mut self, flow: u32) {
         if cfg!(debug_assertions) {
             self.world.meter.check(flow, self.discipline.backlog());
         }
@@ -247,7 +238,9 @@ impl<T: Tracer> Port<T> {
 
     /// Opens the measuring window.
     pub fn open(&mut self, now: Time) {
-        self.world.meter.open(now);
+        let meter = &mut self.world.meter;
+        meter.open(now);
+        self.discipline.for_each_waiting(|packet| meter.waits_at_opening(Waiting::of(packet)));
         self.internals.open(now, &self.discipline);
         self.marked_before = self.discipline.stats().marked;
     }
@@ -260,7 +253,10 @@ impl<T: Tracer> Port<T> {
             .iter_mut()
             .zip(counts)
             .for_each(|(marked, (all, before))| *marked = all.packets - before.packets);
-        self.world.meter.close(now, marked);
+        let meter = &mut self.world.meter;
+        meter.close(now, marked);
+        self.discipline.for_each_waiting(|packet| meter.waits_at_closing(now, Waiting::of(packet)));
+        meter.check_closed();
         self.internals.hold(now, &self.discipline);
     }
 
@@ -318,7 +314,7 @@ mod tests {
         let (mut lost, mut done, mut left) = (Vec::new(), None, Vec::new());
         for handle in 0..5 {
             let frame = Frame { flow: 0, len: 1000, class: 0, label: 0, ecn: arriving, handle };
-            done = port.arrive(Time::ZERO, frame, &mut lost).or(done);
+            done = port.arrive(Time::ZERO, frame, 0, &mut lost).or(done);
         }
         while let Some(now) = done {
             let (frame, next) = port.sent(now, &mut lost);

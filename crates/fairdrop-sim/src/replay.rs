@@ -72,7 +72,7 @@ pub fn replay(
             ecn: Ecn::NotCapable,
             handle: index as u32,
         };
-        link.arrive(now, frame);
+        link.arrive(now, frame, groups.of_flow[arrival.flow as usize]);
         if index % CHECK_EVERY == 0 {
             part = control.progress(part, now, end);
             if control.is_stopped() {
@@ -94,8 +94,8 @@ struct Link {
 }
 
 impl Link {
-    fn arrive(&mut self, now: Time, frame: Frame) {
-        if let Some(done) = self.port.arrive(now, frame, &mut self.lost) {
+    fn arrive(&mut self, now: Time, frame: Frame, group: usize) {
+        if let Some(done) = self.port.arrive(now, frame, group as u16, &mut self.lost) {
             self.done = Some(done);
         }
         self.lost.clear();
@@ -191,12 +191,12 @@ fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flo
         transport: info.protocol.name().into(),
         class: 0,
         measured: Measured {
-            offered_bps: rate_bps(count.arrived, meter.window()),
+            offered_bps: rate_bps(count.arrived(), meter.window()),
             throughput_bps,
             goodput_bps: None,
             share: throughput_bps / config.rate_bps as f64,
-            drop_fraction: fraction(drops.total(), count.arrived.packets),
-            arrivals: count.arrived.packets,
+            drop_fraction: fraction(drops.total(), count.arrived().packets),
+            arrivals: count.arrived().packets,
             drops,
             transport: TransportCount::default(),
         },

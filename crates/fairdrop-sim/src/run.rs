@@ -169,7 +169,7 @@ fn flow_result(
         }
         // A flow that crosses no queue under study is measured where it ends.
         let ended = engine.flows().delivered(flow);
-        add(&mut first, counts.first().map_or(ended.all, |count| count.arrived));
+        add(&mut first, counts.first().map_or(ended.all, |count| count.arrived()));
         add(&mut last, counts.last().map_or(ended.all, |count| count.sent));
         add(&mut distinct, ended.distinct);
         transport.add(&engine.flows().transport_count(flow));

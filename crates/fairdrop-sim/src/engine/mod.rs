@@ -199,12 +199,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                         (Kind::Deliver, true) => self.flows.prefetch_sender(packet.flow),
                         (Kind::Deliver, false) => self.flows.prefetch_sink(packet.flow),
                         (_, true) => self.flows.prefetch_origin(packet.flow),
-                        (_, false) => {
-                            let link = self.flows.way(packet.group, false)[usize::from(packet.hop)];
-                            if let Some(port) = self.links.port_ref(link) {
-                                port.prefetch_arrival(packet.flow);
-                            }
-                        }
+                        (_, false) => {}
                     }
                 }
                 Kind::Timer | Kind::Start => self.flows.prefetch_sender(entity),
@@ -344,7 +339,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 }
                 let InFlight { flow, len, label, ecn, .. } = packet;
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
-                let done = port.arrive(self.now, frame, &mut self.lost);
+                let done = port.arrive(self.now, frame, packet.group, &mut self.lost);
                 if self.flows.len() > FEW_FLOWS {
                     port.prefetch_ends();
                 }
@@ -654,7 +649,7 @@ mod tests {
         let arrived: u64 =
             (0..engine.flows().len()).map(|flow| engine.flows().delivered(flow).distinct.bytes).sum();
         assert_eq!(arrived as f64, sent, "all of it arrived, once");
-        assert!(engine.port(0).unwrap().meter().flows().iter().any(|flow| flow.dropped_bytes > 0));
+        assert!(engine.port(0).unwrap().meter().flows().iter().any(|flow| flow.dropped.bytes > 0));
         assert!(engine.packets.under_way() == 0 && engine.flows.all_released());
     }
 }

@@ -1,59 +1,17 @@
 //! The meter of one queue: counters by flow and cause, and the queue's length and composition over time.
 
+use super::audit::Audit;
+use super::flow_count::FlowCount;
 use super::velocity::{AtPosition, VelocityMeter};
+use crate::port::Frame;
 use crate::prefetch::prefetch;
-use fairdrop::{Count, DropCause, Time};
+use fairdrop::{Backlog, DropCause, Packet, Time};
 use hdrhistogram::Histogram;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
-
-/// What one flow did at one queue: two lines of the cache, of which an arrival changes the first, and the second only
-/// when it is compared with waiting packets or dropped.
-#[derive(Clone, Debug, Default)]
-#[repr(C, align(64))]
-pub struct FlowCount {
-    /// Sum over time of waiting packets, packets times ns, until they last changed, and when that was.
-    packet_ns: u128,
-    since: Time,
-    /// Packets waiting now.
-    waiting: u32,
-    /// The flow's group.
-    pub group: u32,
-    /// Bytes of the waiting packets.
-    waiting_bytes: u64,
-    /// Offered to the discipline.
-    pub arrived: Count,
-    /// Bytes dropped, for all causes.
-    pub dropped_bytes: u64,
-    /// Sent, to the last bit.
-    pub sent: Count,
-    /// Arrivals that were compared with at least one waiting packet.
-    pub compared: u64,
-    /// Waiting packets drawn for arrivals.
-    pub drawn: u64,
-    /// Most of them for one arrival.
-    pub most_drawn: u32,
-    /// Packets dropped after they were queued.
-    pub leaked: u64,
-    /// Packets dropped for the same cause as the first of them, by its number; those for other causes lie apart.
-    dropped_as_first: u64,
-    first_cause: Option<u8>,
-}
-
-impl FlowCount {
-    /// So many packets wait from `now` on.
-    #[inline]
-    fn change(&mut self, now: Time, waiting: u32) {
-        self.packet_ns += u128::from(now.since(self.since).ns()) * u128::from(self.waiting);
-        self.since = now;
-        self.waiting = waiting;
-    }
-
-    fn waiting(&self) -> Count {
-        Count { packets: u64::from(self.waiting), bytes: self.waiting_bytes }
-    }
-}
+/// Refusals that wait to be counted: enough that the counters are there when they are.
+const LATE: usize = 16;
 
 /// Packets of one group: those that wait, and how long those waited that were taken.
 #[derive(Clone, Debug, Default)]
@@ -130,14 +88,45 @@ pub struct Positions {
     pub by_group: Vec<Vec<u64>>,
 }
 
-/// The meter of one queue.
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    flow: u32,
+    len: u32,
+    handle: u32,
+    /// When it was queued.
+    since: Time,
+}
+
+impl Waiting {
+    /// As a discipline holds it.
+    #[inline(always)]
+    pub fn of(&Packet { meta, enqueued, handle }: &Packet<u32>) -> Self {
+        Self { flow: meta.flow as u32, len: meta.len, handle, since: enqueued }
+    }
+}
+
+/// A packet that was not queued, and is not counted yet.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    flow: u32,
+    len: u32,
+    /// Waiting packets that were drawn for it.
+    draws: u32,
+    cause: DropCause,
+}
+
+/// The meter of one queue. Counters of a flow are touched when a packet leaves: with a million flows they are in no
+/// cache, and each time costs a wait. What a packet did before is kept with it, or follows when the window closes.
 #[derive(Debug)]
 pub struct QueueMeter {
     flows: Vec<FlowCount>,
     /// Packets dropped, by cause and flow, but for the first cause of each flow; empty for a cause that has not occurred.
     dropped: [Vec<u64>; DropCause::COUNT],
-    /// By flow, what waited or was in transmission when the measuring window opened; empty when nothing did.
-    held_at_start: Vec<Count>,
+    /// Not counted before the counters, which are asked for, are there.
+    late: Vec<Refused>,
+    /// By handle, how many waiting packets were drawn for one that waits; empty before any was.
+    draws_for: Vec<u32>,
     groups: Vec<GroupQueue>,
     waiting: u32,
     waiting_bytes: u64,
@@ -157,6 +146,7 @@ pub struct QueueMeter {
     series: Series,
     positions: Positions,
     velocity: Option<Box<VelocityMeter>>,
+    audit: Audit,
 }
 
 impl QueueMeter {
@@ -164,9 +154,10 @@ impl QueueMeter {
     pub fn new(group_of: impl Iterator<Item = u32>, groups: usize, limit: u32) -> Self {
         let bin_shift = (limit / MAX_LENGTH_BINS + 1).next_power_of_two().trailing_zeros();
         Self {
-            flows: group_of.map(|group| FlowCount { group, ..FlowCount::default() }).collect(),
+            flows: group_of.map(FlowCount::of_group).collect(),
             dropped: Default::default(),
-            held_at_start: Vec::new(),
+            late: Vec::with_capacity(LATE),
+            draws_for: Vec::new(),
             groups: vec![GroupQueue::default(); groups],
             waiting: 0,
             waiting_bytes: 0,
@@ -182,6 +173,7 @@ impl QueueMeter {
             series: Series { by_group: vec![Vec::new(); groups], ..Series::default() },
             positions: Positions { by_group: vec![Vec::new(); groups], ..Positions::default() },
             velocity: None,
+            audit: Audit::default(),
         }
     }
 
@@ -193,62 +185,89 @@ impl QueueMeter {
 
     /// A flow of `group` begins; its number is the next.
     pub fn add_flow(&mut self, group: u32) {
-        self.flows.push(FlowCount { group, ..FlowCount::default() });
+        self.flows.push(FlowCount::of_group(group));
     }
 
-    /// Prefetches what a packet of `flow` changes.
+    /// Prefetches what a packet of `flow` that leaves through the link changes.
     #[inline]
     pub fn prefetch(&self, flow: u32) {
-        let count = &self.flows[flow as usize];
-        prefetch(&count.waiting);
-        prefetch(&count.sent.packets);
+        prefetch(&self.flows[flow as usize]);
     }
 
-    /// A packet of `flow` is offered to the discipline.
+    /// A packet is offered to the discipline.
     #[inline]
-    pub fn arrived(&mut self, flow: u32, len: u32) {
-        self.flows[flow as usize].arrived.add(len);
+    pub fn offered(&mut self, flow: u32, len: u32) {
         self.draws = 0;
+        self.audit.arrived(flow, len);
     }
 
-    /// The discipline has decided about the packet of `flow` that arrived last.
+    /// A waiting packet was drawn and compared with the one that was offered last.
     #[inline]
-    pub fn decided(&mut self, flow: u32) {
-        if self.draws > 0 {
-            let count = &mut self.flows[flow as usize];
-            count.compared += 1;
-            count.drawn += u64::from(self.draws);
-            count.most_drawn = count.most_drawn.max(self.draws);
-        }
+    pub fn drawn(&mut self) {
+        self.draws += 1;
     }
 
-    /// A packet waits from now on.
+    /// The packet that was offered last, of a flow of `group`, waits from now on.
     #[inline(always)]
-    pub fn joined(&mut self, now: Time, flow: u32, len: u32, handle: u32) {
-        self.change(now, flow, 1, i64::from(len));
+    pub fn joined(&mut self, now: Time, &Frame { flow, len, handle, .. }: &Frame, group: u16) {
+        self.advance(now);
+        self.waiting += 1;
+        self.waiting_bytes += u64::from(len);
         self.max_packets = self.max_packets.max(self.waiting);
+        self.groups[usize::from(group)].waiting += 1;
+        match self.draws_for.get_mut(handle as usize) {
+            Some(draws) => *draws = self.draws,
+            None if self.draws > 0 => self.keep_draws(handle),
+            None => {}
+        }
+        self.audit.joined(flow, len);
         if let Some(velocity) = &mut self.velocity {
             velocity.joined(now, handle);
         }
     }
 
-    /// A waiting packet, whose drop is counted by itself, waits no longer.
+    #[cold]
+    fn keep_draws(&mut self, handle: u32) {
+        let needed = handle as usize + 1;
+        self.draws_for.resize(needed.next_power_of_two(), 0);
+        self.draws_for[handle as usize] = self.draws;
+    }
+
+    /// The packet that was offered last was dropped.
     #[inline]
-    pub fn leaked(&mut self, now: Time, flow: u32, len: u32, handle: u32) {
-        self.change(now, flow, -1, -i64::from(len));
-        self.flows[flow as usize].leaked += 1;
+    pub fn refused(&mut self, flow: u32, len: u32, cause: DropCause) {
+        prefetch(&self.flows[flow as usize]);
+        prefetch(&self.flows[flow as usize].dropped);
+        if self.late.len() == LATE {
+            self.settle();
+        }
+        self.late.push(Refused { flow, len, draws: self.draws, cause });
+    }
+
+    /// Counts what was refused.
+    #[inline(never)]
+    fn settle(&mut self) {
+        for at in 0..self.late.len() {
+            let Refused { flow, len, draws, cause } = self.late[at];
+            self.flows[flow as usize].compare(draws);
+            self.drop(flow, len, cause);
+        }
+        self.late.clear();
+    }
+
+    /// A waiting packet was dropped.
+    pub fn leaked(&mut self, now: Time, waiting: Waiting, cause: DropCause) {
+        self.drop(waiting.flow, waiting.len, cause);
+        self.flows[waiting.flow as usize].leaked += 1;
+        self.left(now, waiting);
         if let Some(velocity) = &mut self.velocity {
-            velocity.left(now, handle, true);
+            velocity.left(now, waiting.handle, true);
         }
     }
 
-    /// A packet, arriving or queued, was dropped.
     #[inline]
-    pub fn dropped(&mut self, flow: u32, len: u32, cause: DropCause) {
-        let count = &mut self.flows[flow as usize];
-        count.dropped_bytes += u64::from(len);
-        if *count.first_cause.get_or_insert(cause as u8) == cause as u8 {
-            count.dropped_as_first += 1;
+    fn drop(&mut self, flow: u32, len: u32, cause: DropCause) {
+        if self.flows[flow as usize].drop(len, cause) {
             return;
         }
         let counts = &mut self.dropped[cause as usize];
@@ -258,20 +277,13 @@ impl QueueMeter {
         counts[flow as usize] += 1;
     }
 
-    /// A waiting packet was drawn and compared with the one that arrived last.
-    #[inline]
-    pub fn drawn(&mut self) {
-        self.draws += 1;
-    }
-
-    /// A packet that arrived at `enqueued` goes into transmission.
+    /// A waiting packet goes into transmission.
     #[inline(always)]
-    pub fn taken(&mut self, now: Time, flow: u32, len: u32, handle: u32, enqueued: Time) {
-        self.in_transmission = Some((flow, len));
-        let group = self.change(now, flow, -1, -i64::from(len));
-        group.sojourn.record(now.since(enqueued).ns());
+    pub fn taken(&mut self, now: Time, waiting: Waiting) {
+        self.in_transmission = Some((waiting.flow, waiting.len));
+        self.left(now, waiting).sojourn.record(now.since(waiting.since).ns());
         if let Some(velocity) = &mut self.velocity {
-            velocity.left(now, handle, false);
+            velocity.left(now, waiting.handle, false);
         }
     }
 
@@ -280,21 +292,28 @@ impl QueueMeter {
     pub fn sent(&mut self, flow: u32, len: u32) {
         self.flows[flow as usize].sent.add(len);
         self.in_transmission = None;
-        self.check_flow(flow);
     }
 
-    /// So many packets more of a flow wait from `now` on. Returns its group.
-    #[inline]
-    fn change(&mut self, now: Time, flow: u32, packets: i32, bytes: i64) -> &mut GroupQueue {
+    /// A packet waits no longer. Returns its group.
+    #[inline(always)]
+    fn left(&mut self, now: Time, waiting: Waiting) -> &mut GroupQueue {
         self.advance(now);
-        self.waiting = self.waiting.wrapping_add_signed(packets);
-        self.waiting_bytes = self.waiting_bytes.wrapping_add_signed(bytes);
-        let count = &mut self.flows[flow as usize];
-        count.change(now, count.waiting.wrapping_add_signed(packets));
-        count.waiting_bytes = count.waiting_bytes.wrapping_add_signed(bytes);
-        let group = &mut self.groups[count.group as usize];
-        group.waiting = group.waiting.wrapping_add_signed(packets);
+        self.waiting -= 1;
+        self.waiting_bytes -= u64::from(waiting.len);
+        self.audit.left(waiting.flow, waiting.len);
+        let group = self.count_wait(now, waiting).group;
+        let group = &mut self.groups[group as usize];
+        group.waiting -= 1;
         group
+    }
+
+    /// Counts that a packet has waited within the window, and what it was compared with before.
+    #[inline(always)]
+    fn count_wait(&mut self, now: Time, Waiting { flow, handle, since, .. }: Waiting) -> &mut FlowCount {
+        let count = &mut self.flows[flow as usize];
+        count.waited(now.since(since.max(self.opened)));
+        count.compare(self.draws_for.get(handle as usize).copied().unwrap_or(0));
+        count
     }
 
     /// Accounts for the time since the last change.
@@ -309,77 +328,43 @@ impl QueueMeter {
         }
     }
 
-    /// Conservation: what arrived since the window opened, and was there then, has left, was dropped, or is here.
-    #[inline]
-    fn check_flow(&self, flow: u32) {
-        if cfg!(debug_assertions) {
-            let count = &self.flows[flow as usize];
-            let held = self.held(flow);
-            let (start, came) = (self.held_at_start(flow), count.arrived);
-            let dropped = self.drops(flow).iter().sum::<u64>();
-            let packets = (start.packets + came.packets, count.sent.packets + dropped + held.packets);
-            let bytes = (start.bytes + came.bytes, count.sent.bytes + count.dropped_bytes + held.bytes);
-            assert_eq!(packets.0, packets.1, "conservation of packets of flow {flow}");
-            assert_eq!(bytes.0, bytes.1, "conservation of bytes of flow {flow}");
-        }
-    }
-
-    /// What waits of a flow, or is in transmission.
-    pub fn held(&self, flow: u32) -> Count {
-        let mut held = self.flows[flow as usize].waiting();
-        if let Some((_, len)) = self.in_transmission.filter(|&(sent, _)| sent == flow) {
-            held.add(len);
-        }
-        held
-    }
-
-    /// What waited of a flow, or was in transmission, when the measuring window opened.
-    pub fn held_at_start(&self, flow: u32) -> Count {
-        self.held_at_start.get(flow as usize).copied().unwrap_or_default()
-    }
-
     /// Packets of a flow that were dropped, by cause.
     pub fn drops(&self, flow: u32) -> [u64; DropCause::COUNT] {
         let count = &self.flows[flow as usize];
-        std::array::from_fn(|cause| {
-            if count.first_cause.map(usize::from) == Some(cause) {
-                count.dropped_as_first
-            } else {
-                self.dropped[cause].get(flow as usize).copied().unwrap_or(0)
-            }
-        })
+        let mut drops: [u64; DropCause::COUNT] =
+            std::array::from_fn(|cause| self.dropped[cause].get(flow as usize).copied().unwrap_or(0));
+        if let Some(first) = count.first_cause() {
+            drops[first as usize] = count.dropped.packets - drops.iter().sum::<u64>();
+        }
+        drops
     }
 
-    /// Conservation for a flow, and of the whole queue against what the discipline says it holds.
-    pub fn check(&self, flow: u32, backlog: fairdrop::Backlog) {
-        self.check_flow(flow);
-        debug_assert_eq!((self.waiting, self.waiting_bytes), (backlog.packets, backlog.bytes));
+    /// In builds with debug assertions: conservation for a flow, and of the whole queue against what the discipline says
+    /// it holds.
+    #[inline]
+    pub fn check(&mut self, flow: u32, backlog: Backlog) {
         if cfg!(debug_assertions) {
+            self.settle();
+            self.audit.check_flow(flow, &self.flows[flow as usize], self.in_transmission);
+            assert_eq!((self.waiting, self.waiting_bytes), (backlog.packets, backlog.bytes));
             let by_group: u32 = self.groups.iter().map(|group| group.waiting).sum();
             assert_eq!(by_group, self.waiting, "groups make up the queue");
         }
     }
 
-    /// Opens the measuring window: counters begin again, packets stay.
+    /// Opens the measuring window: counters begin again, packets stay. [`Self::waits_at_opening`] must follow for each
+    /// that waits.
     pub fn open(&mut self, now: Time) {
+        self.settle();
         self.advance(now);
         self.opened = now;
         self.byte_ns = 0;
         self.length_ns.fill(0);
         self.max_packets = self.waiting;
         self.dropped = Default::default();
-        self.held_at_start.clear();
-        if self.waiting > 0 || self.in_transmission.is_some() {
-            self.held_at_start = (0..self.flows.len() as u32).map(|flow| self.held(flow)).collect();
-        }
-        for count in &mut self.flows {
-            *count = FlowCount {
-                group: count.group,
-                waiting: count.waiting,
-                waiting_bytes: count.waiting_bytes,
-                since: now,
-                ..FlowCount::default()
-            };
+        self.flows.iter_mut().for_each(|count| *count = FlowCount::of_group(count.group));
+        if let Some((flow, len)) = self.in_transmission {
+            self.flows[flow as usize].held_at_start.add(len);
         }
         for group in &mut self.groups {
             group.sojourn.reset();
@@ -387,18 +372,39 @@ impl QueueMeter {
         if let Some(velocity) = &mut self.velocity {
             velocity.open(now);
         }
+        self.audit.open();
     }
 
-    /// Closes the measuring window, in which the discipline has `marked` packets.
+    /// A packet waits as the measuring window opens; it was compared before.
+    pub fn waits_at_opening(&mut self, Waiting { flow, len, handle, .. }: Waiting) {
+        self.flows[flow as usize].held_at_start.add(len);
+        if let Some(draws) = self.draws_for.get_mut(handle as usize) {
+            *draws = 0;
+        }
+    }
+
+    /// Closes the measuring window, in which the discipline has `marked` packets. [`Self::waits_at_closing`] must follow
+    /// for each that waits; nothing else may.
     pub fn close(&mut self, now: Time, marked: [u64; DropCause::COUNT]) {
+        self.settle();
         self.advance(now);
         self.marked = marked;
+        if let Some((flow, len)) = self.in_transmission {
+            self.flows[flow as usize].held.add(len);
+        }
         if let Some(velocity) = &mut self.velocity {
             velocity.close(now);
         }
-        for flow in &mut self.flows {
-            flow.change(now, flow.waiting);
-        }
+    }
+
+    /// A packet still waits as the measuring window closes.
+    pub fn waits_at_closing(&mut self, now: Time, waiting: Waiting) {
+        self.count_wait(now, waiting).held.add(waiting.len);
+    }
+
+    /// In builds with debug assertions, when the window is closed: what follows from other counters is what was counted.
+    pub fn check_closed(&self) {
+        self.audit.check_closed(&self.flows, self.in_transmission);
     }
 
     /// Adds a point to the series.
@@ -512,6 +518,7 @@ impl QueueMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairdrop::{Count, Ecn};
 
     const fn ms(ms: u64) -> Time {
         Time::from_ms(ms)
@@ -523,39 +530,44 @@ mod tests {
     #[test]
     fn a_window_by_hand() {
         let mut meter = QueueMeter::new([0, 1].into_iter(), 2, 10);
+        let frame = |flow: u32, len, handle| {
+            let (class, label, ecn) = (0, 0, Ecn::NotCapable);
+            Frame { flow, len, class, label, ecn, handle }
+        };
+        let waiting = |flow, len, handle, since| Waiting { flow, len, handle, since: ms(since) };
         for (handle, len) in [(0, 100), (1, 200)] {
-            meter.arrived(0, len);
-            meter.joined(ms(0), 0, len, handle);
+            meter.offered(0, len);
+            meter.joined(ms(0), &frame(0, len, handle), 0);
         }
-        meter.taken(ms(500), 0, 100, 0, ms(0));
+        meter.taken(ms(500), waiting(0, 100, 0, 0));
         meter.open(ms(1000));
-        meter.arrived(0, 300);
-        meter.decided(0);
-        meter.joined(ms(1000), 0, 300, 2);
-        meter.arrived(1, 400);
-        meter.joined(ms(2000), 1, 400, 3);
+        meter.waits_at_opening(waiting(0, 200, 1, 0));
+        meter.offered(0, 300);
+        meter.joined(ms(1000), &frame(0, 300, 2), 0);
+        meter.offered(1, 400);
+        meter.joined(ms(2000), &frame(1, 400, 3), 1);
         meter.sent(0, 100);
-        meter.taken(ms(3000), 0, 200, 1, ms(0));
-        meter.arrived(1, 50);
+        meter.taken(ms(3000), waiting(0, 200, 1, 0));
+        meter.offered(1, 50);
         meter.drawn();
         meter.drawn();
-        meter.dropped(1, 400, DropCause::MatchQueued);
-        meter.leaked(ms(4000), 1, 400, 3);
-        meter.dropped(1, 50, DropCause::MatchArriving);
-        meter.decided(1);
+        meter.leaked(ms(4000), waiting(1, 400, 3, 2000), DropCause::MatchQueued);
+        meter.refused(1, 50, DropCause::MatchArriving);
+        meter.check(1, Backlog { packets: 1, bytes: 300 });
         meter.close(ms(5000), [0; DropCause::COUNT]);
+        meter.waits_at_closing(ms(5000), waiting(0, 300, 2, 1000));
+        meter.check_closed();
         let [first, second] = meter.flows() else { panic!("two flows") };
         let count = |packets, bytes| Count { packets, bytes };
         assert_eq!(
-            (meter.held_at_start(0), first.arrived, first.sent),
-            (count(2, 300), count(1, 300), count(1, 100))
+            (first.held_at_start, first.arrived(), first.sent, first.held),
+            (count(2, 300), count(1, 300), count(1, 100), count(2, 500)),
+            "one waits, one is on the wire"
         );
-        assert_eq!(meter.held(0), count(2, 500), "one waits, one is on the wire");
         assert_eq!(
-            (meter.held_at_start(1), second.arrived, meter.held(1)),
-            (count(0, 0), count(2, 450), count(0, 0))
+            (second.held_at_start, second.arrived(), second.dropped, second.leaked, second.held),
+            (count(0, 0), count(2, 450), count(2, 450), 1, count(0, 0))
         );
-        assert_eq!((meter.drops(1).iter().sum::<u64>(), second.dropped_bytes, second.leaked), (2, 450, 1));
         let [queued, arriving] =
             [DropCause::MatchQueued, DropCause::MatchArriving].map(|cause| cause as usize);
         assert_eq!((meter.drops(1)[queued], meter.drops(1)[arriving]), (1, 1));
@@ -567,7 +579,5 @@ mod tests {
         // 200 + 300 bytes for 1 s, 400 more for 1 s, then 700 and 300.
         assert_eq!(meter.mean_bytes(), (500.0 + 900.0 + 700.0 + 300.0) / 4.0);
         assert_eq!((meter.waits().histogram.len(), meter.waits().mean_s()), (1, 3.0));
-        meter.check_flow(0);
-        meter.check_flow(1);
     }
 }

@@ -1,0 +1,77 @@
+//! What one flow did at one queue.
+
+use fairdrop::{Count, DropCause, Time};
+
+/// Counters of one flow at one queue, two lines of the cache: what a packet that leaves through the link changes, and the
+/// rest. They are complete when the measuring window is closed.
+#[derive(Clone, Debug, Default)]
+#[repr(C, align(128))]
+pub struct FlowCount {
+    /// Times for which its packets waited within the window, in ns: the sum over time of waiting packets.
+    pub packet_ns: u128,
+    /// Sent, to the last bit.
+    pub sent: Count,
+    /// Arrivals that were compared with at least one waiting packet.
+    pub compared: u64,
+    /// Waiting packets drawn for arrivals.
+    pub drawn: u64,
+    /// Most of them for one arrival.
+    pub most_drawn: u32,
+    /// The flow's group.
+    pub group: u32,
+    first_cause: Option<DropCause>,
+    /// Dropped, for all causes.
+    pub dropped: Count,
+    /// Packets dropped after they were queued.
+    pub leaked: u64,
+    /// What waited, or was in transmission, when the measuring window opened.
+    pub held_at_start: Count,
+    /// The same when it closed.
+    pub held: Count,
+}
+
+impl FlowCount {
+    /// Nothing yet.
+    pub fn of_group(group: u32) -> Self {
+        Self { group, ..Self::default() }
+    }
+
+    /// Offered to the discipline: what has left, was dropped or is still here, and was not here before.
+    pub fn arrived(&self) -> Count {
+        let Self { sent, dropped, held, held_at_start: start, .. } = self;
+        Count {
+            packets: sent.packets + dropped.packets + held.packets - start.packets,
+            bytes: sent.bytes + dropped.bytes + held.bytes - start.bytes,
+        }
+    }
+
+    /// The cause of its first drop.
+    pub fn first_cause(&self) -> Option<DropCause> {
+        self.first_cause
+    }
+
+    /// A packet has waited for so long.
+    #[inline]
+    pub fn waited(&mut self, time: Time) {
+        self.packet_ns += u128::from(time.ns());
+    }
+
+    /// So many waiting packets were drawn for an arrival.
+    #[inline]
+    pub fn compare(&mut self, draws: u32) {
+        if draws > 0 {
+            self.compared += 1;
+            self.drawn += u64::from(draws);
+            self.most_drawn = self.most_drawn.max(draws);
+        }
+    }
+
+    /// A packet was dropped. Returns whether for the cause of the first drop: only others need be counted elsewhere.
+    #[inline]
+    pub fn drop(&mut self, len: u32, cause: DropCause) -> bool {
+        self.dropped.add(len);
+        *self.first_cause.get_or_insert(cause) == cause
+    }
+}
+
+const _: () = assert!(size_of::<FlowCount>() == 128 && std::mem::offset_of!(FlowCount, dropped) == 64);
