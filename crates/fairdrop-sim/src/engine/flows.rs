@@ -341,7 +341,7 @@ impl<'s> Flows<'s> {
         if let Some(bucket) = self.buckets.get_mut(flow as usize) {
             *bucket = group.mark_excess.as_ref().map(TokenBucket::new);
         }
-        let tcp = self.tcp_of(flow).0;
+        let tcp = self.tcp_of(flow, number as u16).0;
         // Counts go on, for the group; so do pending timer events, which then find nothing to do.
         let counted = tcp.sender.counted;
         tcp.sender = Sender::new(settings);
@@ -363,7 +363,7 @@ impl<'s> Flows<'s> {
         if let (true, Some(meter)) = (measured, &mut self.transfers[number]) {
             meter.begin();
         }
-        let (tcp, config) = self.tcp_of(flow);
+        let (tcp, config) = self.tcp_of(flow, number as u16);
         if let Some(job) = &mut tcp.job {
             job.transfer.begun = now;
         }
@@ -379,7 +379,7 @@ impl<'s> Flows<'s> {
     /// When the application of `flow` writes its next segment; `None` when it has written all. Moves on.
     pub fn next_supply(&mut self, flow: u32) -> Option<Time> {
         let size = self.group(flow).payload();
-        let tcp = self.tcp_of(flow).0;
+        let tcp = self.tcp_of(flow, self.group_of[flow as usize]).0;
         let application = tcp.job.as_mut()?.application.as_mut();
         let application = application.filter(|_| tcp.sender.supply < tcp.sender.size)?;
         Some(application.take(size))
@@ -388,7 +388,7 @@ impl<'s> Flows<'s> {
     /// Notes that all of a transfer is acknowledged, the first time that it is.
     pub fn complete(&mut self, flow: u32, now: Time, measured: bool) {
         let number = self.group_number(flow);
-        let transfer = &mut self.tcp_of(flow).0.job().transfer;
+        let transfer = &mut self.tcp_of(flow, number as u16).0.job().transfer;
         if transfer.completed != Time::NEVER {
             return;
         }
@@ -403,8 +403,8 @@ impl<'s> Flows<'s> {
     /// Gives the number of a connection back once it is complete and has no packet under way.
     fn release(&mut self, flow: u32) {
         let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
-        if idle && self.tcp_of(flow).0.is_completed() {
-            let number = self.group_number(flow);
+        let number = self.group_number(flow);
+        if idle && self.tcp_of(flow, number as u16).0.is_completed() {
             if let Some(population) = &mut self.populations[number] {
                 population.release(flow);
             }
@@ -542,7 +542,15 @@ impl<'s> Flows<'s> {
 
     /// The same for an ACK that comes to its sender.
     #[inline]
-    pub fn prefetch_sender(&self, flow: u32) {
+    pub fn prefetch_sender(&self, flow: u32, group: u16) {
+        let tcp = &self.tcp[self.index(flow, group) as usize];
+        tcp.sender.prefetch();
+        prefetch(&tcp.window.sum);
+    }
+
+    /// The same for a timer of a sender whose group is not known.
+    #[inline]
+    pub fn prefetch_timed(&self, flow: u32) {
         prefetch(&self.group_of[flow as usize]);
         // The sender of a flow has its own number, unless other flows than TCP come before it.
         if let Some(tcp) = self.tcp.get(flow as usize) {
@@ -551,9 +559,9 @@ impl<'s> Flows<'s> {
         }
     }
 
+    /// A TCP flow of `group`, and its settings.
     #[inline]
-    fn tcp_of(&mut self, flow: u32) -> (&mut TcpFlow, &'s TcpConfig) {
-        let group = self.group_of[flow as usize];
+    fn tcp_of(&mut self, flow: u32, group: u16) -> (&mut TcpFlow, &'s TcpConfig) {
         let index = self.index(flow, group);
         match self.tcp_config(group) {
             Some(config) => (&mut self.tcp[index as usize], config),
@@ -561,10 +569,10 @@ impl<'s> Flows<'s> {
         }
     }
 
-    /// The sender of a TCP flow, and its settings.
+    /// The sender of a TCP flow of `group`, and its settings.
     #[inline]
-    pub fn sender(&mut self, flow: u32) -> (&mut Sender, &'s TcpConfig) {
-        let (tcp, config) = self.tcp_of(flow);
+    pub fn sender(&mut self, flow: u32, group: u16) -> (&mut Sender, &'s TcpConfig) {
+        let (tcp, config) = self.tcp_of(flow, group);
         (&mut tcp.sender, config)
     }
 
@@ -577,10 +585,10 @@ impl<'s> Flows<'s> {
         (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
     }
 
-    /// The ECN field of new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
+    /// The ECN field of a group's new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
     #[inline]
-    pub fn ecn(&self, flow: u32) -> Ecn {
-        let capable = self.group(flow).transport.tcp().is_some_and(|config| config.ecn);
+    pub fn ecn(&self, group: u16) -> Ecn {
+        let capable = self.tcp_config(group).is_some_and(|config| config.ecn);
         if capable { Ecn::Ect0 } else { Ecn::NotCapable }
     }
 
@@ -623,10 +631,10 @@ impl<'s> Flows<'s> {
 
     /// Bytes of a segment on the wire.
     #[inline]
-    pub fn segment_bytes(&mut self, flow: u32, segment: u32) -> u16 {
-        let group = self.group(flow);
-        let (whole, header) = (group.packet_size as u16, group.header as u16);
-        let tcp = self.tcp_of(flow).0;
+    pub fn segment_bytes(&mut self, flow: u32, group: u16, segment: u32) -> u16 {
+        let settings = &self.scenario.groups[usize::from(group)];
+        let (whole, header) = (settings.packet_size as u16, settings.header as u16);
+        let tcp = self.tcp_of(flow, group).0;
         match &tcp.job {
             Some(job) if segment + 1 == tcp.sender.size => job.transfer.last + header,
             _ => whole,
@@ -635,8 +643,8 @@ impl<'s> Flows<'s> {
 
     /// Whether a flow sends nothing more because its group has stopped. Connections that have begun go on.
     #[inline]
-    pub fn is_stopped(&self, flow: u32, now: Time) -> bool {
-        now >= self.group(flow).stop && flow < self.lasting
+    pub fn is_stopped(&self, flow: u32, group: u16, now: Time) -> bool {
+        now >= self.scenario.groups[usize::from(group)].stop && flow < self.lasting
     }
 
     /// Whether nothing comes back from the sinks of a group.
@@ -699,7 +707,7 @@ impl<'s> Flows<'s> {
 
     /// The delayed ACK to send at `now`, if it is still wanted.
     pub fn ack_due(&mut self, flow: u32, now: Time) -> Option<(u32, u16)> {
-        let config = self.tcp_of(flow).1;
+        let config = self.tcp_of(flow, self.group_of[flow as usize]).1;
         let Sink { receiver, ack_due, .. } = &mut self.sinks[flow as usize];
         let is_last = *ack_due == now;
         let due = is_last && std::mem::take(&mut receiver.ack_pending);
@@ -707,8 +715,8 @@ impl<'s> Flows<'s> {
     }
 
     /// Whether the timer event at `now` is the one pending, rather than one that a nearer deadline replaced.
-    pub fn timer_fires(&mut self, flow: u32, now: Time) -> bool {
-        let tcp = self.tcp_of(flow).0;
+    pub fn timer_fires(&mut self, flow: u32, group: u16, now: Time) -> bool {
+        let tcp = self.tcp_of(flow, group).0;
         let current = tcp.armed == now;
         if current {
             tcp.armed = Time::NEVER;
@@ -716,23 +724,18 @@ impl<'s> Flows<'s> {
         current
     }
 
-    /// When a timer event must be scheduled, if the pending one would come too late. Deadlines that move away need
-    /// no event: the pending one comes first and is scheduled again.
+    /// The sender of a TCP flow may have changed its window, and its timer. Returns when a timer event must be scheduled,
+    /// if the pending one would come too late. Deadlines that move away need no event: the pending one comes first and
+    /// is scheduled again.
     #[inline]
-    pub fn timer_to_arm(&mut self, flow: u32) -> Option<Time> {
-        let tcp = self.tcp_of(flow).0;
+    pub fn after_sending(&mut self, flow: u32, group: u16, now: Time) -> Option<Time> {
+        let tcp = self.tcp_of(flow, group).0;
+        tcp.window.change(now, tcp.sender.cwnd);
         let deadline = tcp.sender.deadline;
         (deadline < tcp.armed).then(|| {
             tcp.armed = deadline;
             deadline
         })
-    }
-
-    /// The sender of a TCP flow may have changed its window.
-    #[inline]
-    pub fn window_changed(&mut self, flow: u32, now: Time) {
-        let tcp = self.tcp_of(flow).0;
-        tcp.window.change(now, tcp.sender.cwnd);
     }
 
     /// Adds a point to the series of windows.

@@ -196,13 +196,13 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 Kind::Arrive | Kind::Deliver => {
                     let packet = self.packets.get(entity);
                     match (kind, packet.role.is_backward()) {
-                        (Kind::Deliver, true) => self.flows.prefetch_sender(packet.flow),
+                        (Kind::Deliver, true) => self.flows.prefetch_sender(packet.flow, packet.group),
                         (Kind::Deliver, false) => self.flows.prefetch_sink(packet.flow),
                         (_, true) => self.flows.prefetch_origin(packet.flow),
                         (_, false) => {}
                     }
                 }
-                Kind::Timer | Kind::Start => self.flows.prefetch_sender(entity),
+                Kind::Timer | Kind::Start => self.flows.prefetch_timed(entity),
                 _ => {}
             }
         }
@@ -417,7 +417,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let blocks = self.packets.blocks(handle);
                 let delay = self.has_stamps(packet.group).then(|| self.stamps.delay(handle));
                 self.remove_packet(handle, Fate::Delivered);
-                let (sender, config) = self.flows.sender(packet.flow);
+                let (sender, config) = self.flows.sender(packet.flow, packet.group);
                 if packet.role == Role::Ack {
                     let ack = Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref(), delay };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
@@ -425,7 +425,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
                 }
                 let is_complete = sender.is_complete();
-                self.send_wanted(packet.flow);
+                self.send_wanted(packet.flow, packet.group);
                 if is_complete {
                     self.flows.complete(packet.flow, self.now, self.is_measured());
                 }
@@ -503,9 +503,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     fn on_start(&mut self, flow: u32) {
         let writes_slowly = self.flows.begin(flow, self.now, self.is_measured());
-        let (sender, config) = self.flows.sender(flow);
+        let group = self.flows.group_number(flow) as u16;
+        let (sender, config) = self.flows.sender(flow, group);
         sender.start(self.now, config, &mut self.wanted);
-        self.send_wanted(flow);
+        self.send_wanted(flow, group);
         if writes_slowly {
             self.schedule_supply(flow);
         }
@@ -521,9 +522,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     fn on_supply(&mut self, flow: u32) {
-        let (sender, config) = self.flows.sender(flow);
+        let group = self.flows.group_number(flow) as u16;
+        let (sender, config) = self.flows.sender(flow, group);
         sender.on_supply(self.now, config, &mut self.wanted);
-        self.send_wanted(flow);
+        self.send_wanted(flow, group);
         self.schedule_supply(flow);
     }
 
@@ -534,28 +536,29 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     fn on_timer(&mut self, flow: u32) {
+        let group = self.flows.group_number(flow) as u16;
         // A source that has stopped sends nothing, so it retransmits nothing either.
-        if !self.flows.timer_fires(flow, self.now) || self.flows.is_stopped(flow, self.now) {
+        if !self.flows.timer_fires(flow, group, self.now) || self.flows.is_stopped(flow, group, self.now) {
             return;
         }
-        let (sender, config) = self.flows.sender(flow);
+        let (sender, config) = self.flows.sender(flow, group);
         if sender.deadline <= self.now {
             sender.on_timeout(self.now, config, &mut self.wanted);
         }
-        self.send_wanted(flow);
+        self.send_wanted(flow, group);
     }
 
     /// Puts what a sender wants on the wire, and sees to its timer.
     #[inline]
-    fn send_wanted(&mut self, flow: u32) {
-        if !self.flows.is_stopped(flow, self.now) {
-            let (group, class) = (self.flows.group_number(flow) as u16, self.flows.group(flow).class);
+    fn send_wanted(&mut self, flow: u32, group: u16) {
+        if !self.flows.is_stopped(flow, group, self.now) {
+            let class = self.scenario.groups[usize::from(group)].class;
             for index in 0..self.wanted.len() {
                 let send = self.wanted[index];
                 let packet = match send.segment() {
                     Some(seq) => {
-                        let len = self.flows.segment_bytes(flow, seq);
-                        let ecn = if send.is_new() { self.flows.ecn(flow) } else { Ecn::NotCapable };
+                        let len = self.flows.segment_bytes(flow, group, seq);
+                        let ecn = if send.is_new() { self.flows.ecn(group) } else { Ecn::NotCapable };
                         let echo = matches!(send, Send::Reduced(_));
                         InFlight { class, ecn, echo, ..InFlight::new(flow, group, seq, len, Role::Data) }
                     }
@@ -569,8 +572,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             }
         }
         self.wanted.clear();
-        self.flows.window_changed(flow, self.now);
-        if let Some(at) = self.flows.timer_to_arm(flow) {
+        if let Some(at) = self.flows.after_sending(flow, group, self.now) {
             self.events.push_far(at, Kind::Timer, flow);
         }
     }
