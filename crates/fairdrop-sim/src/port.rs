@@ -3,7 +3,7 @@
 
 use crate::heap::Heap;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::prefetch::prefetch;
+use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::trace::{Happened, Tracer};
 use crate::wire::{Rate, Wire};
@@ -35,12 +35,12 @@ pub struct Port<T = ()> {
     rate: Rate,
     wire: Wire,
     sending: Option<Frame>,
+    /// Packets that have gone into transmission since the first prefetch.
+    started: usize,
 }
 
-/// How many packets ahead of its departure what a packet changes is prefetched; the packet itself comes much earlier.
-const AHEAD: usize = 8;
 /// How many random numbers of [`Stream::Candidate`] are known ahead.
-const COMING: usize = 4;
+const COMING: usize = 2;
 
 /// What a port keeps for its discipline, beside the discipline.
 #[derive(Debug)]
@@ -125,6 +125,7 @@ impl<T: Tracer> Port<T> {
             rate,
             wire: Wire::default(),
             sending: None,
+            started: 0,
         })
     }
 
@@ -179,24 +180,29 @@ impl<T: Tracer> Port<T> {
     pub fn prefetch_ends(&self) {
         let Some(fifo) = self.discipline.fifo() else { return };
         let World { candidates, candidate, .. } = &self.world;
-        let drawn = fifo.first_look(candidates[(candidate + COMING - 1) % COMING], 0) + COMING - 2;
-        let ends = [fifo.len() as usize + AHEAD, drawn, drawn + 2];
+        let drawn = fifo.first_look(candidates[(candidate + COMING - 1) % COMING], 0) + COMING - 1;
+        let ends = [fifo.len() as usize + BATCH, drawn, drawn + 2];
         ends.into_iter().filter_map(|offset| fifo.slot(offset)).for_each(prefetch);
     }
 
-    /// Shows `touch` flow and handle of a packet that will be sent soon, and prefetches what it changes here: one of
-    /// the next where packets wait in one FIFO, otherwise that in transmission.
+    /// Shows `touch` flow and handle of packets that will be sent soon, and prefetches what they change here: of every
+    /// [`BATCH`] packets the next so many where they wait in one FIFO, otherwise that in transmission.
     #[inline]
-    pub fn prefetch_next(&self, touch: impl Fn(u32, u32)) {
+    pub fn prefetch_next(&mut self, touch: impl Fn(u32, u32)) {
         let Some(fifo) = self.discipline.fifo() else {
             self.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
             return;
         };
-        fifo.slot(4 * AHEAD).into_iter().for_each(prefetch);
-        if let Some(Some(packet)) = fifo.slot(AHEAD) {
-            let flow = packet.meta.flow as u32;
-            self.world.meter.prefetch(flow);
-            touch(flow, packet.handle);
+        self.started += 1;
+        if !self.started.is_multiple_of(BATCH) {
+            return;
+        }
+        for offset in LEAD..LEAD + BATCH {
+            fifo.slot(offset + 2 * BATCH).into_iter().for_each(prefetch);
+            if let Some(Some(packet)) = fifo.slot(offset) {
+                self.world.meter.prefetch(Waiting::of(packet));
+                touch(packet.meta.flow as u32, packet.handle);
+            }
         }
     }
 

@@ -1,7 +1,15 @@
 //! Fetching from memory ahead of need. With a million flows nothing of a flow is in a cache when its next packet comes;
 //! a prefetch lets the wait for it run beside other work, which a read cannot: the processor soon has to stop for it.
 
+//! What is in no cache is mostly on a page whose address is not known to the processor either, and a prefetch waits for it
+//! to be looked up. Such waits overlap when prefetches stand side by side: hence batches.
+
 #![allow(unsafe_code)] // The instruction has no safe form.
+
+/// How many packets or events are looked at together.
+pub const BATCH: usize = 16;
+/// How many others come before the first of them: long enough to fetch a line, and not long enough to lose it again.
+pub const LEAD: usize = 2;
 
 /// Asks for the cache line in which `item` begins. A hint: nothing waits for it, and nothing changes.
 #[inline(always)]

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::prefetch::{prefetch, prefetch_behind};
+use crate::prefetch::{BATCH, prefetch, prefetch_behind};
 use fairdrop::Time;
 
 /// What happens.
@@ -83,6 +83,8 @@ const RINGS: u32 = 4;
 const NEAR: usize = 16;
 /// How many places ahead of an event its key is prefetched; where one will be put, half as many.
 const FURTHER: usize = 64;
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
 /// How many events are kept sorted: few enough that to shift them costs less than to sift.
 const SOON: usize = 16;
 /// Slots of the calendar.
@@ -112,6 +114,8 @@ struct Waiting {
     last: u128,
     /// Whether the first is pending.
     started: bool,
+    /// How many have come.
+    taken: u32,
 }
 
 impl Waiting {
@@ -353,22 +357,37 @@ impl Events {
         Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, entity))
     }
 
-    /// The events of the lane of the last one that come so many places after the next. Prefetches the keys behind them: a
-    /// long lane is in no cache itself.
+    /// Whether to look ahead: the last event was one of every [`BATCH`] of its ring, or of its slot of the calendar.
     #[inline(always)]
-    pub fn ahead<const N: usize>(&self, places: [usize; N]) -> [Option<(Kind, u32)>; N] {
-        match self.lane {
-            0 => [None; N],
-            OPEN_SLOT => places.map(|place| {
-                let place = self.open_slot.len().checked_sub(place + 1)?;
-                self.open_slot.get(place).map(|&key| named(key))
-            }),
-            lane => {
-                let ring = &self.lanes[lane as usize - 1].ring;
-                ring.get(FURTHER).into_iter().for_each(prefetch);
-                places.map(|place| ring.get(place).map(|&key| named(key)))
-            }
+    pub fn is_time_to_look(&self) -> bool {
+        let waiting = self.lanes.get((self.lane as usize).wrapping_sub(1));
+        match waiting {
+            Some(waiting) => waiting.taken.is_multiple_of(BATCH as u32),
+            None => self.lane == OPEN_SLOT && self.open_slot.len().is_multiple_of(BATCH),
         }
+    }
+
+    /// The kind of the next event of the last one's ring or slot, and the entities of those that follow it after `places`
+    /// others, [`BATCH`] each time, of which most are of that kind. `None` when there are not that many, or not in one
+    /// piece. Prefetches keys behind them: a long ring is in no cache itself.
+    #[inline]
+    pub fn coming<const N: usize>(
+        &self,
+        places: [usize; N],
+    ) -> Option<(Kind, [impl Iterator<Item = u32>; N])> {
+        let entity = |&key: &u128| key as u32 & (MAX_ENTITIES - 1);
+        if self.lane == OPEN_SLOT {
+            // Its first is the last.
+            let (len, last) = (self.open_slot.len(), self.open_slot.last()?);
+            let ends = places.map(|place| len.saturating_sub(place));
+            let entities = |end: usize| self.open_slot[end.saturating_sub(BATCH)..end].iter().map(entity);
+            return Some((named(*last).0, ends.map(entities)));
+        }
+        let keys = self.lanes.get((self.lane as usize).wrapping_sub(1))?.ring.as_slices().0;
+        let further = keys.get(FURTHER..FURTHER + BATCH)?;
+        further.iter().step_by(LINE / size_of::<u128>()).for_each(prefetch);
+        let entities = |place| keys[place..place + BATCH].iter().map(entity);
+        Some((named(keys[0]).0, places.map(entities)))
     }
 
     /// Takes what comes after the first of `lane`.
@@ -379,6 +398,7 @@ impl Events {
         }
         let waiting = &mut self.lanes[lane as usize - 1];
         let next = waiting.ring.pop_front();
+        waiting.taken = waiting.taken.wrapping_add(1);
         waiting.started = next.is_some();
         next
     }

@@ -404,10 +404,11 @@ impl<'s> Flows<'s> {
     fn release(&mut self, flow: u32) {
         let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
         let number = self.group_number(flow);
-        if idle && self.tcp_of(flow, number as u16).0.is_completed() {
-            if let Some(population) = &mut self.populations[number] {
-                population.release(flow);
-            }
+        if idle
+            && self.tcp_of(flow, number as u16).0.is_completed()
+            && let Some(population) = &mut self.populations[number]
+        {
+            population.release(flow);
         }
     }
 
@@ -543,19 +544,23 @@ impl<'s> Flows<'s> {
     /// The same for an ACK that comes to its sender.
     #[inline]
     pub fn prefetch_sender(&self, flow: u32, group: u16) {
-        let tcp = &self.tcp[self.index(flow, group) as usize];
-        tcp.sender.prefetch();
-        prefetch(&tcp.window.sum);
-    }
-
-    /// The same for a timer of a sender whose group is not known.
-    #[inline]
-    pub fn prefetch_timed(&self, flow: u32) {
-        prefetch(&self.group_of[flow as usize]);
-        // The sender of a flow has its own number, unless other flows than TCP come before it.
-        if let Some(tcp) = self.tcp.get(flow as usize) {
+        if let Some(tcp) = self.tcp.get(self.index(flow, group) as usize) {
             tcp.sender.prefetch();
             prefetch(&tcp.window.sum);
+        }
+    }
+
+    /// Prefetches the group of a flow, if it is one.
+    #[inline]
+    pub fn prefetch_group(&self, flow: u32) {
+        self.group_of.get(flow as usize).into_iter().for_each(prefetch);
+    }
+
+    /// The same for a sender whose timer runs out: its group is there.
+    #[inline]
+    pub fn prefetch_timed(&self, flow: u32) {
+        if let Some(&group) = self.group_of.get(flow as usize) {
+            self.prefetch_sender(flow, group);
         }
     }
 

@@ -16,6 +16,7 @@ mod stamps;
 
 use crate::control::Control;
 use crate::port::{Frame, Port};
+use crate::prefetch::{BATCH, LEAD};
 use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
 use crate::transport::tcp::{Ack, Send};
@@ -37,8 +38,6 @@ const SYN_BYTES: u16 = 40;
 const CHECK_EVERY: u64 = 1 << 14;
 /// With more flows than this, what their events need is prefetched: see `prefetch.rs`.
 const FEW_FLOWS: u32 = 2000;
-/// How many events of its lane ahead of an event what it needs is prefetched.
-const AHEAD: usize = 8;
 
 /// Where a packet comes from and what it weighs.
 #[derive(Clone, Copy)]
@@ -77,6 +76,8 @@ pub struct Engine<'s, T = ()> {
     losses: Losses,
     stamps: Stamps,
     books: Books,
+    /// With more than these, what comes is prefetched.
+    few_flows: u32,
 }
 
 impl<'s> Engine<'s> {
@@ -116,6 +117,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             losses: Losses::new(scenario, seed),
             stamps: Stamps::new(scenario),
             books: Books::default(),
+            few_flows: FEW_FLOWS,
         };
         engine.events.push(scenario.warm_up, Kind::WarmedUp, 0);
         if scenario.sample.is_some() {
@@ -171,7 +173,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     return false;
                 }
             }
-            if self.flows.len() > FEW_FLOWS {
+            if self.flows.len() > self.few_flows && self.events.is_time_to_look() {
                 self.prefetch_ahead();
             }
             self.handle(kind, entity);
@@ -183,36 +185,50 @@ impl<'s, T: Tracer> Engine<'s, T> {
         true
     }
 
-    /// Prefetches what a coming event of the last one's lane will need: its packet, and later, when the packet is there
-    /// to say whose it is, the flow.
+    /// Prefetches what coming events of the last one's ring will need: their packets, and later, when the packets are there
+    /// to say whose they are, the flows. For several together, so that the waits for their addresses overlap.
     #[inline(never)]
     fn prefetch_ahead(&self) {
-        let [further, ahead] = self.events.ahead([2 * AHEAD, AHEAD]);
-        if let Some((Kind::Arrive | Kind::Deliver, handle)) = further {
-            self.packets.prefetch(handle);
+        let Some((kind, [further, ahead])) = self.events.coming([LEAD + BATCH, LEAD]) else { return };
+        if let Kind::Timer | Kind::Start = kind {
+            further.for_each(|flow| self.flows.prefetch_group(flow));
+            ahead.for_each(|flow| self.flows.prefetch_timed(flow));
+            return;
         }
-        if let Some((kind, entity)) = ahead {
-            match kind {
-                Kind::Arrive | Kind::Deliver => {
-                    let packet = self.packets.get(entity);
-                    match (kind, packet.role.is_backward()) {
-                        (Kind::Deliver, true) => self.flows.prefetch_sender(packet.flow, packet.group),
-                        (Kind::Deliver, false) => self.flows.prefetch_sink(packet.flow),
-                        (_, true) => self.flows.prefetch_origin(packet.flow),
-                        (_, false) => {}
-                    }
-                }
-                Kind::Timer | Kind::Start => self.flows.prefetch_timed(entity),
-                _ => {}
+        further.for_each(|handle| self.packets.prefetch(handle));
+        let ahead = ahead.filter_map(|handle| self.packets.peek(handle));
+        match kind {
+            Kind::Arrive => self.prefetch_arrivals(ahead),
+            Kind::Deliver => self.prefetch_deliveries(ahead),
+            _ => {}
+        }
+    }
+
+    /// At their next link, or the last before their host.
+    #[inline]
+    fn prefetch_arrivals<'p>(&self, packets: impl Iterator<Item = &'p InFlight>) {
+        for packet in packets.filter(|packet| packet.role.is_backward()) {
+            self.flows.prefetch_origin(packet.flow);
+        }
+    }
+
+    /// At their host.
+    #[inline]
+    fn prefetch_deliveries<'p>(&self, packets: impl Iterator<Item = &'p InFlight>) {
+        for packet in packets {
+            if packet.role.is_backward() {
+                self.flows.prefetch_sender(packet.flow, packet.group);
+            } else {
+                self.flows.prefetch_sink(packet.flow);
             }
         }
     }
 
     /// The same for a packet that `link` will send soon, as far as the order is known.
     #[inline(never)]
-    fn prefetch_sent(&self, link: u32) {
+    fn prefetch_sent(&mut self, link: u32) {
         let (flows, packets) = (&self.flows, &self.packets);
-        let Some(port) = self.links.port_ref(link as usize) else { return };
+        let LinkState::Port { port, .. } = self.links.get(link) else { return };
         port.prefetch_next(|flow, handle| {
             packets.prefetch(handle);
             flows.prefetch_sink(flow);
@@ -314,7 +330,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     #[inline]
     fn schedule_sent(&mut self, done: Time, link: u32) {
         self.events.push_next(done, Kind::Sent, link);
-        if self.flows.len() > FEW_FLOWS {
+        if self.flows.len() > self.few_flows {
             self.prefetch_sent(link);
         }
     }
@@ -340,7 +356,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let InFlight { flow, len, label, ecn, .. } = packet;
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 let done = port.arrive(self.now, frame, packet.group, &mut self.lost);
-                if self.flows.len() > FEW_FLOWS {
+                if self.flows.len() > self.few_flows {
                     port.prefetch_ends();
                 }
                 if let Some(done) = done {
@@ -629,6 +645,32 @@ impl<'s, T: Tracer> Engine<'s, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Hundreds of flows of every kind, one after another in the lanes, the slots of the calendar and the queue: what is
+    /// prefetched is there, and changes nothing.
+    #[test]
+    fn looking_ahead_changes_nothing() {
+        let text = "duration = 3\nwarm_up = 1\nsample = 0\n[dumbbell]\nrate = \"40mbit\"\ndelay = \"50ms\"\naccess_delay = \"20ms\"\n[queue]\n\
+            discipline = \"choke\"\nlimit = \"400p\"\n[queue.red]\nmin_th = \"50p\"\nmax_th = \"300p\"\n\
+            [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"100kbit\"\ncount = 50\n\
+            [[groups]]\nname = \"reno\"\ntransport = \"reno\"\ncount = 400\n\
+            [[groups]]\nname = \"sack\"\ntransport = \"sack\"\ncount = 100\ndelayed_ack = true\n\
+            [[groups]]\nname = \"web\"\ntransport = \"newreno\"\nconnections = 40\ntransfer = \"10kB\"\n";
+        for queue in ["choke", "red", "fq_codel", "csfq"] {
+            let scenario = Scenario::parse(text, "test", &[format!("queue.discipline={queue}")]).unwrap();
+            let counters = |few_flows| {
+                let mut engine = Engine::new(&scenario, 1).unwrap();
+                engine.few_flows = few_flows;
+                assert!(engine.run(&Control::default()));
+                let delivered: Vec<_> =
+                    (0..engine.flows().len()).map(|flow| engine.flows().delivered(flow).distinct).collect();
+                (engine.handled(), format!("{:?} {delivered:?}", engine.port(0).unwrap().meter().flows()))
+            };
+            let (events, all) = counters(u32::MAX);
+            assert!(events > 50_000, "{queue}: {events}");
+            assert!(counters(0) == (events, all), "{queue}");
+        }
+    }
 
     /// 8000 connections of up to 100 packets, many under loss: memory is bounded by those open at once, each packet
     /// is accounted for, and numbers come back only when nothing of the old connection is under way.

@@ -176,7 +176,13 @@ impl Packets {
     /// Prefetches a packet.
     #[inline]
     pub fn prefetch(&self, handle: u32) {
-        prefetch(&self.slots[handle as usize]);
+        self.slots.get(handle as usize).into_iter().for_each(prefetch);
+    }
+
+    /// What lies under a number that may be no handle.
+    #[inline]
+    pub fn peek(&self, handle: u32) -> Option<&InFlight> {
+        self.slots.get(handle as usize)
     }
 
     #[inline]

@@ -188,10 +188,11 @@ impl QueueMeter {
         self.flows.push(FlowCount::of_group(group));
     }
 
-    /// Prefetches what a packet of `flow` that leaves through the link changes.
+    /// Prefetches what a packet that leaves through the link changes.
     #[inline]
-    pub fn prefetch(&self, flow: u32) {
-        prefetch(&self.flows[flow as usize]);
+    pub fn prefetch(&self, waiting: Waiting) {
+        prefetch(&self.flows[waiting.flow as usize]);
+        self.draws_for.get(waiting.handle as usize).into_iter().for_each(prefetch);
     }
 
     /// A packet is offered to the discipline.
