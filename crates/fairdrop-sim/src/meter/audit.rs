@@ -79,3 +79,46 @@ fn with(waiting: Count, flow: u32, in_transmission: Option<(u32, u32)>) -> Count
     }
     held
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairdrop::DropCause;
+
+    /// Of three packets one waits, one is in transmission, and one was dropped.
+    fn three(audit: &mut Audit) -> FlowCount {
+        let mut count = FlowCount::of_group(0);
+        (0..3).for_each(|_| audit.arrived(1, 100));
+        (0..2).for_each(|_| audit.joined(1, 100));
+        audit.left(1, 100);
+        count.count_drop(100, DropCause::Overflow);
+        count
+    }
+
+    #[test]
+    fn balanced_accounts() {
+        let mut audit = Audit::default();
+        let mut count = three(&mut audit);
+        audit.check_flow(1, &count, Some((1, 100)));
+        count.held = Count { packets: 2, bytes: 200 };
+        audit.check_closed(&[FlowCount::of_group(0), count], Some((1, 100)));
+    }
+
+    #[test]
+    #[should_panic(expected = "conservation of packets and bytes of flow 1")]
+    fn a_packet_that_vanished() {
+        let mut audit = Audit::default();
+        let count = three(&mut audit);
+        audit.check_flow(1, &count, None);
+    }
+
+    #[test]
+    #[should_panic(expected = "what is left of flow 1")]
+    fn a_packet_that_was_left_out_at_the_end() {
+        let mut audit = Audit::default();
+        let mut count = three(&mut audit);
+        count.sent.add(100);
+        count.held = Count { packets: 1, bytes: 100 };
+        audit.check_closed(&[FlowCount::of_group(0), count], Some((1, 100)));
+    }
+}

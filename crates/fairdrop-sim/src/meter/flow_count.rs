@@ -68,7 +68,7 @@ impl FlowCount {
 
     /// A packet was dropped. Returns whether for the cause of the first drop: only others need be counted elsewhere.
     #[inline]
-    pub fn drop(&mut self, len: u32, cause: DropCause) -> bool {
+    pub fn count_drop(&mut self, len: u32, cause: DropCause) -> bool {
         self.dropped.add(len);
         *self.first_cause.get_or_insert(cause) == cause
     }

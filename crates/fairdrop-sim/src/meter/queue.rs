@@ -251,14 +251,14 @@ impl QueueMeter {
         for at in 0..self.late.len() {
             let Refused { flow, len, draws, cause } = self.late[at];
             self.flows[flow as usize].compare(draws);
-            self.drop(flow, len, cause);
+            self.count_drop(flow, len, cause);
         }
         self.late.clear();
     }
 
     /// A waiting packet was dropped.
     pub fn leaked(&mut self, now: Time, waiting: Waiting, cause: DropCause) {
-        self.drop(waiting.flow, waiting.len, cause);
+        self.count_drop(waiting.flow, waiting.len, cause);
         self.flows[waiting.flow as usize].leaked += 1;
         self.left(now, waiting);
         if let Some(velocity) = &mut self.velocity {
@@ -267,8 +267,8 @@ impl QueueMeter {
     }
 
     #[inline]
-    fn drop(&mut self, flow: u32, len: u32, cause: DropCause) {
-        if self.flows[flow as usize].drop(len, cause) {
+    fn count_drop(&mut self, flow: u32, len: u32, cause: DropCause) {
+        if self.flows[flow as usize].count_drop(len, cause) {
             return;
         }
         let counts = &mut self.dropped[cause as usize];
