@@ -368,8 +368,8 @@ impl Events {
     }
 
     /// The kind of the next event of the last one's ring or slot, and the entities of those that follow it after `places`
-    /// others, [`BATCH`] each time, of which most are of that kind. `None` when there are not that many, or not in one
-    /// piece. Prefetches keys behind them: a long ring is in no cache itself.
+    /// others, [`BATCH`] each time, of which most are of that kind: of a slot as many as are left, of a ring none unless all
+    /// are there in one piece. Prefetches keys behind them: a long ring is in no cache itself.
     #[inline]
     pub fn coming<const N: usize>(
         &self,
@@ -490,6 +490,36 @@ mod tests {
                 prop_assert_eq!((at.ns(), entity, kind), (expected.0, expected.1, Kind::Arrive));
             }
             prop_assert_eq!(events.pop(), None);
+        }
+    }
+
+    /// What is said to come after the next event comes after it: of a ring, and of a slot of the calendar up to its end.
+    #[test]
+    fn what_is_coming_comes() {
+        let (mut lane, mut slot) = (Events::default(), Events::default());
+        for entity in 0..300 {
+            lane.push_in(Lane::new(0), Time::from_ns(u64::from(entity)), Kind::Deliver, entity);
+            slot.push_far(Time::from_ns((1 << SLOT_SHIFT) + u64::from(entity)), Kind::Timer, entity);
+        }
+        for (mut events, kind, least) in [(lane, Kind::Deliver, 13), (slot, Kind::Timer, 18)] {
+            let mut looks = 0;
+            while let Some((_, _, entity)) = events.pop() {
+                if !events.is_time_to_look() {
+                    continue;
+                }
+                let Some((coming, [near, far])) = events.coming([2, 2 + BATCH]) else { continue };
+                assert_eq!(coming, kind);
+                let expected = |place: u32| (entity + 2 + place..300).take(BATCH).collect::<Vec<_>>();
+                let in_order = |found: Vec<u32>| {
+                    let mut found = found;
+                    found.sort_unstable();
+                    found
+                };
+                assert_eq!(in_order(near.collect()), expected(2), "after {entity}");
+                assert_eq!(in_order(far.collect()), expected(2 + BATCH as u32), "after {entity}");
+                looks += 1;
+            }
+            assert!(looks >= least, "{looks}");
         }
     }
 }

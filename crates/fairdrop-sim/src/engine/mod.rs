@@ -653,7 +653,7 @@ mod tests {
         let text = "duration = 3\nwarm_up = 1\nsample = 0\n[dumbbell]\nrate = \"40mbit\"\ndelay = \"50ms\"\naccess_delay = \"20ms\"\n[queue]\n\
             discipline = \"choke\"\nlimit = \"400p\"\n[queue.red]\nmin_th = \"50p\"\nmax_th = \"300p\"\n\
             [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"100kbit\"\ncount = 50\n\
-            [[groups]]\nname = \"reno\"\ntransport = \"reno\"\ncount = 400\n\
+            [[groups]]\nname = \"reno\"\ntransport = \"reno\"\ncount = 400\nstart_spread = \"20ms\"\n\
             [[groups]]\nname = \"sack\"\ntransport = \"sack\"\ncount = 100\ndelayed_ack = true\n\
             [[groups]]\nname = \"web\"\ntransport = \"newreno\"\nconnections = 40\ntransfer = \"10kB\"\n";
         for queue in ["choke", "red", "fq_codel", "csfq"] {

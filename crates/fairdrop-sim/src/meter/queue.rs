@@ -581,4 +581,36 @@ mod tests {
         assert_eq!(meter.mean_bytes(), (500.0 + 900.0 + 700.0 + 300.0) / 4.0);
         assert_eq!((meter.waits().histogram.len(), meter.waits().mean_s()), (1, 3.0));
     }
+
+    /// Two draws for each of four packets that are queued: one that waits as the window opens, one that leaves, one that
+    /// is dropped later and one that waits at the end. Handles are used again: the last packet was drawn for by nobody.
+    #[test]
+    fn draws_are_counted_when_a_packet_leaves() {
+        let mut meter = QueueMeter::new([0].into_iter(), 1, 10);
+        let join = |meter: &mut QueueMeter, handle, draws| {
+            meter.offered(0, 100);
+            (0..draws).for_each(|_| meter.drawn());
+            let (class, label, ecn) = (0, 0, Ecn::NotCapable);
+            meter.joined(ms(1), &Frame { flow: 0, len: 100, class, label, ecn, handle }, 0);
+        };
+        let waiting = |handle| Waiting { flow: 0, len: 100, handle, since: ms(1) };
+        join(&mut meter, 0, 2);
+        meter.open(ms(1));
+        meter.waits_at_opening(waiting(0));
+        (1..4).for_each(|handle| join(&mut meter, handle, 2));
+        for handle in [0, 1] {
+            meter.taken(ms(2), waiting(handle));
+            meter.sent(0, 100);
+        }
+        meter.leaked(ms(2), waiting(2), DropCause::MatchQueued);
+        join(&mut meter, 1, 0);
+        meter.taken(ms(2), waiting(1));
+        meter.sent(0, 100);
+        let so_far = |meter: &QueueMeter| (meter.flows()[0].compared, meter.flows()[0].drawn);
+        assert_eq!(so_far(&meter), (2, 4));
+        meter.close(ms(3), [0; DropCause::COUNT]);
+        meter.waits_at_closing(ms(3), waiting(3));
+        meter.check_closed();
+        assert_eq!((so_far(&meter), meter.flows()[0].most_drawn), ((3, 6), 2));
+    }
 }
