@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# On two processors; the tests of a file share what they set up.
+PYTEST := --numprocesses 2 --dist loadfile
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
 .PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
@@ -16,15 +18,15 @@ test: test-rust test-python no-panic ## every test
 
 test-rust: .tools-checked
 	cargo test --workspace --exclude fairdrop-py
-	cargo test --manifest-path fuzz/Cargo.toml --no-default-features --locked
+	cargo test --manifest-path fuzz/Cargo.toml --no-default-features --locked --target-dir target
 
 test-python: .venv/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST)
 
 test-long: .venv/dev ## a million cases of each property of the library, more of the rest (hours)
 	PROPTEST_CASES=1000000 cargo test --package fairdrop
 	PROPTEST_CASES=10000 cargo test --workspace --exclude fairdrop-py --exclude fairdrop
-	FAIRDROP_LONG=1 $(BIN)/python -m pytest
+	FAIRDROP_LONG=1 $(BIN)/python -m pytest $(PYTEST)
 
 test-golden: ## golden results in the profiles for debugging and for release
 	cargo test --package fairdrop-sim --test golden
