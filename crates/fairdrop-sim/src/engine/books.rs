@@ -46,7 +46,8 @@ impl Books {
     }
 }
 
-#[cfg(test)]
+// Without debug assertions nothing is kept.
+#[cfg(all(test, debug_assertions))]
 mod tests {
     use super::*;
 

@@ -80,7 +80,8 @@ fn with(waiting: Count, flow: u32, in_transmission: Option<(u32, u32)>) -> Count
     held
 }
 
-#[cfg(test)]
+// Without debug assertions nothing is kept.
+#[cfg(all(test, debug_assertions))]
 mod tests {
     use super::*;
     use fairdrop::DropCause;

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
-/// Refusals that wait to be counted: enough that the counters are there when they are.
+/// Refusals that wait to be counted together.
 const LATE: usize = 16;
 
 /// Packets of one group: those that wait, and how long those waited that were taken.
@@ -121,9 +121,9 @@ struct Refused {
 #[derive(Debug)]
 pub struct QueueMeter {
     flows: Vec<FlowCount>,
-    /// Packets dropped, by cause and flow, but for the first cause of each flow; empty for a cause that has not occurred.
+    /// Packets dropped, by cause and flow, but for the first two causes of each flow; empty for a cause without any.
     dropped: [Vec<u64>; DropCause::COUNT],
-    /// Not counted before the counters, which are asked for, are there.
+    /// Packets that were not queued, and are not counted yet.
     late: Vec<Refused>,
     /// By handle, how many waiting packets were drawn for one that waits; empty before any was.
     draws_for: Vec<u32>,
@@ -237,17 +237,20 @@ impl QueueMeter {
     /// The packet that was offered last was dropped.
     #[inline]
     pub fn refused(&mut self, flow: u32, len: u32, cause: DropCause) {
-        prefetch(&self.flows[flow as usize]);
-        prefetch(&self.flows[flow as usize].dropped);
+        self.late.push(Refused { flow, len, draws: self.draws, cause });
         if self.late.len() == LATE {
             self.settle();
         }
-        self.late.push(Refused { flow, len, draws: self.draws, cause });
     }
 
-    /// Counts what was refused.
+    /// Counts what was refused: first asks for all the counters, so that the waits for them overlap.
     #[inline(never)]
     fn settle(&mut self) {
+        for refused in &self.late {
+            let count = &self.flows[refused.flow as usize];
+            prefetch(count);
+            prefetch(&count.dropped);
+        }
         for at in 0..self.late.len() {
             let Refused { flow, len, draws, cause } = self.late[at];
             self.flows[flow as usize].compare(draws);
@@ -331,13 +334,8 @@ impl QueueMeter {
 
     /// Packets of a flow that were dropped, by cause.
     pub fn drops(&self, flow: u32) -> [u64; DropCause::COUNT] {
-        let count = &self.flows[flow as usize];
-        let mut drops: [u64; DropCause::COUNT] =
-            std::array::from_fn(|cause| self.dropped[cause].get(flow as usize).copied().unwrap_or(0));
-        if let Some(first) = count.first_cause() {
-            drops[first as usize] = count.dropped.packets - drops.iter().sum::<u64>();
-        }
-        drops
+        let counted = |counts: &Vec<u64>| counts.get(flow as usize).copied().unwrap_or(0);
+        self.flows[flow as usize].drops(self.dropped.each_ref().map(counted))
     }
 
     /// In builds with debug assertions: conservation for a flow, and of the whole queue against what the discipline says
