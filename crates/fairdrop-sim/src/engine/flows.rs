@@ -246,6 +246,10 @@ pub struct Flows<'s> {
     under_way: Vec<u32>,
 }
 
+/// Flows of a group of more than this many are numbered in the order in which they start. A queue mostly keeps that order, so
+/// flows whose packets are handled one after another lie side by side in memory, where there are too many for a cache.
+const NUMBERED_BY_START: u32 = 2000;
+
 /// Congestion windows on the sampling grid.
 #[derive(Debug, Default)]
 pub struct WindowSeries {
@@ -255,7 +259,8 @@ pub struct WindowSeries {
 }
 
 impl<'s> Flows<'s> {
-    pub fn new(scenario: &'s Scenario, seed: u64) -> Self {
+    /// The flows of `scenario` under `seed`, and when each of them starts.
+    pub fn new(scenario: &'s Scenario, seed: u64) -> (Self, Vec<Time>) {
         let total = scenario.groups.iter().map(|group| group.lasting_flows() as usize).sum();
         let is_tcp = |group: &&Group| group.transport.tcp().is_some();
         let tcp_flows =
@@ -278,25 +283,26 @@ impl<'s> Flows<'s> {
             lasting: total as u32,
             under_way: Vec::new(),
         };
+        let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
+            starts.extend(start_times(group, flows.len(), seed));
             for index in 0..group.lasting_flows() {
-                flows.add(number as u16, index, seed);
+                flows.add(number as u16, index, starts[flows.len() as usize], seed);
             }
         }
         let chosen = |flow: &u32| scenario.windows.contains(&flows.group_number(*flow));
         flows.window_series.by_flow =
             (0..total as u32).filter(chosen).map(|flow| (flow, Vec::new())).collect();
-        flows
+        (flows, starts)
     }
 
-    /// Adds a flow to group `number`, its `index`-th; returns its number.
-    fn add(&mut self, number: u16, index: u32, seed: u64) -> u32 {
+    /// Adds a flow to group `number`, its `index`-th, which starts at `start`; returns its number.
+    fn add(&mut self, number: u16, index: u32, start: Time, seed: u64) -> u32 {
         let flow = self.len();
         let group = &self.scenario.groups[usize::from(number)];
         if self.scenario.groups.iter().any(|group| group.mark_excess.is_some()) {
             self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
         }
-        let start = start_time(group, flow, seed);
         let index = match group.transport.tcp() {
             Some(config) => self.add_tcp(Sender::new(config), group, config),
             None => self.add_open(Source::new(group, flow, index, start, seed), group),
@@ -336,7 +342,7 @@ impl<'s> Flows<'s> {
         let reused = population.reuse();
         let flow = reused.unwrap_or_else(|| {
             self.under_way.push(0);
-            self.add(number as u16, 0, seed)
+            self.add(number as u16, 0, group.start, seed)
         });
         if let Some(bucket) = self.buckets.get_mut(flow as usize) {
             *bucket = group.mark_excess.as_ref().map(TokenBucket::new);
@@ -462,11 +468,6 @@ impl<'s> Flows<'s> {
 
     pub fn len(&self) -> u32 {
         self.group_of.len() as u32
-    }
-
-    /// The start of `flow`: its group's, plus its own part of the spread.
-    pub fn start_time(&self, flow: u32, seed: u64) -> Time {
-        start_time(self.group(flow), flow, seed)
     }
 
     #[inline]
@@ -836,10 +837,19 @@ fn largest_packet(group: &Group) -> u32 {
     .unwrap_or(0)
 }
 
-/// When `flow` starts: its group's start, plus its own part of the spread.
-fn start_time(group: &Group, flow: u32, seed: u64) -> Time {
-    let part = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Start));
-    group.start.after(Time::from_ns((group.start_spread.ns() as f64 * part) as u64))
+/// When the lasting flows of `group` start, of which `first` is the first: at its start, plus for each a part of the spread.
+/// Flows of a group are alike, so their numbers may follow the order of these times without any other change in law.
+fn start_times(group: &Group, first: u32, seed: u64) -> Vec<Time> {
+    let spread_ns = group.start_spread.ns() as f64;
+    let start = |flow| {
+        let part = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Start));
+        group.start.after(Time::from_ns((spread_ns * part) as u64))
+    };
+    let mut starts: Vec<_> = (first..first + group.lasting_flows()).map(start).collect();
+    if group.lasting_flows() > NUMBERED_BY_START {
+        starts.sort_unstable();
+    }
+    starts
 }
 
 #[cfg(test)]
@@ -854,5 +864,28 @@ mod tests {
         window.open(Time::from_ms(1000));
         window.change(Time::from_ms(3000), 4.0);
         assert_eq!(window.mean(Time::from_ms(1000), Time::from_ms(9000)), 5.5);
+    }
+
+    /// Times of the second group, whose first flow is number 1: the same whatever their order.
+    #[test]
+    fn large_groups_are_numbered_by_start() {
+        let starts = |count: u32| {
+            let text = format!(
+                "[queue]\ndiscipline = \"droptail\"\nlimit = \"9p\"\n\
+                [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = 1000\n\
+                [[groups]]\nname = \"tcp\"\ntransport = \"reno\"\ncount = {count}\nstart = 1\nstart_spread = \"20ms\"\n"
+            );
+            let scenario = Scenario::parse(&text, "test", &[]).unwrap();
+            Flows::new(&scenario, 1).1
+        };
+        let (small, large) = (starts(NUMBERED_BY_START), starts(NUMBERED_BY_START + 1));
+        let last = small.len();
+        assert_eq!((last, large.len()), (2001, 2002));
+        assert!(!small[1..].is_sorted() && large[1..].is_sorted());
+        let (Some(&first), Some(&latest)) = (large.get(1), large.last()) else { panic!("some flows") };
+        assert!(first >= Time::from_ms(1000) && latest <= Time::from_ms(1020));
+        // With one flow more there is one time more.
+        let new: Vec<_> = large.iter().filter(|time| !small.contains(time)).collect();
+        assert_eq!(new.len(), 1);
     }
 }

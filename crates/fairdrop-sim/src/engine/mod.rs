@@ -100,7 +100,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         seed: u64,
         tracer: impl FnMut(usize) -> T,
     ) -> Result<Self, ParamError> {
-        let flows = Flows::new(scenario, seed);
+        let (flows, starts) = Flows::new(scenario, seed);
         let links = Links::new(scenario, &flows, seed, tracer)?;
         let mut engine = Self {
             scenario,
@@ -129,8 +129,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);
         }
-        for flow in 0..engine.flows.len() {
-            engine.schedule_first(flow);
+        for (flow, start) in (0..).zip(starts) {
+            engine.schedule_first(flow, start);
         }
         for group in 0..scenario.groups.len() as u32 {
             engine.schedule_connection(group);
@@ -138,8 +138,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         Ok(engine)
     }
 
-    fn schedule_first(&mut self, flow: u32) {
-        let start = self.flows.start_time(flow, self.seed);
+    fn schedule_first(&mut self, flow: u32, start: Time) {
         if self.flows.is_open(self.flows.group_number(flow) as u16) {
             let (_, first) = self.flows.next_of_source(flow);
             self.schedule_source(flow, first);

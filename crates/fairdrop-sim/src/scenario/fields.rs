@@ -247,7 +247,7 @@ pub const GROUP: &[FieldSpec] = &[
         "s",
         FieldKind::Seconds(0.0, 1e7),
         Some("\"1s\""),
-        "Each flow starts this much later at most, uniformly.",
+        "Each flow starts this much later at most, uniformly. A group of more than 2000 flows is numbered in the order in which they start.",
     ),
     field(
         "stop",
