@@ -125,9 +125,14 @@ def add_flows(sample: Sample, tcp: list[float], udp: list[float]) -> None:
     sample.setdefault("spread among tcp", []).append(spread)
 
 
+def installed() -> str | None:
+    """The command of ns-2."""
+    return shutil.which("ns2") or shutil.which("ns")
+
+
 def section(seeds: int) -> Section | None:
     """None when ns-2 is not installed."""
-    command = shutil.which("ns2") or shutil.which("ns")
+    command = installed()
     if command is None:
         return None
     checks: list[Check] = []

@@ -19,6 +19,7 @@ from html import escape
 from pathlib import Path
 
 import beside_ns2
+import packet_by_packet
 import throughput
 import waiting
 from checks import Check, Section
@@ -103,6 +104,7 @@ def main() -> int:
         ("waiting times", lambda: waiting.section(seeds, scale)),
         ("throughput laws", lambda: throughput.section(seeds, scale)),
         ("ns-2", lambda: beside_ns2.section(8 if args.quick else 30)),
+        ("packet by packet", lambda: packet_by_packet.section(*((1, 50) if args.quick else (3, 200)))),
         ("sequences", sequences),
     ]
     sections: list[Section] = []
@@ -111,7 +113,7 @@ def main() -> int:
         began = time.monotonic()
         section = part()
         if section is None:
-            missing.append("ns-2 is not installed, so it is not compared (Debian's package ns2).")
+            missing.append(f"{name}: ns-2 is not installed, so it is not compared (Debian's package ns2).")
             continue
         sections.append(section)
         held = sum(check.holds for check in section.checks)

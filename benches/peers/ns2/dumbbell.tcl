@@ -20,7 +20,8 @@ proc defaults {} {
         -weight      0.002    -max_p     0.1    -gentle     0    -wait 0
         -window      300      -initial_window 1 -tick       0.1
         -min_rto     0.2      -max_rto   64     -initial_rto 6   -rfc2988 0
-        -start_spread 1       -overhead  0      -scheduler  Splay
+        -start_spread 1       -overhead  0      -scheduler  Splay  -tcp Reno
+        -trace       {}
     }
 }
 
@@ -42,7 +43,7 @@ proc parse {arguments} {
         set cfg($name) $value
     }
     foreach name [array names cfg] {
-        if {$name eq "-queue" || $name eq "-scheduler"} { continue }
+        if {$name in {-queue -scheduler -tcp -trace}} { continue }
         if {![string is double -strict $cfg($name)] || $cfg($name) < 0} {
             usage "$name takes a number that is not negative, not \"$cfg($name)\""
         }
@@ -55,7 +56,7 @@ proc check_choices {} {
     foreach {name choices} {
         -queue {red droptail}  -scheduler {Calendar Heap List Splay}
         -measure {0 1 2}  -setup_only {0 1}  -gentle {0 1}  -wait {0 1}  -rfc2988 {0 1}
-        -udp_random {0 1}
+        -udp_random {0 1}  -tcp {Tahoe Reno Newreno}
     } {
         if {[lsearch -exact $choices $cfg($name)] < 0} {
             usage "$name is one of: $choices"
@@ -94,6 +95,8 @@ proc configure_tcp {} {
     Agent/TCP set syn_ false
     Agent/TCP set delay_growth_ false
     Agent/TCP set overhead_ $cfg(-overhead)
+    # Windows are halved in whole packets, as until 2006.
+    Agent/TCP set precisionReduce_ false
     Agent/TCP set singledup_ 0
     Agent/TCP set useHeaders_ false
     Agent/TCP set ecn_ 0
@@ -149,7 +152,7 @@ proc build_bottleneck {} {
 
 proc tcp_flow {source sink} {
     global ns cfg
-    set sender [new Agent/TCP/Reno]
+    set sender [new Agent/TCP[expr {$cfg(-tcp) eq "Tahoe" ? "" : "/$cfg(-tcp)"}]]
     set receiver [new Agent/TCPSink]
     $ns attach-agent $source $sender
     $ns attach-agent $sink $receiver
@@ -180,7 +183,7 @@ proc udp_flow {source sink} {
 }
 
 proc build_flow {id kind} {
-    global ns cfg left right receivers
+    global ns cfg left right receivers starts
     set source [$ns node]
     set sink [$ns node]
     access_link $source $left
@@ -188,7 +191,9 @@ proc build_flow {id kind} {
     foreach {sender receiver application} [${kind}_flow $source $sink] {}
     $sender set fid_ $id
     set receivers($id) $receiver
-    set start [expr {[$::defaultRNG uniform 0 1] * $cfg(-start_spread)}]
+    # A whole number of nanoseconds.
+    set start [format %.9f [expr {[$::defaultRNG uniform 0 1] * $cfg(-start_spread)}]]
+    set starts($id) $start
     $ns at $start "$application start"
     if {$cfg(-measure) == 2} { monitor_flow $id $source $sink }
 }
@@ -248,6 +253,38 @@ proc access_drops {} {
     return [format "%.0f" $drops]
 }
 
+# -trace FILE: every packet that comes to the congested queue, leaves or is dropped, for a comparison packet by packet.
+proc trace_queue {} {
+    global ns cfg left right trace_file
+    set trace_file [open $cfg(-trace) w]
+    $ns trace-queue $left $right $trace_file
+}
+
+# How much of a tick each TCP's clock will be old at time 0. `run` resets the nodes in the order of a table, and each
+# agent then takes the next random number; so they can be told beforehand.
+proc ticks {} {
+    global ns cfg
+    $::defaultRNG seed $cfg(-seed)
+    foreach node [$ns array names Node_] {
+        # 0 and 1 are the routers; then come a source and a sink for each flow.
+        if {$node >= 2 && $node % 2 == 0 && $node / 2 <= $cfg(-tcp_flows)} {
+            set tick([expr {$node / 2}]) [format %.9f [$::defaultRNG uniform 0 1]]
+        }
+    }
+    $::defaultRNG seed $cfg(-seed)
+    for {set id 1} {$id <= $cfg(-tcp_flows)} {incr id} { lappend found $tick($id) }
+    return $found
+}
+
+# What a second simulator needs to send the same packets.
+proc drawn {} {
+    global cfg flows starts ticks trace_file
+    if {$cfg(-trace) eq ""} { return "" }
+    close $trace_file
+    foreach id $flows { lappend all $starts($id) }
+    return ", \"starts_s\": \[[join $all ", "]\], \"ticks\": \[[join $ticks ", "]\]"
+}
+
 proc finish {} {
     global ns cfg
     set head [format {"tool": "ns-2", "queue": "%s", "seed": %d, "now_s": %.6f} \
@@ -258,7 +295,7 @@ proc finish {} {
         puts "{$head, $shape}"
     } else {
         read_counters at_end
-        puts "{$head, $shape, \"access_drops\": [access_drops], [measured]}"
+        puts "{$head, $shape, \"access_drops\": [access_drops], [measured][drawn]}"
     }
     exit 0
 }
@@ -271,6 +308,7 @@ set ns [new Simulator]
 $ns use-scheduler $cfg(-scheduler)
 $defaultRNG seed $cfg(-seed)
 build_bottleneck
+if {$cfg(-trace) ne ""} { trace_queue }
 set flows {}
 for {set id 1} {$id <= $cfg(-tcp_flows) + $cfg(-udp_flows)} {incr id} {
     lappend flows $id
@@ -282,4 +320,5 @@ if {$cfg(-setup_only)} {
     $ns at $cfg(-warm_up) "read_counters at_warm_up"
     $ns at $cfg(-duration) finish
 }
+if {$cfg(-trace) ne ""} { set ticks [ticks] }
 $ns run

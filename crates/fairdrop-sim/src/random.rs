@@ -23,6 +23,8 @@ pub enum FlowPurpose {
     Size = 0x106,
     /// Which packets a link loses; its entity is the link.
     LinkLoss = 0x107,
+    /// How far into a tick a sender's clock is.
+    Clock = 0x108,
 }
 
 /// The stream of `flow` for `purpose`.

@@ -304,7 +304,11 @@ impl<'s> Flows<'s> {
             self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
         }
         let index = match group.transport.tcp() {
-            Some(config) => self.add_tcp(Sender::new(config), group, config),
+            Some(config) => {
+                let random = || random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Clock));
+                let boot = config.tick_phase.unwrap_or_else(random);
+                self.add_tcp(Sender::new(config, boot), group, config)
+            }
             None => self.add_open(Source::new(group, flow, index, start, seed), group),
         };
         self.group_of.push(number);
@@ -349,9 +353,7 @@ impl<'s> Flows<'s> {
         }
         let tcp = self.tcp_of(flow, number as u16).0;
         // Counts go on, for the group; so do pending timer events, which then find nothing to do.
-        let counted = tcp.sender.counted;
-        tcp.sender = Sender::new(settings);
-        tcp.sender.counted = counted;
+        tcp.sender.renew(settings);
         tcp.carry(bytes, group.payload());
         self.sinks[flow as usize].receiver.reset();
         (flow, reused.is_none())
@@ -767,12 +769,15 @@ impl<'s> Flows<'s> {
 
     /// What the sender of `flow` knows at `end`, where it is TCP.
     pub fn windows(&self, flow: u32, end: Time) -> Windows {
-        let Some(tcp) = self.tcp_flow(flow) else { return Windows::default() };
-        let index = self.index(flow, self.group_of[flow as usize]);
+        let group = self.group_of[flow as usize];
+        let (Some(tcp), Some(config)) = (self.tcp_flow(flow), self.tcp_config(group)) else {
+            return Windows::default();
+        };
+        let index = self.index(flow, group);
         Windows {
             mean_cwnd_packets: Some(tcp.window.mean(self.opened_for(index), end)),
             final_cwnd_packets: Some(tcp.sender.cwnd),
-            srtt_s: tcp.sender.srtt_s(),
+            srtt_s: tcp.sender.srtt_s(config),
         }
     }
 

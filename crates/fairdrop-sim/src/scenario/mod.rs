@@ -281,6 +281,8 @@ pub struct TcpConfig {
     /// Granularity of measurement and timer.
     #[serde(serialize_with = "as_seconds", rename = "tick_s")]
     pub tick: Time,
+    /// How much of a tick each sender's clock is old at time 0, from 0 to below 1; `None`: random.
+    pub tick_phase: Option<f64>,
     /// Smallest retransmission timeout.
     #[serde(serialize_with = "as_seconds", rename = "min_rto_s")]
     pub min_rto: Time,
@@ -290,6 +292,10 @@ pub struct TcpConfig {
     /// Largest timeout, backed off.
     #[serde(serialize_with = "as_seconds", rename = "max_rto_s")]
     pub max_rto: Time,
+    /// What the agents of ns-2 do otherwise than the RFCs.
+    pub ns2_compat: bool,
+    /// Timeouts in a row that double it; at most 32.
+    pub max_doublings: u8,
     /// Bytes that each flow sends, on the wire; `None`: no end. Of a population, the mean.
     pub transfer_bytes: Option<u64>,
     /// Rate at which the application writes, bit/s on the wire; `None`: as fast as TCP takes it.

@@ -69,9 +69,20 @@ fn tcp(flavour: Flavour, section: &Section, report: &mut Report) -> TcpConfig {
         ecn: ecn(flavour, section, report),
         ack_size: section.number_or_zero("ack_size") as u32,
         tick: time("tick", tick_ms),
+        tick_phase: section.number("tick_phase"),
         min_rto: time("min_rto", min_rto_ms),
         initial_rto: time("initial_rto", initial_rto_ms),
         max_rto: time("max_rto", 64_000),
+        ns2_compat: section
+            .switch("ns2_compat")
+            .unwrap_or(matches!(section.text("era"), Some("ns2-1998" | "ns2-2005"))),
+        max_doublings: if section.is_set("max_doublings") {
+            section.integer("max_doublings") as u8
+        } else if section.text("era") == Some("ns2-1998") {
+            6
+        } else {
+            32
+        },
         transfer_bytes: transfer(section, report),
         app_rate_bps: section.number("app_rate").map(|rate| rate as u64),
         connections: connections(section, report),

@@ -62,7 +62,7 @@ impl Cubic {
 
 /// A new ACK in congestion avoidance.
 pub fn open_window(tcp: &mut Sender, now: Time, newly_acked: u32, config: &TcpConfig) {
-    let srtt = tcp.srtt().seconds();
+    let srtt = tcp.srtt(config).seconds();
     let Some(cubic) = tcp.own.cubic() else { return };
     let epoch = cubic.epoch.unwrap_or_else(|| cubic.begin(now, tcp.cwnd));
     let t = now.since(epoch).seconds();

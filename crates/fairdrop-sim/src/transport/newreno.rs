@@ -1,11 +1,21 @@
 //! NewReno's fast recovery: a partial ACK names the next lost segment (RFC 6582, section 3.2).
 
 use super::tcp::{Phase, Send, Sender};
+use crate::scenario::TcpConfig;
 use fairdrop::Time;
 
 /// Returns whether the retransmission timer keeps running as it is: only the first partial ACK restarts it (the
 /// RFC's Impatient variant).
-pub fn on_new_ack_in_recovery(tcp: &mut Sender, now: Time, newly_acked: u32, out: &mut Vec<Send>) -> bool {
+pub fn on_new_ack_in_recovery(
+    tcp: &mut Sender,
+    now: Time,
+    newly_acked: u32,
+    config: &TcpConfig,
+    out: &mut Vec<Send>,
+) -> bool {
+    if config.ns2_compat {
+        return as_ns2(tcp, now, newly_acked, out);
+    }
     if tcp.una >= tcp.recover {
         // Step 3, full acknowledgement, option 1: no burst when little is in flight.
         tcp.cwnd = tcp.ssthresh.min(tcp.in_flight().max(1.0) + 1.0);
@@ -16,5 +26,19 @@ pub fn on_new_ack_in_recovery(tcp: &mut Sender, now: Time, newly_acked: u32, out
     // Partial acknowledgement: send the first unacknowledged segment, deflate by what was acknowledged, add one.
     tcp.retransmit(now, tcp.una, out);
     tcp.cwnd = (tcp.cwnd - f64::from(newly_acked) + 1.0).max(1.0);
+    std::mem::replace(&mut tcp.partial_seen, true)
+}
+
+/// As ns-2's `Agent/TCP/Newreno`: what a partial ACK deflates beyond the inflation stays off the window, and a segment
+/// sent in recovery goes on being timed.
+fn as_ns2(tcp: &mut Sender, now: Time, newly_acked: u32, out: &mut Vec<Send>) -> bool {
+    if tcp.una >= tcp.recover {
+        tcp.end_recovery_as_ns2();
+        return false;
+    }
+    tcp.send_again(now, tcp.una, out);
+    let inflation = tcp.duplicate_acks;
+    tcp.cwnd = (tcp.cwnd - f64::from(newly_acked) + 1.0).max(2.0);
+    tcp.duplicate_acks = if inflation > newly_acked { inflation + 1 - newly_acked } else { 1 };
     std::mem::replace(&mut tcp.partial_seen, true)
 }

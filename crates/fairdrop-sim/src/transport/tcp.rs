@@ -206,7 +206,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub fn new(config: &TcpConfig) -> Self {
+    /// Not started yet. Its clock was `boot` of a tick old at time 0.
+    pub fn new(config: &TcpConfig, boot: f64) -> Self {
         Self {
             phase: Phase::Idle,
             una: 0,
@@ -217,7 +218,7 @@ impl Sender {
             duplicate_acks: 0,
             recover: 0,
             partial_seen: false,
-            rto: RetransmissionTimeout::new(),
+            rto: RetransmissionTimeout::new(boot),
             deadline: Time::NEVER,
             timed: MaybeSegment::NONE,
             timed_at: Time::ZERO,
@@ -232,6 +233,12 @@ impl Sender {
             board: None,
             own: Own::new(config),
         }
+    }
+
+    /// Another connection of the same host: its clock and the counters go on.
+    pub fn renew(&mut self, config: &TcpConfig) {
+        let (rto, counted) = (self.rto.renewed(), self.counted);
+        *self = Self { rto, counted, ..Self::new(config, 0.0) };
     }
 
     /// What it did, since its counters last began.
@@ -282,7 +289,7 @@ impl Sender {
             return;
         }
         match self.timed.take() {
-            Some(_) => self.rto.measure(now.since(self.timed_at), config),
+            Some(_) => self.rto.measure(self.timed_at, now, config),
             None => self.rto.after_lost_syn(config),
         }
         self.phase = Phase::Open;
@@ -316,7 +323,12 @@ impl Sender {
     fn on_new_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
         let Ack { next: ack, echo, .. } = ack;
         if self.timed.get().is_some_and(|segment| ack > segment) {
-            self.rto.measure(now.since(self.timed_at), config);
+            if config.ns2_compat && self.phase == Phase::Recovery && ack < self.recover {
+                // ns-2's NewReno makes nothing of the time that it took.
+                self.rto.end_backoff();
+            } else {
+                self.rto.measure(self.timed_at, now, config);
+            }
             self.timed = MaybeSegment::NONE;
         }
         let newly_acked = ack - self.una;
@@ -327,9 +339,12 @@ impl Sender {
         self.next = self.next.max(ack);
         self.limited = 0;
         let mut keep_timer = false;
-        if self.phase == Phase::Recovery {
+        let recovering = self.phase == Phase::Recovery;
+        if recovering {
             keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
-        } else {
+        }
+        let opens = config.ns2_compat && matches!(config.flavour, Flavour::Reno | Flavour::NewReno);
+        if self.phase == Phase::Open && (opens || !recovering) {
             self.duplicate_acks = 0;
             if config.flavour == Flavour::Ledbat {
                 ledbat::open_window(self, newly_acked, config);
@@ -356,15 +371,15 @@ impl Sender {
         out: &mut Vec<Send>,
     ) -> bool {
         match config.flavour {
-            Flavour::NewReno => newreno::on_new_ack_in_recovery(self, now, newly_acked, out),
+            Flavour::NewReno => newreno::on_new_ack_in_recovery(self, now, newly_acked, config, out),
             Flavour::Vegas if config.vegas.newreno_recovery => {
-                newreno::on_new_ack_in_recovery(self, now, newly_acked, out)
+                newreno::on_new_ack_in_recovery(self, now, newly_acked, config, out)
             }
             Flavour::Sack | Flavour::Cubic | Flavour::Ledbat | Flavour::Dctcp => {
                 sack::on_new_ack_in_recovery(self);
                 false
             }
-            Flavour::Tahoe | Flavour::Reno | Flavour::Vegas => reno::on_new_ack_in_recovery(self),
+            Flavour::Tahoe | Flavour::Reno | Flavour::Vegas => reno::on_new_ack_in_recovery(self, config),
         }
     }
 
@@ -386,7 +401,9 @@ impl Sender {
         let flavour = config.flavour;
         if self.phase == Phase::Recovery {
             // RFC 5681, section 3.2, step 4. SACK counts the pipe instead.
-            self.cwnd += f64::from(u8::from(!flavour.has_sack()));
+            let inflation = u8::from(!flavour.has_sack());
+            self.cwnd += f64::from(inflation);
+            self.duplicate_acks += u32::from(inflation);
             return;
         }
         if flavour.has_sack() {
@@ -405,8 +422,9 @@ impl Sender {
             self.deadline = Time::NEVER;
             tahoe::on_loss(self);
         } else if third {
+            let reduced = config.ns2_compat.then(|| self.half_window(config));
             self.enter_recovery(now, config, out);
-            self.cwnd = self.ssthresh + f64::from(DUPLICATE_ACKS);
+            self.cwnd = reduced.unwrap_or(self.ssthresh) + f64::from(DUPLICATE_ACKS);
         }
     }
 
@@ -431,6 +449,10 @@ impl Sender {
             self.ssthresh = (self.cwnd / 2.0).max(config.ledbat.min_window);
             return;
         }
+        if config.ns2_compat && config.flavour != Flavour::Cubic {
+            self.ssthresh = self.half_window(config).max(2.0);
+            return;
+        }
         let mut rest = 0.5;
         if let Some(cubic) = self.own.cubic() {
             cubic.note_congestion(self.cwnd, config.cubic);
@@ -439,9 +461,24 @@ impl Sender {
         self.ssthresh = (flight * rest).max(2.0);
     }
 
+    /// Back to the window before its inflation, which may be 1 where `ssthresh` is 2. As in 4.3BSD, the ACK that ends
+    /// recovery then opens it.
+    pub fn end_recovery_as_ns2(&mut self) {
+        self.cwnd -= f64::from(self.duplicate_acks);
+        self.phase = Phase::Open;
+        self.duplicate_acks = 0;
+    }
+
+    /// Half of the window without its inflation, in whole segments: what ns-2 halves.
+    fn half_window(&self, config: &TcpConfig) -> f64 {
+        let inflation = if self.phase == Phase::Recovery { self.duplicate_acks } else { 0 };
+        let window = (self.cwnd - f64::from(inflation)).min(config.max_window);
+        f64::from(window as u32 / 2)
+    }
+
     /// Smoothed round-trip time; 0 before the first measurement.
-    pub fn srtt(&self) -> Time {
-        self.rto.smoothed()
+    pub fn srtt(&self, config: &TcpConfig) -> Time {
+        self.rto.smoothed(config)
     }
 
     /// Congestion was experienced: as a loss, but nothing is sent again, once per window (RFC 3168, section 6.1.2).
@@ -475,9 +512,14 @@ impl Sender {
 
     /// Sends `segment` again, out of the order of `next`.
     pub fn retransmit(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
-        self.counted.retransmissions += 1;
         // Karn: an ACK can no longer tell which copy it answers.
         self.timed = MaybeSegment::NONE;
+        self.send_again(now, segment, out);
+    }
+
+    /// The same, and what is being timed goes on being timed.
+    pub fn send_again(&mut self, now: Time, segment: u32, out: &mut Vec<Send>) {
+        self.counted.retransmissions += 1;
         self.next = self.next.max(segment + 1);
         self.note_sent(now, segment, true);
         out.push(Send::Again(segment));
@@ -511,7 +553,7 @@ impl Sender {
     pub fn on_timeout(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         self.deadline = Time::NEVER;
         self.counted.timeouts += 1;
-        self.rto.back_off();
+        self.rto.back_off(config);
         if self.phase == Phase::SynSent {
             if self.timed.take().is_none() {
                 // RFC 6928, section 2: one segment after more than one lost SYN.
@@ -523,7 +565,7 @@ impl Sender {
             return;
         }
         // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
-        if self.timed_out.replace(self.una) != Some(self.una) {
+        if self.timed_out.replace(self.una) != Some(self.una) || config.ns2_compat {
             // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
             let flight = self.in_flight();
             let in_recovery = self.phase == Phase::Recovery;
@@ -558,6 +600,7 @@ impl Sender {
         let own_end = self.una.saturating_add(self.cwnd as u32);
         let window = (self.cwnd + f64::from(extra)).min(config.max_window) as u32;
         let end = self.una.saturating_add(window.max(1));
+        let end = if self.sends_two_at_most(config) { end.min(self.next + 2) } else { end };
         self.app_limited = end > self.supply;
         let end = end.min(self.supply);
         if self.next >= end {
@@ -589,9 +632,15 @@ impl Sender {
         }
     }
 
+    /// In ns-2 NewReno answers a duplicate or partial ACK with two new segments at most.
+    fn sends_two_at_most(&self, config: &TcpConfig) -> bool {
+        let recovering = self.phase == Phase::Recovery || self.duplicate_acks >= DUPLICATE_ACKS;
+        config.ns2_compat && config.flavour == Flavour::NewReno && recovering
+    }
+
     /// The smoothed round-trip time in seconds; `None` before the first measurement.
-    pub fn srtt_s(&self) -> Option<f64> {
-        self.rto.srtt_s()
+    pub fn srtt_s(&self, config: &TcpConfig) -> Option<f64> {
+        self.rto.srtt_s(config)
     }
 
     fn restart_timer(&mut self, now: Time, config: &TcpConfig) {

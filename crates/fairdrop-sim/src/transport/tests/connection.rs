@@ -103,9 +103,14 @@ fn eras_have_the_documented_settings() {
         ("ns2-2005", 2.0, true, true, ms(10), ms(200), ms(3000)),
         ("modern", 10.0, true, true, ms(1), ms(1000), ms(1000)),
     ];
-    for (era, window, handshake, limited, tick, min_rto, initial_rto) in eras {
+    // What ns-2 does otherwise, and how often the timeout doubles.
+    let compat = [(true, 6), (true, 32), (false, 32)];
+    for ((era, window, handshake, limited, tick, min_rto, initial_rto), compat) in
+        eras.into_iter().zip(compat)
+    {
         let config = config(&format!("era={era}"));
         assert_eq!(config.initial_window, window, "{era}");
+        assert_eq!((config.ns2_compat, config.max_doublings), compat, "{era}");
         assert_eq!((config.handshake, config.limited_transmit), (handshake, limited), "{era}");
         assert_eq!((config.tick, config.min_rto, config.initial_rto), (tick, min_rto, initial_rto), "{era}");
         assert_eq!((config.max_window, config.max_rto), (300.0, ms(64_000)), "{era}");

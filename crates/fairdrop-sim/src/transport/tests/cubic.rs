@@ -21,7 +21,7 @@ impl Paced {
             "tick=1us min_rto=60s initial_rto=60s max_window=10000p initial_window={window}p {settings}"
         );
         let config = config_of(Cubic, &settings);
-        let mut sender = Sender::new(&config);
+        let mut sender = Sender::new(&config, 0.0);
         let mut out = Vec::new();
         sender.start(Time::ZERO, &config, &mut out);
         let mut blocks = Blocks::default();

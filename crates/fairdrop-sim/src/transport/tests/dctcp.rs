@@ -15,7 +15,7 @@ const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_r
 fn alpha_is_averaged_over_windows() {
     let config =
         config_of(Dctcp, &format!("{PLAIN}initial_window=10p max_window=10p g=0.25 initial_alpha=0"));
-    let mut sender = Sender::new(&config);
+    let mut sender = Sender::new(&config, 0.0);
     let mut out = Vec::new();
     sender.start(Time::ZERO, &config, &mut out);
     let mut alpha_after = |next, echo, sender: &mut Sender| {

@@ -11,6 +11,7 @@ mod lossy_pipe;
 mod network;
 mod network_flows;
 mod newreno;
+mod ns2;
 mod pipe;
 mod random_loss;
 mod sack;

@@ -54,7 +54,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
     pub fn new(flavour: Flavour, settings: &str, lose: L) -> Self {
         let config = config_of(flavour, settings);
         let mut pipe = Self {
-            sender: Sender::new(&config),
+            sender: Sender::new(&config, 0.0),
             config,
             receiver: Receiver::default(),
             now: Time::ZERO,

@@ -15,7 +15,7 @@ use fairdrop::Time;
 /// Lines that begin with `#`, and empty ones, say nothing.
 pub fn play(flavour: Flavour, settings: &str, table: &str) {
     let config = config_of(flavour, settings);
-    let mut sender = Sender::new(&config);
+    let mut sender = Sender::new(&config, config.tick_phase.unwrap_or(0.0));
     let (mut expected, mut actual) = (Vec::new(), Vec::new());
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let cells: Vec<_> = line.split('|').map(str::trim).collect();

@@ -47,7 +47,7 @@ fn coarse_ticks() {
          189 | ack 2 | 2 | 1 | 1 | open | 489
         # 150 ms: two ticks. rttvar 28.125 + 25, srtt 112.5, rto 325: four ticks.
          339 | ack 3 | 3 | 1 | 1 | open | 739";
-    play(Reno, &format!("{ONE}era=ns2-1998"), table);
+    play(Reno, &format!("{ONE}era=ns2-1998 ns2_compat=false"), table);
 }
 
 /// Sections 5.5 and 3 (Karn): doubled by each timeout, and so until a segment sent once is measured.
@@ -122,7 +122,7 @@ fn new_acks_restart_the_timer_and_duplicates_do_not() {
 #[test]
 fn a_steady_path_leaves_one_tick_of_margin() {
     let config = config(&format!("{ONE}tick=1ms min_rto=0s"));
-    let mut sender = Sender::new(&config);
+    let mut sender = Sender::new(&config, 0.0);
     let mut out = Vec::new();
     sender.start(Time::ZERO, &config, &mut out);
     for trip in 1..=300 {

@@ -1,0 +1,129 @@
+//! What ns-2's agents do otherwise than the RFCs (`ns2_compat`, which its eras have). `make validate` compares whole
+//! runs with ns-2, packet by packet, and `tests/python/test_ns2.py` with what ns-2 once sent.
+
+use super::script::play;
+use crate::scenario::Flavour::{NewReno, Reno};
+
+/// Jacobson 1988, appendix A: ticks of 100 ms are counted, and fractions cut off.
+#[test]
+fn round_trips_are_ticks_counted() {
+    let table = "
+           0 | start | 0 | 1 | 1 | open | 6000
+        # No tick: counts as one. srtt 1, rttvar 0.5, rto 3.
+          40 | ack 1 | 1 | 1 | 1 | open | 340
+        # From 40 to 239 the clock ticks twice. error 1: srtt 1.125, rttvar 0.75, rto 4.125.
+         239 | ack 2 | 2 | 1 | 1 | open | 639
+        # From 239 to 301 once. error 0: rttvar stays, as 0.75 cut off is 0.
+         301 | ack 3 | 3 | 1 | 1 | open | 701
+        # From 301 to 690 three times. error 2: srtt 1.375, rttvar 1.25, rto 6.375.
+         690 | ack 4 | 4 | 1 | 1 | open | 1290
+        # From 690 to 1280 six times. error 5: srtt 2, rttvar 1.25 + (5 - 1) / 4, rto 11.
+        1280 | ack 5 | 5 | 1 | 1 | open | 2380";
+    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p", table);
+}
+
+/// A clock that was 0.6 of a tick old at time 0 ticks at 40 ms.
+#[test]
+fn clocks_tick_in_their_own_phase() {
+    let table = "
+           0 | start | 0 | 1 | 1 | open | 6000
+          39 | ack 1 | 1 | 1 | 1 | open | 339
+        # It ticks at 40, at 140 and at 240.
+         241 | ack 2 | 2 | 1 | 1 | open | 741";
+    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p tick_phase=0.6", table);
+}
+
+/// The timeout doubles six times at most, and after four timeouts the next measurement is as the first.
+#[test]
+fn backoff_is_at_most_64_and_forgets() {
+    let table = "
+           0 | start   | 0 | 1 | 1 | open | 6000
+          40 | ack 1   | 1 | 1 | 1 | open | 340
+         340 | timeout | 1 | 1 | 2 | open | 940
+         940 | timeout | 1 | 1 | 2 | open | 2140
+        2140 | timeout | 1 | 1 | 2 | open | 4540
+        4540 | timeout | 1 | 1 | 2 | open | 9340
+        # 1 was sent five times: no sample.
+        4600 | ack 2   | 2 | 1 | 2 | open | 9400
+        # From 4600 to 6600: srtt 20, rttvar 10.
+        6600 | ack 3   | 3 | 1 | 2 | open | 12600";
+    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p", table);
+    let table = "
+           0 | start   | 0 | 1 | 1 | open | 6000
+          40 | ack 1   | 1 | 1 | 1 | open | 340
+         340 | timeout | 1 | 1 | 2 | open | 940
+         940 | timeout | 1 | 1 | 2 | open | 2140
+        2140 | timeout | 1 | 1 | 2 | open | 4540
+        4540 | timeout | 1 | 1 | 2 | open | 9340
+        9340 | timeout | 1 | 1 | 2 | open | 18940
+       18940 | timeout | 1 | 1 | 2 | open | 38140
+       38140 | timeout | 1 | 1 | 2 | open | 57340";
+    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p", table);
+}
+
+/// The window, not what is in flight, is halved, in whole segments; the ACK that ends recovery opens it, too.
+#[test]
+fn reno_halves_whole_segments_and_opens_at_the_end_of_recovery() {
+    let table = "
+           0 | start | 0-7 | 8 | 50 | open | 6000
+         100 | ack 1 | 8-9 | 9 | 50 | open | 400
+        # 1 is lost.
+         110 | ack 1 | -   | 9 | 50 | open | 400
+         120 | ack 1 | -   | 9 | 50 | open | 400
+         130 | ack 1 | 1   | 7 | 4  | recovery | 430
+         140 | ack 1 | -   | 8 | 4  | recovery | 430
+         150 | ack 1 | -   | 9 | 4  | recovery | 430
+         160 | ack 1 | 10  | 10 | 4 | recovery | 430
+         230 | ack 10 | 11-13 | 4.25 | 4 | open | 530";
+    play(Reno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+}
+
+/// Each timeout lowers `ssthresh`, also that of a segment which was already sent again by the timer.
+#[test]
+fn every_timeout_lowers_ssthresh() {
+    let table = "
+           0 | start   | 0-7 | 8 | 50 | open | 6000
+        6000 | timeout | 0   | 1 | 4  | open | 18000
+       18000 | timeout | 0   | 1 | 2  | open | 42000";
+    play(Reno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+}
+
+/// A segment sent in recovery goes on being timed; the full ACK measures it, and opens the window.
+#[test]
+fn newreno_measures_what_it_sent_in_recovery() {
+    let table = "
+           0 | start | 0-7 | 8 | 50 | open | 6000
+         100 | ack 1 | 8-9 | 9 | 50 | open | 400
+        # 1 and 4 are lost.
+         110 | ack 1 | -   | 9 | 50 | open | 400
+         120 | ack 1 | -   | 9 | 50 | open | 400
+         130 | ack 1 | 1   | 7 | 4  | recovery | 430
+         140 | ack 1 | -   | 8 | 4  | recovery | 430
+         150 | ack 1 | -   | 9 | 4  | recovery | 430
+         160 | ack 1 | 10  | 10 | 4 | recovery | 430
+         170 | ack 1 | 11  | 11 | 4 | recovery | 430
+         230 | ack 4 | 4, 12 | 9 | 4 | recovery | 530
+         240 | ack 4 | 13  | 10 | 4 | recovery | 530
+        # 10, from 160 to 330: two ticks. srtt 1.125, rttvar 0.75.
+         330 | ack 12 | 14-15 | 4.25 | 4 | open | 730";
+    play(NewReno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+}
+
+/// What a partial ACK acknowledges beyond the inflation is taken off the window for good; and an ACK in recovery sends
+/// two new segments at most.
+#[test]
+fn newreno_deflates_the_window_itself() {
+    let table = "
+           0 | start | 0-7 | 8 | 50 | open | 6000
+         100 | ack 1 | 8-9 | 9 | 50 | open | 400
+        # 1 and 9 are lost.
+         110 | ack 1 | -   | 9 | 50 | open | 400
+         120 | ack 1 | -   | 9 | 50 | open | 400
+         130 | ack 1 | 1   | 7 | 4  | recovery | 430
+        # The ACKs of 5 to 8 are lost. 8 newly acknowledged, 3 of inflation: max(7 - 8 + 1, 2).
+         230 | ack 9 | 9-10 | 2 | 4 | recovery | 530
+         240 | ack 9 | 11  | 3 | 4 | recovery | 530
+        # The window was left with 1, and is below ssthresh.
+         330 | ack 11 | 12 | 2 | 4 | open | 630";
+    play(NewReno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""The same dumbbell in ns-2 and here, packet by packet: which packet comes to the congested queue when, and is it lost?
+
+    make validate                                    # with the other comparisons
+    validation/packet_by_packet.py --record tests/ns2  # what ns-2 sent, for tests that run without it
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+from beside_ns2 import SCRIPT, installed
+from checks import Check, Section
+
+import fairdrop
+
+TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno"}
+# Flows and the buffer, packets: without and with time-outs in long rows.
+LOADS = ((8, 300), (8, 30), (32, 300))
+# What is recorded: flows, buffer, seconds.
+RECORDED = (8, 30, 15)
+# ns-2 writes times in microseconds; the two clocks round differently.
+SAME_TIME_NS = 2_000
+# 8.104 ms on the link: timers, in tenths of a second, and packets do not meet in the same nanosecond.
+PACKET_BYTES = 1013
+
+SCENARIO = """
+name = "peer"
+duration = "{duration}s"
+warm_up = "0s"
+sample = "0s"
+
+[dumbbell]
+rate = "1mbit"
+delay = "1ms"
+access_rate = "10mbit"
+access_delay = "1ms"
+
+[queue]
+discipline = "droptail"
+limit = "{limit}p"
+"""
+
+GROUP = """
+[[groups]]
+name = "tcp{number}"
+transport = "{transport}"
+packet_size = "{size}B"
+max_window = "300p"
+era = "ns2-1998"
+start = "{start:.9f}s"
+start_spread = "0s"
+tick_phase = {tick:.9f}
+"""
+
+
+class Arrival(NamedTuple):
+    """A packet that came to the queue."""
+
+    time_ns: int
+    flow: int
+    segment: int
+    lost: bool
+
+
+class Drawn(NamedTuple):
+    """What ns-2 drew at random: when each flow starts, and how old the tick of its clock is at time 0."""
+
+    starts_s: list[float]
+    ticks: list[float]
+
+
+def theirs(
+    command: str, transport: str, flows: int, limit: int, duration_s: int, seed: int
+) -> tuple[Drawn, list[Arrival]]:
+    with tempfile.NamedTemporaryFile(suffix=".tr") as trace:
+        options = {
+            "queue": "droptail",
+            "tcp": TRANSPORTS[transport],
+            "tcp_flows": flows,
+            "udp_flows": 0,
+            "limit": limit,
+            "packet_size": PACKET_BYTES,
+            "duration": duration_s,
+            "warm_up": 0,
+            "measure": 2,
+            "scheduler": "List",
+            "seed": seed,
+            "trace": trace.name,
+        }
+        words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
+        done = subprocess.run([command, str(SCRIPT), *words], capture_output=True, text=True, check=True, timeout=600)
+        report: dict[str, Any] = json.loads(done.stdout)
+        return Drawn(report["starts_s"], report["ticks"]), arrivals_of_ns2(Path(trace.name))
+
+
+def arrivals_of_ns2(trace: Path) -> list[Arrival]:
+    """Lines of ns-2's trace: event, time, two nodes, kind, bytes, flags, flow, two ends, segment, packet."""
+    found: list[Arrival] = []
+    for line in trace.read_text(encoding="utf-8").splitlines():
+        event, time, *_, flow, _, _, segment, _ = line.split()
+        if event in "+d":
+            arrival = Arrival(round(float(time) * 1e9), int(flow), int(segment), event == "d")
+            # A packet that is refused is written twice: it comes, and it is dropped.
+            if arrival.lost and found and found[-1] == arrival._replace(lost=False):
+                found.pop()
+            found.append(arrival)
+    return found
+
+
+def ours(transport: str, limit: int, duration_s: int, drawn: Drawn) -> list[Arrival]:
+    text = SCENARIO.format(duration=duration_s, limit=limit)
+    for number, (start, tick) in enumerate(zip(*drawn, strict=True), 1):
+        text += GROUP.format(number=number, transport=transport, size=PACKET_BYTES, start=start, tick=tick)
+    with tempfile.TemporaryDirectory() as folder:
+        fairdrop.Scenario(text, "validation").run(trace=folder)
+        (file,) = Path(folder).glob("*/*.parquet")
+        events = pq.read_table(file, columns=["time_ns", "event", "flow", "seq"]).to_pylist()
+    found: list[Arrival] = []
+    for event in events:
+        if event["event"] == "arrive":
+            flow = int(event["flow"].removeprefix("tcp").partition("[")[0])
+            found.append(Arrival(event["time_ns"], flow, event["seq"], lost=False))
+        elif event["event"] == "drop":
+            found[-1] = found[-1]._replace(lost=True)
+    return found
+
+
+def same(mine: Arrival, peers: Arrival) -> bool:
+    return mine[1:] == peers[1:] and abs(mine.time_ns - peers.time_ns) < SAME_TIME_NS
+
+
+def common(mine: list[Arrival], peers: list[Arrival]) -> int:
+    """How many packets are the same from the beginning."""
+    for index, (own, other) in enumerate(zip(mine, peers, strict=False)):
+        if not same(own, other):
+            return index
+    return min(len(mine), len(peers))
+
+
+def compare(name: str, mine: list[Arrival], peers: list[Arrival]) -> Check:
+    agreeing = common(mine, peers)
+    holds = agreeing == len(mine) == len(peers)
+    lost = sum(arrival.lost for arrival in peers)
+    if holds:
+        why = f"all the same, {lost:,} lost"
+    else:
+        here = mine[agreeing] if agreeing < len(mine) else None
+        there = peers[agreeing] if agreeing < len(peers) else None
+        why = f"then {here} here and {there} there"
+    return Check(name, f"{len(peers):,} packets", f"the first {agreeing:,}", holds, why)
+
+
+def section(seeds: int, duration_s: int) -> Section | None:
+    """None when ns-2 is not installed."""
+    command = installed()
+    if command is None:
+        return None
+    checks: list[Check] = []
+    for transport in TRANSPORTS:
+        for flows, limit in LOADS:
+            for seed in range(1, seeds + 1):
+                drawn, peers = theirs(command, transport, flows, limit, duration_s, seed)
+                mine = ours(transport, limit, duration_s, drawn)
+                checks.append(compare(f"{transport}, {flows} flows, {limit} packets, seed {seed}", mine, peers))
+    text = (
+        f"{duration_s} s of DropTail at 1 Mb/s in Debian's ns-2 and here. Each flow begins at the time that ns-2 drew, "
+        "and its clock has the phase that ns-2 drew; nothing else is random. Compared are all packets that come to the "
+        "congested queue: whose, which segment, when (to 2 µs; ns-2 writes microseconds), and whether the queue "
+        "refuses it. Packets of 1,013 bytes keep timers and packets from meeting in the same nanosecond, where ns-2 "
+        "lets the rounding of its clock decide."
+    )
+    return Section("Packet by packet beside ns-2", text, checks, [])
+
+
+def write_recording(file: Path, drawn: Drawn, arrivals: list[Arrival]) -> None:
+    """A line with the random numbers, then a row for each packet that came."""
+    temporary = file.with_suffix(".tmp")
+    with temporary.open("w", encoding="utf-8", newline="") as out:
+        out.write(f"# {json.dumps(drawn._asdict())}\n")
+        rows = csv.writer(out, lineterminator="\n")
+        rows.writerow(["time_us", "flow", "segment", "lost"])
+        rows.writerows([time_ns // 1000, flow, segment, int(lost)] for time_ns, flow, segment, lost in arrivals)
+    temporary.replace(file)
+
+
+def read_recording(file: Path) -> tuple[Drawn, list[Arrival]]:
+    head, *lines = file.read_text(encoding="utf-8").splitlines()
+    rows = csv.DictReader(lines)
+    arrivals = [
+        Arrival(int(row["time_us"]) * 1000, int(row["flow"]), int(row["segment"]), row["lost"] == "1") for row in rows
+    ]
+    return Drawn(**json.loads(head.removeprefix("# "))), arrivals
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Record what ns-2 sends.")
+    parser.add_argument("--record", type=Path, required=True, metavar="DIR")
+    folder: Path = parser.parse_args().record
+    command = installed()
+    if command is None:
+        parser.error("ns-2 is not installed (Debian's package ns2)")
+    folder.mkdir(parents=True, exist_ok=True)
+    flows, limit, duration_s = RECORDED
+    for transport in TRANSPORTS:
+        write_recording(folder / f"{transport}.csv", *theirs(command, transport, flows, limit, duration_s, seed=1))
+
+
+if __name__ == "__main__":
+    main()
