@@ -104,6 +104,8 @@ def page(name: str, found: list[Reproduction]) -> str:
             lines.append(fill(f"- {cell(text)}", 118, subsequent_indent="  ", break_long_words=False))
     if explained := [one.definition for one in found if one.definition.cause or one.definition.trials]:
         lines += ["", "## Why, and what was tried to find it", ""]
+        if any(one.trials for one in explained):
+            lines += ["Measured with `ns2_compat = false`, the senders of the RFCs, where nothing else is said.", ""]
         for one in explained:
             lines += searched(one)
     if about.errata:
