@@ -166,7 +166,7 @@ impl<T: Tracer> Port<T> {
                 self.world.tracer.happened(now, frame.handle, Happened::Depart, self.world.meter.waiting());
             }
         }
-        self.internals.hold(now, &self.discipline);
+        self.internals.hold_at_departure(now, &self.discipline);
         let done = self.start(now, lost);
         if let Some(frame) = frame {
             self.check(frame.flow);

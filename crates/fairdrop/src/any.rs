@@ -380,6 +380,10 @@ impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
         each!(self, queue => queue.internals(see));
     }
 
+    fn departures_change_internals(&self) -> bool {
+        each!(self, queue => queue.departures_change_internals())
+    }
+
     fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())
     }

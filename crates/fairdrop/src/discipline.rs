@@ -57,6 +57,12 @@ pub trait Discipline<H> {
         }
     }
 
+    /// Whether `next` may change what `internals` shows. Hosts that watch the values need not look then.
+    #[inline]
+    fn departures_change_internals(&self) -> bool {
+        true
+    }
+
     /// When `tick` wants to be called; `None` for disciplines without timers.
     fn deadline(&self) -> Option<Time> {
         None

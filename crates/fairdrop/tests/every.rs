@@ -105,6 +105,28 @@ fn deadlines_are_kept() {
     assert!(fairdrop::info("").is_none() && fairdrop::info("chok").is_none());
 }
 
+/// Disciplines that say so keep their values over every departure, and over the end of the last.
+#[test]
+fn values_rest_at_departures_where_that_is_said() {
+    let mut resting = Vec::new();
+    for info in CATALOGUE {
+        let mut link = queue(info.name);
+        let mut changes = 0;
+        for event in trace(6000) {
+            let before = values(&link);
+            link.step(&event);
+            let same = before.iter().zip(values(&link)).all(|(a, b)| a.1.to_bits() == b.1.to_bits());
+            changes += u32::from(matches!(event, Event::Finish) && !same);
+        }
+        if !link.queue.departures_change_internals() {
+            assert_eq!(changes, 0, "{}", info.name);
+            resting.push(info.name);
+        }
+        assert!(changes > 0 || !["codel", "fred"].contains(&info.name), "{}: departures change it", info.name);
+    }
+    assert_eq!(resting, ["red", "choke", "back_choke_memory", "chokew"]);
+}
+
 /// The names are those of the publications; each value is a number that changes under such traffic.
 #[test]
 fn internals_are_named_and_move() {

@@ -20,6 +20,8 @@ pub struct Internals {
     values: Vec<Internal>,
     since: Time,
     opened: Time,
+    /// Departures change none of them.
+    rest_at_departures: bool,
 }
 
 impl Internals {
@@ -29,7 +31,16 @@ impl Internals {
         discipline.internals(|name, value| {
             values.push(Internal { name, sum: 0.0, max: value, samples: Vec::new() });
         });
-        Self { values, since: Time::ZERO, opened: Time::ZERO }
+        let rest_at_departures = values.is_empty() || !discipline.departures_change_internals();
+        Self { values, since: Time::ZERO, opened: Time::ZERO, rest_at_departures }
+    }
+
+    /// As `hold`, before a departure.
+    #[inline(always)]
+    pub fn hold_at_departure<H>(&mut self, now: Time, discipline: &impl Discipline<H>) {
+        if !self.rest_at_departures {
+            self.hold(now, discipline);
+        }
     }
 
     /// The values have been what they are since the last call, and may change at `now`.
@@ -95,6 +106,9 @@ mod tests {
         fn stats(&self) -> &Stats {
             &self.1
         }
+        fn departures_change_internals(&self) -> bool {
+            false
+        }
         fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
             see("p", self.0);
             see("twice", 2.0 * self.0);
@@ -110,6 +124,9 @@ mod tests {
         internals.hold(Time::from_ms(3000), &discipline);
         discipline.0 = 5.0;
         internals.sample(&discipline);
+        // It says that no departure changes a value, so none is looked at.
+        internals.hold_at_departure(Time::from_ms(3500), &discipline);
+        assert_eq!(internals.since, Time::from_ms(3000));
         internals.hold(Time::from_ms(4000), &discipline);
         discipline.0 = 2.0;
         internals.hold(Time::from_ms(6000), &discipline);

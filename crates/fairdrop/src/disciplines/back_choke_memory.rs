@@ -164,6 +164,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemor
         &self.queue.stats
     }
 
+    fn departures_change_internals(&self) -> bool {
+        false
+    }
+
     fn average_packets(&self) -> Option<f64> {
         Some(self.queue.state.avg)
     }

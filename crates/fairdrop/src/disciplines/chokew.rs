@@ -344,6 +344,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
         &self.queue.stats
     }
 
+    fn departures_change_internals(&self) -> bool {
+        false
+    }
+
     fn average_packets(&self) -> Option<f64> {
         self.params.with_red.then_some(self.queue.state.avg)
     }
