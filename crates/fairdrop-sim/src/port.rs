@@ -284,6 +284,11 @@ impl<T: Tracer> Port<T> {
         &self.world.meter
     }
 
+    #[cfg(test)]
+    pub fn meter_mut(&mut self) -> &mut QueueMeter {
+        &mut self.world.meter
+    }
+
     /// The values that the discipline decides by.
     pub fn internals(&self) -> &Internals {
         &self.internals

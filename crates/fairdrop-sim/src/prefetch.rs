@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)] // The instruction has no safe form.
 
+/// What belongs to so many flows is in the cache, and is not asked for ahead.
+pub const FEW_FLOWS: u32 = 2000;
 /// How many packets or events are looked at together.
 pub const BATCH: usize = 16;
 /// How many others come before the first of them: long enough to fetch a line, and not long enough to lose it again.

@@ -122,7 +122,11 @@ fn values_rest_at_departures_where_that_is_said() {
             assert_eq!(changes, 0, "{}", info.name);
             resting.push(info.name);
         }
-        assert!(changes > 0 || !["codel", "fred"].contains(&info.name), "{}: departures change it", info.name);
+        assert!(
+            changes > 0 || !["codel", "fred"].contains(&info.name),
+            "{}: departures change it",
+            info.name
+        );
     }
     assert_eq!(resting, ["red", "choke", "back_choke_memory", "chokew"]);
 }

@@ -16,7 +16,7 @@ mod stamps;
 
 use crate::control::Control;
 use crate::port::{Frame, Port};
-use crate::prefetch::{BATCH, LEAD};
+use crate::prefetch::{BATCH, FEW_FLOWS, LEAD};
 use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
 use crate::transport::tcp::{Ack, Send};
@@ -36,8 +36,6 @@ const DELAYED_ACK: Time = Time::from_ms(100);
 const SYN_BYTES: u16 = 40;
 /// Events between looks at the clock of the outside world.
 const CHECK_EVERY: u64 = 1 << 14;
-/// With more flows than this, what their events need is prefetched: see `prefetch.rs`.
-const FEW_FLOWS: u32 = 2000;
 
 /// Where a packet comes from and what it weighs.
 #[derive(Clone, Copy)]
@@ -660,6 +658,7 @@ mod tests {
             let counters = |few_flows| {
                 let mut engine = Engine::new(&scenario, 1).unwrap();
                 engine.few_flows = few_flows;
+                engine.links.ports_mut().for_each(|port| port.meter_mut().few_flows = few_flows);
                 assert!(engine.run(&Control::default()));
                 let delivered: Vec<_> =
                     (0..engine.flows().len()).map(|flow| engine.flows().delivered(flow).distinct).collect();

@@ -4,7 +4,7 @@ use super::audit::Audit;
 use super::flow_count::FlowCount;
 use super::velocity::{AtPosition, VelocityMeter};
 use crate::port::Frame;
-use crate::prefetch::prefetch;
+use crate::prefetch::{FEW_FLOWS, prefetch};
 use fairdrop::{Backlog, DropCause, Packet, Time};
 use hdrhistogram::Histogram;
 
@@ -125,6 +125,8 @@ pub struct QueueMeter {
     dropped: [Vec<u64>; DropCause::COUNT],
     /// Packets that were not queued, and are not counted yet.
     late: Vec<Refused>,
+    /// Refusals of so many flows are counted at once.
+    pub few_flows: u32,
     /// By handle, how many waiting packets were drawn for one that waits; empty before any was.
     draws_for: Vec<u32>,
     groups: Vec<GroupQueue>,
@@ -157,6 +159,7 @@ impl QueueMeter {
             flows: group_of.map(FlowCount::of_group).collect(),
             dropped: Default::default(),
             late: Vec::with_capacity(LATE),
+            few_flows: FEW_FLOWS,
             draws_for: Vec::new(),
             groups: vec![GroupQueue::default(); groups],
             waiting: 0,
@@ -237,6 +240,11 @@ impl QueueMeter {
     /// The packet that was offered last was dropped.
     #[inline]
     pub fn refused(&mut self, flow: u32, len: u32, cause: DropCause) {
+        if self.flows.len() <= self.few_flows as usize {
+            self.flows[flow as usize].compare(self.draws);
+            self.count_drop(flow, len, cause);
+            return;
+        }
         self.late.push(Refused { flow, len, draws: self.draws, cause });
         if self.late.len() == LATE {
             self.settle();
