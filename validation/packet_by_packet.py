@@ -22,14 +22,12 @@ from checks import Check, Section
 import fairdrop
 
 TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno"}
-# Flows and the buffer, packets: without and with time-outs in long rows.
-LOADS = ((8, 300), (8, 30), (32, 300))
-# What is recorded: flows, buffer, seconds.
-RECORDED = (8, 30, 15)
 # ns-2 writes times in microseconds; the two clocks round differently.
 SAME_TIME_NS = 2_000
-# 8.104 ms on the link: timers, in tenths of a second, and packets do not meet in the same nanosecond.
+# 8.104 ms on the link, and 0.8354... on those of the hosts: timers, in tenths of a second, and packets do not meet in
+# the same nanosecond.
 PACKET_BYTES = 1013
+ACCESS_BPS = 9_700_000
 
 SCENARIO = """
 name = "peer"
@@ -40,11 +38,11 @@ sample = "0s"
 [dumbbell]
 rate = "1mbit"
 delay = "1ms"
-access_rate = "10mbit"
+access_rate = {access}
 access_delay = "1ms"
 
 [queue]
-discipline = "droptail"
+discipline = "{queue}"
 limit = "{limit}p"
 """
 
@@ -59,6 +57,47 @@ start = "{start:.9f}s"
 start_spread = "0s"
 tick_phase = {tick:.9f}
 """
+
+
+# Without early drops, for which the two draw different random numbers.
+RED = """
+[queue.red]
+min_th = "{min_th}p"
+max_th = "{max_th}p"
+max_p = 0
+ns2_compat = true
+mean_packet_size = "{size}B"
+"""
+
+
+class Load(NamedTuple):
+    """TCP flows, the buffer in packets, and RED's thresholds, where the queue is no DropTail."""
+
+    flows: int
+    limit: int
+    thresholds: tuple[int, int] | None = None
+
+    @property
+    def queue(self) -> str:
+        return "red" if self.thresholds else "droptail"
+
+    def __str__(self) -> str:
+        queue = f"DropTail {self.limit}"
+        if self.thresholds:
+            queue = f"RED {self.thresholds[0]}/{self.thresholds[1]}"
+        return f"{self.flows} flows, {queue}"
+
+
+# With short and long queues, and with time-outs in long rows.
+LOADS = (Load(8, 300), Load(8, 30), Load(32, 300), Load(8, 300, (5, 15)), Load(32, 300, (30, 60)))
+# What is recorded, for 15 s: each transport over DropTail, and one over RED.
+RECORDED = {
+    "tahoe": ("tahoe", Load(8, 30)),
+    "reno": ("reno", Load(8, 30)),
+    "newreno": ("newreno", Load(8, 30)),
+    "reno-red": ("reno", Load(8, 300, (5, 15))),
+}
+RECORDED_S = 15
 
 
 class Arrival(NamedTuple):
@@ -77,17 +116,20 @@ class Drawn(NamedTuple):
     ticks: list[float]
 
 
-def theirs(
-    command: str, transport: str, flows: int, limit: int, duration_s: int, seed: int
-) -> tuple[Drawn, list[Arrival]]:
+def theirs(command: str, transport: str, load: Load, duration_s: int, seed: int) -> tuple[Drawn, list[Arrival]]:
+    min_th, max_th = load.thresholds or (0, 0)
     with tempfile.NamedTemporaryFile(suffix=".tr") as trace:
         options = {
-            "queue": "droptail",
+            "queue": load.queue,
             "tcp": TRANSPORTS[transport],
-            "tcp_flows": flows,
+            "tcp_flows": load.flows,
             "udp_flows": 0,
-            "limit": limit,
+            "limit": load.limit,
+            "min_th": min_th,
+            "max_th": max_th,
+            "max_p": 0,
             "packet_size": PACKET_BYTES,
+            "access_rate": ACCESS_BPS,
             "duration": duration_s,
             "warm_up": 0,
             "measure": 2,
@@ -115,8 +157,11 @@ def arrivals_of_ns2(trace: Path) -> list[Arrival]:
     return found
 
 
-def ours(transport: str, limit: int, duration_s: int, drawn: Drawn) -> list[Arrival]:
-    text = SCENARIO.format(duration=duration_s, limit=limit)
+def ours(transport: str, load: Load, duration_s: int, drawn: Drawn) -> list[Arrival]:
+    text = SCENARIO.format(duration=duration_s, queue=load.queue, limit=load.limit, access=ACCESS_BPS)
+    if load.thresholds:
+        min_th, max_th = load.thresholds
+        text += RED.format(min_th=min_th, max_th=max_th, size=PACKET_BYTES)
     for number, (start, tick) in enumerate(zip(*drawn, strict=True), 1):
         text += GROUP.format(number=number, transport=transport, size=PACKET_BYTES, start=start, tick=tick)
     with tempfile.TemporaryDirectory() as folder:
@@ -165,17 +210,18 @@ def section(seeds: int, duration_s: int) -> Section | None:
         return None
     checks: list[Check] = []
     for transport in TRANSPORTS:
-        for flows, limit in LOADS:
+        for load in LOADS:
             for seed in range(1, seeds + 1):
-                drawn, peers = theirs(command, transport, flows, limit, duration_s, seed)
-                mine = ours(transport, limit, duration_s, drawn)
-                checks.append(compare(f"{transport}, {flows} flows, {limit} packets, seed {seed}", mine, peers))
+                drawn, peers = theirs(command, transport, load, duration_s, seed)
+                mine = ours(transport, load, duration_s, drawn)
+                checks.append(compare(f"{transport}, {load}, seed {seed}", mine, peers))
     text = (
-        f"{duration_s} s of DropTail at 1 Mb/s in Debian's ns-2 and here. Each flow begins at the time that ns-2 drew, "
-        "and its clock has the phase that ns-2 drew; nothing else is random. Compared are all packets that come to the "
-        "congested queue: whose, which segment, when (to 2 µs; ns-2 writes microseconds), and whether the queue "
-        "refuses it. Packets of 1,013 bytes keep timers and packets from meeting in the same nanosecond, where ns-2 "
-        "lets the rounding of its clock decide."
+        f"{duration_s} s at 1 Mb/s in Debian's ns-2 and here, with DropTail, and with RED that drops nothing early and "
+        "everything from max_th on. Each flow begins at the time that ns-2 drew, and its clock has the phase that "
+        "ns-2 drew; nothing else is random. Compared are all packets that come to the congested queue: whose, which "
+        "segment, when (to 2 µs; ns-2 writes microseconds), and whether the queue refuses it. Packets of 1,013 "
+        "bytes, and hosts' links of 9.7 Mb/s, keep packets and timers from meeting in the same nanosecond, where "
+        "ns-2 lets the rounding of its clock decide."
     )
     return Section("Packet by packet beside ns-2", text, checks, [])
 
@@ -208,9 +254,8 @@ def main() -> None:
     if command is None:
         parser.error("ns-2 is not installed (Debian's package ns2)")
     folder.mkdir(parents=True, exist_ok=True)
-    flows, limit, duration_s = RECORDED
-    for transport in TRANSPORTS:
-        write_recording(folder / f"{transport}.csv", *theirs(command, transport, flows, limit, duration_s, seed=1))
+    for name, (transport, load) in RECORDED.items():
+        write_recording(folder / f"{name}.csv", *theirs(command, transport, load, RECORDED_S, seed=1))
 
 
 if __name__ == "__main__":

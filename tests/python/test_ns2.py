@@ -1,4 +1,4 @@
-"""Tahoe, Reno and NewReno send the packets that Debian's ns-2 2.35 sent, each at its time (recorded in tests/ns2)."""
+"""Tahoe, Reno and NewReno send the packets that ns-2 2.35 sent, and RED drops those that it dropped (tests/ns2)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def packets(root, monkeypatch):
     return importlib.import_module("packet_by_packet")
 
 
-@pytest.mark.parametrize("transport", ["tahoe", "reno", "newreno"])
-def test_every_packet_is_that_of_ns2(packets, root, transport):
-    drawn, peers = packets.read_recording(root / "tests" / "ns2" / f"{transport}.csv")
-    _, limit, duration_s = packets.RECORDED
-    check = packets.compare(transport, packets.ours(transport, limit, duration_s, drawn), peers)
+@pytest.mark.parametrize("name", ["tahoe", "reno", "newreno", "reno-red"])
+def test_every_packet_is_that_of_ns2(packets, root, name):
+    drawn, peers = packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")
+    transport, load = packets.RECORDED[name]
+    check = packets.compare(name, packets.ours(transport, load, packets.RECORDED_S, drawn), peers)
     assert check.holds, check.why
     # Something happened: thousands of packets, and losses.
     assert len(peers) > 1500
@@ -25,7 +25,7 @@ def test_every_packet_is_that_of_ns2(packets, root, transport):
 
 
 def test_the_flavours_differ(packets, root):
-    recorded = [packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")[1] for name in packets.TRANSPORTS]
+    recorded = [packets.read_recording(root / "tests" / "ns2" / f"{name}.csv")[1] for name in packets.RECORDED]
     assert all(packets.common(one, other) < len(one) for one in recorded for other in recorded if one is not other)
 
 

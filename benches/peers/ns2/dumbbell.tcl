@@ -118,6 +118,8 @@ proc configure_red {} {
     Queue/RED set mean_pktsize_ $cfg(-packet_size)
     Queue/RED set setbit_ false
     Queue/RED set drop_tail_ true
+    # From max_th on every packet is dropped, also the first of an excursion; later versions toss a coin of 1 for it.
+    Queue/RED set use_mark_p_ false
     Queue/RED set adaptive_ 0
 }
 
