@@ -128,6 +128,7 @@ def theirs(command: str, transport: str, load: Load, duration_s: int, seed: int)
             "min_th": min_th,
             "max_th": max_th,
             "max_p": 0,
+            "use_mark_p": 0,
             "packet_size": PACKET_BYTES,
             "access_rate": ACCESS_BPS,
             "duration": duration_s,

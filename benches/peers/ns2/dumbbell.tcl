@@ -18,6 +18,7 @@ proc defaults {} {
         -packet_size 1000     -ack_size  40
         -limit       300      -min_th    100    -max_th     200
         -weight      0.002    -max_p     0.1    -gentle     0    -wait 0
+        -use_mark_p  1
         -window      300      -initial_window 1 -tick       0.1
         -min_rto     0.2      -max_rto   64     -initial_rto 6   -rfc2988 0
         -start_spread 1       -overhead  0      -scheduler  Splay  -tcp Reno
@@ -55,7 +56,7 @@ proc check_choices {} {
     global cfg
     foreach {name choices} {
         -queue {red droptail}  -scheduler {Calendar Heap List Splay}
-        -measure {0 1 2}  -setup_only {0 1}  -gentle {0 1}  -wait {0 1}  -rfc2988 {0 1}
+        -measure {0 1 2}  -setup_only {0 1}  -gentle {0 1}  -wait {0 1}  -rfc2988 {0 1}  -use_mark_p {0 1}
         -udp_random {0 1}  -tcp {Tahoe Reno Newreno}
     } {
         if {[lsearch -exact $choices $cfg($name)] < 0} {
@@ -95,7 +96,7 @@ proc configure_tcp {} {
     Agent/TCP set syn_ false
     Agent/TCP set delay_growth_ false
     Agent/TCP set overhead_ $cfg(-overhead)
-    # Windows are halved in whole packets, as until 2006.
+    # Windows are halved in whole packets, as ns-2 did at first.
     Agent/TCP set precisionReduce_ false
     Agent/TCP set singledup_ 0
     Agent/TCP set useHeaders_ false
@@ -118,8 +119,7 @@ proc configure_red {} {
     Queue/RED set mean_pktsize_ $cfg(-packet_size)
     Queue/RED set setbit_ false
     Queue/RED set drop_tail_ true
-    # From max_th on every packet is dropped, also the first of an excursion; later versions toss a coin of 1 for it.
-    Queue/RED set use_mark_p_ false
+    Queue/RED set use_mark_p_ $cfg(-use_mark_p)
     Queue/RED set adaptive_ 0
 }
 
