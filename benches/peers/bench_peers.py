@@ -57,6 +57,10 @@ SETTINGS = (
 )
 
 
+# With more TCP flows than this ns-2 has no hosts for each of them.
+HOSTS_FROM = 1000
+
+
 class PeerError(Exception):
     """A measured command failed or did not report what it should."""
 
@@ -165,6 +169,9 @@ class Ns2:
             "measure": 0,
             "scheduler": scheduler,
         }
+        if setting.tcp_flows > HOSTS_FROM:
+            # ns-2 computes routes between all nodes, so flows share hosts, as in ns-3; their queues never fill.
+            options |= {"hosts": 64, "access_limit": 100_000}
         words = [f"-{name}={value}".split("=", 1) for name, value in options.items()]
         return [*self.command, str(NS2_SCRIPT), *(word for pair in words for word in pair)]
 

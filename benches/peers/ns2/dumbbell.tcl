@@ -22,7 +22,7 @@ proc defaults {} {
         -window      300      -initial_window 1 -tick       0.1
         -min_rto     0.2      -max_rto   64     -initial_rto 6   -rfc2988 0
         -start_spread 1       -overhead  0      -scheduler  Splay  -tcp Reno
-        -trace       {}
+        -trace       {}       -hosts     0
     }
 }
 
@@ -63,7 +63,7 @@ proc check_choices {} {
             usage "$name is one of: $choices"
         }
     }
-    foreach name {-tcp_flows -udp_flows -limit -access_limit -seed} {
+    foreach name {-tcp_flows -udp_flows -limit -access_limit -seed -hosts} {
         if {![string is integer -strict $cfg($name)]} { usage "$name takes an integer" }
     }
     if {$cfg(-warm_up) >= $cfg(-duration) && !$cfg(-setup_only)} {
@@ -184,12 +184,21 @@ proc udp_flow {source sink} {
     return [list $sender $receiver $application]
 }
 
+# The source and the sink of a flow: its own, or with -hosts N those that every Nth flow has.
+proc hosts_of {id} {
+    global ns cfg left right pairs
+    set pair [expr {$cfg(-hosts) > 0 ? $id % $cfg(-hosts) : $id}]
+    if {![info exists pairs($pair)]} {
+        set pairs($pair) [list [$ns node] [$ns node]]
+        access_link [lindex $pairs($pair) 0] $left
+        access_link $right [lindex $pairs($pair) 1]
+    }
+    return $pairs($pair)
+}
+
 proc build_flow {id kind} {
     global ns cfg left right receivers starts
-    set source [$ns node]
-    set sink [$ns node]
-    access_link $source $left
-    access_link $right $sink
+    foreach {source sink} [hosts_of $id] {}
     foreach {sender receiver application} [${kind}_flow $source $sink] {}
     $sender set fid_ $id
     set receivers($id) $receiver
