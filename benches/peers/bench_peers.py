@@ -144,9 +144,10 @@ class Ns2:
 
     name = "ns-2"
 
-    def __init__(self, command: list[str], scratch: Path) -> None:
+    def __init__(self, command: list[str], scratch: Path, exact_red: bool) -> None:
         self.command = command
         self.scratch = scratch
+        self.exact_red = exact_red
 
     def argv(self, setting: Setting, durations: int = 1) -> list[str]:
         # The sorted list is ns-2's fastest event queue with few events pending, the heap with many.
@@ -168,6 +169,7 @@ class Ns2:
             "warm_up": 0,
             "measure": 0,
             "scheduler": scheduler,
+            "use_mark_p": 0 if self.exact_red else 1,
         }
         if setting.tcp_flows > HOSTS_FROM:
             # ns-2 computes routes between all nodes, so flows share hosts, as in ns-3; their queues never fill.
@@ -284,7 +286,7 @@ def find_peers(args: argparse.Namespace, scratch: Path) -> list[Peer]:
     if "ns-2" in wanted:
         command = shlex.split(args.ns2) if args.ns2 else [shutil.which("ns2") or shutil.which("ns") or ""]
         if command[0]:
-            found.append(Ns2(command, scratch))
+            found.append(Ns2(command, scratch, args.exact_red))
         else:
             print("ns-2 not found: install Debian's package ns2")
     if "ns-3" in wanted:
@@ -377,6 +379,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--instructions", nargs="+", choices=names, default=(), help=counted)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     parser.add_argument("--fairdrop", metavar="COMMAND", help="instead of .venv/bin/fairdrop")
+    parser.add_argument("--exact-red", action="store_true", help="ns-2 with the slower RED whose results are fairdrop's")
     parser.add_argument("--ns2", metavar="COMMAND", help="instead of ns2 or ns on PATH")
     parser.add_argument("--ns3-python", metavar="PYTHON", default=sys.executable, help="a Python that has ns3")
     parser.add_argument("--htsim", metavar="DIR", help="checkout of htsim, its library built")

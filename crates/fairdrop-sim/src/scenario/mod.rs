@@ -319,6 +319,14 @@ pub struct TcpConfig {
     pub dctcp: DctcpConfig,
 }
 
+impl TcpConfig {
+    /// Whether its window and its recovery are those of ns-2's agent of that name.
+    #[inline]
+    pub fn recovers_as_ns2(&self) -> bool {
+        self.ns2_compat && matches!(self.flavour, Flavour::Tahoe | Flavour::Reno | Flavour::NewReno)
+    }
+}
+
 /// Settings of TCPs with selective acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SackConfig {

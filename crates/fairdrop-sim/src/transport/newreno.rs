@@ -13,7 +13,7 @@ pub fn on_new_ack_in_recovery(
     config: &TcpConfig,
     out: &mut Vec<Send>,
 ) -> bool {
-    if config.ns2_compat {
+    if config.recovers_as_ns2() {
         return as_ns2(tcp, now, newly_acked, out);
     }
     if tcp.una >= tcp.recover {

@@ -5,7 +5,7 @@ use crate::scenario::TcpConfig;
 
 /// Returns whether the retransmission timer keeps running as it is.
 pub fn on_new_ack_in_recovery(tcp: &mut Sender, config: &TcpConfig) -> bool {
-    if config.ns2_compat {
+    if config.recovers_as_ns2() {
         tcp.end_recovery_as_ns2();
         return false;
     }

@@ -78,11 +78,6 @@ impl RetransmissionTimeout {
         }
     }
 
-    /// The path works again.
-    pub fn end_backoff(&mut self) {
-        self.backoff = 0;
-    }
-
     /// The connection has opened, and its SYN had to be sent again (section 5.7).
     pub fn after_lost_syn(&mut self, config: &TcpConfig) {
         if config.initial_rto < AFTER_LOST_SYN {

@@ -323,12 +323,7 @@ impl Sender {
     fn on_new_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
         let Ack { next: ack, echo, .. } = ack;
         if self.timed.get().is_some_and(|segment| ack > segment) {
-            if config.ns2_compat && self.phase == Phase::Recovery && ack < self.recover {
-                // ns-2's NewReno makes nothing of the time that it took.
-                self.rto.end_backoff();
-            } else {
-                self.rto.measure(self.timed_at, now, config);
-            }
+            self.rto.measure(self.timed_at, now, config);
             self.timed = MaybeSegment::NONE;
         }
         let newly_acked = ack - self.una;
@@ -343,8 +338,7 @@ impl Sender {
         if recovering {
             keep_timer = self.on_new_ack_in_recovery(now, newly_acked, config, out);
         }
-        let opens = config.ns2_compat && matches!(config.flavour, Flavour::Reno | Flavour::NewReno);
-        if self.phase == Phase::Open && (opens || !recovering) {
+        if self.phase == Phase::Open && (!recovering || config.recovers_as_ns2()) {
             self.duplicate_acks = 0;
             if config.flavour == Flavour::Ledbat {
                 ledbat::open_window(self, newly_acked, config);
@@ -422,7 +416,7 @@ impl Sender {
             self.deadline = Time::NEVER;
             tahoe::on_loss(self);
         } else if third {
-            let reduced = config.ns2_compat.then(|| self.half_window(config));
+            let reduced = config.recovers_as_ns2().then(|| self.half_window(config));
             self.enter_recovery(now, config, out);
             self.cwnd = reduced.unwrap_or(self.ssthresh) + f64::from(DUPLICATE_ACKS);
         }
@@ -449,7 +443,7 @@ impl Sender {
             self.ssthresh = (self.cwnd / 2.0).max(config.ledbat.min_window);
             return;
         }
-        if config.ns2_compat && config.flavour != Flavour::Cubic {
+        if config.recovers_as_ns2() || (config.ns2_compat && config.flavour == Flavour::Sack) {
             self.ssthresh = self.half_window(config).max(2.0);
             return;
         }
@@ -565,7 +559,7 @@ impl Sender {
             return;
         }
         // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
-        if self.timed_out.replace(self.una) != Some(self.una) || config.ns2_compat {
+        if self.timed_out.replace(self.una) != Some(self.una) || config.recovers_as_ns2() {
             // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
             let flight = self.in_flight();
             let in_recovery = self.phase == Phase::Recovery;
@@ -635,7 +629,7 @@ impl Sender {
     /// In ns-2 NewReno answers a duplicate or partial ACK with two new segments at most.
     fn sends_two_at_most(&self, config: &TcpConfig) -> bool {
         let recovering = self.phase == Phase::Recovery || self.duplicate_acks >= DUPLICATE_ACKS;
-        config.ns2_compat && config.flavour == Flavour::NewReno && recovering
+        config.recovers_as_ns2() && config.flavour == Flavour::NewReno && recovering
     }
 
     /// The smoothed round-trip time in seconds; `None` before the first measurement.

@@ -1,8 +1,10 @@
 //! What ns-2's agents do otherwise than the RFCs (`ns2_compat`, which its eras have). `make validate` compares whole
 //! runs with ns-2, packet by packet, and `tests/python/test_ns2.py` with what ns-2 once sent.
 
+use super::pipe::Packet::Segment;
+use super::pipe::Pipe;
 use super::script::play;
-use crate::scenario::Flavour::{NewReno, Reno};
+use crate::scenario::Flavour::{Cubic, Dctcp, Ledbat, NewReno, Reno, Sack, Tahoe, Vegas};
 
 /// Jacobson 1988, appendix A: ticks of 100 ms are counted, and fractions cut off.
 #[test]
@@ -126,4 +128,28 @@ fn newreno_deflates_the_window_itself() {
         # The window was left with 1, and is below ssthresh.
          330 | ack 11 | 12 | 2 | 4 | open | 630";
     play(NewReno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+}
+
+/// Of all this Vegas, CUBIC, LEDBAT and DCTCP have the timer only: losses that no timer repairs make them send as ever.
+#[test]
+fn other_flavours_recover_as_ever() {
+    let sent = |flavour, settings: &str, compat| {
+        let settings = format!(
+            "{settings} ns2_compat={compat} handshake=false limited_transmit=false initial_window=11p max_window=41p \
+             tick=1ms min_rto=1s initial_rto=1s"
+        );
+        let lost = [Segment(12), Segment(15), Segment(60), Segment(61)];
+        let mut pipe = Pipe::new(flavour, &settings, |packet, copy| copy == 1 && lost.contains(&packet));
+        pipe.run_until_acked(300);
+        (pipe.sender.count().timeouts, pipe.log)
+    };
+    let repaired = "vegas_repairs=true";
+    for (flavour, settings) in [(Vegas, repaired), (Cubic, ""), (Ledbat, ""), (Dctcp, "")] {
+        let as_ever = sent(flavour, settings, false);
+        assert_eq!(as_ever.0, 0, "{flavour:?}");
+        assert!(sent(flavour, settings, true) == as_ever, "{flavour:?}");
+    }
+    for flavour in [Tahoe, Reno, NewReno, Sack] {
+        assert!(sent(flavour, "", true) != sent(flavour, "", false), "{flavour:?}");
+    }
 }
