@@ -379,7 +379,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--instructions", nargs="+", choices=names, default=(), help=counted)
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to FILE")
     parser.add_argument("--fairdrop", metavar="COMMAND", help="instead of .venv/bin/fairdrop")
-    parser.add_argument("--exact-red", action="store_true", help="ns-2 with the slower RED whose results are fairdrop's")
+    parser.add_argument("--exact-red", action="store_true", help="the slower RED of ns-2, whose results equal ours")
     parser.add_argument("--ns2", metavar="COMMAND", help="instead of ns2 or ns on PATH")
     parser.add_argument("--ns3-python", metavar="PYTHON", default=sys.executable, help="a Python that has ns3")
     parser.add_argument("--htsim", metavar="DIR", help="checkout of htsim, its library built")
