@@ -55,4 +55,4 @@ for target in $targets; do
     checked="$checked $target"
 done
 [ -n "$checked" ] || fail "nothing was checked"
-echo "no-panic: no path from admit, next or tick of any discipline to a panic:$checked"
+echo "no-panic: no path from enqueue, dequeue or tick of any discipline to a panic:$checked"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Mutation testing of the crate `fairdrop`, file by file, each with the tests that concern it and nothing else.
 #
-#   scripts/mutants.sh [FILE...]     files below crates/fairdrop/src, such as exp.rs or disciplines/pie.rs; default all
+#   scripts/mutants.sh [FILE...]     files below crates/fairdrop/src, such as registry.rs or disciplines/pie.rs; default all
 #
 # Results go to $MUTANTS_OUT (default target/mutants), a directory for each file, with lists of the mutants caught,
 # missed, unviable and timed out. A file that has a result is not run again. $MUTANTS_JOBS files (default 2) are worked
@@ -19,26 +19,27 @@ command -v cargo-mutants >/dev/null || {
 }
 
 # The most telling first: foundations, the CHOKe family, then the rest.
-all="leaky_fifo.rs disciplines/red.rs disciplines/choke.rs disciplines/chokew.rs disciplines/ward.rs
-disciplines/back_choke_memory.rs env.rs philox.rs exp.rs arithmetic.rs token_bucket.rs rate_label.rs
+all="storage/leaky_fifo.rs disciplines/red.rs disciplines/choke.rs disciplines/chokew.rs disciplines/ward.rs
+disciplines/back_choke_memory.rs contract/env.rs arithmetic/philox.rs arithmetic/exp.rs arithmetic/elementary.rs
+arithmetic/token_bucket.rs contract/rate_label.rs
 disciplines/codel.rs disciplines/pie.rs disciplines/blue.rs disciplines/fred.rs disciplines/droptail.rs
 disciplines/sred.rs disciplines/sfb.rs disciplines/csfq.rs disciplines/afd.rs disciplines/red_pd.rs
 disciplines/penalty_box.rs disciplines/flow_valve.rs disciplines/rio.rs disciplines/drr.rs disciplines/sfq.rs
 disciplines/fq.rs disciplines/fq_codel.rs disciplines/dualpi2.rs disciplines/choke_hardware.rs
-disciplines/choke_hardware/list_memory.rs queue_pool.rs length_lists.rs indexed_heap.rs flow_table.rs flow_key.rs
-params.rs any.rs stats.rs time.rs discipline.rs packet.rs"
+disciplines/choke_hardware/list_memory.rs disciplines/outcome.rs storage/queue_pool.rs storage/length_lists.rs
+storage/indexed_heap.rs storage/flow_table.rs contract/flow_key.rs contract/params.rs registry.rs contract/stats.rs
+contract/time.rs contract/discipline.rs contract/packet.rs"
 
 # The tests that concern a file, as options of `cargo test`: those that find most first, then, for what they miss, the
 # rest. A discipline has a file of tests of its own name.
 first_tests_of() {
     name=$(basename "$1" .rs)
     case $name in
-    red | choke | droptail | env) echo --test=boundaries ;;
-    sfq) echo --test=drr ;;
+    env) echo --test=choke ;;
     list_memory) echo --test=choke_hardware ;;
     token_bucket) echo --test=penalty_box ;;
-    params | stats | time | discipline) echo --test=pie ;;
-    any) echo --test=prepare ;;
+    params | stats | time | discipline | outcome) echo --test=pie ;;
+    registry) echo --test=prepare ;;
     *) if [ -f "crates/fairdrop/tests/$name.rs" ]; then echo "--test=$name"; else echo --lib; fi ;;
     esac
 }
@@ -46,18 +47,18 @@ more_tests_of() {
     name=$(basename "$1" .rs)
     echo --test=every
     case $name in
-    leaky_fifo) echo --lib --test=boundaries --test=agreement ;;
-    env) echo --lib --test=agreement --test=prepare ;;
-    red | choke) echo --lib --test=agreement --test=parameters --test=rio ;;
-    back_choke_memory) echo --test=ward --test=boundaries --test=agreement --test=parameters ;;
+    leaky_fifo) echo --lib --test=choke ;;
+    env) echo --lib --test=choke --test=prepare ;;
+    red | choke) echo --lib --test=red --test=choke --test=parameters --test=rio ;;
+    back_choke_memory) echo --lib --test=ward --test=choke --test=parameters ;;
     queue_pool) echo --test=drr --test=fq_codel ;;
     indexed_heap) echo --test=fq ;;
     flow_table) echo --test=flow_valve ;;
     rate_label) echo --test=csfq ;;
     token_bucket) echo --test=sfb ;;
-    discipline) echo --lib --test=boundaries --test=parameters --test=codel ;;
-    stats | time | params | any) echo --lib --test=boundaries --test=parameters --test=chokew ;;
-    droptail) echo --lib --test=agreement --test=parameters ;;
+    discipline | outcome) echo --lib --test=choke --test=parameters --test=codel ;;
+    stats | time | params | registry) echo --lib --test=choke --test=parameters --test=chokew ;;
+    droptail) echo --lib --test=choke --test=parameters ;;
     *) echo --lib --test=parameters ;;
     esac
 }

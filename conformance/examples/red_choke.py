@@ -207,7 +207,7 @@ class Discipline:
                 break
         return drawn
 
-    def next(self, event, answer):
+    def dequeue(self, event, answer):
         packet = self.ring.pop()
         if packet is not None:
             answer["departed"] = packet.id
@@ -217,10 +217,10 @@ class Discipline:
     def play(self, event):
         numbers = Numbers(event)
         answer = {"dropped": [], "marked": [], "departed": None, "compared": []}
-        if event["type"] == "arrive":
+        if event["type"] == "enqueue":
             self.arrive(event, numbers, answer)
-        elif event["type"] == "next":
-            self.next(event, answer)
+        elif event["type"] == "dequeue":
+            self.dequeue(event, answer)
         waiting = self.ring.waiting()
         answer["backlog"] = [len(waiting), sum(packet.len for packet in waiting)]
         answer["used"] = {name: numbers.used.get(name, 0) for name in (["candidate"] if self.by_ring else [])}

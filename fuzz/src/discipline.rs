@@ -79,7 +79,7 @@ impl Link {
         let packet = Packet::new(meta, self.host.now, self.arrivals);
         self.arrivals += 1;
         self.host.ledger.enter(&packet);
-        self.queue.admit(packet, &mut self.host);
+        self.queue.enqueue(packet, &mut self.host);
         self.transmit();
     }
 
@@ -88,7 +88,7 @@ impl Link {
         if self.busy {
             return;
         }
-        match self.queue.next(&mut self.host) {
+        match self.queue.dequeue(&mut self.host) {
             Some(packet) => {
                 self.busy = true;
                 self.host.ledger.depart(&packet, self.order);

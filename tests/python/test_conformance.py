@@ -137,7 +137,7 @@ def test_the_count_is_reset_by_an_early_drop(check, mutated, vectors):
     event, text = first_divergence(check(wrong, options=only("red", "count")))
     right_count = wrong_count = -1
     for at in events_of(vectors, "red/count"):
-        if at["type"] != "arrive":
+        if at["type"] != "enqueue":
             continue
         avg = at["outcome"]["internals"]["avg"]
         if avg < 2:
@@ -209,11 +209,11 @@ lines = sys.stdin.read().splitlines()
 limit, queue = json.loads(lines[0])["limit"], []
 for event in map(json.loads, lines[1:]):
     answer = {}
-    if event["type"] == "next" and queue:
+    if event["type"] == "dequeue" and queue:
         answer["departed"] = queue.pop(0)
-    if event["type"] == "arrive" and len(queue) >= limit:
+    if event["type"] == "enqueue" and len(queue) >= limit:
         answer["dropped"] = [event["id"]]
-    elif event["type"] == "arrive":
+    elif event["type"] == "enqueue":
         queue.append(event["id"])
     print(json.dumps(answer))
 """
@@ -255,9 +255,9 @@ def test_the_text_form(check, program):
 def test_text_has_every_part_of_an_event():
     from fairdrop.conformance import plain_text
 
-    event = {"time_ns": 28937090, "type": "arrive", "id": 28, "flow": 1, "len": 1000}
+    event = {"time_ns": 28937090, "type": "enqueue", "id": 28, "flow": 1, "len": 1000}
     event |= {"random": {"candidate": ["0123456789abcdef"], "early_drop": ["89abcdef01234567"]}, "picks": [4]}
-    line = "A 28937090 28 1 1000 0 0 0 1 4 2 0 0123456789abcdef 1 89abcdef01234567"
+    line = "+ 28937090 28 1 1000 0 0 0 1 4 2 0 0123456789abcdef 1 89abcdef01234567"
     assert plain_text.event(event) == line, "as conformance/README.md has it"
     answer = plain_text.answer("D 28 red_early M 3 codel S 7 C 1 C 2 B 3 3000 U 1 2 I avg 0.25")
     assert answer == {
@@ -324,7 +324,7 @@ def test_bad_input(fairdrop, vectors, tmp_path):
     assert "PROGRAM" in told("check", "--vectors", vectors)
     (tmp_path / "red").mkdir()
     (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/2", "events": 0}\n')
-    assert "this command reads 'fairdrop/conformance/1'" in told("list", "--vectors", tmp_path)
+    assert "this command reads 'fairdrop/conformance/2'" in told("list", "--vectors", tmp_path)
 
 
 def test_a_c_program_over_the_c_interface_passes_every_vector(fairdrop, root, vectors, tmp_path):

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The format of these files, with its version.
-pub const FORMAT: &str = "fairdrop/conformance/1";
+pub const FORMAT: &str = "fairdrop/conformance/2";
 
 /// One parameter, its default filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct Header {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Action {
     /// A packet arrives.
-    Arrive {
+    Enqueue {
         /// Number of the packet: the arrivals before it.
         id: u32,
         /// Its flow.
@@ -72,7 +72,7 @@ pub enum Action {
         label: u16,
     },
     /// The transmitter is free and asks for a packet.
-    Next,
+    Dequeue,
     /// The deadline of the discipline's timer has come.
     Tick,
 }

@@ -89,17 +89,17 @@ impl Bench {
         let mut departed = None;
         let mut subject = None;
         let action = match moment {
-            Moment::Arrive(meta) => {
+            Moment::Enqueue(meta) => {
                 let id = self.arrivals;
                 self.arrivals += 1;
                 subject = Some(id);
-                self.queue.admit(Packet::new(meta, loan.now, id), &mut loan);
+                self.queue.enqueue(Packet::new(meta, loan.now, id), &mut loan);
                 arrival(id, meta)
             }
-            Moment::Next => {
-                departed = self.queue.next(&mut loan).map(|packet| packet.handle);
+            Moment::Dequeue => {
+                departed = self.queue.dequeue(&mut loan).map(|packet| packet.handle);
                 subject = departed;
-                Action::Next
+                Action::Dequeue
             }
             Moment::Tick => {
                 self.queue.tick(&mut loan);
@@ -148,7 +148,7 @@ impl Bench {
 
 fn arrival(id: u32, meta: Meta) -> Action {
     let Meta { flow, len, class, ecn, label } = meta;
-    Action::Arrive { id, flow, len, class, ecn: ecn as u8, label }
+    Action::Enqueue { id, flow, len, class, ecn: ecn as u8, label }
 }
 
 /// Where the packets waited that random numbers chose.
@@ -191,7 +191,7 @@ impl Recorder<'_> {
 
     /// The link is free and asks.
     fn ask(&mut self) {
-        let departed = self.play(Moment::Next);
+        let departed = self.play(Moment::Dequeue);
         self.busy_until = departed.map(|id| {
             let bits = u64::from(self.lengths[id as usize]) * 8;
             self.now + bits * 1_000_000_000 / self.case.link_rate_bps
@@ -221,7 +221,7 @@ impl Recorder<'_> {
     fn arrive(&mut self) {
         let packet = self.sender.packet();
         self.lengths.push(packet.len);
-        self.play(Moment::Arrive(packet));
+        self.play(Moment::Enqueue(packet));
     }
 
     fn arrive_at_link(&mut self) {

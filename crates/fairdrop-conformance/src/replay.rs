@@ -31,11 +31,11 @@ fn replay_event(bench: &mut Bench, event: &Event) -> Result<(), String> {
         };
     }
     let moment = match event.action {
-        Action::Arrive { flow, len, class, ecn, label, .. } => match ecn_of(ecn) {
-            Some(ecn) => Moment::Arrive(Meta { flow, len, class, ecn, label }),
+        Action::Enqueue { flow, len, class, ecn, label, .. } => match ecn_of(ecn) {
+            Some(ecn) => Moment::Enqueue(Meta { flow, len, class, ecn, label }),
             None => return fail(format!("ecn {ecn}")),
         },
-        Action::Next => Moment::Next,
+        Action::Dequeue => Moment::Dequeue,
         Action::Tick => Moment::Tick,
     };
     let mut missing = None;

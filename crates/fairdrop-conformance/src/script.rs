@@ -63,9 +63,9 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Moment {
     /// A packet arrives.
-    Arrive(Meta),
+    Enqueue(Meta),
     /// The link is free and asks.
-    Next,
+    Dequeue,
     /// The deadline of a timer has come.
     Tick,
 }

@@ -4,45 +4,6 @@
 //! Everything comes from the files: arrivals, random numbers, outcomes. The library runs beside, since some references
 //! compare internal values with it.
 
-#[path = "../../fairdrop/tests/reference/chokew.rs"]
-mod chokew;
-#[path = "../../fairdrop/tests/reference/csfq.rs"]
-mod csfq;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/reference/delay.rs"]
-mod delay;
-#[path = "../../fairdrop/tests/reference/fred.rs"]
-mod fred;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/host/mod.rs"]
-mod host;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/models/mod.rs"]
-mod models;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/multi/mod.rs"]
-mod multi;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/policed/mod.rs"]
-mod policed;
-#[path = "../../fairdrop/tests/reference/policed.rs"]
-mod policed_models;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/reference/mod.rs"]
-mod reference;
-#[path = "../../fairdrop/tests/reference/rio.rs"]
-mod rio;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/rivals/mod.rs"]
-mod rivals;
-#[path = "../../fairdrop/tests/reference/rounds.rs"]
-mod rounds;
-#[path = "../../fairdrop/tests/reference/sred.rs"]
-mod sred;
-#[allow(dead_code, reason = "a part of it is used")]
-#[path = "../../fairdrop/tests/reference/ward.rs"]
-mod ward;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
@@ -53,8 +14,13 @@ use fairdrop::{
     uniform_below,
 };
 use fairdrop_conformance::{Action, Event, Vector, apply, ecn_of, stream_name, stream_named};
-use host::{Bits, Bottleneck, Queue, Step};
-use reference::{ChokeScheme, Drops, Handed, Plan, Reference, Scheme};
+use fairdrop_reference::compare::{Drops, every_stream, filters, one_stream, several_queues};
+use fairdrop_reference::host::{Bits, Bottleneck, Queue, Step};
+use fairdrop_reference::red::{ChokeScheme, Handed, Plan, Reference, Scheme};
+use fairdrop_reference::{
+    afd, blue, chokew, codel, csfq, drr, dualpi2, flow_valve, fq, fq_codel, fred, penalty_box, pie, red_pd,
+    rio, sfb, sred, ward,
+};
 
 type Random<'a> = &'a mut dyn FnMut(Stream) -> u64;
 
@@ -195,9 +161,9 @@ impl Slow for Memory {
 }
 
 /// CoDel, PIE, BLUE.
-struct ByDelay<M>(M, Option<Stream>);
+struct OneStream<M>(M, Option<Stream>);
 
-impl<M: delay::Model> Slow for ByDelay<M> {
+impl<M: one_stream::Model> Slow for OneStream<M> {
     fn arrive(
         &mut self,
         packet: Packet<u32>,
@@ -208,12 +174,12 @@ impl<M: delay::Model> Slow for ByDelay<M> {
     ) -> Result<Drops, String> {
         let stream = self.1;
         let drops = self.0.arrive(packet, now, &mut || random(stream.expect("no random numbers")));
-        self.0.probability(rivals::probability(fast)).map(|()| drops)
+        self.0.probability(one_stream::probability(fast)).map(|()| drops)
     }
 
     fn dequeue(&mut self, now: u64, fast: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
         let done = self.0.dequeue(now);
-        self.0.probability(rivals::probability(fast)).map(|()| done)
+        self.0.probability(one_stream::probability(fast)).map(|()| done)
     }
 
     fn waiting(&self) -> Vec<Packet<u32>> {
@@ -222,9 +188,9 @@ impl<M: delay::Model> Slow for ByDelay<M> {
 }
 
 /// FRED, RIO, SRED, CSFQ.
-struct Modelled<M>(M);
+struct EveryStream<M>(M);
 
-impl<M: models::Model> Slow for Modelled<M> {
+impl<M: every_stream::Model> Slow for EveryStream<M> {
     fn arrive(
         &mut self,
         packet: Packet<u32>,
@@ -248,9 +214,9 @@ impl<M: models::Model> Slow for Modelled<M> {
 }
 
 /// AFD, SFB, RED-PD, penalty box, flow valve.
-struct Policed<M>(M);
+struct Filter<M>(M);
 
-impl<M: policed::Model> Slow for Policed<M> {
+impl<M: filters::Model> Slow for Filter<M> {
     fn arrive(
         &mut self,
         packet: Packet<u32>,
@@ -272,9 +238,9 @@ impl<M: policed::Model> Slow for Policed<M> {
 }
 
 /// SFQ, DRR, FQ, FQ-CoDel, `DualPI2`.
-struct InRounds<M>(M);
+struct SeveralQueues<M>(M);
 
-impl<M: multi::Model> Slow for InRounds<M> {
+impl<M: several_queues::Model> Slow for SeveralQueues<M> {
     fn arrive(
         &mut self,
         packet: Packet<u32>,
@@ -313,23 +279,23 @@ fn reference_of(params: &AnyParams) -> Option<Box<dyn Slow>> {
         AnyParams::ChokeHardware(params) => Box::new(hardware(params)?),
         AnyParams::ChokeW(params) => Box::new(chokew::ChokeWReference::new(paper(&params))),
         AnyParams::Ward(params) => Box::new(ward::WardReference::new(params.limit, params.full_case3)),
-        AnyParams::Fred(params) => Box::new(Modelled(fred::FredModel::new(params))),
-        AnyParams::Rio(params) => Box::new(Modelled(rio::RioModel::new(params))),
-        AnyParams::Sred(params) => Box::new(Modelled(sred::SredModel::new(params))),
-        AnyParams::Csfq(params) => Box::new(Modelled(csfq::CsfqModel::new(params))),
-        AnyParams::Blue(params) => Box::new(ByDelay(delay::BlueModel::new(params), Some(Stream::BlueCoin))),
-        AnyParams::Pie(params) => Box::new(ByDelay(delay::PieModel::new(params), Some(Stream::PieCoin))),
-        AnyParams::CoDel(params) => Box::new(ByDelay(delay::CoDelModel::new(params), None)),
-        AnyParams::Sfb(params) => Box::new(Policed(policed_models::SfbModel::new(params))),
-        AnyParams::Afd(params) => Box::new(Policed(policed_models::AfdModel::new(params))),
-        AnyParams::RedPd(params) => Box::new(Policed(policed_models::RedPdModel::new(params))),
-        AnyParams::PenaltyBox(params) => Box::new(Policed(policed_models::PenaltyModel::new(params))),
-        AnyParams::FlowValve(params) => Box::new(Policed(policed_models::ValveModel::new(params))),
-        AnyParams::Sfq(params) => Box::new(InRounds(rounds::RoundRobin::sfq(&params))),
-        AnyParams::Drr(params) => Box::new(InRounds(rounds::RoundRobin::drr(params.limit, params.quantum))),
-        AnyParams::Fq(params) => Box::new(InRounds(rounds::FqModel::new(params))),
-        AnyParams::FqCoDel(params) => Box::new(InRounds(rounds::FqCoDelModel::new(params))),
-        AnyParams::DualPi2(params) => Box::new(InRounds(rounds::DualPi2Model::new(params))),
+        AnyParams::Fred(params) => Box::new(EveryStream(fred::FredModel::new(params))),
+        AnyParams::Rio(params) => Box::new(EveryStream(rio::RioModel::new(params))),
+        AnyParams::Sred(params) => Box::new(EveryStream(sred::SredModel::new(params))),
+        AnyParams::Csfq(params) => Box::new(EveryStream(csfq::CsfqModel::new(params))),
+        AnyParams::Blue(params) => Box::new(OneStream(blue::BlueModel::new(params), Some(Stream::BlueCoin))),
+        AnyParams::Pie(params) => Box::new(OneStream(pie::PieModel::new(params), Some(Stream::PieCoin))),
+        AnyParams::CoDel(params) => Box::new(OneStream(codel::CoDelModel::new(params), None)),
+        AnyParams::Sfb(params) => Box::new(Filter(sfb::SfbModel::new(params))),
+        AnyParams::Afd(params) => Box::new(Filter(afd::AfdModel::new(params))),
+        AnyParams::RedPd(params) => Box::new(Filter(red_pd::RedPdModel::new(params))),
+        AnyParams::PenaltyBox(params) => Box::new(Filter(penalty_box::PenaltyModel::new(params))),
+        AnyParams::FlowValve(params) => Box::new(Filter(flow_valve::ValveModel::new(params))),
+        AnyParams::Sfq(params) => Box::new(SeveralQueues(drr::RoundRobin::sfq(&params))),
+        AnyParams::Drr(params) => Box::new(SeveralQueues(drr::RoundRobin::drr(params.limit, params.quantum))),
+        AnyParams::Fq(params) => Box::new(SeveralQueues(fq::FqModel::new(params))),
+        AnyParams::FqCoDel(params) => Box::new(SeveralQueues(fq_codel::FqCoDelModel::new(params))),
+        AnyParams::DualPi2(params) => Box::new(SeveralQueues(dualpi2::DualPi2Model::new(params))),
     })
 }
 
@@ -379,11 +345,11 @@ fn paper(params: &ChokeWParams) -> chokew::Paper {
 fn play(fast: &mut Bottleneck, event: &Event) -> Step {
     fast.world.now = Time::from_ns(event.time_ns);
     match event.action {
-        Action::Arrive { flow, len, class, ecn, label, .. } => {
+        Action::Enqueue { flow, len, class, ecn, label, .. } => {
             fast.busy = true;
             fast.offer(Meta { flow, len, class, ecn: ecn_of(ecn).expect("an ECN field"), label })
         }
-        Action::Next => fast.finish(),
+        Action::Dequeue => fast.finish(),
         Action::Tick => {
             fast.queue.tick(&mut fast.world);
             Step::default()
@@ -421,13 +387,13 @@ fn compare_event(
     let mut used = BTreeMap::new();
     let mut random = |stream: Stream| {
         *used.entry(stream_name(stream)).or_insert(0) += 1;
-        bits[stream as usize].next()
+        bits[stream as usize].next_u64()
     };
     let (drops, departed) = match (&event.action, step.arrived.clone()) {
-        (Action::Arrive { .. }, Some(packet)) => {
+        (Action::Enqueue { .. }, Some(packet)) => {
             (slow.arrive(packet, event.time_ns, step, &fast.queue, &mut random)?, None)
         }
-        (Action::Next, _) => slow.dequeue(event.time_ns, &fast.queue, &mut random)?,
+        (Action::Dequeue, _) => slow.dequeue(event.time_ns, &fast.queue, &mut random)?,
         // The references have no timer: they make up for it.
         _ => return Ok(()),
     };

@@ -206,7 +206,7 @@ static void play(fairdrop_queue *queue)
     uint64_t now = whole();
     fairdrop_packet packet = { 0 };
     count_marks(queue, before);
-    if (type == 'A') {
+    if (type == '+') {
         packet.cookie = whole();
         packet.flow = whole();
         packet.len = (uint32_t)whole();
@@ -214,10 +214,10 @@ static void play(fairdrop_queue *queue)
         packet.ecn = (uint8_t)whole();
         packet.label = (uint16_t)whole();
         read_tail();
-        fairdrop_admit(queue, &packet, now);
-    } else if (type == 'N') {
+        fairdrop_enqueue(queue, &packet, now);
+    } else if (type == '-') {
         read_tail();
-        if (fairdrop_next(queue, now, &packet) == FAIRDROP_STATUS_OK)
+        if (fairdrop_dequeue(queue, now, &packet) == FAIRDROP_STATUS_OK)
             answer("S %" PRIu64, packet.cookie);
     } else {
         read_tail();

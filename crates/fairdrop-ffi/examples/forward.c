@@ -197,7 +197,7 @@ static bool receive(int in, fairdrop_queue *queue) {
     packet.flow = fairdrop_hash(0x0706050403020100u, 0x0f0e0d0c0b0a0908u, key, sizeof key);
     packet.len = (uint32_t)length + IP_AND_UDP;
     packet.cookie = number;
-    if (fairdrop_admit(queue, &packet, now_ns()) != FAIRDROP_STATUS_OK) fail("fairdrop_admit", "refused a packet");
+    if (fairdrop_enqueue(queue, &packet, now_ns()) != FAIRDROP_STATUS_OK) fail("fairdrop_enqueue", "refused a packet");
     return true;
 }
 
@@ -205,7 +205,7 @@ static bool receive(int in, fairdrop_queue *queue) {
 static uint64_t transmit(int in, const struct sockaddr_in *to, fairdrop_queue *queue, uint64_t now, uint64_t rate) {
     fairdrop_packet packet;
     struct buffer *buffer;
-    if (fairdrop_next(queue, now, &packet) != FAIRDROP_STATUS_OK) return 0;
+    if (fairdrop_dequeue(queue, now, &packet) != FAIRDROP_STATUS_OK) return 0;
     buffer = &pool[packet.cookie];
     /* A receiver that is not there is no matter of the link's. */
     (void)sendto(in, buffer->bytes, buffer->length, 0, (const struct sockaddr *)to, sizeof *to);

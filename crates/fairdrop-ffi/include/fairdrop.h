@@ -11,8 +11,8 @@
  *     size_t size = fairdrop_size(&params, &error);              // 0: the parameters do not go together
  *     fairdrop_queue *queue = fairdrop_init(block, size, &params, &host, &error);  // NULL: see error
  *
- *     fairdrop_admit(queue, &packet, now_ns);                     // a packet arrives
- *     while (transmitter_is_free() && fairdrop_next(queue, now_ns, &packet) == FAIRDROP_STATUS_OK)
+ *     fairdrop_enqueue(queue, &packet, now_ns);                     // a packet arrives
+ *     while (transmitter_is_free() && fairdrop_dequeue(queue, now_ns, &packet) == FAIRDROP_STATUS_OK)
  *         transmit(packet.cookie);
  *
  * Units are in names: _ns are nanoseconds since an origin of the caller's, len and bytes are bytes on the wire, _bps are
@@ -20,8 +20,8 @@
  *
  * Memory. The library allocates nothing, and keeps nothing outside the block that fairdrop_init is given. The block must
  * stay where it is. There is nothing to close: when the queue is used no more, the block is the caller's again. Every packet
- * that is admitted comes back exactly once, from fairdrop_next or through host.dropped; before the end of a queue, take what
- * waits with fairdrop_next.
+ * that is admitted comes back exactly once, from fairdrop_dequeue or through host.dropped; before the end of a queue, take what
+ * waits with fairdrop_dequeue.
  *
  * Pointers must be null or valid, texts must end with NUL, and structures that are read must be initialised. Null pointers
  * are refused with FAIRDROP_STATUS_BAD_ARGUMENT; only `error` may be null, for callers who look at the return value alone.
@@ -44,7 +44,7 @@
 
 // Version of this interface. A program that was compiled with another one than fairdrop_abi_version() returns must not use
 // the library.
-#define FAIRDROP_ABI_VERSION 1
+#define FAIRDROP_ABI_VERSION 2
 
 // Alignment of the block of a queue, in bytes: that of uint64_t.
 #define FAIRDROP_ALIGN 8
@@ -233,7 +233,7 @@ typedef struct fairdrop_packet {
     uint64_t flow;
     // The caller's reference to the packet: a pointer, an index. Comes back as it was given.
     uint64_t cookie;
-    // When the packet was admitted, in ns. Written by the library; `fairdrop_admit` does not read it.
+    // When the packet was admitted, in ns. Written by the library; `fairdrop_enqueue` does not read it.
     uint64_t enqueued_ns;
     // Length on the wire, in bytes.
     uint32_t len;
@@ -242,7 +242,7 @@ typedef struct fairdrop_packet {
     // Priority class (the DS field), which CHOKeW, RIO and FQ use; otherwise 0.
     uint8_t traffic_class;
     // ECN field of the IP header (RFC 3168), 0 to 3: not capable, ECT(1), ECT(0), congestion experienced. A packet that
-    // comes from `fairdrop_next` with 3 is to leave with 3.
+    // comes from `fairdrop_dequeue` with 3 is to leave with 3.
     uint8_t ecn;
 } fairdrop_packet;
 
@@ -275,9 +275,9 @@ typedef struct fairdrop_count {
 
 // Counters of a queue since it was made. arrived = departed + dropped + backlog.
 typedef struct fairdrop_counters {
-    // Given to `fairdrop_admit`.
+    // Given to `fairdrop_enqueue`.
     struct fairdrop_count arrived;
-    // Handed out by `fairdrop_next`.
+    // Handed out by `fairdrop_dequeue`.
     struct fairdrop_count departed;
     // Dropped, for any cause.
     struct fairdrop_count dropped;
@@ -392,13 +392,13 @@ struct fairdrop_queue *fairdrop_init(void *memory,
 
 // Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
 // drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
-enum fairdrop_status fairdrop_admit(struct fairdrop_queue *queue,
+enum fairdrop_status fairdrop_enqueue(struct fairdrop_queue *queue,
                                     const struct fairdrop_packet *packet,
                                     uint64_t now_ns);
 
 // Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
 // is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
-enum fairdrop_status fairdrop_next(struct fairdrop_queue *queue,
+enum fairdrop_status fairdrop_dequeue(struct fairdrop_queue *queue,
                                    uint64_t now_ns,
                                    struct fairdrop_packet *packet);
 

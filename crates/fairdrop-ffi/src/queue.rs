@@ -20,7 +20,7 @@ pub struct Packet {
     pub flow: u64,
     /// The caller's reference to the packet: a pointer, an index. Comes back as it was given.
     pub cookie: u64,
-    /// When the packet was admitted, in ns. Written by the library; `fairdrop_admit` does not read it.
+    /// When the packet was admitted, in ns. Written by the library; `fairdrop_enqueue` does not read it.
     pub enqueued_ns: u64,
     /// Length on the wire, in bytes.
     pub len: u32,
@@ -29,7 +29,7 @@ pub struct Packet {
     /// Priority class (the DS field), which CHOKeW, RIO and FQ use; otherwise 0.
     pub traffic_class: u8,
     /// ECN field of the IP header (RFC 3168), 0 to 3: not capable, ECT(1), ECT(0), congestion experienced. A packet that
-    /// comes from `fairdrop_next` with 3 is to leave with 3.
+    /// comes from `fairdrop_dequeue` with 3 is to leave with 3.
     pub ecn: u8,
 }
 
@@ -68,9 +68,9 @@ pub struct Count {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Given to `fairdrop_admit`.
+    /// Given to `fairdrop_enqueue`.
     pub arrived: Count,
-    /// Handed out by `fairdrop_next`.
+    /// Handed out by `fairdrop_dequeue`.
     pub departed: Count,
     /// Dropped, for any cause.
     pub dropped: Count,
@@ -330,31 +330,31 @@ const _: () =
 /// Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
 /// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairdrop_admit(queue: *mut Queue, packet: *const Packet, now_ns: u64) -> Status {
+pub unsafe extern "C" fn fairdrop_enqueue(queue: *mut Queue, packet: *const Packet, now_ns: u64) -> Status {
     // SAFETY: null, or the caller's to be read.
     let packet = unsafe { packet.as_ref() };
     let Some((meta, cookie)) = packet.and_then(|packet| Some((packet.meta()?, packet.cookie))) else {
         return Status::BadArgument;
     };
-    let admit = |entered: &mut Entered| {
+    let offer = |entered: &mut Entered| {
         let (discipline, world) = entered.at(now_ns);
-        discipline.admit(fairdrop::Packet::new(meta, world.now, cookie), world);
+        discipline.enqueue(fairdrop::Packet::new(meta, world.now, cookie), world);
         Status::Ok
     };
     // SAFETY: the caller's promise.
-    unsafe { enter(queue, admit) }
+    unsafe { enter(queue, offer) }
 }
 
 /// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
 /// is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fairdrop_next(queue: *mut Queue, now_ns: u64, packet: *mut Packet) -> Status {
+pub unsafe extern "C" fn fairdrop_dequeue(queue: *mut Queue, now_ns: u64, packet: *mut Packet) -> Status {
     if packet.is_null() {
         return Status::BadArgument;
     }
     let next = |entered: &mut Entered| {
         let (discipline, world) = entered.at(now_ns);
-        let Some(next) = discipline.next(world) else { return Status::None };
+        let Some(next) = discipline.dequeue(world) else { return Status::None };
         // SAFETY: not null, and the caller's to be written.
         unsafe { packet.write(Packet::from(&next)) };
         Status::Ok

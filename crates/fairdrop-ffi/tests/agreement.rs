@@ -13,8 +13,8 @@ use fairdrop::{
     ParamValue, Philox, Stream, Time,
 };
 use fairdrop_ffi::{
-    Packet, Params, Queue, Status, fairdrop_admit, fairdrop_average, fairdrop_backlog, fairdrop_deadline,
-    fairdrop_dropped, fairdrop_for_each_waiting, fairdrop_internals, fairdrop_marked, fairdrop_next,
+    Packet, Params, Queue, Status, fairdrop_average, fairdrop_backlog, fairdrop_deadline, fairdrop_dequeue,
+    fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_internals, fairdrop_marked,
     fairdrop_stats, fairdrop_tick,
 };
 use host::{Caller, assert_balance, pair, params_of};
@@ -124,21 +124,21 @@ impl Both {
         Self { c: Caller::new(&params, seed, None), direct, world }
     }
 
-    fn admit(&mut self, meta: Meta, cookie: u64) {
+    fn enqueue(&mut self, meta: Meta, cookie: u64) {
         let packet = fairdrop::Packet::new(meta, self.world.now, cookie);
         let given = Packet { enqueued_ns: 99, ..for_c(&packet) };
-        self.direct.admit(packet, &mut self.world);
+        self.direct.enqueue(packet, &mut self.world);
         // SAFETY: the queue and the packet are valid.
-        let status = unsafe { fairdrop_admit(self.c.queue, &raw const given, self.world.now.ns()) };
+        let status = unsafe { fairdrop_enqueue(self.c.queue, &raw const given, self.world.now.ns()) };
         assert_eq!(status, Status::Ok);
     }
 
-    fn next(&mut self) {
-        let expected = self.direct.next(&mut self.world).map(|packet| for_c(&packet));
+    fn dequeue(&mut self) {
+        let expected = self.direct.dequeue(&mut self.world).map(|packet| for_c(&packet));
         let mut packet =
             Packet { flow: 0, cookie: 0, enqueued_ns: 0, len: 0, label: 0, traffic_class: 0, ecn: 0 };
         // SAFETY: the queue and the packet are valid.
-        let status = unsafe { fairdrop_next(self.c.queue, self.world.now.ns(), &raw mut packet) };
+        let status = unsafe { fairdrop_dequeue(self.c.queue, self.world.now.ns(), &raw mut packet) };
         let got = match status {
             Status::Ok => Some(packet),
             Status::None => None,
@@ -219,9 +219,9 @@ fn drive(both: &mut Both, seed: u64) {
             let ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1, Ecn::NotCapable][(bits >> 48) as usize % 4];
             let len = 64 + (bits >> 52) as u32 % 1437;
             let meta = Meta { ecn, class: (flow % 3) as u8, label: 1, ..Meta::of_flow(flow, len) };
-            both.admit(meta, event << 32 | 7);
+            both.enqueue(meta, event << 32 | 7);
         } else {
-            both.next();
+            both.dequeue();
         }
         both.compare();
     }

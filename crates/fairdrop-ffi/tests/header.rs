@@ -12,7 +12,7 @@ fn the_header_is_that_of_the_code() {
     let core = here.join("../fairdrop/src");
     let config = Config::from_file(here.join("cbindgen.toml")).expect("cbindgen.toml is valid");
     let mut builder = Builder::new().with_config(config);
-    for file in ["env.rs", "stats.rs"] {
+    for file in ["contract/env.rs", "contract/stats.rs"] {
         builder = builder.with_src(core.join(file));
     }
     for file in ["version.rs", "arena.rs", "problem.rs", "params.rs", "queue.rs", "catalogue.rs", "hash.rs"] {

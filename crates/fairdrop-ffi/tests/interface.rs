@@ -8,10 +8,10 @@ use std::ptr::{self, NonNull};
 use fairdrop::{CATALOGUE, DropCause, Philox, Stream};
 use fairdrop_ffi::{
     Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, Host, Kind, Packet, Parameter, Params,
-    Queue, Status, fairdrop_abi_version, fairdrop_admit, fairdrop_average, fairdrop_backlog,
-    fairdrop_cause_count, fairdrop_cause_name, fairdrop_deadline, fairdrop_discipline_at,
-    fairdrop_discipline_count, fairdrop_dropped, fairdrop_for_each_waiting, fairdrop_hash, fairdrop_init,
-    fairdrop_internals, fairdrop_marked, fairdrop_next, fairdrop_parameter_at, fairdrop_parameter_valid,
+    Queue, Status, fairdrop_abi_version, fairdrop_average, fairdrop_backlog, fairdrop_cause_count,
+    fairdrop_cause_name, fairdrop_deadline, fairdrop_dequeue, fairdrop_discipline_at,
+    fairdrop_discipline_count, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_hash,
+    fairdrop_init, fairdrop_internals, fairdrop_marked, fairdrop_parameter_at, fairdrop_parameter_valid,
     fairdrop_parameter_word, fairdrop_params_init, fairdrop_params_set, fairdrop_params_set_list,
     fairdrop_params_set_number, fairdrop_params_set_switch, fairdrop_params_set_word, fairdrop_size,
     fairdrop_stats, fairdrop_tick,
@@ -21,15 +21,15 @@ use host::{Caller, assert_balance, host, pair, params_of, size_of, text_of, told
 const PACKET: Packet =
     Packet { flow: 7, cookie: 1, enqueued_ns: 0, len: 1000, label: 0, traffic_class: 0, ecn: 0 };
 
-fn admit(queue: *mut Queue, packet: Packet, now_ns: u64) -> Status {
+fn enqueue(queue: *mut Queue, packet: Packet, now_ns: u64) -> Status {
     // SAFETY: the queue and the packet are valid.
-    unsafe { fairdrop_admit(queue, &raw const packet, now_ns) }
+    unsafe { fairdrop_enqueue(queue, &raw const packet, now_ns) }
 }
 
-fn next(queue: *mut Queue, now_ns: u64) -> Option<Packet> {
+fn dequeue(queue: *mut Queue, now_ns: u64) -> Option<Packet> {
     let mut packet = PACKET;
     // SAFETY: the queue and the packet are valid.
-    match unsafe { fairdrop_next(queue, now_ns, &raw mut packet) } {
+    match unsafe { fairdrop_dequeue(queue, now_ns, &raw mut packet) } {
         Status::Ok => Some(packet),
         Status::None => None,
         other => panic!("{other:?}"),
@@ -105,9 +105,9 @@ fn long_messages_are_cut_and_end() {
 fn left(params: &Params, steps: u64) -> Vec<u64> {
     let caller = Caller::new(params, 5, None);
     for cookie in 0..steps {
-        admit(caller.queue, Packet { flow: cookie % 3, cookie, ..PACKET }, cookie * 1_000_000);
+        enqueue(caller.queue, Packet { flow: cookie % 3, cookie, ..PACKET }, cookie * 1_000_000);
     }
-    std::iter::from_fn(|| next(caller.queue, steps * 1_000_000)).map(|packet| packet.cookie).collect()
+    std::iter::from_fn(|| dequeue(caller.queue, steps * 1_000_000)).map(|packet| packet.cookie).collect()
 }
 
 #[test]
@@ -201,8 +201,8 @@ fn every_discipline_fits_into_the_size_that_is_said() {
             let size = size_of(&params).unwrap();
             // `Caller` has no more, and a byte less is refused: `blocks_must_be_large_and_aligned`.
             let caller = Caller::new(&params, 1, None);
-            admit(caller.queue, PACKET, 0);
-            assert!(size > 0 && next(caller.queue, 0).is_some(), "{}", info.name);
+            enqueue(caller.queue, PACKET, 0);
+            assert!(size > 0 && dequeue(caller.queue, 0).is_some(), "{}", info.name);
         }
     }
 }
@@ -252,10 +252,10 @@ fn null_pointers_are_refused() {
             assert!(queue.is_null() && error.status == Status::BadArgument);
             assert_eq!(told(&error).1, format!("{what} is a null pointer"));
         }
-        assert_eq!(fairdrop_admit(none.cast(), &raw const packet, 0), Status::BadArgument);
-        assert_eq!(fairdrop_admit(queue, ptr::null(), 0), Status::BadArgument);
-        assert_eq!(fairdrop_next(none.cast(), 0, &raw mut packet), Status::BadArgument);
-        assert_eq!(fairdrop_next(queue, 0, ptr::null_mut()), Status::BadArgument);
+        assert_eq!(fairdrop_enqueue(none.cast(), &raw const packet, 0), Status::BadArgument);
+        assert_eq!(fairdrop_enqueue(queue, ptr::null(), 0), Status::BadArgument);
+        assert_eq!(fairdrop_dequeue(none.cast(), 0, &raw mut packet), Status::BadArgument);
+        assert_eq!(fairdrop_dequeue(queue, 0, ptr::null_mut()), Status::BadArgument);
         assert_eq!(fairdrop_tick(none.cast(), 0), Status::BadArgument);
         assert_eq!(fairdrop_deadline(queue, ptr::null_mut()), Status::BadArgument);
         assert_eq!(fairdrop_backlog(queue, ptr::null_mut()), Status::BadArgument);
@@ -266,14 +266,14 @@ fn null_pointers_are_refused() {
         assert_eq!(fairdrop_dropped(queue, 18, &mut Count::default()), Status::None);
         assert_eq!(fairdrop_marked(queue, 255, &mut Count::default()), Status::None);
     }
-    assert_eq!(admit(queue, Packet { ecn: 4, ..PACKET }, 0), Status::BadArgument);
+    assert_eq!(enqueue(queue, Packet { ecn: 4, ..PACKET }, 0), Status::BadArgument);
     assert_eq!(pair(caller.read(fairdrop_stats).unwrap().arrived), (0, 0), "nothing was taken");
 }
 
 #[test]
 fn what_was_not_made_is_no_queue_and_no_parameters() {
     let mut block = vec![0_u64; 8000];
-    assert_eq!(admit(block.as_mut_ptr().cast(), PACKET, 0), Status::NotReady);
+    assert_eq!(enqueue(block.as_mut_ptr().cast(), PACKET, 0), Status::NotReady);
     // SAFETY: every pattern of bits is a `Params`.
     let mut nothing: Params = unsafe { std::mem::zeroed() };
     assert_eq!(size_of(&nothing).unwrap_err().1, "this was not made by fairdrop_params_init");
@@ -295,8 +295,8 @@ unsafe extern "C" fn meddle(context: *mut c_void, _packet: *const Packet, _cause
     let mut packet = PACKET;
     // SAFETY: the queue is valid, and refuses.
     unsafe {
-        meddler.told.push(fairdrop_admit(meddler.queue, &raw const packet, 0));
-        meddler.told.push(fairdrop_next(meddler.queue, 0, &raw mut packet));
+        meddler.told.push(fairdrop_enqueue(meddler.queue, &raw const packet, 0));
+        meddler.told.push(fairdrop_dequeue(meddler.queue, 0, &raw mut packet));
         meddler.told.push(fairdrop_stats(meddler.queue, &mut Counters::default()));
     }
 }
@@ -314,19 +314,20 @@ fn callbacks_must_not_call_their_queue() {
     };
     // SAFETY: no call is running.
     unsafe { (*meddler).queue = queue };
-    assert_eq!([admit(queue, PACKET, 0), admit(queue, PACKET, 0)], [Status::Ok; 2]);
+    assert_eq!([enqueue(queue, PACKET, 0), enqueue(queue, PACKET, 0)], [Status::Ok; 2]);
     // SAFETY: no call is running, and it was a box.
     let meddler = unsafe { Box::from_raw(meddler) };
     assert_eq!(meddler.told, [Status::Reentered; 3]);
-    assert!(next(queue, 0).is_some() && next(queue, 0).is_none(), "the queue works as before");
+    assert!(dequeue(queue, 0).is_some() && dequeue(queue, 0).is_none(), "the queue works as before");
 }
 
 #[test]
 fn time_does_not_run_backwards() {
     let caller = Caller::new(&params_of("codel", 1_000_000, &[]).unwrap(), 1, None);
-    assert_eq!(admit(caller.queue, PACKET, 5_000), Status::Ok);
-    assert_eq!(admit(caller.queue, PACKET, 4_000), Status::Ok);
-    let times = [next(caller.queue, 0), next(caller.queue, 0)].map(|packet| packet.unwrap().enqueued_ns);
+    assert_eq!(enqueue(caller.queue, PACKET, 5_000), Status::Ok);
+    assert_eq!(enqueue(caller.queue, PACKET, 4_000), Status::Ok);
+    let times =
+        [dequeue(caller.queue, 0), dequeue(caller.queue, 0)].map(|packet| packet.unwrap().enqueued_ns);
     assert_eq!(times, [5_000, 5_000]);
 }
 
@@ -335,9 +336,9 @@ fn marks_come_back_on_the_packet() {
     let settings = [("min_th", "0"), ("max_th", "1"), ("w_q", "1"), ("ecn", "true")];
     let caller = Caller::new(&params_of("red", 1_000_000, &settings).unwrap(), 1, None);
     for _ in 0..3 {
-        admit(caller.queue, Packet { ecn: 2, ..PACKET }, 0);
+        enqueue(caller.queue, Packet { ecn: 2, ..PACKET }, 0);
     }
-    let fields: Vec<_> = std::iter::from_fn(|| next(caller.queue, 0)).map(|packet| packet.ecn).collect();
+    let fields: Vec<_> = std::iter::from_fn(|| dequeue(caller.queue, 0)).map(|packet| packet.ecn).collect();
     assert_eq!(fields, [2, 3, 3]);
     let mut count = Count::default();
     // SAFETY: the queue and the count are valid.
@@ -368,8 +369,8 @@ fn queues_with_one_seed_draw_different_numbers() {
                 ptr::null_mut(),
             )
         };
-        (0..60).for_each(|cookie| assert_eq!(admit(queue, Packet { cookie, ..PACKET }, 0), Status::Ok));
-        std::iter::from_fn(|| next(queue, 0)).map(|packet| packet.cookie).collect::<Vec<_>>()
+        (0..60).for_each(|cookie| assert_eq!(enqueue(queue, Packet { cookie, ..PACKET }, 0), Status::Ok));
+        std::iter::from_fn(|| dequeue(queue, 0)).map(|packet| packet.cookie).collect::<Vec<_>>()
     };
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
@@ -490,7 +491,7 @@ fn the_rest() {
     let mut philox = Philox::new(1, 0, Stream::Candidate as u32);
     let own = Box::new(move |_| philox.next_u64());
     let mut caller = Caller::new(&params_of("choke", 1, &[("min_th", "0")]).unwrap(), 0, Some(own));
-    (0..2).for_each(|cookie| assert_eq!(admit(caller.queue, Packet { cookie, ..PACKET }, 0), Status::Ok));
+    (0..2).for_each(|cookie| assert_eq!(enqueue(caller.queue, Packet { cookie, ..PACKET }, 0), Status::Ok));
     let (dropped, drawn) = caller.seen();
     let causes: Vec<_> = dropped.iter().map(|(packet, cause)| (packet.cookie, *cause)).collect();
     assert_eq!(causes, [(0, DropCause::MatchQueued), (1, DropCause::MatchArriving)]);

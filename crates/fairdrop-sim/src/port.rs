@@ -142,7 +142,7 @@ impl<T: Tracer> Port<T> {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
         let mut env = PortEnv { now, world: &mut self.world, arriving: Some((frame.handle, None)), lost };
-        self.discipline.admit(packet, &mut env);
+        self.discipline.enqueue(packet, &mut env);
         if let Some((_, Some(cause))) = env.arriving {
             self.world.meter.refused(frame.flow, frame.len, cause);
         } else {
@@ -211,7 +211,7 @@ impl<T: Tracer> Port<T> {
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
         let mut env = PortEnv { now, world: &mut self.world, arriving: None, lost };
-        let packet = self.discipline.next(&mut env)?;
+        let packet = self.discipline.dequeue(&mut env)?;
         self.world.meter.taken(now, Waiting::of(&packet));
         let Packet { meta, handle, .. } = packet;
         let Meta { flow, len, class, label, ecn } = meta;

@@ -138,7 +138,7 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
         clock = now;
         env.now = Time::from_ns((clock * 1e9) as u64);
         if done <= arrival {
-            if let Some(packet) = queue.next(&mut env) {
+            if let Some(packet) = queue.dequeue(&mut env) {
                 served[packet.meta.flow as usize] += 1;
             }
             done = f64::INFINITY;
@@ -146,7 +146,7 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
             arrivals += 1;
             arrived[flow] += 1;
             sources.advance(flow);
-            queue.admit(Packet::new(Meta::of_flow(flow as u64, 1), env.now, ()), &mut env);
+            queue.enqueue(Packet::new(Meta::of_flow(flow as u64, 1), env.now, ()), &mut env);
         }
         // Exponential service has no memory: when the packet in service was dropped, the time left fits the next.
         if queue.backlog().packets == 0 {

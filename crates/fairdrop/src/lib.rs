@@ -24,7 +24,7 @@
 //! let mut host = Host { now: Time::ZERO, random: Philox::new(1, 0, 0), dropped: 0 };
 //! // One flow alone, above `min_th`: the second packet meets the first, and both are dropped.
 //! for handle in 0..2 {
-//!     queue.admit(Packet::new(Meta::of_flow(7, 1000), host.now, handle), &mut host);
+//!     queue.enqueue(Packet::new(Meta::of_flow(7, 1000), host.now, handle), &mut host);
 //! }
 //! assert_eq!((host.dropped, queue.backlog().packets), (2, 0));
 //! # Ok::<(), fairdrop::ParamError>(())
@@ -32,31 +32,21 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod any;
 mod arithmetic;
-mod discipline;
+mod contract;
 pub mod disciplines;
-mod env;
-mod exp;
-mod flow_key;
-mod flow_table;
-mod indexed_heap;
-mod leaky_fifo;
-mod length_lists;
-mod memory;
-mod packet;
-mod params;
-mod philox;
-mod queue_pool;
-mod rate_label;
-mod stats;
-#[cfg(test)]
-mod testing;
-mod time;
-mod token_bucket;
+mod registry;
+mod storage;
 
-pub use any::{AnyDiscipline, AnyParams, CATALOGUE, LIMIT, info};
-pub use discipline::{Discipline, DisciplineInfo};
+pub use arithmetic::philox::Philox;
+pub use contract::discipline::{Discipline, DisciplineInfo};
+pub use contract::env::{DrawnAhead, Env, Stream, uniform_below, unit_interval};
+pub use contract::flow_key::{Endpoints, FlowKey, siphash};
+pub use contract::packet::{Ecn, Meta, Packet};
+pub use contract::params::{Kind, ParamError, ParamSpec, ParamValue};
+pub use contract::rate_label::RateLabel;
+pub use contract::stats::{Backlog, Count, DropCause, Stats};
+pub use contract::time::{MOST_UPDATES, Time};
 pub use disciplines::afd::{Afd, AfdParams};
 pub use disciplines::back_choke_memory::{BackChokeMemory, BackChokeMemoryParams};
 pub use disciplines::blue::{Blue, BlueParams};
@@ -85,17 +75,10 @@ pub use disciplines::sfb::{Sfb, SfbBin, SfbParams};
 pub use disciplines::sfq::{Sfq, SfqParams};
 pub use disciplines::sred::{Sred, SredParams, Zombie};
 pub use disciplines::ward::{FullCase3, Ward, WardParams};
-pub use env::{DrawnAhead, Env, Stream, uniform_below, unit_interval};
-pub use flow_key::{Endpoints, FlowKey, siphash};
-pub use flow_table::{FlowPlace, FlowTable, places_for};
-pub use indexed_heap::HeapPlace;
-pub use leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
-pub use length_lists::{LengthPlace, lengths_for};
-pub use memory::{Memory, Storage};
-pub use packet::{Ecn, Meta, Packet};
-pub use params::{Kind, ParamError, ParamSpec, ParamValue};
-pub use philox::Philox;
-pub use queue_pool::{PacketSlot, QueueSlot};
-pub use rate_label::RateLabel;
-pub use stats::{Backlog, Count, DropCause, Stats};
-pub use time::{MOST_UPDATES, Time};
+pub use registry::{AnyDiscipline, AnyParams, CATALOGUE, LIMIT, info};
+pub use storage::flow_table::{FlowPlace, FlowTable, places_for};
+pub use storage::indexed_heap::HeapPlace;
+pub use storage::leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
+pub use storage::length_lists::{LengthPlace, lengths_for};
+pub use storage::memory::{Memory, Storage};
+pub use storage::queue_pool::{PacketSlot, QueueSlot};

@@ -1,31 +1,15 @@
 //! AFD: boundaries, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of the random parameters")]
-mod params;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod policed;
-#[path = "reference/policed.rs"]
-#[allow(dead_code, reason = "each test file uses one of the models")]
-mod policed_models;
-#[allow(dead_code, reason = "each test file uses a part of the reference")]
-mod reference;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-
 use fairdrop::DropCause::{Afd, Overflow};
 use fairdrop::{AfdParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue, Stream, Time};
-use host::{Bits, Bottleneck, DROP, Event, KEEP, cases};
-use policed::{compare, greedy_events};
-use policed_models::AfdModel;
+use fairdrop_reference::afd::AfdModel;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::filters::{compare, greedy_events};
+use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::check_conservation;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::AfdCoin as usize;

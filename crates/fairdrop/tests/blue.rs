@@ -1,21 +1,14 @@
 //! BLUE: boundaries, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-
-use delay::BlueModel;
 use fairdrop::DropCause::{Blue, Overflow};
 use fairdrop::{AnyParams, BlueParams, DropTailParams, ParamValue, Stream, Time};
-use host::{Bits, Bottleneck, DROP, KEEP, cases};
+use fairdrop_reference::blue::BlueModel;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::one_stream::{check_conservation, compare, timed_events};
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::{check_conservation, compare, timed_events};
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::BlueCoin as usize;
@@ -30,7 +23,7 @@ fn eighths() -> BlueParams {
 }
 
 fn probability(link: &Bottleneck) -> f64 {
-    rivals::probability(&link.queue).expect("BLUE has a probability")
+    fairdrop_reference::compare::one_stream::probability(&link.queue).expect("BLUE has a probability")
 }
 
 /// A full buffer behind a busy transmitter, at one second; the coin falls on nothing.

@@ -1,13 +1,6 @@
 //! CHOKe over linked lists with mark bits: against a plain list with immediate removal, at the corners of its draws,
 //! and what its memory costs.
 
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of the parameters")]
-mod params;
-#[allow(dead_code, reason = "each test file uses a part of the reference")]
-mod reference;
-
 use std::collections::{HashMap, HashSet};
 
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
@@ -16,10 +9,11 @@ use fairdrop::{
     ListEntry, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Slot, Stream, slots_for,
     uniform_below,
 };
-use host::{Bits, Bottleneck, Event, MIXED_ECN, World, cases};
-use params::{events, red_params};
+use fairdrop_reference::arbitrary::{events, red_params};
+use fairdrop_reference::cases;
+use fairdrop_reference::host::{Bits, Bottleneck, Event, MIXED_ECN, World};
+use fairdrop_reference::red::{ChokeScheme, Handed, Plan, Reference, Scheme};
 use proptest::prelude::*;
-use reference::{ChokeScheme, Handed, Plan, Reference, Scheme};
 
 /// Compares every arrival, and nothing but matches and full memories drops.
 fn always(limit: u32) -> RedParams {
@@ -57,12 +51,12 @@ impl Lists {
     fn arrive(&mut self, flow: u64, class: u8, len: u32) -> Vec<(u32, DropCause)> {
         let packet = Packet::new(Meta { class, ..Meta::of_flow(flow, len) }, self.world.now, self.arrivals);
         self.arrivals += 1;
-        self.queue.admit(packet, &mut self.world);
+        self.queue.enqueue(packet, &mut self.world);
         self.world.dropped.drain(..).map(|(packet, cause)| (packet.handle, cause)).collect()
     }
 
-    fn next(&mut self) -> Option<Packet<u32>> {
-        self.queue.next(&mut self.world)
+    fn dequeue(&mut self) -> Option<Packet<u32>> {
+        self.queue.dequeue(&mut self.world)
     }
 
     fn waiting(&self) -> Vec<u32> {
@@ -146,7 +140,7 @@ proptest! {
             if let Some(packet) = step.arrived.clone() {
                 // Eight FIFOs have an average each, seven of which stay 0.
                 let handed = Handed { drawn: &step.drawn, average: fast.queue.average_packets() };
-                let drops = slow.arrive(packet, fast.world.now, &handed, &mut || coin.next());
+                let drops = slow.arrive(packet, fast.world.now, &handed, &mut || coin.next_u64());
                 prop_assert_eq!(drops, Ok(step.dropped));
             }
             let departed = if step.asked { slow.dequeue(fast.world.now) } else { None };
@@ -208,7 +202,7 @@ proptest! {
                     }
                 }
                 Event::Finish => {
-                    let departed = lists.next();
+                    let departed = lists.dequeue();
                     prop_assert_eq!(departed.is_none(), waiting.is_empty());
                     if let Some(packet) = departed {
                         let (flow, fifo) = waiting.remove(&packet.handle).unwrap();
@@ -308,11 +302,11 @@ fn tries_are_bounded() {
 #[test]
 fn marked_entries_go_when_they_reach_the_head() {
     let mut lists = with_a_marked_entry(hardware(10), &[]);
-    assert_eq!(lists.next().map(|packet| packet.handle), Some(0));
+    assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(0));
     assert_eq!(lists.queue.entries(), 2);
-    assert_eq!(lists.next().map(|packet| packet.handle), Some(2));
-    assert_eq!(lists.next().map(|packet| packet.handle), Some(3));
-    assert_eq!((lists.next(), lists.queue.entries()), (None, 0));
+    assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(2));
+    assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(3));
+    assert_eq!((lists.dequeue(), lists.queue.entries()), (None, 0));
 }
 
 #[test]
@@ -343,7 +337,7 @@ fn what_is_discarded_counts_no_longer() {
     for physical_length in [false, true] {
         let params = ChokeHardwareParams { physical_length, ..hardware(10) };
         let mut lists = with_a_marked_entry(params, &[]);
-        assert_eq!(lists.next().map(|packet| packet.handle), Some(0));
+        assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(0));
         lists.world.bits[Stream::Candidate as usize] = any_draw();
         lists.arrive(9, 0, 1000);
         assert_eq!(lists.queue.average_packets(), Some(2.0), "physical {physical_length}");
@@ -358,7 +352,7 @@ fn what_is_discarded_counts_no_longer() {
     assert_eq!([lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000)], [[], []]);
     assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (2, MatchArriving)]);
     lists.world.bits[Stream::Candidate as usize] = any_draw();
-    while lists.next().is_some() {}
+    while lists.dequeue().is_some() {}
     assert_eq!(lists.queue.entries(), 0);
     for (flow, fits) in [(3, true), (4, true), (5, true), (6, false)] {
         assert_eq!(lists.arrive(flow, 0, 1000).is_empty(), fits, "flow {flow}");
@@ -374,7 +368,7 @@ fn ranks_go_around_the_end() {
         for flow in 0..3 {
             assert_eq!(lists.arrive(flow, 0, 1000), []);
         }
-        let gone: Vec<_> = (0..2).filter_map(|_| lists.next()).collect();
+        let gone: Vec<_> = (0..2).filter_map(|_| lists.dequeue()).collect();
         assert_eq!(gone.len(), 2);
         for flow in 3..6 {
             assert_eq!(lists.arrive(flow, 0, 1000), []);
@@ -508,7 +502,7 @@ fn fifos_are_served_in_turn() {
     for (flow, class) in [(1, 0), (2, 0), (3, 0), (4, 1), (5, 5), (6, 1)] {
         assert_eq!(lists.arrive(flow, class, 1000), []);
     }
-    let order: Vec<u64> = std::iter::from_fn(|| lists.next()).map(|packet| packet.meta.flow).collect();
+    let order: Vec<u64> = std::iter::from_fn(|| lists.dequeue()).map(|packet| packet.meta.flow).collect();
     assert_eq!(order, [1, 4, 5, 2, 6, 3]);
 }
 
@@ -567,7 +561,7 @@ fn a_packet_of_which_one_cell_is_marked_holds_its_data() {
             // The data memory has room for two packets, and one of them is dead.
             lists.arrivals = 4;
             assert_eq!(lists.arrive(3, 0, 400), fate);
-            lists.next();
+            lists.dequeue();
             assert_eq!(lists.arrive(3, 0, 400), [], "put together and thrown away at the head");
         } else {
             assert_eq!(lists.arrive(3, 0, 400), fate);

@@ -1,15 +1,6 @@
 //! `CHOKeW`: table I of the paper and its equalities, what must hold of every trace, and agreement with a slow
 //! reference, event by event.
 
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "only parameters of RED are used here")]
-mod params;
-#[allow(dead_code, reason = "only DropTail and RED are used here")]
-mod reference;
-#[path = "reference/chokew.rs"]
-mod slow;
-
 use std::collections::HashMap;
 
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, RedEarly, RedForced};
@@ -17,13 +8,14 @@ use fairdrop::{
     AnyParams, ChokeW, ChokeWParams, Discipline, DropCause, DropTailParams, Meta, Packet, Philox, RedParams,
     Slot, Stream, Time, Weights, slots_for,
 };
-use host::{Bits, Bottleneck, Event, KEEP, Step, World, cases};
-use params::red_params;
+use fairdrop_reference::arbitrary::red_params;
+use fairdrop_reference::cases;
+use fairdrop_reference::chokew::{ChokeWReference, Paper};
+use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP, Step, World};
+use fairdrop_reference::red::Handed;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use reference::Handed;
-use slow::{ChokeWReference, Paper};
 
 const FRACTION: usize = Stream::DrawingFraction as usize;
 const CANDIDATE: usize = Stream::Candidate as usize;
@@ -61,7 +53,7 @@ impl Lone {
     }
 
     fn pop(&mut self) {
-        self.queue.next(&mut self.world);
+        self.queue.dequeue(&mut self.world);
     }
 
     /// Causes of drops, and the number of candidates.
@@ -69,7 +61,7 @@ impl Lone {
         let meta = Meta { class, ..Meta::of_flow(flow, 1000) };
         let packet = Packet::new(meta, self.world.now, self.arrivals);
         self.arrivals += 1;
-        self.queue.admit(packet, &mut self.world);
+        self.queue.enqueue(packet, &mut self.world);
         let causes = std::mem::take(&mut self.world.dropped).into_iter().map(|(_, cause)| cause).collect();
         (causes, std::mem::take(&mut self.world.drawn).len())
     }
@@ -261,7 +253,7 @@ fn draws_are_made_with_replacement() {
         lone.arrive(5, 0);
         (0..2).for_each(|_| lone.pop());
         let meta = Meta::of_flow(6, 1000);
-        lone.queue.admit(Packet::new(meta, Time::ZERO, 99), &mut lone.world);
+        lone.queue.enqueue(Packet::new(meta, Time::ZERO, 99), &mut lone.world);
         let drawn = &lone.world.drawn;
         same += u32::from(drawn[drawn.len() - 2] == drawn[drawn.len() - 1]);
     }
@@ -359,7 +351,7 @@ fn without_red_there_is_no_average() {
 type Classed = (Event, u8);
 
 fn events(flows: u64) -> impl Strategy<Value = Vec<Classed>> {
-    (params::events(flows), prop::collection::vec(0_u8..5, 300))
+    (fairdrop_reference::arbitrary::events(flows), prop::collection::vec(0_u8..5, 300))
         .prop_map(|(events, classes)| events.into_iter().zip(classes.into_iter().cycle()).collect())
 }
 
@@ -407,10 +399,10 @@ fn step(link: &mut Bottleneck, (event, class): &Classed) -> Step {
     let packet = Packet::new(meta, link.world.now, link.arrivals);
     link.arrivals += 1;
     let mut step = Step { arrived: Some(packet.clone()), ..Step::default() };
-    link.queue.admit(packet, &mut link.world);
+    link.queue.enqueue(packet, &mut link.world);
     if !link.busy {
         step.asked = true;
-        step.departed = link.queue.next(&mut link.world);
+        step.departed = link.queue.dequeue(&mut link.world);
         link.busy = step.departed.is_some();
     }
     step.dropped = std::mem::take(&mut link.world.dropped);
@@ -439,11 +431,11 @@ fn compare(paper: Paper, trace: &[Classed], seed: u64) -> Result<Vec<DropCause>,
             let [fractions, coins] = &mut used;
             let mut v = || {
                 *fractions += 1;
-                fraction.next()
+                fraction.next_u64()
             };
             let mut toss = || {
                 *coins += 1;
-                coin.next()
+                coin.next_u64()
             };
             let result = slow.arrive(packet, fast.world.now, &handed, &mut v, &mut toss);
             drops = result.map_err(|text| format!("event {at}, {event:?}: {text}"))?;

@@ -1,21 +1,14 @@
 //! `CoDel`: boundaries of RFC 8289, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-
-use delay::CoDelModel;
 use fairdrop::DropCause::{Codel, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, ParamValue, Time};
-use host::{Bottleneck, Event, cases};
+use fairdrop_reference::cases;
+use fairdrop_reference::codel::CoDelModel;
+use fairdrop_reference::compare::one_stream::{check_conservation, compare, timed_events};
+use fairdrop_reference::host::{Bottleneck, Event};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::{check_conservation, compare, timed_events};
 
 const MS: u64 = 1_000_000;
 

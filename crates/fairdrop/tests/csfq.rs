@@ -1,27 +1,17 @@
 //! CSFQ: boundaries, shares of steady flows, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "the helpers of other rivals need it")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-mod models;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-#[path = "reference/csfq.rs"]
-mod slow;
-
 use fairdrop::DropCause::{Csfq as AboveFair, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Csfq, CsfqParams, DropTailParams, Meta, RateEstimate, RateLabel, Stream, Time,
 };
-use host::{Bits, Bottleneck, DROP, KEEP, cases};
-use models::compare;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::every_stream::compare;
+use fairdrop_reference::compare::one_stream::{check_conservation_of, timed_events};
+use fairdrop_reference::csfq::CsfqModel;
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::{check_conservation_of, timed_events};
-use slow::CsfqModel;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::CsfqCoin as usize;

@@ -1,38 +1,18 @@
-//! DRR and SFQ: boundaries, fairness in bytes, invariants, and agreement with a slow model event by event.
-
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod multi;
-#[path = "reference/rounds.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod rounds;
+//! DRR: boundaries, fairness in bytes, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{LongestQueue, Overflow};
-use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropTailParams, DrrParams, Meta, ParamValue, SfqParams, Time,
-};
-use host::{Bottleneck, Event as Plain, cases};
-use multi::{Event, check_conservation, compare, events, same};
+use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, DrrParams, Meta, ParamValue};
+use fairdrop_reference::arbitrary::sfq_params;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, fill, same};
+use fairdrop_reference::drr::RoundRobin;
+use fairdrop_reference::host::{Bottleneck, Event as Plain};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rounds::{RoundRobin, hashed};
 
 fn drr(limit: u32, quantum: u32) -> AnyParams {
     AnyParams::Drr(DrrParams { limit, quantum })
-}
-
-fn sfq(params: &SfqParams) -> AnyParams {
-    AnyParams::Sfq(params.clone())
-}
-
-/// `count` packets of `len` bytes of `flow`, behind a busy transmitter.
-fn fill(link: &mut Bottleneck, flow: u64, count: u32, len: u32) {
-    (0..count).for_each(|_| assert_eq!(link.step(&Plain::Arrive { flow, len }).causes(), []));
 }
 
 /// The flows of the next `count` departures.
@@ -50,12 +30,6 @@ fn parameters_by_name() {
     );
     params.set_link(50, 1_000_000);
     assert_eq!(params, drr(50, 700));
-    let mut params = AnyParams::of("sfq").unwrap();
-    for (name, value) in [("queues", 7.0), ("quantum", 9.0), ("perturb", 0.5), ("salt", 3.0)] {
-        assert!(params.set("sfq", name, ParamValue::Number(value)), "{name}");
-    }
-    let expected = SfqParams { limit: 300, queues: 7, quantum: 9, perturb: Time::from_ms(500), salt: 3 };
-    assert_eq!(params, sfq(&expected));
 }
 
 #[test]
@@ -64,14 +38,6 @@ fn errors_name_the_parameter() {
     assert_eq!(name(drr(0, 1500)), "limit");
     assert_eq!(name(drr(10, 0)), "quantum");
     assert_eq!(name(drr(10, 1_000_001)), "quantum");
-    let with = |change: fn(&mut SfqParams)| {
-        let mut params = SfqParams::default();
-        change(&mut params);
-        name(AnyParams::Sfq(params))
-    };
-    assert_eq!(with(|params| params.queues = 0), "queues");
-    assert_eq!(with(|params| params.perturb = Time::from_ns(999_999)), "perturb");
-    assert_eq!(with(|params| params.perturb = Time::from_ms(1_000_001)), "perturb");
 }
 
 /// The example of the paper's figures: a packet goes when it is no longer than the deficit, to the byte.
@@ -149,48 +115,6 @@ fn as_many_flows_as_packets() {
     }
 }
 
-/// The hash changes exactly at multiples of `perturb`, and packets that wait keep their order.
-#[test]
-fn the_hash_changes_on_time() {
-    let perturb = Time::from_ms(10);
-    let params = SfqParams { limit: 100, queues: 8, perturb, ..SfqParams::default() };
-    let mut link = Bottleneck::blocked(sfq(&params));
-    for flow in 0..8 {
-        fill(&mut link, flow, 3, 1000);
-    }
-    for (now, number) in [(perturb.ns() - 1, 0), (perturb.ns(), 1), (5 * perturb.ns() + 7, 5)] {
-        link.world.now = Time::from_ns(now);
-        link.queue.tick(&mut link.world);
-        let AnyDiscipline::Sfq(queue) = &link.queue else { panic!("it is SFQ") };
-        for flow in 0..8 {
-            assert_eq!(u64::from(queue.queue_of(flow)), hashed(0, number, flow, 8));
-        }
-        assert_eq!(queue.deadline(), Some(Time::from_ns((number + 1) * perturb.ns())));
-    }
-    let mut last = [0; 8];
-    for _ in 0..24 {
-        let packet = link.finish().departed.unwrap();
-        let before = std::mem::replace(&mut last[packet.meta.flow as usize], packet.handle + 1);
-        assert!(before <= packet.handle);
-    }
-    let never = SfqParams { perturb: Time::ZERO, ..params };
-    assert_eq!(Bottleneck::new(sfq(&never), 1).queue.deadline(), None);
-}
-
-fn sfq_params() -> impl Strategy<Value = SfqParams> {
-    let perturb = prop_oneof![Just(0_u64), Just(1_000_000), 1_000_000..500_000_000_u64];
-    let quantum = prop_oneof![Just(1500_u32), Just(1000), 50_u32..3000];
-    (1_u32..40, 1_u32..12, quantum, perturb, any::<u32>()).prop_map(
-        |(limit, queues, quantum, perturb, salt)| SfqParams {
-            limit,
-            queues,
-            quantum,
-            perturb: Time::from_ns(perturb),
-            salt,
-        },
-    )
-}
-
 proptest! {
     #![proptest_config(cases())]
 
@@ -201,15 +125,8 @@ proptest! {
     }
 
     #[test]
-    fn sfq_agrees(params in sfq_params(), trace in events(12, 300)) {
-        let result = compare(sfq(&params), RoundRobin::sfq(&params), None, &trace, 0);
-        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
-    }
-
-    #[test]
-    fn nothing_is_lost(params in sfq_params(), trace in events(8, 200), exact: bool) {
-        let params = if exact { drr(params.limit, params.quantum) } else { sfq(&params) };
-        let steps = check_conservation(&params, &trace, 0, true)?;
+    fn nothing_is_lost(params in sfq_params(), trace in events(8, 200)) {
+        let steps = check_conservation(&drr(params.limit, params.quantum), &trace, 0, true)?;
         for step in steps {
             // A packet that gives way makes room for one of another queue.
             for (victim, cause) in &step.dropped {
@@ -264,29 +181,15 @@ proptest! {
         }
     }
 
-    /// One flow, or one queue: a FIFO that overflows.
+    /// One flow: a FIFO that overflows.
     #[test]
-    fn one_queue_is_droptail(params in sfq_params(), trace in events(6, 200)) {
+    fn one_flow_is_droptail(params in sfq_params(), trace in events(6, 200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let one_queue = SfqParams { queues: 1, ..params.clone() };
-        prop_assert_eq!(same(sfq(&one_queue), droptail.clone(), &trace), Ok(()));
         let one_flow: Vec<Event> = trace.into_iter().map(|event| match event {
             Event::Arrive(meta) => Event::Arrive(Meta { flow: 7, ..meta }),
             other => other,
         }).collect();
         prop_assert_eq!(same(drr(params.limit, params.quantum), droptail, &one_flow), Ok(()));
-    }
-
-    /// Flows that do not share queues are told apart as exactly as by DRR. Which of several longest queues gives way
-    /// may differ, so the buffer is large.
-    #[test]
-    fn sfq_without_collisions_is_drr(params in sfq_params(), trace in events(6, 200)) {
-        let params = SfqParams { limit: 1000, queues: 1000, perturb: Time::ZERO, ..params };
-        let mut buckets: Vec<u64> = (0..6).map(|flow| hashed(params.salt, 0, flow, 1000)).collect();
-        buckets.sort_unstable();
-        buckets.dedup();
-        prop_assume!(buckets.len() == 6);
-        prop_assert_eq!(same(sfq(&params), drr(1000, params.quantum), &trace), Ok(()));
     }
 
     /// What flows are called makes no difference to DRR.
@@ -303,7 +206,7 @@ proptest! {
             };
             let (a, b) = (event.play(&mut one), renamed.play(&mut other));
             prop_assert_eq!(a.departed.map(|p| p.handle), b.departed.map(|p| p.handle));
-            let handles = |dropped: &multi::Drops| dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>();
+            let handles = |dropped: &fairdrop_reference::compare::Drops| dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>();
             prop_assert_eq!(handles(&a.dropped), handles(&b.dropped));
         }
     }
@@ -317,7 +220,14 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(sfq(&params), RoundRobin::sfq(&params), None, &trace, 0).unwrap();
+        let causes = compare(
+            drr(params.limit, params.quantum),
+            RoundRobin::drr(params.limit, params.quantum),
+            None,
+            &trace,
+            0,
+        )
+        .unwrap();
         for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -1,26 +1,16 @@
 //! `DualPI2`: boundaries of RFC 9332, the coupling, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod multi;
-#[path = "reference/rounds.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod rounds;
-
 use fairdrop::DropCause::{DualPi2 as Coin, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, DualPi2Params, Ecn, Meta, ParamValue, Stream, Time,
 };
-use host::{Bottleneck, DROP, KEEP, cases};
-use multi::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::dualpi2::DualPi2Model;
+use fairdrop_reference::host::{Bottleneck, DROP, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rounds::DualPi2Model;
 
 const MS: u64 = 1_000_000;
 

@@ -1,11 +1,8 @@
 //! What every discipline tells of itself, under traffic that makes it drop: counters that add up, a backlog that is what
 //! waits, and the values that it decides by.
 
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-
 use fairdrop::{AnyParams, Backlog, CATALOGUE, Count, Discipline, Meta, ParamValue, Philox};
-use host::{Bottleneck, Event};
+use fairdrop_reference::host::{Bottleneck, Event};
 
 /// Defaults, but with a short queue and thresholds to match.
 fn small(name: &str) -> AnyParams {

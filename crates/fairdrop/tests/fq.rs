@@ -1,24 +1,14 @@
 //! FQ: boundaries, the fluid system that it follows, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod multi;
-#[path = "reference/rounds.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod rounds;
-
 use fairdrop::DropCause::{LongestQueue, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, FqParams, Meta, ParamValue, Time, Weights};
-use host::{Bottleneck, cases};
-use multi::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::fq::FqModel;
+use fairdrop_reference::host::{Bottleneck, Step};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rounds::FqModel;
 
 /// A byte in a microsecond.
 const RATE: u64 = 8_000_000;
@@ -247,7 +237,7 @@ proptest! {
         let mut fluid: Vec<Fluid> = Vec::new();
         let mut done: Vec<Option<u64>> = Vec::new();
         let (mut now, mut free): (u64, Option<(u64, u32)>) = (0, None);
-        let departed = |step: host::Step, at: u64, free: &mut Option<(u64, u32)>| {
+        let departed = |step: Step, at: u64, free: &mut Option<(u64, u32)>| {
             if let Some(packet) = step.departed {
                 *free = Some((at + u64::from(packet.meta.len) * NS_PER_BYTE, packet.handle));
             }

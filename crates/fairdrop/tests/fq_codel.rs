@@ -1,26 +1,17 @@
 //! FQ-CoDel: boundaries of RFC 8290, marks, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod multi;
-#[path = "reference/rounds.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod rounds;
-
 use fairdrop::DropCause::{Codel, LongestQueue, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, CoDelParams, Discipline, Ecn, FqCoDelParams, Meta, ParamValue, Time,
 };
-use host::{Bottleneck, cases};
-use multi::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::drr::hashed;
+use fairdrop_reference::fq_codel::FqCoDelModel;
+use fairdrop_reference::host::Bottleneck;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rounds::{FqCoDelModel, hashed};
 
 const MS: u64 = 1_000_000;
 

@@ -1,32 +1,18 @@
 //! FRED: boundaries, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "the helpers of other rivals need it")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-mod models;
-#[allow(dead_code, reason = "only parameters of RED are used here")]
-mod params;
-#[allow(dead_code, reason = "only RED is used here")]
-mod reference;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-#[path = "reference/fred.rs"]
-mod slow;
-
 use fairdrop::DropCause::{FredLimit, Overflow, RedEarly, RedForced};
 use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, Fred, FredFlow, FredParams, RedParams, Stream, Time,
 };
-use host::{Bottleneck, DROP, Event, KEEP, cases};
-use models::compare;
-use params::{events, red_params};
+use fairdrop_reference::arbitrary::{events, red_params};
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::every_stream::compare;
+use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::fred::FredModel;
+use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP, Step};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::check_conservation;
-use slow::FredModel;
 
 const COIN: usize = Stream::EarlyDrop as usize;
 
@@ -197,7 +183,7 @@ fn params() -> impl Strategy<Value = FredParams> {
     (red, 1_u32..6, any::<bool>()).prop_map(|(red, min_q, many_flows)| FredParams { red, min_q, many_flows })
 }
 
-fn run(params: AnyParams, trace: &[Event], seed: u64) -> Vec<host::Step> {
+fn run(params: AnyParams, trace: &[Event], seed: u64) -> Vec<Step> {
     let mut link = Bottleneck::new(params, seed);
     trace.iter().map(|event| link.step(event)).collect()
 }

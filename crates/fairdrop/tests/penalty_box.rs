@@ -1,31 +1,16 @@
 //! RED with penalty box: boundaries, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of the random parameters")]
-mod params;
-mod policed;
-#[path = "reference/policed.rs"]
-#[allow(dead_code, reason = "each test file uses one of the models")]
-mod policed_models;
-#[allow(dead_code, reason = "each test file uses a part of the reference")]
-mod reference;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-
 use fairdrop::DropCause::{Filter, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, ParamValue, PenaltyBoxParams, PenaltyTest, RedParams, Time};
-use host::{Bottleneck, Event, cases};
-use params::red_params;
-use policed::{compare, filled, greedy_events, wall};
-use policed_models::PenaltyModel;
+use fairdrop_reference::arbitrary::red_params;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::filters::{compare, filled, greedy_events, wall};
+use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::penalty_box::PenaltyModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::check_conservation;
 
 const MS: u64 = 1_000_000;
 

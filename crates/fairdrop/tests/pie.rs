@@ -1,21 +1,14 @@
 //! PIE: boundaries of RFC 8033, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-
-use delay::PieModel;
 use fairdrop::DropCause::{Overflow, Pie};
 use fairdrop::{AnyDiscipline, AnyParams, Discipline, DropTailParams, ParamValue, PieParams, Stream, Time};
-use host::{Bits, Bottleneck, DROP, Event, KEEP, Queue, cases};
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::one_stream::{check_conservation, compare, timed_events};
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Queue};
+use fairdrop_reference::pie::PieModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::{check_conservation, compare, timed_events};
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::PieCoin as usize;

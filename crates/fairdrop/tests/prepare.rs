@@ -1,19 +1,13 @@
 //! Reading ahead for a burst changes no decision: the same packets leave and are dropped for the same causes, from the
 //! same random numbers.
 
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of the parameters")]
-mod params;
-#[allow(dead_code, reason = "the random parameters are written for it")]
-mod reference;
-
 use fairdrop::{
     AnyDiscipline, AnyParams, Backlog, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, Philox, Stream,
     Time,
 };
-use host::{Heap, cases};
-use params::{choke_scheme, choke_with, red_params};
+use fairdrop_reference::arbitrary::{choke_scheme, choke_with, red_params};
+use fairdrop_reference::cases;
+use fairdrop_reference::host::Heap;
 use proptest::prelude::*;
 
 const BURST: usize = 8;
@@ -65,10 +59,10 @@ fn run(params: AnyParams, bursts: &[(Vec<u64>, usize)], seed: u64, ahead: bool) 
             queue.prepare(ahead.waiting());
         }
         for &flow in flows {
-            queue.admit(Packet::new(Meta::of_flow(flow, 1000), world.now, handle), &mut world);
+            queue.enqueue(Packet::new(Meta::of_flow(flow, 1000), world.now, handle), &mut world);
             handle += 1;
         }
-        departed.extend((0..*departures).map(|_| queue.next(&mut world)));
+        departed.extend((0..*departures).map(|_| queue.dequeue(&mut world)));
     }
     (world.dropped, world.drawn, departed, queue.backlog())
 }

@@ -1,30 +1,16 @@
 //! RIO: boundaries, invariants, reductions to RED, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "the helpers of other rivals need it")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-mod models;
-#[allow(dead_code, reason = "only parameters of RED are used here")]
-mod params;
-#[allow(dead_code, reason = "only RED is used here")]
-mod reference;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-#[path = "reference/rio.rs"]
-mod slow;
-
 use fairdrop::DropCause::{Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, Meta, RedParams, Rio, RioParams, Stream, Time};
-use host::{Bits, Bottleneck, DROP, Event, KEEP, Step, cases};
-use models::compare;
-use params::{events, red_params};
+use fairdrop_reference::arbitrary::{events, red_params};
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::every_stream::compare;
+use fairdrop_reference::compare::one_stream::check_conservation_of;
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Step};
+use fairdrop_reference::rio::RioModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::check_conservation_of;
-use slow::RioModel;
 
 const COIN: usize = Stream::EarlyDrop as usize;
 const OUT: u64 = 0;

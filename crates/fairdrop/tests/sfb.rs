@@ -1,31 +1,15 @@
 //! SFB: boundaries, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "each test file uses a part of the models")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[allow(dead_code, reason = "each test file uses a part of the random parameters")]
-mod params;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod policed;
-#[path = "reference/policed.rs"]
-#[allow(dead_code, reason = "each test file uses one of the models")]
-mod policed_models;
-#[allow(dead_code, reason = "each test file uses a part of the reference")]
-mod reference;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-
 use fairdrop::DropCause::{Filter, Overflow, Sfb};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, ParamValue, SfbParams, Stream, Time};
-use host::{Bits, Bottleneck, KEEP, cases};
-use policed::{compare, greedy_events};
-use policed_models::SfbModel;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::filters::{compare, greedy_events};
+use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
+use fairdrop_reference::sfb::SfbModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::check_conservation;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::SfbCoin as usize;
@@ -287,7 +271,7 @@ proptest! {
         let mut p = 0.0_f64;
         for event in &trace {
             let alone = match event {
-                host::Event::Arrive { len, .. } => host::Event::Arrive { flow: 0, len: *len },
+                Event::Arrive { len, .. } => Event::Arrive { flow: 0, len: *len },
                 event => event.clone(),
             };
             let waited = one.waiting().len();

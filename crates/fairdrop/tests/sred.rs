@@ -1,25 +1,15 @@
 //! SRED: boundaries, invariants, and agreement with a slow model event by event.
 
-#[path = "reference/delay.rs"]
-#[allow(dead_code, reason = "the helpers of other rivals need it")]
-mod delay;
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-mod models;
-#[allow(dead_code, reason = "each test file uses a part of what they share")]
-mod rivals;
-#[path = "reference/sred.rs"]
-mod slow;
-
 use fairdrop::DropCause::{Overflow, Sred as Zapped};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, Sred, SredParams, Stream, Time, Zombie};
-use host::{Bits, Bottleneck, DROP, Event, KEEP, cases};
-use models::compare;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::every_stream::compare;
+use fairdrop_reference::compare::one_stream::{check_conservation, timed_events};
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::sred::SredModel;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use rivals::{check_conservation, timed_events};
-use slow::SredModel;
 
 const COIN: usize = Stream::SredCoin as usize;
 const ZOMBIE: usize = Stream::Zombie as usize;
@@ -150,7 +140,7 @@ fn the_frequency_tells_the_number_of_flows() {
         let mut mean = 0.0;
         for arrival in 0..60_000 {
             // A random order, since in a fixed one zombies and arrivals could keep step.
-            let flow = link.world.bits[COIN].next() % n;
+            let flow = link.world.bits[COIN].next_u64() % n;
             link.step(&Event::Arrive { flow, len: 1000 });
             link.finish();
             if arrival >= 20_000 {

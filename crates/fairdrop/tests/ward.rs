@@ -1,22 +1,18 @@
 //! WARD: the paper's weights and cases, what must hold of every trace, and agreement with a slow reference, event by
 //! event.
 
-#[allow(dead_code, reason = "each test file uses a part of the host")]
-mod host;
-#[path = "reference/ward.rs"]
-mod slow;
-
 use std::collections::HashMap;
 
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, WardPairQueued};
 use fairdrop::{
     AnyParams, Discipline, DropCause, DropTailParams, FullCase3, Philox, Stream, WardParams, uniform_below,
 };
-use host::{Bits, Bottleneck, Event, Step, cases};
+use fairdrop_reference::cases;
+use fairdrop_reference::host::{Bits, Bottleneck, Event, Step};
+use fairdrop_reference::ward::WardReference;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use slow::WardReference;
 
 const COIN: usize = Stream::WardCoin as usize;
 

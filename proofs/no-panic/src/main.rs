@@ -1,4 +1,4 @@
-//! `admit`, `next` and `tick` of every discipline, in a program that does not link if one of them can panic.
+//! `enqueue`, `dequeue` and `tick` of every discipline, in a program that does not link if one of them can panic.
 //!
 //! The panic handler calls a function that exists nowhere. The linker drops what nothing refers to; if it still
 //! misses that function, then some path leads from a discipline to a panic. Nothing is ever run. Queues, packets and
@@ -86,13 +86,13 @@ impl Env<u32> for Host {
 }
 
 #[inline(never)]
-fn admit<D: Discipline<u32>>(queue: &mut D, packet: Packet<u32>, host: &mut Host) {
-    queue.admit(packet, host);
+fn enqueue<D: Discipline<u32>>(queue: &mut D, packet: Packet<u32>, host: &mut Host) {
+    queue.enqueue(packet, host);
 }
 
 #[inline(never)]
-fn next<D: Discipline<u32>>(queue: &mut D, host: &mut Host) -> Option<Packet<u32>> {
-    queue.next(host)
+fn dequeue<D: Discipline<u32>>(queue: &mut D, host: &mut Host) -> Option<Packet<u32>> {
+    queue.dequeue(host)
 }
 
 #[inline(never)]
@@ -103,7 +103,7 @@ fn tick<D: Discipline<u32>>(queue: &mut D, host: &mut Host) {
 /// Addresses of the three functions of each type.
 macro_rules! entries {
     ($($queue:ty;)*) => {
-        [$([admit::<$queue> as *const (), next::<$queue> as *const (), tick::<$queue> as *const ()]),*]
+        [$([enqueue::<$queue> as *const (), dequeue::<$queue> as *const (), tick::<$queue> as *const ()]),*]
     };
 }
 

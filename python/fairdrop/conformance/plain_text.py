@@ -27,7 +27,7 @@ STREAMS = (
 
 def header(header: dict[str, Any]) -> Iterator[str]:
     """The lines before the events."""
-    yield "V 1"
+    yield "V 2"
     yield f"D {header['discipline']} {header['case']}"
     for param in header["params"]:
         yield f"P {param['owner']} {param['name']} {_value(param['value'])}"
@@ -48,12 +48,12 @@ def _value(value: Any) -> str:
 
 def event(event: dict[str, Any]) -> str:
     """The line of an event."""
-    if event["type"] == "arrive":
+    if event["type"] == "enqueue":
         fields = [event[name] for name in ("id", "flow", "len")]
         fields += [event.get(name, 0) for name in ("class", "ecn", "label")]
-        words = ["A", event["time_ns"], *fields]
+        words = ["+", event["time_ns"], *fields]
     else:
-        words = ["N" if event["type"] == "next" else "T", event["time_ns"]]
+        words = ["-" if event["type"] == "dequeue" else "T", event["time_ns"]]
     picks = event.get("picks", [])
     drawn = [(STREAMS.index(name), bits) for name, numbers in event.get("random", {}).items() for bits in numbers]
     words += [len(picks), *picks, len(drawn), *(word for pair in drawn for word in pair)]

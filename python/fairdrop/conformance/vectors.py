@@ -10,7 +10,7 @@ from typing import Any
 
 from . import plain_text
 
-FORMAT = "fairdrop/conformance/1"
+FORMAT = "fairdrop/conformance/2"
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ static void on_drop(void *context, const fairdrop_packet *packet, fairdrop_cause
     fairdrop_packet again;
     check(packet->cookie < ARRIVALS && fate[packet->cookie] == 0, "a packet is dropped that is not on its way");
     check(cause < fairdrop_cause_count(), "there is no such cause");
-    check(fairdrop_next(*(fairdrop_queue **)context, 0, &again) == FAIRDROP_STATUS_REENTERED, "a callback may call");
+    check(fairdrop_dequeue(*(fairdrop_queue **)context, 0, &again) == FAIRDROP_STATUS_REENTERED, "a callback may call");
     fate[packet->cookie] = 2;
     ++drops[cause];
 }
@@ -75,7 +75,7 @@ static uint32_t script(void) {
 
 static void depart(fairdrop_queue *queue, uint64_t now) {
     fairdrop_packet packet;
-    fairdrop_status status = fairdrop_next(queue, now, &packet);
+    fairdrop_status status = fairdrop_dequeue(queue, now, &packet);
     if (status == FAIRDROP_STATUS_NONE) return;
     check(status == FAIRDROP_STATUS_OK && packet.cookie < ARRIVALS && fate[packet.cookie] == 0, "what departs was on its way");
     check(packet.len == 100 + packet.cookie % 1400, "it is the packet that arrived");
@@ -94,7 +94,7 @@ static void overload(fairdrop_queue *queue) {
         packet.ecn = (uint8_t)(script() % 4 == 0 ? 2 : 0);
         packet.traffic_class = (uint8_t)(packet.flow % 2);
         packet.cookie = cookie;
-        check(fairdrop_admit(queue, &packet, now) == FAIRDROP_STATUS_OK, "a packet is refused");
+        check(fairdrop_enqueue(queue, &packet, now) == FAIRDROP_STATUS_OK, "a packet is refused");
         if (script() % 3 == 0) depart(queue, now);
     }
 }

@@ -96,8 +96,8 @@ mod tests {
     struct Shown(f64, Stats);
 
     impl Discipline<u32> for Shown {
-        fn admit<E: Env<u32>>(&mut self, _: Packet<u32>, _: &mut E) {}
-        fn next<E: Env<u32>>(&mut self, _: &mut E) -> Option<Packet<u32>> {
+        fn enqueue<E: Env<u32>>(&mut self, _: Packet<u32>, _: &mut E) {}
+        fn dequeue<E: Env<u32>>(&mut self, _: &mut E) -> Option<Packet<u32>> {
             None
         }
         fn backlog(&self) -> Backlog {

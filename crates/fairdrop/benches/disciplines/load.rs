@@ -181,14 +181,14 @@ impl<D: Discipline<u64>, const BURSTS: bool> Load<D, BURSTS> {
         let now = self.world.now;
         let packet = Packet::new(Meta::of_flow(flow as u64, LENGTH), now, now.ns());
         self.world.now = Time::from_ns(now.ns() + self.step);
-        self.queue.admit(packet, &mut self.world);
+        self.queue.enqueue(packet, &mut self.world);
     }
 
     /// When more than the length to hold wait, one departs.
     #[inline(always)]
     fn depart(&mut self) {
         if u64::from(self.queue.backlog().packets) > self.held
-            && let Some(packet) = self.queue.next(&mut self.world)
+            && let Some(packet) = self.queue.dequeue(&mut self.world)
         {
             self.world.seen ^= packet.handle;
         }

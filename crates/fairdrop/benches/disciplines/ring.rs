@@ -20,14 +20,14 @@ impl Ring {
 
 impl Discipline<u64> for Ring {
     #[inline]
-    fn admit<E: Env<u64>>(&mut self, packet: Packet<u64>, _: &mut E) {
+    fn enqueue<E: Env<u64>>(&mut self, packet: Packet<u64>, _: &mut E) {
         let mask = self.slots.len() - 1;
         self.slots[self.tail & mask] = Some(packet);
         self.tail += 1;
     }
 
     #[inline]
-    fn next<E: Env<u64>>(&mut self, _: &mut E) -> Option<Packet<u64>> {
+    fn dequeue<E: Env<u64>>(&mut self, _: &mut E) -> Option<Packet<u64>> {
         let mask = self.slots.len() - 1;
         let packet = self.slots[self.head & mask].take()?;
         self.head += 1;

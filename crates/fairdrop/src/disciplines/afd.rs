@@ -11,12 +11,15 @@
 //! Computer Communication Review 33(2), 2003.
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, Slot, Stats, Stream, Time, uniform_below, unit_interval,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, uniform_below, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -298,7 +301,7 @@ where
     F: AsRef<[FlowPlace<u32>]> + AsMut<[FlowPlace<u32>]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         self.stats.arrived.add(packet.meta.len);
         let (flow, len) = (packet.meta.flow, packet.meta.len);
@@ -311,7 +314,7 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         self.catch_up(env.now());
         depart(&mut self.fifo, &mut self.stats)
     }

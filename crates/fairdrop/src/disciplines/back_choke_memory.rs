@@ -9,11 +9,12 @@
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
 
 use super::red::{RedParams, RedQueue};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats,
-};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Most entries of the memory.
 pub const MAX_MEMORY: usize = 256;
@@ -135,7 +136,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemory<H, S> {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let flow = packet.meta.flow;
         self.queue.state.update(&self.params.red, self.queue.fifo.len(), env.now());
@@ -152,8 +153,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemor
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.next(env)
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.dequeue(env)
     }
 
     fn backlog(&self) -> Backlog {
@@ -177,7 +178,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for BackChokeMemor
 mod tests {
     extern crate std;
     use super::*;
-    use crate::{Meta, Philox, Stream, Time, slots_for};
+    use crate::arithmetic::philox::Philox;
+    use crate::contract::env::Stream;
+    use crate::contract::packet::Meta;
+    use crate::contract::time::Time;
+    use crate::storage::leaky_fifo::slots_for;
     use std::{vec, vec::Vec};
 
     /// Remembers what was dropped, and why.
@@ -206,7 +211,7 @@ mod tests {
         let mut queue = BackChokeMemory::new(params, vec![None; slots_for(5000)]).unwrap();
         let mut host = Host { random: Philox::new(1, 0, 0), dropped: Vec::new() };
         for &flow in flows {
-            queue.admit(Packet::new(Meta::of_flow(flow, 100), Time::ZERO, ()), &mut host);
+            queue.enqueue(Packet::new(Meta::of_flow(flow, 100), Time::ZERO, ()), &mut host);
         }
         assert!(host.dropped.iter().all(|&(_, cause)| cause == DropCause::Memory));
         assert_eq!(host.dropped.len() as u64, queue.stats().dropped_for(DropCause::Memory).packets);
@@ -255,9 +260,9 @@ mod tests {
         let mut queue = BackChokeMemory::new(params, vec![None; slots_for(300)]).unwrap();
         let mut host = Host { random: Philox::new(1, 0, 0), dropped: Vec::new() };
         let packet = || Packet::new(Meta::of_flow(7, 100), Time::ZERO, ());
-        queue.admit(packet(), &mut host);
-        assert!(queue.next(&mut host).is_some());
-        queue.admit(packet(), &mut host);
+        queue.enqueue(packet(), &mut host);
+        assert!(queue.dequeue(&mut host).is_some());
+        queue.enqueue(packet(), &mut host);
         assert_eq!(host.dropped, [(7, DropCause::Memory)]);
     }
 }

@@ -14,16 +14,17 @@
 //! J. Wang, S. Low, "Understanding CHOKe", IEEE/ACM Transactions on Networking 12(4), 2004.
 
 use super::red::{RedParams, RedQueue};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Meta, Packet, ParamError,
-    ParamSpec, ParamValue, Position, Slot, Stats,
-};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::{Meta, Packet};
+use crate::contract::params::{Kind, MAX_COUNTS, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
 
 /// Most candidates drawn for one arrival.
 pub const MAX_CANDIDATES: usize = 32;
 /// Most regions between `min_th` and `max_th`.
-pub const MAX_REGIONS: usize = 16;
+pub const MAX_REGIONS: usize = MAX_COUNTS;
 
 /// Where candidates come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -619,7 +620,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     #[inline(always)]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let meta = packet.meta;
         // Packets and bytes apart from each other, as in `depart`.
         self.queue.stats.arrived.packets += 1;
@@ -638,8 +639,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Choke<H, S> {
     }
 
     #[inline(always)]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = self.queue.next(env);
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = self.queue.dequeue(env);
         if !self.plain
             && let Some(packet) = &packet
         {

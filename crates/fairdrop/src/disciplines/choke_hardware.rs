@@ -12,13 +12,15 @@
 //! head.
 
 use super::droptail::fifo_in;
+use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
-use crate::discipline::drop_packet;
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats, Storage, Stream, uniform_below,
-};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, uniform_below};
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Storage;
 pub use list_memory::{ListEntry, MAX_ENTRIES, MAX_FIFOS};
 use list_memory::{ListMemory, State};
 
@@ -579,7 +581,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
 }
 
 impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardware<H, S, L> {
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let fifo = packet.meta.class % self.params.fifos.max(1);
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
@@ -599,7 +601,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
         }
     }
 
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let fifos = self.params.fifos.max(1);
         let waiting = (0..fifos).map(|step| (self.turn + step) % fifos).find_map(|fifo| {
             let number = self.list.head(fifo)?.packet;

@@ -8,12 +8,14 @@
 //! 2018, section 5 (pseudo-code).
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, mark_or_drop};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats, Time,
-};
+use super::outcome::{append_or_overflow, mark_or_drop};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -159,7 +161,7 @@ impl CoDelState {
     /// The first packet that is not dropped (RFC 8289, 5.5). With `ecn`, an ECN-capable one is marked where it would
     /// have been dropped, and leaves.
     #[inline]
-    pub(crate) fn next<H, Q: Head<H>, E: Env<H>>(
+    pub(crate) fn dequeue<H, Q: Head<H>, E: Env<H>>(
         &mut self,
         params: &CoDelParams,
         queue: &mut Q,
@@ -262,14 +264,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> CoDel<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for CoDel<H, S> {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = self.state.next(&self.params, &mut self.fifo, &mut self.stats, env)?;
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = self.state.dequeue(&self.params, &mut self.fifo, &mut self.stats, env)?;
         self.stats.departed.add(packet.meta.len);
         Some(packet)
     }

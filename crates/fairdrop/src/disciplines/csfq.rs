@@ -10,13 +10,17 @@
 //! fair rate by equation 6 and figure 2 with its two amendments.
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
-use crate::exp::{exp_minus, mean_exp_minus};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, RateLabel, Slot, Stats, Stream, Time, places_for, unit_interval,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::arithmetic::exp::{exp_minus, mean_exp_minus};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::rate_label::RateLabel;
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -372,7 +376,7 @@ where
     F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         let (now, len) = (env.now(), packet.meta.len);
         self.stats.arrived.add(len);
         let mut label = self.label(&packet, now);
@@ -393,7 +397,7 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         depart(&mut self.fifo, &mut self.stats)
     }
 

@@ -1,11 +1,12 @@
 //! `DropTail`: a FIFO that drops what does not fit.
 
-use crate::discipline::{append_or_overflow, depart};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
-    Slot, Stats, slots_for,
-};
+use super::outcome::{append_or_overflow, depart};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot, slots_for};
 
 /// The buffer limit, which every discipline has.
 pub const LIMIT: ParamSpec = ParamSpec {
@@ -94,13 +95,13 @@ where
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for DropTail<H, S> {
     #[inline(always)]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
     }
 
     #[inline(always)]
-    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         depart(&mut self.fifo, &mut self.stats)
     }
 

@@ -12,14 +12,16 @@
 //! INFOCOM 1990.
 
 use super::droptail::DropTailParams;
-use crate::discipline::drop_packet;
-use crate::length_lists::LengthLists;
-use crate::params::require;
-use crate::queue_pool::{QueueList, QueuePool};
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LengthPlace, Packet,
-    PacketSlot, ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage,
-};
+use super::outcome::drop_packet;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::length_lists::{LengthLists, LengthPlace};
+use crate::storage::memory::Storage;
+use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
 
 /// Most bytes that one turn may add.
 const MOST_QUANTUM: u32 = 1_000_000;
@@ -150,7 +152,7 @@ where
 
     /// The next packet in turn, and the queue that it leaves.
     #[inline]
-    pub(crate) fn next(&mut self, quantum: u32) -> Option<(Packet<H>, u32)> {
+    pub(crate) fn dequeue(&mut self, quantum: u32) -> Option<(Packet<H>, u32)> {
         let queue = loop {
             let queue = self.active.first()?;
             let len = u64::from(self.pool.head(queue)?.0.meta.len);
@@ -260,7 +262,7 @@ where
     F: Storage<FlowPlace<u32>>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.rounds.stats.arrived.add(packet.meta.len);
         let own = self.flows.get(packet.meta.flow).copied();
         let queue = if self.rounds.make_room(own, self.params.limit, env) {
@@ -275,8 +277,8 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
-        let (packet, queue) = self.rounds.next(self.params.quantum)?;
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        let (packet, queue) = self.rounds.dequeue(self.params.quantum)?;
         if self.rounds.pool.packets(queue) == 0 {
             self.flows.remove::<u32>(packet.meta.flow);
             self.rounds.pool.list_push(&mut self.idle, queue);

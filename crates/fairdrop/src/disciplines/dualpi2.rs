@@ -13,13 +13,15 @@
 //! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
 
 use super::droptail::DropTailParams;
-use crate::discipline::{drop_packet, mark, mark_or_drop};
-use crate::params::require;
-use crate::queue_pool::QueuePool;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, Packet, PacketSlot, ParamError,
-    ParamSpec, ParamValue, QueueSlot, Stats, Storage, Stream, Time, unit_interval,
-};
+use super::outcome::{drop_packet, mark, mark_or_drop};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::memory::Storage;
+use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
 
 /// The number of the L4S queue in the pool.
 const L4S: u32 = 0;
@@ -328,7 +330,7 @@ impl<H, P: Storage<PacketSlot<H>>> DualPi2<H, P> {
 
 impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         self.stats.arrived.add(packet.meta.len);
         let queue = if matches!(packet.meta.ecn, Ecn::Ect1 | Ecn::Ce) { L4S } else { CLASSIC };
@@ -340,7 +342,7 @@ impl<H, P: Storage<PacketSlot<H>>> Discipline<H> for DualPi2<H, P> {
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let now = env.now();
         self.catch_up(now);
         loop {

@@ -9,12 +9,15 @@
 //! implementation in ALTQ (`altq_red.c`).
 
 use super::red::{RedParams, RedQueue};
-use crate::arithmetic::sqrt;
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, Slot, Stats, Time,
-};
+use crate::arithmetic::elementary::sqrt;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -260,7 +263,7 @@ where
     F: AsRef<[FlowPlace<ValveFlow>]> + AsMut<[FlowPlace<ValveFlow>]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let (flow, now) = (packet.meta.flow, env.now());
         if self.is_stopped(flow, now) {
@@ -273,8 +276,8 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.next(env)
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.dequeue(env)
     }
 
     fn backlog(&self) -> Backlog {

@@ -19,14 +19,17 @@
 
 use super::chokew::{MAX_CLASSES, Weights};
 use super::droptail::DropTailParams;
-use crate::discipline::drop_packet;
-use crate::indexed_heap::IndexedHeap;
-use crate::params::require;
-use crate::queue_pool::{QueueList, QueuePool};
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, HeapPlace, Kind, Packet,
-    PacketSlot, ParamError, ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
-};
+use super::outcome::drop_packet;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
+use crate::storage::memory::Storage;
+use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
 
 /// What a list of disciplines says of it.
 pub const INFO: DisciplineInfo = DisciplineInfo {
@@ -316,7 +319,7 @@ where
     F: Storage<FlowPlace<u32>>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.advance(env.now());
         self.stats.arrived.add(packet.meta.len);
         let own = self.flows.get(packet.meta.flow).copied();
@@ -333,7 +336,7 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         self.advance(env.now());
         let (queue, _) = self.first.first::<f64>()?;
         let packet = self.pool.pop(queue)?;

@@ -15,16 +15,17 @@ use core::cmp::Reverse;
 
 use super::codel::{CoDelParams, CoDelState, Head};
 use super::drr::check_quantum;
+use super::outcome::drop_packet;
 use super::sfq::{QUEUES, SALT, check_queues};
-use crate::discipline::drop_packet;
-use crate::flow_key::bucket;
-use crate::indexed_heap::IndexedHeap;
-use crate::params::require;
-use crate::queue_pool::{QueueList, QueuePool};
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, HeapPlace, Kind, Packet, PacketSlot, ParamError,
-    ParamSpec, ParamValue, QueueSlot, Stats, Storage,
-};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::flow_key::bucket;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
+use crate::storage::memory::Storage;
+use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
 
 /// Most packets that one overflow may drop.
 const MOST_DROPPED: u32 = 65_536;
@@ -246,7 +247,7 @@ where
     L: Storage<HeapPlace<Fattest>>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let queue = self.queue_of(packet.meta.flow);
         if let Some(packet) = self.pool.push(queue, packet, ()) {
@@ -265,12 +266,12 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         loop {
             let (queue, is_new) = self.turn()?;
             let mut codel = self.pool.state(queue)?.codel;
             let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue };
-            let packet = codel.next(&self.params.codel, &mut head, &mut self.stats, env);
+            let packet = codel.dequeue(&self.params.codel, &mut head, &mut self.stats, env);
             let state = self.pool.state_mut(queue)?;
             state.codel = codel;
             let Some(packet) = packet else {

@@ -9,11 +9,13 @@
 //! its appendix; `many_flows` is its section on supporting many flows.
 
 use super::red::{RedParams, RedQueue};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, Slot, Stats,
-};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// What a list of disciplines says of it.
 pub const INFO: DisciplineInfo = DisciplineInfo {
@@ -167,7 +169,7 @@ where
     F: AsRef<[FlowPlace<FredFlow>]> + AsMut<[FlowPlace<FredFlow>]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let waiting = self.queue.fifo.len();
         self.queue.state.decay_if_idle(&self.params.red, waiting, env.now());
@@ -194,8 +196,8 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let packet = self.queue.next(env)?;
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let packet = self.queue.dequeue(env)?;
         self.queue.state.sample(&self.params.red, self.queue.fifo.len());
         let id = packet.meta.flow;
         if let Some(flow) = self.flows.get_mut::<FredFlow>(id) {

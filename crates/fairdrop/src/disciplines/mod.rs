@@ -1,4 +1,4 @@
-//! One discipline, one file.
+//! One discipline, one file; what they share is in `outcome`.
 
 pub mod afd;
 pub mod back_choke_memory;
@@ -15,6 +15,7 @@ pub mod flow_valve;
 pub mod fq;
 pub mod fq_codel;
 pub mod fred;
+mod outcome;
 pub mod penalty_box;
 pub mod pie;
 pub mod red;

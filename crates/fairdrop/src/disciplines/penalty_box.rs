@@ -14,13 +14,16 @@
 //! RED packet drop history", 1998.
 
 use super::red::{RedParams, RedQueue};
-use crate::arithmetic::{ln, sqrt};
-use crate::params::require;
-use crate::token_bucket::TokenBucket;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, Slot, Stats, Time,
-};
+use crate::arithmetic::elementary::{ln, sqrt};
+use crate::arithmetic::token_bucket::TokenBucket;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -312,7 +315,7 @@ where
     F: AsRef<[FlowPlace<PenaltyFlow>]> + AsMut<[FlowPlace<PenaltyFlow>]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let (flow, len) = (packet.meta.flow, packet.meta.len);
         self.queue.stats.arrived.add(len);
         let now = env.now();
@@ -332,8 +335,8 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.next(env)
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.dequeue(env)
     }
 
     fn backlog(&self) -> Backlog {

@@ -16,12 +16,14 @@
 //! 2017: sections 4 and 5, appendix A.
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats, Stream, Time, unit_interval,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -344,7 +346,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         self.stats.arrived.add(packet.meta.len);
         let full = self.fifo.len() >= self.params.limit;
@@ -357,7 +359,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let now = env.now();
         self.catch_up(now);
         let packet = depart(&mut self.fifo, &mut self.stats)?;
@@ -392,7 +394,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::{Meta, slots_for};
+    use crate::contract::packet::Meta;
+    use crate::storage::leaky_fifo::slots_for;
     use std::{vec, vec::Vec};
 
     /// A coin that is always the same, and how often it was tossed.

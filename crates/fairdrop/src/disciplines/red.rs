@@ -9,12 +9,14 @@
 //! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
 
 use super::droptail::{LIMIT, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet, mark};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Ecn, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Position, Slot, Stats, Stream, Time, unit_interval,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet, mark};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
 
 /// What a list of disciplines says of it.
 pub const INFO: DisciplineInfo = DisciplineInfo {
@@ -568,7 +570,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> RedQueue<H, S> {
 
     /// Takes the head; finding none is how RED learns that the link is idle.
     #[inline(always)]
-    pub(crate) fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    pub(crate) fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.stats);
         if packet.is_none() {
             self.state.idle(env.now());
@@ -607,7 +609,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Red<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
     #[inline(always)]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let (params, queue) = (&self.params, &mut self.queue);
         queue.stats.arrived.packets += 1;
         queue.state.update(params, queue.fifo.len(), env.now());
@@ -617,8 +619,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
     }
 
     #[inline(always)]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.next(env)
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.dequeue(env)
     }
 
     fn backlog(&self) -> Backlog {
@@ -642,7 +644,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Red<H, S> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::Philox;
+    use crate::arithmetic::philox::Philox;
     use proptest::prelude::*;
 
     /// One coin stream, and how often it was asked.
@@ -660,7 +662,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(crate::testing::cases())]
+        #![proptest_config(fairdrop_reference::cases())]
         /// The bound on the bias spares divisions and changes nothing: verdicts, count, average and random numbers.
         #[test]
         fn a_bound_changes_no_verdict(

@@ -13,12 +13,15 @@
 //! What the paper leaves open is as the authors' scripts for ns-2 (`tcl/ex/red-pd`) have it.
 
 use super::red::{RedParams, RedQueue};
-use crate::arithmetic::sqrt;
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, FlowPlace, FlowTable, Kind, LeakyFifo, Packet,
-    ParamError, ParamSpec, ParamValue, Slot, Stats, Stream, Time, unit_interval,
-};
+use crate::arithmetic::elementary::sqrt;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of a discipline may be: 1000 s.
 const LONGEST: Time = Time::from_ms(1_000_000);
@@ -326,7 +329,7 @@ where
     F: AsRef<[FlowPlace<RedPdFlow>]> + AsMut<[FlowPlace<RedPdFlow>]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let now = env.now();
         self.catch_up(now);
@@ -348,8 +351,8 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        self.queue.next(env)
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.queue.dequeue(env)
     }
 
     fn backlog(&self) -> Backlog {
@@ -375,7 +378,8 @@ where
 mod tests {
     extern crate std;
     use super::*;
-    use crate::{places_for, slots_for};
+    use crate::storage::flow_table::places_for;
+    use crate::storage::leaky_fifo::slots_for;
     use std::{vec, vec::Vec};
 
     type Queue = RedPd<u32, Vec<Slot<u32>>, Vec<FlowPlace<RedPdFlow>>>;

@@ -7,13 +7,14 @@
 //! Source: D. Clark, W. Fang, "Explicit allocation of best-effort packet delivery service", IEEE/ACM Transactions on
 //! Networking 6(4), 1998, section III. Switch for the form that ns-2 gives it: `ns2_compat`.
 
+use super::outcome::{append_or_overflow, drop_packet};
 use super::red::{RedParams, RedQueue, RedState};
-use crate::discipline::{append_or_overflow, drop_packet};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec, ParamValue,
-    Slot, Stats,
-};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// What a list of disciplines says of it.
 pub const INFO: DisciplineInfo = DisciplineInfo {
@@ -199,7 +200,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Rio<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Rio<H, S> {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.queue.stats.arrived.add(packet.meta.len);
         let is_in = self.is_in(&packet);
         if is_in || !self.params.ns2_compat {
@@ -213,8 +214,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Rio<H, S> {
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let Some(packet) = self.queue.next(env) else {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let Some(packet) = self.queue.dequeue(env) else {
             self.state_in.idle(env.now());
             return None;
         };

@@ -12,13 +12,15 @@
 //! fairness", INFOCOM 2001.
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
-use crate::params::require;
-use crate::token_bucket::TokenBucket;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats, Stream, Time, unit_interval,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::arithmetic::token_bucket::TokenBucket;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Longest time that a parameter of this discipline may be: a day.
 const LONGEST: Time = Time::from_ms(86_400_000);
@@ -403,7 +405,7 @@ where
     B: AsRef<[SfbBin]> + AsMut<[SfbBin]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         self.move_hashes(env);
         let flow = packet.meta.flow;
@@ -418,7 +420,7 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         let number = self.stats.departed.packets;
         let packet = depart(&mut self.fifo, &mut self.stats)?;
         self.count(packet.meta.flow, number, |waiting| waiting.saturating_sub(1));

@@ -11,13 +11,17 @@
 
 use super::droptail::DropTailParams;
 use super::drr::{QUANTUM, Rounds, Turn, check_quantum};
-use crate::discipline::drop_packet;
-use crate::flow_key::bucket;
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LengthPlace, Packet, PacketSlot, ParamError,
-    ParamSpec, ParamValue, QueueSlot, Stats, Storage, Time,
-};
+use super::outcome::drop_packet;
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::Env;
+use crate::contract::flow_key::bucket;
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::length_lists::LengthPlace;
+use crate::storage::memory::Storage;
+use crate::storage::queue_pool::{PacketSlot, QueueSlot};
 
 /// Most queues.
 pub(crate) const MOST_QUEUES: u32 = 1 << 20;
@@ -180,7 +184,7 @@ where
     L: Storage<LengthPlace>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         self.rounds.stats.arrived.add(packet.meta.len);
         let queue = self.queue_of(packet.meta.flow);
@@ -192,9 +196,9 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         self.catch_up(env.now());
-        self.rounds.next(self.params.quantum).map(|(packet, _)| packet)
+        self.rounds.dequeue(self.params.quantum).map(|(packet, _)| packet)
     }
 
     fn backlog(&self) -> Backlog {

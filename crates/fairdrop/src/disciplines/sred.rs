@@ -9,12 +9,14 @@
 //! SRED) and VI (full SRED).
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
-use crate::params::require;
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Slot, Stats, Stream, Time, uniform_below, unit_interval,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, uniform_below, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 
 /// Most zombies.
 const MOST_ZOMBIES: u32 = 1_000_000;
@@ -229,7 +231,7 @@ where
     Z: AsRef<[Zombie]> + AsMut<[Zombie]>,
 {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let waiting = self.fifo.len();
         let hit = self.meet_zombie(packet.meta.flow, env);
@@ -243,7 +245,7 @@ where
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         depart(&mut self.fifo, &mut self.stats)
     }
 

@@ -9,11 +9,13 @@
 //! section 3.1.
 
 use super::droptail::{DropTailParams, fifo_in};
-use crate::discipline::{append_or_overflow, depart, drop_packet};
-use crate::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, LeakyFifo, Packet, ParamError, ParamSpec,
-    ParamValue, Position, Slot, Stats, Stream, uniform_below,
-};
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::env::{Env, Stream, uniform_below};
+use crate::contract::packet::Packet;
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
 
 /// Steps of the weight between 0.0 and 1.0.
 const TENTHS: u32 = 10;
@@ -168,7 +170,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Ward<H, S> {
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Ward<H, S> {
     #[inline]
-    fn admit<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let waiting = self.fifo.len();
         if self.is_compared(waiting, env) {
@@ -196,7 +198,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Ward<H, S> {
     }
 
     #[inline]
-    fn next<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
         depart(&mut self.fifo, &mut self.stats)
     }
 

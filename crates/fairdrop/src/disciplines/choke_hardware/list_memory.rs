@@ -1,6 +1,6 @@
 //! The memory that linked lists of packets lie in: entries at addresses, each the cell of a packet of one FIFO.
 
-use crate::Storage;
+use crate::storage::memory::Storage;
 
 /// Most entries of a list memory.
 pub const MAX_ENTRIES: usize = 1024;

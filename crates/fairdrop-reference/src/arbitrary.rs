@@ -1,0 +1,134 @@
+//! Random parameters, degenerate ones included, and random traces.
+
+use fairdrop::{
+    AverageIn, Candidates, ChokeParams, DrawFrom, Order, RedParams, Sampling, Schedule, SfqParams, Time,
+};
+use proptest::prelude::*;
+
+use crate::host::Event;
+use crate::red::{ChokeScheme, Plan};
+
+pub fn red_params() -> impl Strategy<Value = RedParams> {
+    let min_th = prop_oneof![1 => Just(0.0), 3 => (0..10).prop_map(f64::from), 2 => 0.0..10.0];
+    let width = prop_oneof![1 => Just(f64::INFINITY), 3 => (1..12).prop_map(f64::from), 2 => 0.001..10.0, 1 => Just(1e-9)];
+    let max_p = prop_oneof![1 => Just(0.0), 1 => Just(1.0), 2 => Just(0.1), 3 => 0.0..=1.0];
+    let w_q = prop_oneof![2 => Just(1.0), 2 => Just(0.5), 1 => Just(0.002), 1 => Just(1e-18), 3 => 1e-6..1.0];
+    let packet_time = prop_oneof![Just(1_u64), Just(7), Just(1000), Just(8_000_000)];
+    let switches = prop::array::uniform6(prop::bool::weighted(0.25));
+    let rest = (packet_time, 1_u32..2000, switches);
+    (1_u32..40, min_th, width, max_p, w_q, rest).prop_map(|(limit, min_th, width, max_p, w_q, rest)| {
+        let (packet_time, mean_packet_size, [gentle, wait, independent, ns2_compat, byte_mode, ecn]) = rest;
+        RedParams {
+            limit,
+            min_th,
+            max_th: min_th + width,
+            max_p,
+            w_q,
+            mean_packet_time: Time::from_ns(packet_time),
+            mean_packet_size,
+            gentle,
+            wait,
+            // Two forms of the same thing: not valid together.
+            independent: independent && !wait,
+            ns2_compat,
+            byte_mode,
+            ecn,
+        }
+    })
+}
+
+pub fn choke_scheme() -> impl Strategy<Value = ChokeScheme> {
+    let custom = prop::collection::vec(0_u8..=32, 1..=16).prop_map(|mut list| {
+        list.sort_unstable();
+        Plan::Custom(list)
+    });
+    let plan = prop_oneof![
+        4 => (0_u8..6).prop_map(Plan::Fixed),
+        1 => (0_u8..=32).prop_map(Plan::Fixed),
+        1 => Just(Plan::Two),
+        1 => (1_u8..=16).prop_map(Plan::Odd),
+        1 => (1_u8..=16).prop_map(Plan::Even),
+        2 => custom,
+    ];
+    let draw = prop_oneof![
+        4 => Just(DrawFrom::Uniform),
+        1 => Just(DrawFrom::Head),
+        1 => Just(DrawFrom::Tail),
+        1 => Just(DrawFrom::Spread),
+    ];
+    let sampling = prop_oneof![
+        3 => Just(Sampling::Packet),
+        1 => Just(Sampling::Byte),
+        1 => (1_u32..3000).prop_map(Sampling::Cell),
+    ];
+    let average_in = prop_oneof![3 => Just(AverageIn::Packets), 1 => Just(AverageIn::Cells)];
+    let order = prop_oneof![3 => Just(Order::MatchFirst), 1 => Just(Order::RedFirst)];
+    let switches = prop::array::uniform2(prop::bool::weighted(0.3));
+    (plan, draw, sampling, average_in, order, switches).prop_map(
+        |(plan, draw, sampling, average_in, order, [replacement, count_on_match])| ChokeScheme {
+            plan,
+            draw,
+            replacement,
+            sampling,
+            average_in,
+            order,
+            count_on_match,
+        },
+    )
+}
+
+pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
+    ChokeParams {
+        red: red.clone(),
+        candidates: match &scheme.plan {
+            Plan::Fixed(m) => Candidates::Fixed(*m),
+            Plan::Two => Candidates::Regions(Schedule::two()),
+            Plan::Odd(regions) => Candidates::Regions(Schedule::odd(*regions)),
+            Plan::Even(regions) => Candidates::Regions(Schedule::even(*regions)),
+            Plan::Custom(list) => Candidates::Regions(Schedule::custom(list).expect("sorted and in range")),
+        },
+        draw: scheme.draw,
+        replacement: scheme.replacement,
+        sampling: scheme.sampling,
+        average_in: scheme.average_in,
+        order: scheme.order,
+        count_on_match: scheme.count_on_match,
+    }
+}
+
+/// SFQ with a few queues; of DRR, the limit and the quantum.
+pub fn sfq_params() -> impl Strategy<Value = SfqParams> {
+    let perturb = prop_oneof![Just(0_u64), Just(1_000_000), 1_000_000..500_000_000_u64];
+    let quantum = prop_oneof![Just(1500_u32), Just(1000), 50_u32..3000];
+    (1_u32..40, 1_u32..12, quantum, perturb, any::<u32>()).prop_map(
+        |(limit, queues, quantum, perturb, salt)| SfqParams {
+            limit,
+            queues,
+            quantum,
+            perturb: Time::from_ns(perturb),
+            salt,
+        },
+    )
+}
+
+/// Traces of up to 200 events of `flows` flows; overloaded on the whole, with lulls.
+pub fn events(flows: u64) -> impl Strategy<Value = Vec<Event>> {
+    let len = prop_oneof![Just(1000_u32), Just(40), 0_u32..2000];
+    let wait =
+        prop_oneof![4 => 0_u64..3000, 2 => 0_u64..100_000_000, 1 => 0_u64..1 << 40, 1 => 0_u64..1 << 56];
+    let event = prop_oneof![
+        10 => (0..flows, len).prop_map(|(flow, len)| Event::Arrive { flow, len }),
+        4 => Just(Event::Finish),
+        1 => wait.prop_map(Event::Wait),
+    ];
+    // Some traces keep a backlog, others drain often.
+    let drain = prop_oneof![Just(0_usize), 1_usize..12];
+    (prop::collection::vec(event, 1..200), drain).prop_map(|(mut events, drain)| {
+        if drain > 0 {
+            let half = events.len() / 2;
+            events.splice(half..half, std::iter::repeat_n(Event::Finish, drain * 3));
+            events.extend([Event::Finish, Event::Wait(10_000), Event::Arrive { flow: 0, len: 1000 }]);
+        }
+        events
+    })
+}

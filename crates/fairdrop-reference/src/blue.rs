@@ -1,0 +1,78 @@
+//! BLUE as slowly and obviously as it can be written: a plain list.
+
+use fairdrop::{BlueParams, DropCause, Packet};
+
+use crate::compare::one_stream::Model;
+use crate::compare::{Drops, unit};
+
+/// The project's reading of Feng et al. 1999.
+pub struct BlueModel {
+    params: BlueParams,
+    queue: Vec<Packet<u32>>,
+    pm: f64,
+    last: Option<u64>,
+    /// When the next idle event is due, while the link is idle.
+    next_idle: Option<u64>,
+    rounding: f64,
+}
+
+impl BlueModel {
+    pub fn new(params: BlueParams) -> Self {
+        Self { params, queue: Vec::new(), pm: 0.0, last: None, next_idle: None, rounding: 0.0 }
+    }
+
+    fn change(&mut self, now: u64, by: f64) {
+        if self.last.is_none_or(|last| now - last >= self.params.freeze.ns()) {
+            self.pm = (self.pm + by).clamp(0.0, 1.0);
+            self.last = Some(now);
+        }
+    }
+
+    fn timer(&mut self, now: u64) {
+        while let Some(due) = self.next_idle.filter(|&due| due <= now) {
+            self.change(due, -self.params.d2);
+            self.rounding += f64::EPSILON;
+            self.next_idle = Some(due + self.params.freeze.ns());
+        }
+    }
+}
+
+impl Model for BlueModel {
+    fn queue(&self) -> &Vec<Packet<u32>> {
+        &self.queue
+    }
+
+    fn arrive(&mut self, packet: Packet<u32>, now: u64, coin: &mut dyn FnMut() -> u64) -> Drops {
+        self.timer(now);
+        if self.queue.len() >= self.params.limit as usize {
+            self.change(now, self.params.d1);
+            return vec![(packet, DropCause::Overflow)];
+        }
+        // A coin between the two probabilities, which are within rounding of each other, does not occur.
+        if unit(coin()) < self.pm {
+            return vec![(packet, DropCause::Blue)];
+        }
+        self.queue.push(packet);
+        self.next_idle = None;
+        Vec::new()
+    }
+
+    fn dequeue(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
+        if self.queue.is_empty() {
+            self.next_idle.get_or_insert(now);
+            self.timer(now);
+            return (Vec::new(), None);
+        }
+        (Vec::new(), Some(self.queue.remove(0)))
+    }
+
+    /// Several idle events at once round in another way than one by one.
+    fn probability(&mut self, theirs: Option<f64>) -> Result<(), String> {
+        let theirs = theirs.ok_or("no probability")?;
+        if (theirs - self.pm).abs() > 2.0 * self.rounding {
+            return Err(format!("probability {theirs:e}, should be {:e}", self.pm));
+        }
+        (self.pm, self.rounding) = (theirs, 0.0);
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! `CoDel` as slowly and obviously as it can be written: a plain list, RFC 8289 line by line.
+
+use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
+
+use crate::compare::one_stream::Model;
+use crate::compare::{Drops, bytes};
+
+/// RFC 8289, section 5.
+pub struct CoDelModel {
+    params: CoDelParams,
+    pub queue: Vec<Packet<u32>>,
+    first_above_time: u64,
+    drop_next: i128,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+}
+
+impl CoDelModel {
+    pub fn new(params: CoDelParams) -> Self {
+        let (queue, first_above_time, drop_next) = (Vec::new(), 0, 0);
+        Self { params, queue, first_above_time, drop_next, count: 0, lastcount: 0, dropping: false }
+    }
+
+    /// Section 5.6. Rounded down to whole nanoseconds; the last digit is put right where f64 is not enough.
+    fn control_law(&self, t: i128) -> i128 {
+        let interval = self.params.interval.ns();
+        let mut gap = (interval as f64 / f64::from(self.count).sqrt()).floor() as u128;
+        let fits =
+            |gap: u128| gap * gap * u128::from(self.count) <= u128::from(interval) * u128::from(interval);
+        if !fits(gap) {
+            gap -= 1;
+        } else if fits(gap + 1) {
+            gap += 1;
+        }
+        t + gap as i128
+    }
+
+    /// Whether the packet is marked instead of dropped.
+    fn mark(&self, packet: Option<&mut Packet<u32>>) -> bool {
+        let capable = packet.filter(|packet| self.params.ecn && packet.meta.ecn != Ecn::NotCapable);
+        capable.map(|packet| packet.meta.ecn = Ecn::Ce).is_some()
+    }
+
+    /// Section 5.6.
+    fn dodequeue(&mut self, now: u64) -> (Option<Packet<u32>>, bool) {
+        if self.queue.is_empty() {
+            self.first_above_time = 0;
+            return (None, false);
+        }
+        let packet = self.queue.remove(0);
+        let sojourn = now - packet.enqueued.ns();
+        let mut ok_to_drop = false;
+        if sojourn < self.params.target.ns() || bytes(&self.queue) <= u64::from(self.params.mtu) {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + self.params.interval.ns();
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (Some(packet), ok_to_drop)
+    }
+}
+
+impl Model for CoDelModel {
+    fn queue(&self) -> &Vec<Packet<u32>> {
+        &self.queue
+    }
+
+    fn arrive(&mut self, packet: Packet<u32>, _now: u64, _coin: &mut dyn FnMut() -> u64) -> Drops {
+        if self.queue.len() >= self.params.limit as usize {
+            return vec![(packet, DropCause::Overflow)];
+        }
+        self.queue.push(packet);
+        Vec::new()
+    }
+
+    /// Section 5.5.
+    fn dequeue(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
+        let mut drops = Vec::new();
+        let (mut packet, mut ok_to_drop) = self.dodequeue(now);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while i128::from(now) >= self.drop_next && self.dropping {
+                self.count += 1;
+                if self.mark(packet.as_mut()) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    break;
+                }
+                drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
+                (packet, ok_to_drop) = self.dodequeue(now);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            if !self.mark(packet.as_mut()) {
+                drops.extend(packet.take().map(|packet| (packet, DropCause::Codel)));
+                (packet, _) = self.dodequeue(now);
+            }
+            self.dropping = true;
+            let delta = self.count - self.lastcount;
+            self.count = 1;
+            if delta > 1 && i128::from(now) - self.drop_next < 16 * i128::from(self.params.interval.ns()) {
+                self.count = delta;
+            }
+            self.drop_next = self.control_law(i128::from(now));
+            self.lastcount = self.count;
+        }
+        (drops, packet)
+    }
+}

@@ -1,0 +1,83 @@
+//! FQ-CoDel as slowly and obviously as it can be written: lists of `CoDel` queues.
+
+use fairdrop::{DropCause, FqCoDelParams, Packet};
+
+use crate::codel::CoDelModel;
+use crate::compare::Drops;
+use crate::compare::one_stream::Model as _;
+use crate::compare::several_queues::Model;
+use crate::drr::hashed;
+
+/// RFC 8290, sections 4.1 and 4.2.
+pub struct FqCoDelModel {
+    params: FqCoDelParams,
+    queues: Vec<CoDelModel>,
+    credits: Vec<i64>,
+    new: Vec<usize>,
+    old: Vec<usize>,
+}
+
+impl FqCoDelModel {
+    pub fn new(params: FqCoDelParams) -> Self {
+        let count = params.queues as usize;
+        let queues = (0..count).map(|_| CoDelModel::new(params.codel.clone())).collect();
+        Self { params, queues, credits: vec![0; count], new: Vec::new(), old: Vec::new() }
+    }
+
+    fn bytes(&self, queue: usize) -> u64 {
+        self.queues[queue].queue.iter().map(|packet| u64::from(packet.meta.len)).sum()
+    }
+}
+
+impl Model for FqCoDelModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queues.iter().flat_map(|queue| queue.queue.clone()).collect()
+    }
+
+    fn arrive(&mut self, packet: Packet<u32>, _now: u64, _theirs: &Drops) -> Drops {
+        let handle = packet.handle;
+        let own = hashed(self.params.salt, 0, packet.meta.flow, self.params.queues) as usize;
+        self.queues[own].queue.push(packet);
+        if !self.new.contains(&own) && !self.old.contains(&own) {
+            self.new.push(own);
+            self.credits[own] = i64::from(self.params.quantum);
+        }
+        if self.waiting().len() <= self.params.codel.limit as usize {
+            return Vec::new();
+        }
+        // Of equals, the first; an empty queue is not among them.
+        let with_packets = (0..self.queues.len()).filter(|&queue| !self.queues[queue].queue.is_empty());
+        let fattest = with_packets.rev().max_by_key(|&queue| self.bytes(queue)).expect("there are packets");
+        let queue = &mut self.queues[fattest].queue;
+        let wanted = queue.len().div_ceil(2).min(self.params.drop_batch as usize);
+        let cause = |packet: &Packet<u32>| {
+            if packet.handle == handle { DropCause::Overflow } else { DropCause::LongestQueue }
+        };
+        queue.drain(..wanted).map(|packet| (packet.clone(), cause(&packet))).collect()
+    }
+
+    fn dequeue(&mut self, now: u64, _coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+        let mut drops = Vec::new();
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let Some(&queue) = list.first() else { return (drops, None) };
+            if self.credits[queue] <= 0 {
+                self.credits[queue] += i64::from(self.params.quantum);
+                list.remove(0);
+                self.old.push(queue);
+                continue;
+            }
+            let (more, packet) = self.queues[queue].dequeue(now);
+            drops.extend(more);
+            if let Some(packet) = packet {
+                self.credits[queue] -= i64::from(packet.meta.len);
+                return (drops, Some(packet));
+            }
+            list.remove(0);
+            if is_new {
+                self.old.push(queue);
+            }
+        }
+    }
+}

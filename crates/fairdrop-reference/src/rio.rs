@@ -1,0 +1,103 @@
+//! RIO as slowly and obviously as it can be written: two REDs, one with a list of all waiting packets, one with a list
+//! of the IN packets among them.
+
+use fairdrop::{AnyDiscipline, Discipline, DropCause, Packet, RedParams, RioParams, Stream, Time};
+
+use crate::compare::Drops;
+use crate::compare::every_stream::{Model, Random};
+use crate::host::Queue;
+use crate::red::{Reference, Scheme};
+
+pub struct RioModel {
+    params: RioParams,
+    red_in: RedParams,
+    all: Reference,
+    inside: Reference,
+    /// What the last idle period cost in precision, of the two averages.
+    rounding: [f64; 2],
+}
+
+impl RioModel {
+    pub fn new(params: RioParams) -> Self {
+        let mut red_in = params.red.clone();
+        red_in.min_th = params.min_th_in;
+        red_in.max_th = params.max_th_in;
+        red_in.max_p = params.max_p_in;
+        let all = Reference::new(Scheme::Red(params.red.clone()));
+        let inside = Reference::new(Scheme::Red(red_in.clone()));
+        Self { params, red_in, all, inside, rounding: [0.0; 2] }
+    }
+
+    fn is_in(&self, packet: &Packet<u32>) -> bool {
+        u32::from(packet.meta.class) >= self.params.in_class
+    }
+}
+
+impl Model for RioModel {
+    fn queue(&self) -> &[Packet<u32>] {
+        &self.all.queue
+    }
+
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        _fast: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
+        let (now, is_in) = (Time::from_ns(now), self.is_in(&packet));
+        if is_in {
+            self.rounding[1] = self.inside.decay_if_idle(&self.red_in, now);
+            self.inside.sample(&self.red_in, self.inside.queue.len());
+        }
+        if is_in || !self.params.ns2_compat {
+            self.rounding[0] = self.all.decay_if_idle(&self.params.red, now);
+            self.all.sample(&self.params.red, self.all.queue.len());
+        }
+        let mut coin = || random(Stream::EarlyDrop);
+        let (red, params) =
+            if is_in { (&mut self.inside, &self.red_in) } else { (&mut self.all, &self.params.red) };
+        if let Some(cause) = red.red_verdict(params, &packet, Some(&mut coin)) {
+            return Ok(vec![(packet, cause)]);
+        }
+        if self.all.queue.len() >= self.params.red.limit as usize {
+            if is_in {
+                self.inside.overflowed(&self.red_in);
+            } else {
+                self.all.overflowed(&self.params.red);
+            }
+            return Ok(vec![(packet, DropCause::Overflow)]);
+        }
+        if is_in {
+            self.inside.queue.push(packet.clone());
+        }
+        self.all.queue.push(packet);
+        Ok(Vec::new())
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
+        let now = Time::from_ns(now);
+        let Some(packet) = self.all.dequeue(now) else {
+            self.inside.dequeue(now);
+            return None;
+        };
+        // Also when no arrival has moved the average since the link was idle (ns-2).
+        self.all.idle_since = None;
+        if self.is_in(&packet) {
+            self.inside.dequeue(now);
+        }
+        Some(packet)
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        self.all.go_on_with(fast.average_packets(), self.rounding[0])?;
+        let AnyDiscipline::Rio(fast) = fast else { return Err("not RIO".into()) };
+        self.inside.go_on_with(Some(fast.average_in()), self.rounding[1])?;
+        self.rounding = [0.0; 2];
+        if fast.waiting_in() as usize == self.inside.queue.len() {
+            Ok(())
+        } else {
+            Err("another n_in".into())
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! SFB as slowly and obviously as it can be written: bins counted anew in the list of waiting packets.
+
+use std::collections::BTreeMap;
+
+use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
+
+use crate::compare::filters::Model;
+use crate::compare::{Drops, close, unit};
+use crate::host::Queue;
+
+/// One set of hash functions of SFB.
+struct HashSet {
+    salt: u64,
+    /// Handle of the first arrival that is counted.
+    first: u32,
+    /// Probabilities by level and bin.
+    p: BTreeMap<(u32, u64), f64>,
+}
+
+impl HashSet {
+    fn bin(&self, params: &SfbParams, level: u32, flow: u64) -> (u32, u64) {
+        let key = splitmix(self.salt.wrapping_add(u64::from(level)));
+        let scaled = u128::from(splitmix(flow ^ key)) * u128::from(params.bins);
+        (level, (scaled / (1 << 64)) as u64)
+    }
+}
+
+fn splitmix(mut z: u64) -> u64 {
+    for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9_u64), (27, 0x94D0_49BB_1331_11EB)] {
+        z = (z ^ (z >> shift)).wrapping_mul(factor);
+    }
+    z ^ (z >> 31)
+}
+
+/// Feng et al. 2001, figure 2, with sets of hash functions by the interval in which they decide.
+pub struct SfbModel {
+    params: SfbParams,
+    queue: Vec<Packet<u32>>,
+    sets: BTreeMap<u64, HashSet>,
+    tokens: f64,
+    filled: u64,
+}
+
+impl SfbModel {
+    pub fn new(params: SfbParams) -> Self {
+        let tokens = params.penalty_burst;
+        Self { params, queue: Vec::new(), sets: BTreeMap::new(), tokens, filled: 0 }
+    }
+
+    fn begin(&mut self, interval: u64, first: u32, coin: &mut dyn FnMut(Stream) -> u64) {
+        self.sets.entry(interval).or_insert_with(|| HashSet {
+            salt: coin(Stream::SfbCoin),
+            first,
+            p: BTreeMap::new(),
+        });
+    }
+
+    /// The interval whose set decides, once the sets that are due have begun and others are forgotten.
+    fn rehash(&mut self, now: u64, first: u32, coin: &mut dyn FnMut(Stream) -> u64) -> u64 {
+        let (rehash, warm_up) = (self.params.rehash.ns(), self.params.warm_up.ns());
+        if rehash == 0 {
+            self.begin(0, first, coin);
+            return 0;
+        }
+        let interval = now / rehash;
+        self.sets.retain(|&set, _| set >= interval);
+        self.begin(interval, first, coin);
+        if (interval + 1) * rehash - now <= warm_up {
+            self.begin(interval + 1, first, coin);
+        }
+        interval
+    }
+
+    fn passes_penalty(&mut self, now: u64) -> bool {
+        let elapsed = (now - self.filled) as f64 / 1e9;
+        self.tokens = self.params.penalty_burst.min(self.tokens + self.params.penalty_rate * elapsed);
+        self.filled = now;
+        let passes = self.tokens >= 1.0;
+        self.tokens -= f64::from(u8::from(passes));
+        passes
+    }
+}
+
+impl Model for SfbModel {
+    fn queue(&self) -> &Vec<Packet<u32>> {
+        &self.queue
+    }
+
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        theirs: &Queue,
+        coin: &mut dyn FnMut(Stream) -> u64,
+    ) -> Result<Drops, String> {
+        let deciding = self.rehash(now, packet.handle, coin);
+        let (mut drop, mut p_min) = (false, 1.0_f64);
+        for (interval, set) in &mut self.sets {
+            for level in 0..self.params.levels {
+                let bin = set.bin(&self.params, level, packet.meta.flow);
+                let waits = |other: &&Packet<u32>| {
+                    other.handle >= set.first && set.bin(&self.params, level, other.meta.flow) == bin
+                };
+                let qlen = self.queue.iter().filter(waits).count();
+                let p = set.p.entry(bin).or_default();
+                if qlen > self.params.bin_size as usize {
+                    *p = (*p + self.params.increment).min(1.0);
+                } else if qlen == 0 {
+                    *p = (*p - self.params.decrement).max(0.0);
+                }
+                if *interval == deciding {
+                    drop |= qlen > self.params.bin_size as usize;
+                    p_min = p_min.min(*p);
+                }
+            }
+        }
+        let AnyDiscipline::Sfb(sfb) = theirs else { return Err("this is not SFB".into()) };
+        close("probability", sfb.probability(packet.meta.flow), p_min, 0.0)?;
+        let cause = if drop {
+            Some(DropCause::Sfb)
+        } else if p_min == 1.0 {
+            if self.passes_penalty(now) { None } else { Some(DropCause::Filter) }
+        } else if unit(coin(Stream::SfbCoin)) < p_min {
+            Some(DropCause::Sfb)
+        } else {
+            None
+        };
+        let cause = cause.or((self.queue.len() >= self.params.limit as usize).then_some(DropCause::Overflow));
+        Ok(match cause {
+            Some(cause) => vec![(packet, cause)],
+            None => {
+                self.queue.push(packet);
+                Vec::new()
+            }
+        })
+    }
+
+    fn dequeue(&mut self, _now: u64) -> Option<Packet<u32>> {
+        if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
+    }
+}

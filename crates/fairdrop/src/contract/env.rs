@@ -1,0 +1,158 @@
+//! The world outside a discipline: clock, randomness, and the place that dropped packets go to.
+
+use crate::contract::packet::Packet;
+use crate::contract::stats::DropCause;
+use crate::contract::time::Time;
+
+/// The purpose a random number is drawn for. Each has a stream of its own, so that switching one feature off does
+/// not shift what the others see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Stream {
+    /// Drawing candidates from the queue (CHOKe).
+    Candidate = 0,
+    /// The early-drop coin (RED).
+    EarlyDrop = 1,
+    /// Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    DrawingFraction = 2,
+    /// Whether an arrival is compared, by the position it would take (WARD).
+    WardCoin = 3,
+    /// The drop coin of BLUE.
+    BlueCoin = 4,
+    /// The drop coin of PIE.
+    PieCoin = 5,
+    /// The drop coin of SRED.
+    SredCoin = 6,
+    /// Which zombie an arrival is compared with (SRED).
+    Zombie = 7,
+    /// Whether an arrival overwrites the zombie that it missed (SRED).
+    ZombieOverwrite = 8,
+    /// The drop coin of CSFQ.
+    CsfqCoin = 9,
+    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve).
+    FilterCoin = 10,
+    /// The drop coin of AFD.
+    AfdCoin = 11,
+    /// Whether and where an arrival enters the shadow buffer (AFD).
+    AfdSample = 12,
+    /// The drop coin of SFB.
+    SfbCoin = 13,
+    /// The drop and mark coins of `DualPI2`.
+    DualPi2Coin = 14,
+}
+
+impl Stream {
+    /// Number of streams a host must provide.
+    pub const COUNT: usize = 15;
+}
+
+/// What a discipline borrows from its host during one call.
+pub trait Env<H> {
+    /// The time of this call; never runs backwards between calls.
+    fn now(&self) -> Time;
+
+    /// The next 64 random bits of `stream`.
+    fn random(&mut self, stream: Stream) -> u64;
+
+    /// Takes back a packet that the discipline drops.
+    fn dropped(&mut self, packet: Packet<H>, cause: DropCause);
+
+    /// A candidate was drawn and is about to be compared. For traces and tests; does nothing by default.
+    #[inline]
+    fn drawn(&mut self, candidate: &Packet<H>) {
+        let _ = candidate;
+    }
+}
+
+/// Up to `N` numbers of one stream, drawn before they are asked for, so that [`crate::Discipline::prepare`] can see them.
+///
+/// A host fills it before a burst of arrivals, shows [`Self::waiting`] to the discipline, and answers
+/// [`Env::random`] with [`Self::next`]. The discipline gets the numbers that it would have got, in the same order.
+#[derive(Clone, Debug)]
+pub struct DrawnAhead<const N: usize> {
+    numbers: [u64; N],
+    /// Numbers before this were handed out.
+    used: usize,
+}
+
+impl<const N: usize> DrawnAhead<N> {
+    /// Nothing drawn yet.
+    pub const fn new() -> Self {
+        Self { numbers: [0; N], used: N }
+    }
+
+    /// Draws as many numbers from `next` as were handed out since the last time.
+    pub fn fill(&mut self, mut next: impl FnMut() -> u64) {
+        self.numbers.rotate_left(self.used);
+        let left = N - self.used;
+        self.numbers.iter_mut().skip(left).for_each(|number| *number = next());
+        self.used = 0;
+    }
+
+    /// Numbers not yet handed out, the next one first.
+    pub fn waiting(&self) -> &[u64] {
+        self.numbers.get(self.used..).unwrap_or(&[])
+    }
+
+    /// The next number; from `next` when all have been handed out.
+    #[inline]
+    pub fn next(&mut self, mut next: impl FnMut() -> u64) -> u64 {
+        match self.numbers.get(self.used) {
+            Some(&number) => {
+                self.used += 1;
+                number
+            }
+            None => next(),
+        }
+    }
+}
+
+impl<const N: usize> Default for DrawnAhead<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Uniform on `[0, 1)` from 64 random bits: the 53 highest bits, as every `f64` in steps of 2^-53.
+#[inline]
+pub fn unit_interval(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+/// Exactly uniform on `0..bound` (`bound > 0`) from as many 64-bit numbers of `next` as it takes, almost always one.
+///
+/// Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019, algorithm 5.
+#[inline]
+pub fn uniform_below(bound: u64, mut next: impl FnMut() -> u64) -> u64 {
+    let mut wide = u128::from(next()) * u128::from(bound);
+    if (wide as u64) < bound {
+        let threshold = bound.wrapping_neg() % bound.max(1);
+        while (wide as u64) < threshold {
+            wide = u128::from(next()) * u128::from(bound);
+        }
+    }
+    (wide >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uniform_below;
+
+    /// 2^64 = 6 q + 4, so that of the products' low halves 0 and 2 are refused and 4 is not.
+    #[test]
+    fn numbers_beyond_the_last_whole_share_are_refused() {
+        let low_2 = 3_074_457_345_618_258_603;
+        let low_4 = 6_148_914_691_236_517_206;
+        for (numbers, drawn, used) in [
+            ([low_4, 0, 0], 2, 1),
+            ([0, low_4, 0], 2, 2),
+            ([low_2, 0, low_4], 2, 3),
+            ([u64::MAX, 0, 0], 5, 1),
+            ([(1 << 63) + 1, 0, 0], 3, 1),
+        ] {
+            let mut next = numbers.iter().copied();
+            assert_eq!(uniform_below(6, || next.next().expect("enough of them")), drawn);
+            assert_eq!(next.count(), 3 - used, "{numbers:?}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a discipline may know of a packet.
+
+use crate::contract::time::Time;
+
+/// The ECN field of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotCapable = 0,
+    /// ECN-capable, codepoint ECT(1).
+    Ect1 = 1,
+    /// ECN-capable, codepoint ECT(0).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// The properties of a packet that a discipline may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Identity of the flow; compared for equality only. The host chooses what makes a flow.
+    pub flow: u64,
+    /// Length on the wire, in bytes.
+    pub len: u32,
+    /// Priority class (DS field); 0 unless the host sets it.
+    pub class: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// The rate that an edge wrote on the packet, as CSFQ encodes it; 0 when none did.
+    pub label: u16,
+}
+
+impl Meta {
+    /// A packet of `len` bytes of `flow`, class 0, not ECN-capable, without label.
+    pub const fn of_flow(flow: u64, len: u32) -> Self {
+        Self { flow, len, class: 0, ecn: Ecn::NotCapable, label: 0 }
+    }
+}
+
+/// A packet in a queue. `handle` is the host's own reference (slab index, frame number, cookie): only ever moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet<H> {
+    /// What the discipline may look at.
+    pub meta: Meta,
+    /// When the packet arrived at the queue.
+    pub enqueued: Time,
+    /// The host's reference to the packet.
+    pub handle: H,
+}
+
+impl<H> Packet<H> {
+    /// A packet that arrives at `enqueued`.
+    pub const fn new(meta: Meta, enqueued: Time, handle: H) -> Self {
+        Self { meta, enqueued, handle }
+    }
+}

@@ -1,0 +1,252 @@
+//! Parameters: what each is called, its unit, range, default and source. The tables here are what scenario files
+//! are read by, what `fairdrop list` and the schema print, and what parameters are validated against.
+
+use core::fmt;
+
+use crate::contract::time::Time;
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// A whole number between the two, inclusive.
+    Integer(i64, i64),
+    /// A number between the two, inclusive.
+    Number(f64, f64),
+    /// A number above the first, up to and including the second.
+    NumberAbove(f64, f64),
+    /// A number of packets between the two, inclusive; written `300` or `"300p"`.
+    Packets(f64, f64),
+    /// A size in bytes between the two, inclusive; written `1000`, `"1000B"` or `"1kB"`.
+    Bytes(u64, u64),
+    /// A time in seconds between the two, inclusive; written `0.005` or `"5ms"`.
+    Seconds(f64, f64),
+    /// `true` or `false`.
+    Switch,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// One of these words, or a list of up to [`MAX_COUNTS`] whole numbers between the two that never falls.
+    Schedule(&'static [&'static str], i64, i64),
+    /// A list of one to so many numbers, each between the two, inclusive.
+    Numbers(usize, f64, f64),
+}
+
+/// Numbers that a list of counts may have.
+pub const MAX_COUNTS: usize = 16;
+
+/// One parameter of a discipline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParamSpec {
+    /// Name in scenarios, tables and documents.
+    pub name: &'static str,
+    /// Unit, empty when it has none.
+    pub unit: &'static str,
+    /// Values it takes.
+    pub kind: Kind,
+    /// Default, as it would be written in a scenario.
+    pub default: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+}
+
+impl Kind {
+    /// Whether `value` is of this kind and within its range.
+    pub fn accepts(&self, value: ParamValue<'_>) -> bool {
+        match (*self, value) {
+            (Self::Integer(low, high), ParamValue::Number(number)) => {
+                (low as f64..=high as f64).contains(&number) && (number as i64) as f64 == number
+            }
+            (Self::NumberAbove(low, high), ParamValue::Number(number)) => number > low && number <= high,
+            (Self::Bytes(low, high), ParamValue::Number(number)) => {
+                (low as f64..=high as f64).contains(&number)
+            }
+            (
+                Self::Number(low, high) | Self::Packets(low, high) | Self::Seconds(low, high),
+                ParamValue::Number(number),
+            ) => (low..=high).contains(&number),
+            (Self::Switch, ParamValue::Switch(_)) => true,
+            (Self::Choice(words) | Self::Schedule(words, ..), ParamValue::Word(word)) => {
+                words.contains(&word)
+            }
+            (Self::Schedule(_, low, high), ParamValue::Counts(counts)) => {
+                let within = counts.iter().all(|&count| (low..=high).contains(&i64::from(count)));
+                within && (1..=MAX_COUNTS).contains(&counts.len()) && counts.is_sorted()
+            }
+            (Self::Numbers(most, low, high), ParamValue::Numbers(numbers)) => {
+                (1..=most).contains(&numbers.len())
+                    && numbers.iter().all(|number| (low..=high).contains(number))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = |f: &mut fmt::Formatter<'_>, high: f64| {
+            if high.is_finite() { write!(f, " to {high}") } else { Ok(()) }
+        };
+        match *self {
+            Self::Integer(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Self::Number(low, high) => write!(f, "a number from {low}").and_then(|()| below(f, high)),
+            Self::NumberAbove(low, high) => write!(f, "a number above {low}").and_then(|()| below(f, high)),
+            Self::Packets(low, high) => write!(f, "packets from {low}").and_then(|()| below(f, high)),
+            Self::Bytes(low, high) => write!(f, "bytes from {low} to {high}"),
+            Self::Seconds(low, high) => write!(f, "a time from {low} to {high} s"),
+            Self::Switch => f.write_str("true or false"),
+            Self::Choice(words) => write_words(f, words),
+            Self::Numbers(most, low, high) => {
+                write!(f, "a list of 1 to {most} numbers from {low}").and_then(|()| below(f, high))
+            }
+            Self::Schedule(words, low, high) => {
+                write_words(f, words)?;
+                write!(f, ", or a list of whole numbers from {low} to {high} that never falls")
+            }
+        }
+    }
+}
+
+fn write_words(f: &mut fmt::Formatter<'_>, words: &[&str]) -> fmt::Result {
+    f.write_str("one of")?;
+    words.iter().enumerate().try_for_each(|(i, word)| {
+        let comma = if i > 0 { "," } else { "" };
+        write!(f, "{comma} \"{word}\"")
+    })
+}
+
+/// A value for a parameter, as hosts read it from files or callers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamValue<'a> {
+    /// A number, in the unit of its [`ParamSpec`].
+    Number(f64),
+    /// A switch.
+    Switch(bool),
+    /// One of the words of a choice.
+    Word(&'a str),
+    /// A list of counts.
+    Counts(&'a [u8]),
+    /// A list of numbers.
+    Numbers(&'a [f64]),
+}
+
+impl ParamValue<'_> {
+    /// Stores a number; returns whether it was one.
+    pub(crate) fn number(self, target: &mut f64) -> bool {
+        if let Self::Number(number) = self {
+            *target = number;
+        }
+        matches!(self, Self::Number(_))
+    }
+
+    /// Stores a whole number; returns whether it was a number.
+    pub(crate) fn integer(self, target: &mut u32) -> bool {
+        if let Self::Number(number) = self {
+            *target = number as u32;
+        }
+        matches!(self, Self::Number(_))
+    }
+
+    /// Stores a time given in seconds, to the nearest nanosecond; returns whether it was a number.
+    pub(crate) fn time(self, target: &mut Time) -> bool {
+        if let Self::Number(seconds) = self {
+            *target = Time::from_ns((seconds * 1e9 + 0.5) as u64);
+        }
+        matches!(self, Self::Number(_))
+    }
+
+    /// Stores a switch; returns whether it was one.
+    pub(crate) fn switch(self, target: &mut bool) -> bool {
+        if let Self::Switch(on) = self {
+            *target = on;
+        }
+        matches!(self, Self::Switch(_))
+    }
+}
+
+/// A parameter that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParamError {
+    /// Name of the parameter.
+    pub name: &'static str,
+    /// Value it had.
+    pub value: f64,
+    /// What would be valid.
+    pub valid: &'static str,
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} is not valid: {}", self.name, self.value, self.valid)
+    }
+}
+
+impl core::error::Error for ParamError {}
+
+/// `Ok` when `holds`; otherwise the error that names the parameter. NaN never holds.
+pub(crate) fn require(
+    holds: bool,
+    name: &'static str,
+    value: f64,
+    valid: &'static str,
+) -> Result<(), ParamError> {
+    if holds { Ok(()) } else { Err(ParamError { name, value, valid }) }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::Kind::{self, Bytes, Choice, Integer, Number, NumberAbove, Numbers, Packets, Seconds, Switch};
+    use super::ParamValue as Value;
+
+    #[test]
+    fn kinds_say_what_they_take() {
+        assert_eq!(std::format!("{}", Choice(&["head"])), "one of \"head\"");
+        assert_eq!(
+            std::format!("{}", Choice(&["head", "tail", "any"])),
+            "one of \"head\", \"tail\", \"any\""
+        );
+        let schedule = "one of \"two\", or a list of whole numbers from 1 to 9 that never falls";
+        assert_eq!(std::format!("{}", Kind::Schedule(&["two"], 1, 9)), schedule);
+    }
+
+    #[test]
+    fn kinds_accept_what_is_of_their_type_and_range() {
+        let schedule = Kind::Schedule(&["two"], 0, 32);
+        let accepted = [
+            (Integer(1, 3), Value::Number(3.0)),
+            (Number(0.0, 1.0), Value::Number(0.0)),
+            (NumberAbove(0.0, 1.0), Value::Number(1.0)),
+            (Packets(0.0, f64::INFINITY), Value::Number(f64::INFINITY)),
+            (Bytes(1, 9), Value::Number(9.0)),
+            (Seconds(0.0, 9.0), Value::Number(0.5)),
+            (Switch, Value::Switch(false)),
+            (Choice(&["head", "tail"]), Value::Word("tail")),
+            (schedule, Value::Word("two")),
+            (schedule, Value::Counts(&[1, 1, 5])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[1.0, 9.0])),
+        ];
+        let refused = [
+            (Integer(1, 3), Value::Number(1.5)),
+            (Integer(1, 3), Value::Number(4.0)),
+            (Number(0.0, 1.0), Value::Number(f64::NAN)),
+            (Number(0.0, 1.0), Value::Switch(true)),
+            (NumberAbove(0.0, 1.0), Value::Number(0.0)),
+            (Bytes(1, 9), Value::Number(0.0)),
+            (Switch, Value::Number(1.0)),
+            (Choice(&["head", "tail"]), Value::Word("heads")),
+            (schedule, Value::Counts(&[2, 1])),
+            (schedule, Value::Counts(&[33])),
+            (schedule, Value::Counts(&[])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[1.0, 1.0, 1.0])),
+            (Numbers(2, 1.0, 9.0), Value::Numbers(&[0.5])),
+        ];
+        for (kind, value) in &accepted {
+            assert!(kind.accepts(*value), "{kind}: {value:?}");
+        }
+        for (kind, value) in &refused {
+            assert!(!kind.accepts(*value), "{kind}: {value:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What becomes of a packet, and how it is counted: dropped, marked, queued or sent.
+
+use crate::contract::env::Env;
+use crate::contract::packet::{Ecn, Meta, Packet};
+use crate::contract::stats::{DropCause, Stats};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+
+/// Counts a drop and hands the packet back to the host: the one way out other than through the link.
+#[inline(always)]
+pub(super) fn drop_packet<H, E: Env<H>>(stats: &mut Stats, env: &mut E, packet: Packet<H>, cause: DropCause) {
+    if let Some(count) = stats.dropped.get_mut(cause as usize) {
+        count.add(packet.meta.len);
+    }
+    env.dropped(packet, cause);
+}
+
+/// Marks the packet where `ecn` says so and it is ECN-capable (RFC 3168), and gives it back; otherwise drops it.
+#[inline]
+pub(super) fn mark_or_drop<H, E: Env<H>>(
+    stats: &mut Stats,
+    env: &mut E,
+    mut packet: Packet<H>,
+    cause: DropCause,
+    ecn: bool,
+) -> Option<Packet<H>> {
+    if !ecn || packet.meta.ecn == Ecn::NotCapable {
+        drop_packet(stats, env, packet, cause);
+        return None;
+    }
+    mark(stats, &mut packet, cause);
+    Some(packet)
+}
+
+/// Marks the packet, which is ECN-capable, and counts it.
+#[inline]
+pub(super) fn mark<H>(stats: &mut Stats, packet: &mut Packet<H>, cause: DropCause) {
+    packet.meta.ecn = Ecn::Ce;
+    if let Some(count) = stats.marked.get_mut(cause as usize) {
+        count.add(packet.meta.len);
+    }
+}
+
+/// Appends `packet`, or drops it when `limit` packets wait. Returns whether it was queued.
+#[inline(always)]
+pub(super) fn append_or_overflow<H, S, E>(
+    fifo: &mut LeakyFifo<H, S>,
+    limit: u32,
+    stats: &mut Stats,
+    packet: Packet<H>,
+    env: &mut E,
+) -> bool
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+    E: Env<H>,
+{
+    let has_room = fifo.has_room(limit);
+    // In parts: a whole that may be handed out of line is put together in memory, part by part, and read back at once.
+    let Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle } = packet;
+    let meta = Meta { flow, len, class, ecn, label };
+    if has_room {
+        fifo.place(Packet { meta, enqueued, handle });
+    } else {
+        drop_packet(stats, env, Packet { meta, enqueued, handle }, DropCause::Overflow);
+    }
+    has_room
+}
+
+/// Takes the head for transmission and counts it.
+#[inline(always)]
+pub(super) fn depart<H, S>(fifo: &mut LeakyFifo<H, S>, stats: &mut Stats) -> Option<Packet<H>>
+where
+    S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
+{
+    let packet = fifo.take_head()?;
+    // Apart from each other: side by side the two additions become one on vectors, of more instructions.
+    stats.departed.packets += 1;
+    fifo.trim_head();
+    stats.departed.bytes += u64::from(packet.meta.len);
+    Some(packet)
+}

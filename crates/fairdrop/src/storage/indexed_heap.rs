@@ -1,0 +1,177 @@
+//! A heap of numbered entries whose keys change, in borrowed storage.
+
+use crate::contract::params::{ParamError, require};
+
+/// One place of an [`IndexedHeap`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeapPlace<K> {
+    key: K,
+    id: u32,
+    /// Where the entry is whose number is that of this place, counted from 1; 0 when it is not in the heap.
+    place: u32,
+}
+
+/// A binary heap: the entry with the smallest key first, among equals the one with the smallest number, so that the
+/// order does not depend on what happened before. Changes take O(log n), the first O(1).
+///
+/// Source: D. E. Knuth, "The Art of Computer Programming", volume 3, 2nd edition, section 5.2.3.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexedHeap<S> {
+    places: S,
+    len: usize,
+}
+
+impl<S> IndexedHeap<S> {
+    /// An empty heap in `places`, for entries whose numbers are below `count`.
+    ///
+    /// # Errors
+    /// `places` are fewer.
+    pub(crate) fn new<K>(mut places: S, count: usize) -> Result<Self, ParamError>
+    where
+        K: Default,
+        S: AsMut<[HeapPlace<K>]>,
+    {
+        let storage = places.as_mut();
+        require(storage.len() >= count, "places", storage.len() as f64, "one for each queue")?;
+        storage.fill_with(HeapPlace::default);
+        Ok(Self { places, len: 0 })
+    }
+
+    /// The number and key of the first entry.
+    #[inline]
+    pub(crate) fn first<K: Copy>(&self) -> Option<(u32, K)>
+    where
+        S: AsRef<[HeapPlace<K>]>,
+    {
+        let places = self.places.as_ref().get(..self.len)?;
+        places.first().map(|place| (place.id, place.key))
+    }
+
+    /// Gives entry `id` this key; it is added when it is not there.
+    #[inline]
+    pub(crate) fn set<K: Copy + PartialOrd>(&mut self, id: u32, key: K)
+    where
+        S: AsMut<[HeapPlace<K>]>,
+    {
+        let places = self.places.as_mut();
+        let Some(own) = places.get(id as usize) else { return };
+        let at = match (own.place as usize).checked_sub(1) {
+            Some(at) => at,
+            None => {
+                self.len += 1;
+                self.len - 1
+            }
+        };
+        put(places, at, (key, id));
+        let at = sift_up(places, at);
+        sift_down(places, at, self.len);
+    }
+
+    /// Takes entry `id` out, if it is there.
+    #[inline]
+    pub(crate) fn remove<K: Copy + PartialOrd>(&mut self, id: u32)
+    where
+        S: AsMut<[HeapPlace<K>]>,
+    {
+        let places = self.places.as_mut();
+        let Some(own) = places.get_mut(id as usize) else { return };
+        let Some(at) = (core::mem::take(&mut own.place) as usize).checked_sub(1) else { return };
+        self.len -= 1;
+        if at == self.len {
+            return;
+        }
+        if let Some(last) = entry(places, self.len) {
+            put(places, at, last);
+            let at = sift_up(places, at);
+            sift_down(places, at, self.len);
+        }
+    }
+}
+
+#[inline]
+fn entry<K: Copy>(places: &[HeapPlace<K>], at: usize) -> Option<(K, u32)> {
+    places.get(at).map(|place| (place.key, place.id))
+}
+
+#[inline]
+fn put<K>(places: &mut [HeapPlace<K>], at: usize, (key, id): (K, u32)) {
+    if let Some(place) = places.get_mut(at) {
+        (place.key, place.id) = (key, id);
+    }
+    if let Some(own) = places.get_mut(id as usize) {
+        own.place = at as u32 + 1;
+    }
+}
+
+/// Moves the entry at `at` towards the root; returns where it ends.
+#[inline]
+fn sift_up<K: Copy + PartialOrd>(places: &mut [HeapPlace<K>], mut at: usize) -> usize {
+    let Some(moving) = entry(places, at) else { return at };
+    while at > 0 {
+        let above = (at - 1) / 2;
+        let Some(parent) = entry(places, above).filter(|&parent| moving < parent) else { break };
+        put(places, at, parent);
+        at = above;
+    }
+    put(places, at, moving);
+    at
+}
+
+/// Moves the entry at `at` away from the root.
+#[inline]
+fn sift_down<K: Copy + PartialOrd>(places: &mut [HeapPlace<K>], mut at: usize, len: usize) {
+    let Some(moving) = entry(places, at) else { return };
+    loop {
+        let left = 2 * at + 1;
+        let child = |at: usize| if at < len { entry(places, at).map(|entry| (entry, at)) } else { None };
+        let smaller = match (child(left), child(left + 1)) {
+            (Some(left), Some(right)) => Some(if right.0 < left.0 { right } else { left }),
+            (left, _) => left,
+        };
+        let Some((child, below)) = smaller.filter(|&(child, _)| child < moving) else { break };
+        put(places, at, child);
+        at = below;
+    }
+    put(places, at, moving);
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    proptest! {
+        #![proptest_config(fairdrop_reference::cases())]
+
+        /// Against a plain list, with few keys so that there are equals.
+        #[test]
+        fn first_is_the_smallest(steps in prop::collection::vec((0_u32..20, prop::option::of(0_u32..8)), 0..200)) {
+            let mut heap = IndexedHeap::new(std::vec![HeapPlace::<f64>::default(); 20], 20).unwrap();
+            let mut list: Vec<Option<f64>> = std::vec![None; 20];
+            for (id, key) in steps {
+                let key = key.map(f64::from);
+                match key {
+                    Some(key) => heap.set(id, key),
+                    None => heap.remove(id),
+                }
+                list[id as usize] = key;
+                let mut smallest: Option<(u32, f64)> = None;
+                for (id, key) in (0..).zip(&list) {
+                    if let Some(key) = key
+                        && smallest.is_none_or(|(_, least)| *key < least)
+                    {
+                        smallest = Some((id, *key));
+                    }
+                }
+                prop_assert_eq!(heap.first(), smallest);
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_too_few_places() {
+        assert!(IndexedHeap::new(std::vec![HeapPlace::<u32>::default(); 3], 4).is_err());
+    }
+}
