@@ -393,14 +393,14 @@ struct fairdrop_queue *fairdrop_init(void *memory,
 // Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
 // drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
 enum fairdrop_status fairdrop_enqueue(struct fairdrop_queue *queue,
-                                    const struct fairdrop_packet *packet,
-                                    uint64_t now_ns);
+                                      const struct fairdrop_packet *packet,
+                                      uint64_t now_ns);
 
 // Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
 // is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
 enum fairdrop_status fairdrop_dequeue(struct fairdrop_queue *queue,
-                                   uint64_t now_ns,
-                                   struct fairdrop_packet *packet);
+                                      uint64_t now_ns,
+                                      struct fairdrop_packet *packet);
 
 // When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer.
 enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue, uint64_t *deadline_ns);
