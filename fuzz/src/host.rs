@@ -15,8 +15,7 @@ impl Memory for Heap {
     }
 }
 
-/// Random bits: some that the fuzzer chose, then a generator. (Bits that never change are not random: a draw that
-/// rejects them would go on for ever.)
+/// Random bits: some that the fuzzer chose, then a generator.
 pub struct Host {
     pub now: Time,
     pub chosen: VecDeque<u64>,
@@ -27,6 +26,10 @@ pub struct Host {
 impl Env<u32> for Host {
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
     }
 
     fn random(&mut self, _: Stream) -> u64 {

@@ -35,6 +35,7 @@ fn set(params: &mut AnyParams, owner: &str, spec: &ParamSpec, bytes: &mut Unstru
         | Kind::NumberAbove(low, high)
         | Kind::Packets(low, high)
         | Kind::Seconds(low, high) => set(ParamValue::Number(number(low, high, bytes)?)),
+        Kind::Key => set(ParamValue::Key(bytes.arbitrary()?)),
         Kind::Switch => set(ParamValue::Switch(bytes.arbitrary()?)),
         Kind::Choice(words) => set(ParamValue::Word(bytes.choose(words)?)),
         Kind::Schedule(words, low, high) => {

@@ -53,6 +53,7 @@ pub fn value_of(kind: Kind, text: &str) -> Option<Value> {
             let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
             unit.map_or_else(|| number(text, ""), |(digits, power)| number(digits, power))
         }
+        Kind::Key => text.parse::<u64>().ok().map(|number| json!(number)),
         Kind::Switch => text.parse::<bool>().ok().map(Value::Bool),
         Kind::Choice(words) => word(words, text),
         Kind::Schedule(words, ..) => word(words, text).or_else(|| list(text)),

@@ -37,6 +37,10 @@ impl Env<u32> for Loan<'_> {
         self.now
     }
 
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
     fn random(&mut self, stream: Stream) -> u64 {
         let bits = (self.random)(stream);
         self.taken.entry(stream_name(stream)).or_default().push(bits);

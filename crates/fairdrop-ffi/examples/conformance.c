@@ -159,7 +159,11 @@ static fairdrop_queue *read_header(void)
                 || fairdrop_params_set_number(&params, "limit", limit, &error) != FAIRDROP_STATUS_OK)
                 fail("%s", error.message);
         } else if (line[0] == 'E') {
-            fairdrop_host host = { .dropped = on_dropped, .random = on_random, .drawn = on_drawn };
+            /* The vectors are of this key. */
+            static const uint64_t flow_key[2] = { 0, 0 };
+            fairdrop_host host = {
+                .dropped = on_dropped, .flow_key = flow_key, .random = on_random, .drawn = on_drawn
+            };
             for (size_t i = 0; i < count; i++) {
                 strtok(waiting[i], " \n");
                 read_parameter(&params);

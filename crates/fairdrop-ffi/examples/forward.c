@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,6 +55,11 @@ static struct buffer pool[POOL];
 static size_t first_free;
 static struct sender senders[SENDERS];
 static size_t sender_count;
+/* Of this run alone: the key that makes numbers of flows, and the key and the seed of the queue. Whoever could guess them
+ * could send under addresses that share a number, crowd into one place of a table, or are spared by draws. */
+static struct {
+    uint64_t hash[2], flow[2], seed;
+} secret;
 static volatile sig_atomic_t ending;
 
 static void end(int signal_number) {
@@ -70,6 +76,11 @@ static uint64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Fills the secret from the system's random source; a kernel that has just begun makes it wait. */
+static void take_secret(void) {
+    if (getrandom(&secret, sizeof secret, 0) != (ssize_t)sizeof secret) fail("getrandom", strerror(errno));
 }
 
 /* Buffers of the pool are numbered; the number of the first free one is POOL when there is none. */
@@ -132,8 +143,8 @@ static fairdrop_queue *make_queue(int count, char **words) {
     if (size > sizeof block) fail("limit", "the queue needs more memory than this program has for it");
     memset(&host, 0, sizeof host);
     host.dropped = on_drop;
-    /* Good enough to try it; a router takes the seed, and the key of the hash below, from the system's random source. */
-    host.seed = now_ns();
+    host.flow_key = secret.flow;
+    host.seed = secret.seed;
     queue = fairdrop_init(block, sizeof block, &params, &host, &error);
     if (queue == NULL) fail(error.parameter, error.message);
     return queue;
@@ -194,7 +205,7 @@ static bool receive(int in, fairdrop_queue *queue) {
     memcpy(key + 1, &from.sin_addr.s_addr, 4);
     memcpy(key + 5, &from.sin_port, 2);
     memset(&packet, 0, sizeof packet);
-    packet.flow = fairdrop_hash(0x0706050403020100u, 0x0f0e0d0c0b0a0908u, key, sizeof key);
+    packet.flow = fairdrop_hash(secret.hash[0], secret.hash[1], key, sizeof key);
     packet.len = (uint32_t)length + IP_AND_UDP;
     packet.cookie = number;
     if (fairdrop_enqueue(queue, &packet, now_ns()) != FAIRDROP_STATUS_OK) fail("fairdrop_enqueue", "refused a packet");
@@ -272,6 +283,7 @@ int main(int count, char **words) {
     if (fairdrop_abi_version() != FAIRDROP_ABI_VERSION) fail("library", "compiled with the header of another version");
     for (number = 0; number < POOL; ++number) give_buffer(POOL - 1 - number);
     pool[POOL - 1].next_free = POOL;
+    take_secret();
     queue = make_queue(count - 3, words + 3);
     memset(&action, 0, sizeof action);
     action.sa_handler = end;

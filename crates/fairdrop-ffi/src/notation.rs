@@ -1,11 +1,12 @@
 //! Values as scenario files write them: `300p`, `10kB`, `5ms`, `true`, `uniform`, `[1, 2, 4]`.
 
-use fairdrop::Kind;
+use fairdrop::{Kind, read_key};
 
 /// What a text may stand for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Written<'a> {
     Number(f64),
+    Key(u64),
     Switch(bool),
     Word(&'a str),
     /// A list, without its brackets.
@@ -28,6 +29,7 @@ pub fn read(kind: Kind, text: &str) -> Option<Written<'_>> {
         Kind::Packets(..) => quantity(PACKETS, plain),
         Kind::Bytes(..) => quantity(BYTES, plain),
         Kind::Seconds(..) => quantity(SECONDS, plain),
+        Kind::Key => read_key(plain).map(Written::Key),
         Kind::Switch => plain.parse().ok().map(Written::Switch),
         Kind::Choice(_) => Some(Written::Word(plain)),
         Kind::Schedule(words, ..) if words.contains(&plain) => Some(Written::Word(plain)),
@@ -80,6 +82,16 @@ mod tests {
             [(packets, "3kB"), (bytes, "3p"), (seconds, "3 weeks"), (seconds, ""), (Kind::Switch, "on")]
         {
             assert_eq!(read(kind, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_have_sixty_four_bits() {
+        for (text, key) in [("0", 0), ("\"0xffffffffffffffff\"", u64::MAX), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(read(Kind::Key, text), Some(Written::Key(key)), "{text}");
+        }
+        for text in ["", "0x", "-1", "1.5", "18446744073709551616", "0x10000000000000000"] {
+            assert_eq!(read(Kind::Key, text), None, "{text}");
         }
     }
 

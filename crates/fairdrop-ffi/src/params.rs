@@ -36,7 +36,7 @@ pub struct Params {
     discipline: u32,
     /// Which parameters are set, by their bits.
     set: u32,
-    /// Number; 0 or 1; place of the word; -1 for the list.
+    /// Number; bits of a key; 0 or 1; place of the word; -1 for the list.
     values: [f64; 32],
     /// No discipline has two parameters that may be lists.
     list: [f64; 16],
@@ -76,6 +76,7 @@ impl Params {
         let mut room = [0.0; LONGEST];
         match notation::read(of.spec.kind, text) {
             Some(Written::Number(number)) => self.set_number(at, of, number, shown),
+            Some(Written::Key(key)) => self.keep(at, f64::from_bits(key), true).ok_or(refuse(of, shown)),
             Some(Written::Switch(on)) => self.set_switch(at, of, on, shown),
             Some(Written::Word(word)) => self.set_word(at, of, word, shown),
             Some(Written::List(list)) => match notation::numbers(list, &mut room) {
@@ -94,7 +95,8 @@ impl Params {
         shown: Shown<'a>,
     ) -> Result<(), Problem<'a>> {
         let accepted = of.spec.kind.accepts(ParamValue::Number(number));
-        self.keep(at, number, accepted).ok_or(refuse(of, shown))
+        let kept = if of.spec.kind == Kind::Key { f64::from_bits(number as u64) } else { number };
+        self.keep(at, kept, accepted).ok_or(refuse(of, shown))
     }
 
     fn set_switch<'a>(
@@ -151,6 +153,7 @@ impl Params {
             let Some(&number) = self.values.get(at).filter(|_| self.set & (1 << at) != 0) else { continue };
             let mut counts = [0; LONGEST];
             let value = match of.spec.kind {
+                Kind::Key => ParamValue::Key(number.to_bits()),
                 Kind::Switch => ParamValue::Switch(number != 0.0),
                 kind @ (Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..)) => {
                     match words(kind).get(number as usize).filter(|_| number >= 0.0) {

@@ -5,11 +5,16 @@ use core::fmt::Write;
 use core::mem::{align_of, size_of};
 use core::ptr::{self, NonNull};
 
-use fairdrop::{AnyDiscipline, Discipline, DropCause, Ecn, Env, Meta, Philox, Stream, Time};
+use fairdrop::{AnyDiscipline, Discipline, DropCause, Ecn, Env, MAX_LEN, Meta, Philox, Stream, Time};
 
 use crate::arena::{Arena, FAIRDROP_ALIGN};
 use crate::params::{Params, borrow};
 use crate::problem::{Buffer, Error, Problem, Status};
+
+/// Bytes of the longest packet: 16 MiB, well above what offloading to network cards puts together.
+pub const FAIRDROP_MAX_LEN: u32 = 1 << 24;
+
+const _: () = assert!(FAIRDROP_MAX_LEN == MAX_LEN, "they are one bound; the header has it as a number");
 
 /// A packet, as far as a discipline knows it.
 #[repr(C)]
@@ -22,7 +27,7 @@ pub struct Packet {
     pub cookie: u64,
     /// When the packet was admitted, in ns. Written by the library; `fairdrop_enqueue` does not read it.
     pub enqueued_ns: u64,
-    /// Length on the wire, in bytes.
+    /// Length on the wire, in bytes: at most `FAIRDROP_MAX_LEN`.
     pub len: u32,
     /// The rate that an edge wrote on the packet, as CSFQ encodes it; 0 when none did.
     pub label: u16,
@@ -44,11 +49,19 @@ pub struct Host {
     /// Takes back a packet that is dropped. Required: the caller frees the buffer here. May be called many times during one
     /// call, also for packets that were admitted before.
     pub dropped: Option<unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, cause: DropCause)>,
-    /// 64 random bits of a stream. NULL for the generator of the library, which `seed` and `queue` start.
+    /// The key of every hash that finds the state, the queue or the bins of a flow: 128 secret bits, which are copied.
+    /// Required. Whoever knows them can send under flow numbers that all fall into one place, where each packet then costs
+    /// a search through all of them: take them from the system's random source (`getrandom`), anew for each run. Two zeros
+    /// are the key of the simulator and of the conformance vectors.
+    pub flow_key: *const u64,
+    /// 64 random bits of a stream. NULL for the generator of the library, which `seed` and `queue` start. A draw whose
+    /// numbers are refused 1024 times in a row (65536 times in `choke_hardware`), as those of a source that is stuck may be,
+    /// is given up and counted in `stuck_draws`; the arrival then meets fewer candidates.
     pub random: Option<unsafe extern "C" fn(context: *mut c_void, stream: Stream) -> u64>,
     /// Sees each candidate before it is compared, for traces; NULL when nobody looks.
     pub drawn: Option<unsafe extern "C" fn(context: *mut c_void, candidate: *const Packet)>,
-    /// Seed of the library's generator. Whoever can guess it can foresee which packets are drawn.
+    /// Seed of the library's generator. Whoever can guess it can foresee which packets are drawn: it belongs with
+    /// `flow_key`.
     pub seed: u64,
     /// Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     pub queue: u32,
@@ -78,6 +91,8 @@ pub struct Counters {
     pub marked: Count,
     /// Candidates drawn and compared.
     pub drawn: u64,
+    /// Draws given up because `host.random` repeats itself. Above 0 it is broken.
+    pub stuck_draws: u64,
 }
 
 /// No call is running.
@@ -102,6 +117,7 @@ struct Parts {
 /// What the discipline borrows.
 struct World {
     host: Host,
+    flow_key: [u64; 2],
     random: [Philox; Stream::COUNT],
     now: Time,
 }
@@ -110,6 +126,11 @@ impl Env<u64> for World {
     #[inline]
     fn now(&self) -> Time {
         self.now
+    }
+
+    #[inline]
+    fn flow_key(&self) -> [u64; 2] {
+        self.flow_key
     }
 
     #[inline]
@@ -155,6 +176,9 @@ impl Packet {
             3 => Ecn::Ce,
             _ => return None,
         };
+        if self.len > MAX_LEN {
+            return None;
+        }
         Some(Meta { flow: self.flow, len: self.len, class: self.traffic_class, ecn, label: self.label })
     }
 }
@@ -304,6 +328,11 @@ unsafe fn make(
     if host.dropped.is_none() {
         return Err(Problem::Null("host.dropped"));
     }
+    if host.flow_key.is_null() {
+        return Err(Problem::Null("host.flow_key"));
+    }
+    // SAFETY: not null, and the caller promises two words there.
+    let flow_key = unsafe { host.flow_key.cast::<[u64; 2]>().read() };
     if block.as_ptr().align_offset(FAIRDROP_ALIGN) != 0 {
         return Err(Problem::Misaligned);
     }
@@ -318,7 +347,7 @@ unsafe fn make(
     let discipline = AnyDiscipline::new(params.any()?, &mut arena).map_err(Problem::Refused)?;
     let random = core::array::from_fn(|stream| Philox::new(host.seed, host.queue, stream as u32));
     let queue = block.cast::<Queue>();
-    let world = World { host, random, now: Time::ZERO };
+    let world = World { host, flow_key, random, now: Time::ZERO };
     // SAFETY: the block is aligned and large enough.
     unsafe { queue.write(Queue { state: READY, parts: Parts { discipline, world } }) };
     Ok(queue.as_ptr())
@@ -328,7 +357,8 @@ const _: () =
     assert!(size_of::<Queue>().is_multiple_of(FAIRDROP_ALIGN), "the arena behind the queue is aligned");
 
 /// Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
-/// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
+/// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken: `FAIRDROP_STATUS_BAD_ARGUMENT` for an
+/// `ecn` above 3 and a `len` above `FAIRDROP_MAX_LEN`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_enqueue(queue: *mut Queue, packet: *const Packet, now_ns: u64) -> Status {
     // SAFETY: null, or the caller's to be read.
@@ -404,6 +434,7 @@ pub unsafe extern "C" fn fairdrop_stats(queue: *const Queue, stats: *mut Counter
             dropped: stats.dropped_total().into(),
             marked: stats.marked_total().into(),
             drawn: stats.drawn,
+            stuck_draws: stats.stuck_draws,
         })
     };
     // SAFETY: the caller's promise.

@@ -48,6 +48,10 @@ impl Env<u64> for World {
         self.now
     }
 
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
     fn random(&mut self, stream: Stream) -> u64 {
         self.random[stream as usize].next_u64()
     }

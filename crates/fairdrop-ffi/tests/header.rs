@@ -24,6 +24,7 @@ fn the_header_is_that_of_the_code() {
     for (name, value) in [
         ("ABI_VERSION", fairdrop_ffi::FAIRDROP_ABI_VERSION as usize),
         ("ALIGN", fairdrop_ffi::FAIRDROP_ALIGN),
+        ("MAX_LEN", fairdrop_ffi::FAIRDROP_MAX_LEN as usize),
     ] {
         assert!(generated.contains(&format!("#define FAIRDROP_{name} {value}\n")), "{name} in cbindgen.toml");
     }

@@ -7,7 +7,7 @@ use std::ptr::{self, NonNull};
 
 use fairdrop::{CATALOGUE, DropCause, Philox, Stream};
 use fairdrop_ffi::{
-    Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, Host, Kind, Packet, Parameter, Params,
+    Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, FAIRDROP_MAX_LEN, Host, Kind, Packet, Parameter, Params,
     Queue, Status, fairdrop_abi_version, fairdrop_average, fairdrop_backlog, fairdrop_cause_count,
     fairdrop_cause_name, fairdrop_deadline, fairdrop_dequeue, fairdrop_discipline_at,
     fairdrop_discipline_count, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_hash,
@@ -247,6 +247,12 @@ fn null_pointers_are_refused() {
             (block.as_mut_ptr().cast::<c_void>(), ptr::null(), &raw const own, "params"),
             (block.as_mut_ptr().cast(), &raw const params, ptr::null(), "host"),
             (block.as_mut_ptr().cast(), &raw const params, &Host { dropped: None, ..own }, "host.dropped"),
+            (
+                block.as_mut_ptr().cast(),
+                &raw const params,
+                &Host { flow_key: ptr::null(), ..own },
+                "host.flow_key",
+            ),
         ] {
             let (queue, error) = with_error(|error| fairdrop_init(memory, size, params, host, error));
             assert!(queue.is_null() && error.status == Status::BadArgument);
@@ -267,6 +273,7 @@ fn null_pointers_are_refused() {
         assert_eq!(fairdrop_marked(queue, 255, &mut Count::default()), Status::None);
     }
     assert_eq!(enqueue(queue, Packet { ecn: 4, ..PACKET }, 0), Status::BadArgument);
+    assert_eq!(enqueue(queue, Packet { len: FAIRDROP_MAX_LEN + 1, ..PACKET }, 0), Status::BadArgument);
     assert_eq!(pair(caller.read(fairdrop_stats).unwrap().arrived), (0, 0), "nothing was taken");
 }
 
@@ -281,6 +288,89 @@ fn what_was_not_made_is_no_queue_and_no_parameters() {
     let status =
         unsafe { fairdrop_params_set(&raw mut nothing, c"limit".as_ptr(), c"1".as_ptr(), ptr::null_mut()) };
     assert_eq!(status, Status::NotReady);
+}
+
+/// A random source that is stuck hangs no discipline and loses no packet, and those that draw again say that it is.
+#[test]
+fn stuck_random_sources_are_told() {
+    let mut said = Vec::new();
+    for info in CATALOGUE {
+        let red = info.name == "red" || info.also_uses == Some("red");
+        let mut settings = vec![("limit", "60")];
+        if red {
+            settings.extend([("red.min_th", "1"), ("red.max_th", "50"), ("red.max_p", "0.01"), ("red.w_q", "0.5")]);
+        }
+        match info.name {
+            "choke" | "choke_hardware" => settings.push(("candidates", "3")),
+            "chokew" => settings.extend([("l_th", "1"), ("l_minus", "2"), ("l_plus", "3"), ("p_plus", "0.5")]),
+            "sred" => settings.push(("zombies", "7")),
+            "afd" => settings.extend([("shadow", "7"), ("sample_every", "1")]),
+            _ => {}
+        }
+        let params = params_of(info.name, 8_000_000, &settings).unwrap();
+        for number in [0, u64::MAX, 1, u64::MAX / 3] {
+            let caller = Caller::new(&params, 0, Some(Box::new(move |_| number)));
+            for cookie in 0..400 {
+                let packet = Packet { flow: cookie % 5, cookie, ..PACKET };
+                assert_eq!(enqueue(caller.queue, packet, cookie * 400_000), Status::Ok);
+                if cookie % 3 > 0 {
+                    dequeue(caller.queue, cookie * 400_000);
+                }
+            }
+            let counters = caller.read(fairdrop_stats).unwrap();
+            assert_balance(&counters, caller.read(fairdrop_backlog).unwrap());
+            if counters.stuck_draws > 0 && said.last() != Some(&info.name) {
+                said.push(info.name);
+            }
+        }
+    }
+    assert_eq!(said, ["choke", "choke_hardware", "chokew", "ward", "sred", "afd"]);
+}
+
+/// The longest packets that may be offered leave in a call each, whatever the quantum.
+#[test]
+fn the_longest_packets_are_served() {
+    for name in ["drr", "sfq", "fq_codel", "fq", "choke", "afd"] {
+        let quantum: &[_] = if ["drr", "sfq", "fq_codel"].contains(&name) { &[("quantum", "1")] } else { &[] };
+        let caller = Caller::new(&params_of(name, 1_000_000_000, quantum).unwrap(), 1, None);
+        for cookie in 0..8 {
+            let packet = Packet { flow: cookie, cookie, len: FAIRDROP_MAX_LEN, ..PACKET };
+            assert_eq!(enqueue(caller.queue, packet, 0), Status::Ok);
+        }
+        assert_eq!(std::iter::from_fn(|| dequeue(caller.queue, 0)).count(), 8, "{name}");
+    }
+}
+
+/// Every bit of a key counts, and each way of writing it is the same key; the host's own key counts as well.
+#[test]
+fn keys_have_sixty_four_bits() {
+    let order = |salt: &str, flow_key: [u64; 2]| {
+        let params = params_of("sfq", 1_000_000, &[("queues", "16"), ("salt", salt)]).unwrap();
+        let size = size_of(&params).unwrap();
+        let mut block = vec![0_u64; size.div_ceil(8)];
+        let mut seen = host::Seen::default();
+        let host = Host { context: (&raw mut seen).cast(), flow_key: flow_key.as_ptr(), ..host() };
+        // SAFETY: the block has `size` bytes and stays; the others are valid.
+        let queue = unsafe {
+            let (memory, none) = (block.as_mut_ptr().cast(), ptr::null_mut());
+            fairdrop_init(memory, size, &raw const params, &raw const host, none)
+        };
+        for cookie in 0..60 {
+            assert_eq!(enqueue(queue, Packet { flow: cookie % 30, cookie, ..PACKET }, 0), Status::Ok);
+        }
+        std::iter::from_fn(|| dequeue(queue, 0)).map(|packet| packet.cookie).collect::<Vec<_>>()
+    };
+    let none = [0, 0];
+    assert_eq!(order("4294967296", none), order("0x100000000", none));
+    assert_eq!(order("18446744073709551615", none), order("\"0xFFFFffffFFFFffff\"", none));
+    let salts = ["0", "1", "0x100000000", "0x8000000000000000"].map(|salt| order(salt, none));
+    let keys = [[1, 0], [1 << 63, 0], [0, 1], [0, 1 << 63]].map(|key| order("7", key));
+    let all: std::collections::BTreeSet<_> = salts.iter().chain(&keys).collect();
+    // Bit 63 of the first word of the host's key is bit 63 of `salt`.
+    assert_eq!(all.len(), 8);
+    let (parameter, message) = refused("sfq", &[("salt", "0x10000000000000000")]);
+    assert_eq!(parameter, "salt");
+    assert!(message.ends_with("a whole number below 2^64, or \"0x\" and up to 16 hexadecimal digits"), "{message}");
 }
 
 /// What a callback is told when it calls back.

@@ -99,8 +99,8 @@ pub fn choke_with(red: &RedParams, scheme: &ChokeScheme) -> ChokeParams {
 /// SFQ with a few queues; of DRR, the limit and the quantum.
 pub fn sfq_params() -> impl Strategy<Value = SfqParams> {
     let perturb = prop_oneof![Just(0_u64), Just(1_000_000), 1_000_000..500_000_000_u64];
-    let quantum = prop_oneof![Just(1500_u32), Just(1000), 50_u32..3000];
-    (1_u32..40, 1_u32..12, quantum, perturb, any::<u32>()).prop_map(
+    let quantum = prop_oneof![Just(1500_u32), Just(1000), 50_u32..3000, 1_u32..50];
+    (1_u32..40, 1_u32..12, quantum, perturb, any::<u64>()).prop_map(
         |(limit, queues, quantum, perturb, salt)| SfqParams {
             limit,
             queues,

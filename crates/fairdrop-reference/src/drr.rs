@@ -6,8 +6,8 @@ use crate::compare::Drops;
 use crate::compare::several_queues::Model;
 
 /// The queue that a keyed hash puts a flow in.
-pub fn hashed(salt: u32, perturbation: u64, flow: u64, queues: u32) -> u64 {
-    let hash = siphash([u64::from(salt), perturbation], &flow.to_le_bytes());
+pub fn hashed(salt: u64, perturbation: u64, flow: u64, queues: u32) -> u64 {
+    let hash = siphash([salt, perturbation], &flow.to_le_bytes());
     ((u128::from(hash) * u128::from(queues)) >> 64) as u64
 }
 

@@ -39,6 +39,8 @@ pub enum Bits {
     Stream(Philox),
     Always(u64),
     Script(VecDeque<u64>),
+    /// These in turn, and the place of the next.
+    Cycle(Vec<u64>, usize),
 }
 
 impl Bits {
@@ -46,6 +48,11 @@ impl Bits {
         match self {
             Self::Stream(philox) => philox.next_u64(),
             Self::Always(bits) => *bits,
+            Self::Cycle(bits, at) => {
+                *at += 1;
+                assert!(*at < 1 << 26, "a draw without a bound");
+                bits[(*at - 1) % bits.len()]
+            }
             Self::Script(bits) => bits.pop_front().expect("the script foresees every random number"),
         }
     }
@@ -78,6 +85,10 @@ impl World {
 impl Env<u32> for World {
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
     }
 
     fn random(&mut self, stream: Stream) -> u64 {

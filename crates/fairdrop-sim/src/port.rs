@@ -70,6 +70,11 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
     }
 
     #[inline]
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    #[inline]
     fn random(&mut self, stream: Stream) -> u64 {
         let next = self.world.random[stream as usize].next_u64();
         if stream != Stream::Candidate {

@@ -64,6 +64,10 @@ impl Env<()> for HostEnv {
         self.now
     }
 
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
     fn random(&mut self, stream: Stream) -> u64 {
         self.streams[stream as usize].next_u64()
     }

@@ -31,6 +31,11 @@ impl Env<u32> for Dice {
     }
 
     #[inline]
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    #[inline]
     fn random(&mut self, _: Stream) -> u64 {
         self.next()
     }

@@ -14,6 +14,8 @@
 //! impl Env<u32> for Host {
 //!     fn now(&self) -> Time { self.now }
 //!     fn random(&mut self, _stream: Stream) -> u64 { self.random.next_u64() }
+//!     // A simulator's; a host that forwards packets of others takes it from the operating system.
+//!     fn flow_key(&self) -> [u64; 2] { [0, 0] }
 //!     fn dropped(&mut self, _packet: Packet<u32>, _cause: DropCause) { self.dropped += 1; }
 //! }
 //!
@@ -40,10 +42,10 @@ mod storage;
 
 pub use arithmetic::philox::Philox;
 pub use contract::discipline::{Discipline, DisciplineInfo};
-pub use contract::env::{DrawnAhead, Env, Stream, uniform_below, unit_interval};
+pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
 pub use contract::flow_key::{Endpoints, FlowKey, siphash};
-pub use contract::packet::{Ecn, Meta, Packet};
-pub use contract::params::{Kind, ParamError, ParamSpec, ParamValue};
+pub use contract::packet::{Ecn, MAX_LEN, Meta, Packet};
+pub use contract::params::{Kind, ParamError, ParamSpec, ParamValue, read_key};
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};

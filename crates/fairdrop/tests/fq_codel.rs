@@ -189,12 +189,12 @@ fn params() -> impl Strategy<Value = FqCoDelParams> {
     let target = prop_oneof![Just(5 * MS), 0..20 * MS, 0_u64..1000];
     let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..10 * MS];
     let mtu = prop_oneof![Just(0_u32), Just(1000), 0_u32..4000];
-    let quantum = prop_oneof![Just(1514_u32), Just(1000), 50_u32..3000];
+    let quantum = prop_oneof![Just(1514_u32), Just(1000), 50_u32..3000, 1_u32..50];
     let codel =
         (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
             CoDelParams { limit, target: Time::from_ns(target), interval: Time::from_ns(interval), mtu, ecn }
         });
-    (codel, 1_u32..10, quantum, 1_u32..10, any::<u32>()).prop_map(
+    (codel, 1_u32..10, quantum, 1_u32..10, any::<u64>()).prop_map(
         |(codel, queues, quantum, drop_batch, salt)| FqCoDelParams {
             codel,
             queues,

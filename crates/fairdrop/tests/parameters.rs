@@ -25,13 +25,14 @@ fn range(kind: Kind) -> Option<(f64, f64, f64)> {
             Some((low, high, 1e-9))
         }
         Kind::NumberAbove(low, high) => Some((low + 1e-9, high, 1e-9)),
-        Kind::Switch | Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..) => None,
+        Kind::Key | Kind::Switch | Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..) => None,
     }
 }
 
 /// Values of the kind, each of which means something else.
 fn examples(spec: &ParamSpec) -> Vec<Value<'static>> {
     match spec.kind {
+        Kind::Key => vec![Value::Number(1.0), Value::Key(1 << 32), Value::Word("0xffffffffffffffff")],
         Kind::Switch => vec![Value::Switch(false), Value::Switch(true)],
         Kind::Choice(words) => words.iter().map(|&word| Value::Word(word)).collect(),
         Kind::Schedule(words, ..) => {

@@ -26,6 +26,10 @@ impl Env<u32> for World {
         self.now
     }
 
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
     fn random(&mut self, stream: Stream) -> u64 {
         let random = &mut self.random[stream as usize];
         match &mut self.ahead {

@@ -9,6 +9,7 @@
 enum { ARRIVALS = 20000, LIMIT = 50 };
 
 static uint64_t block[1 << 16];
+static const uint64_t flow_key[2] = {1, 2};
 /* What became of each packet: 0 on its way, 1 departed, 2 dropped. */
 static unsigned char fate[ARRIVALS];
 static unsigned long drops[64];
@@ -143,6 +144,7 @@ static void run(size_t discipline, const fairdrop_discipline *of, bool by_name) 
     memset(&host, 0, sizeof host);
     host.context = &queue;
     host.dropped = on_drop;
+    host.flow_key = flow_key;
     host.seed = 42;
     no_allocation = true;
     check(fairdrop_params_init(&params, of->name, 10000000, &error) == FAIRDROP_STATUS_OK, "unknown");

@@ -154,10 +154,13 @@ impl Drop for Caller {
     }
 }
 
+/// The simulator's key.
+static KEY: [u64; 2] = [0, 0];
+
 /// A host without context that records.
 pub fn host() -> Host {
-    let context = ptr::null_mut();
-    Host { context, dropped: Some(dropped), random: None, drawn: Some(drawn), seed: 0, queue: 0 }
+    let (context, flow_key) = (ptr::null_mut(), KEY.as_ptr());
+    Host { context, dropped: Some(dropped), flow_key, random: None, drawn: Some(drawn), seed: 0, queue: 0 }
 }
 
 /// Packets and bytes in the order of a tuple.

@@ -4,7 +4,7 @@ use super::fields::{FieldKind, FieldSpec};
 use super::problem::{Origin, Problem};
 use super::tree::{Data, Node};
 use crate::units;
-use fairdrop::{Kind, Schedule, Time};
+use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -146,7 +146,7 @@ impl Section {
                 let text = text.trim_matches('"');
                 let data = match (spec.kind, text) {
                     (_, "true" | "false") => Data::Switch(text == "true"),
-                    (FieldKind::Param(Kind::Integer(..)), _) => {
+                    (FieldKind::Param(Kind::Integer(..) | Kind::Key), _) => {
                         text.parse().map_or_else(|_| Data::Text(text.into()), Data::Integer)
                     }
                     (FieldKind::Param(Kind::Number(..) | Kind::NumberAbove(..)), _) => {
@@ -347,6 +347,14 @@ fn numbers_of_default(text: &str) -> Data {
     Data::List(items.map(|item| Node { origin: Origin::Line(1), data: Data::Number(item) }).collect())
 }
 
+/// A key: a number where numbers are exact, digits beyond.
+fn key(key: u64) -> Value {
+    match i64::try_from(key) {
+        Ok(number) if number <= 1 << 53 => Value::Integer(number),
+        _ => Value::Text(format!("{key:#x}")),
+    }
+}
+
 /// Kinds that carry no unit.
 fn parse_plain(kind: Kind, data: &Data) -> Option<Value> {
     let number = match data {
@@ -356,6 +364,8 @@ fn parse_plain(kind: Kind, data: &Data) -> Option<Value> {
     };
     match (kind, data) {
         (Kind::Switch, Data::Switch(on)) => Some(Value::Switch(*on)),
+        (Kind::Key, Data::Integer(number)) => u64::try_from(*number).ok().map(key),
+        (Kind::Key, Data::Text(digits)) => read_key(digits).map(key),
         (Kind::Integer(low, high), Data::Integer(number)) if (low..=high).contains(number) => {
             Some(Value::Integer(*number))
         }

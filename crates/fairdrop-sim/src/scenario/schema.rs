@@ -84,6 +84,10 @@ fn property(field: &FieldSpec) -> Json {
             }
             Kind::Packets(low, high) | Kind::Seconds(low, high) => quantity(low, high),
             Kind::Bytes(low, high) => quantity(low as f64, high as f64),
+            Kind::Key => json!({ "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": u64::MAX },
+                { "type": "string", "pattern": "^(0x[0-9a-fA-F]{1,16}|[0-9]{1,20})$" },
+            ] }),
             Kind::Switch => json!({ "type": "boolean" }),
             Kind::Choice(words) => json!({ "enum": words }),
             Kind::Numbers(most, low, high) => json!({

@@ -49,6 +49,11 @@ impl<const BURSTS: bool> Env<u64> for World<BURSTS> {
     }
 
     #[inline]
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    #[inline]
     fn random(&mut self, stream: Stream) -> u64 {
         let random = &mut self.random[stream as usize];
         if BURSTS && stream == Stream::Candidate {

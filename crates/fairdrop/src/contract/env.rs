@@ -46,6 +46,11 @@ impl Stream {
     pub const COUNT: usize = 15;
 }
 
+/// Random numbers that one draw takes in place of refused ones before it is given up, and counted in
+/// [`crate::Stats::stuck_draws`]. A source of random numbers comes to that with a probability below 2^-64: at the worst 31 of
+/// 33 numbers are refused. One that repeats itself would be asked for ever.
+pub const MOST_REDRAWS: u32 = 1024;
+
 /// What a discipline borrows from its host during one call.
 pub trait Env<H> {
     /// The time of this call; never runs backwards between calls.
@@ -53,6 +58,14 @@ pub trait Env<H> {
 
     /// The next 64 random bits of `stream`.
     fn random(&mut self, stream: Stream) -> u64;
+
+    /// The key of every hash that finds the state, the queue or the bins of a flow: 128 bits, the same in each call. Asked
+    /// for once, as the first packet of a queue comes.
+    ///
+    /// Whoever knows it can send under flow numbers that all fall into one place. A host that forwards packets of others
+    /// takes it from the operating system's random source; a simulator returns zeros, with which results are those of the
+    /// conformance vectors.
+    fn flow_key(&self) -> [u64; 2];
 
     /// Takes back a packet that the discipline drops.
     fn dropped(&mut self, packet: Packet<H>, cause: DropCause);
@@ -119,24 +132,68 @@ pub fn unit_interval(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// Exactly uniform on `0..bound` (`bound > 0`) from as many 64-bit numbers of `next` as it takes, almost always one.
+/// Exactly uniform on `0..bound` (`bound > 0`) from as many 64-bit numbers of `next` as it takes, almost always one. When
+/// [`MOST_REDRAWS`] more were refused, it makes do with the last.
 ///
 /// Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29(1), 2019, algorithm 5.
 #[inline]
-pub fn uniform_below(bound: u64, mut next: impl FnMut() -> u64) -> u64 {
+pub fn uniform_below(bound: u64, next: impl FnMut() -> u64) -> u64 {
+    try_uniform_below(bound, next).unwrap_or_else(|last| last)
+}
+
+/// [`uniform_below`]; an error, with the number to make do with, when too many were refused.
+#[inline]
+pub(crate) fn try_uniform_below(bound: u64, mut next: impl FnMut() -> u64) -> Result<u64, u64> {
     let mut wide = u128::from(next()) * u128::from(bound);
     if (wide as u64) < bound {
         let threshold = bound.wrapping_neg() % bound.max(1);
+        let mut redraws = 0;
         while (wide as u64) < threshold {
+            if redraws == MOST_REDRAWS {
+                return Err((wide >> 64) as u64);
+            }
+            redraws += 1;
             wide = u128::from(next()) * u128::from(bound);
         }
     }
-    (wide >> 64) as u64
+    Ok((wide >> 64) as u64)
+}
+
+/// [`uniform_below`] from `stream`; `None`, counted in `stuck`, when too many numbers were refused.
+#[inline]
+pub(crate) fn draw_below<H, E: Env<H>>(
+    bound: u64,
+    stream: Stream,
+    env: &mut E,
+    stuck: &mut u64,
+) -> Option<u64> {
+    let first = env.random(stream);
+    let wide = u128::from(first) * u128::from(bound);
+    if wide as u64 >= bound {
+        return Some((wide >> 64) as u64);
+    }
+    redraw_below(bound, first, stream, env, stuck)
+}
+
+/// The draw of [`draw_below`] when its `first` number may have to be refused.
+#[cold]
+#[inline(never)]
+fn redraw_below<H, E: Env<H>>(
+    bound: u64,
+    first: u64,
+    stream: Stream,
+    env: &mut E,
+    stuck: &mut u64,
+) -> Option<u64> {
+    let mut first = Some(first);
+    let drawn = try_uniform_below(bound, || first.take().unwrap_or_else(|| env.random(stream)));
+    *stuck += u64::from(drawn.is_err());
+    drawn.ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::uniform_below;
+    use super::{MOST_REDRAWS, try_uniform_below, uniform_below};
 
     /// 2^64 = 6 q + 4, so that of the products' low halves 0 and 2 are refused and 4 is not.
     #[test]
@@ -154,5 +211,25 @@ mod tests {
             assert_eq!(uniform_below(6, || next.next().expect("enough of them")), drawn);
             assert_eq!(next.count(), 3 - used, "{numbers:?}");
         }
+    }
+
+    /// A source stuck at 0 ends the search, and one that comes loose at the last moment is believed.
+    #[test]
+    fn a_stuck_source_is_given_up() {
+        let mut asked = 0;
+        let stuck = try_uniform_below(6, || {
+            asked += 1;
+            0
+        });
+        assert_eq!((stuck, asked), (Err(0), MOST_REDRAWS + 1));
+        let loose = |after: u32| {
+            let mut left = after;
+            try_uniform_below(6, move || {
+                left = left.wrapping_sub(1);
+                if left == u32::MAX { u64::MAX } else { 0 }
+            })
+        };
+        assert_eq!((loose(MOST_REDRAWS), loose(MOST_REDRAWS + 1)), (Ok(5), Err(0)));
+        assert_eq!(uniform_below(6, || 0), 0);
     }
 }

@@ -17,12 +17,15 @@ pub enum Ecn {
     Ce = 3,
 }
 
+/// Bytes of the longest packet that hosts may offer: 16 MiB, well above what offloading to network cards puts together.
+pub const MAX_LEN: u32 = 1 << 24;
+
 /// The properties of a packet that a discipline may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// Identity of the flow; compared for equality only. The host chooses what makes a flow.
     pub flow: u64,
-    /// Length on the wire, in bytes.
+    /// Length on the wire, in bytes: at most [`MAX_LEN`]. No loop of a discipline grows with it.
     pub len: u32,
     /// Priority class (DS field); 0 unless the host sets it.
     pub class: u8,

@@ -20,6 +20,8 @@ pub enum Kind {
     Bytes(u64, u64),
     /// A time in seconds between the two, inclusive; written `0.005` or `"5ms"`.
     Seconds(f64, f64),
+    /// A key of 64 bits; written as a whole number, or in hexadecimal digits: `7`, `"0x1f"`.
+    Key,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -65,7 +67,9 @@ impl Kind {
                 Self::Number(low, high) | Self::Packets(low, high) | Self::Seconds(low, high),
                 ParamValue::Number(number),
             ) => (low..=high).contains(&number),
-            (Self::Switch, ParamValue::Switch(_)) => true,
+            (Self::Key, ParamValue::Number(number)) => whole_key(number).is_some(),
+            (Self::Key, ParamValue::Key(_)) | (Self::Switch, ParamValue::Switch(_)) => true,
+            (Self::Key, ParamValue::Word(word)) => read_key(word).is_some(),
             (Self::Choice(words) | Self::Schedule(words, ..), ParamValue::Word(word)) => {
                 words.contains(&word)
             }
@@ -94,6 +98,7 @@ impl fmt::Display for Kind {
             Self::Packets(low, high) => write!(f, "packets from {low}").and_then(|()| below(f, high)),
             Self::Bytes(low, high) => write!(f, "bytes from {low} to {high}"),
             Self::Seconds(low, high) => write!(f, "a time from {low} to {high} s"),
+            Self::Key => f.write_str("a whole number below 2^64, or \"0x\" and up to 16 hexadecimal digits"),
             Self::Switch => f.write_str("true or false"),
             Self::Choice(words) => write_words(f, words),
             Self::Numbers(most, low, high) => {
@@ -120,9 +125,11 @@ fn write_words(f: &mut fmt::Formatter<'_>, words: &[&str]) -> fmt::Result {
 pub enum ParamValue<'a> {
     /// A number, in the unit of its [`ParamSpec`].
     Number(f64),
+    /// A key.
+    Key(u64),
     /// A switch.
     Switch(bool),
-    /// One of the words of a choice.
+    /// One of the words of a choice, or a key in digits.
     Word(&'a str),
     /// A list of counts.
     Counts(&'a [u8]),
@@ -155,6 +162,18 @@ impl ParamValue<'_> {
         matches!(self, Self::Number(_))
     }
 
+    /// Stores a key; returns whether it was one.
+    pub(crate) fn key(self, target: &mut u64) -> bool {
+        let key = match self {
+            Self::Key(key) => Some(key),
+            Self::Number(number) => whole_key(number),
+            Self::Word(digits) => read_key(digits),
+            _ => None,
+        };
+        *target = key.unwrap_or(*target);
+        key.is_some()
+    }
+
     /// Stores a switch; returns whether it was one.
     pub(crate) fn switch(self, target: &mut bool) -> bool {
         if let Self::Switch(on) = self {
@@ -162,6 +181,19 @@ impl ParamValue<'_> {
         }
         matches!(self, Self::Switch(_))
     }
+}
+
+/// The key that a number is: whole, and exact, as all are up to 2^53.
+fn whole_key(number: f64) -> Option<u64> {
+    let exact = (0.0..=9_007_199_254_740_992.0).contains(&number) && (number as u64) as f64 == number;
+    exact.then_some(number as u64)
+}
+
+/// The key that `digits` are: decimal, or hexadecimal after `0x`.
+pub fn read_key(digits: &str) -> Option<u64> {
+    let (digits, radix) = digits.strip_prefix("0x").map_or((digits, 10), |digits| (digits, 16));
+    let plain = digits.bytes().all(|digit| digit.is_ascii_alphanumeric());
+    u64::from_str_radix(digits, radix).ok().filter(|_| plain)
 }
 
 /// A parameter that cannot be.
@@ -196,7 +228,9 @@ pub(crate) fn require(
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::Kind::{self, Bytes, Choice, Integer, Number, NumberAbove, Numbers, Packets, Seconds, Switch};
+    use super::Kind::{
+        self, Bytes, Choice, Integer, Key, Number, NumberAbove, Numbers, Packets, Seconds, Switch,
+    };
     use super::ParamValue as Value;
 
     #[test]
@@ -220,6 +254,10 @@ mod tests {
             (Packets(0.0, f64::INFINITY), Value::Number(f64::INFINITY)),
             (Bytes(1, 9), Value::Number(9.0)),
             (Seconds(0.0, 9.0), Value::Number(0.5)),
+            (Key, Value::Number(9_007_199_254_740_992.0)),
+            (Key, Value::Key(u64::MAX)),
+            (Key, Value::Word("18446744073709551615")),
+            (Key, Value::Word("0xFfffFfffFfffFfff")),
             (Switch, Value::Switch(false)),
             (Choice(&["head", "tail"]), Value::Word("tail")),
             (schedule, Value::Word("two")),
@@ -233,6 +271,13 @@ mod tests {
             (Number(0.0, 1.0), Value::Switch(true)),
             (NumberAbove(0.0, 1.0), Value::Number(0.0)),
             (Bytes(1, 9), Value::Number(0.0)),
+            (Key, Value::Number(0.5)),
+            (Key, Value::Number(-1.0)),
+            (Key, Value::Number(9_007_199_254_740_994.0)),
+            (Key, Value::Word("0x10000000000000000")),
+            (Key, Value::Word("0x")),
+            (Key, Value::Word("+7")),
+            (Key, Value::Word("1f")),
             (Switch, Value::Number(1.0)),
             (Choice(&["head", "tail"]), Value::Word("heads")),
             (schedule, Value::Counts(&[2, 1])),

@@ -134,6 +134,8 @@ pub struct Stats {
     pub marked: [Count; DropCause::COUNT],
     /// Candidates drawn and compared.
     pub drawn: u64,
+    /// Draws given up because the random source repeats itself (see [`crate::MOST_REDRAWS`]). Above 0 it is broken.
+    pub stuck_draws: u64,
 }
 
 impl Stats {

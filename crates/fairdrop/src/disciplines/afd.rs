@@ -13,7 +13,7 @@
 use super::droptail::{DropTailParams, fifo_in};
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::env::{Env, Stream, uniform_below, unit_interval};
+use crate::contract::env::{Env, Stream, draw_below, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
@@ -269,18 +269,19 @@ where
         let full = self.sampled == self.params.shadow as usize;
         let places = u64::from(self.params.shadow);
         let at = if full {
-            uniform_below(places, || env.random(Stream::AfdSample)) as usize
+            draw_below(places, Stream::AfdSample, env, &mut self.stats.stuck_draws)
         } else {
-            self.sampled
+            Some(self.sampled as u64)
         };
-        let Some(place) = self.shadow.as_mut().get_mut(at) else { return };
+        let place = at.and_then(|at| self.shadow.as_mut().get_mut(at as usize));
+        let Some(place) = place else { return };
         let old = core::mem::replace(place, flow);
         if full {
             self.forget(old);
         } else {
             self.sampled += 1;
         }
-        if let Some(count) = self.counts.get_or_insert(flow, || 0) {
+        if let Some(count) = self.counts.get_or_insert(flow, || env.flow_key(), || 0) {
             *count += 1;
         }
     }

@@ -195,6 +195,9 @@ mod tests {
         fn now(&self) -> Time {
             Time::ZERO
         }
+        fn flow_key(&self) -> [u64; 2] {
+            [0, 0]
+        }
         fn random(&mut self, _: Stream) -> u64 {
             self.random.next_u64()
         }

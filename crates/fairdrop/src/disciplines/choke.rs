@@ -15,7 +15,7 @@
 
 use super::red::{RedParams, RedQueue};
 use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::env::Env;
+use crate::contract::env::{Env, MOST_REDRAWS};
 use crate::contract::packet::{Meta, Packet};
 use crate::contract::params::{Kind, MAX_COUNTS, ParamError, ParamSpec, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
@@ -461,7 +461,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
                 Sampling::Packet => self.queue.fifo.draw(env),
                 _ => self.draw_by_weight(&Drawn::none(), env),
             };
-            return position.is_some_and(|position| self.compare(position, flow, env));
+            return self.found(position).is_some_and(|position| self.compare(position, flow, env));
         }
         let drawn = self.draw_many(wanted, env);
         let mut matched = false;
@@ -492,20 +492,33 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
             }
             return drawn;
         }
-        let mut tries = 0;
+        let (mut tries, mut redraws) = (0, 0);
         while tries < wanted {
             let position = match self.params.sampling {
                 Sampling::Packet => self.queue.fifo.draw(env),
                 _ => self.draw_by_weight(&drawn, env),
             };
-            let Some(position) = position else { break };
-            let again = drawn.contains(position);
-            if !again {
+            let Some(position) = self.found(position) else { break };
+            if !drawn.contains(position) {
                 drawn.add(position);
+                redraws = 0;
+            } else if !self.params.replacement {
+                redraws += 1;
+                if redraws > MOST_REDRAWS {
+                    self.found(None);
+                    break;
+                }
+                continue;
             }
-            tries += usize::from(self.params.replacement || !again);
+            tries += 1;
         }
         drawn
+    }
+
+    /// Counts a draw that found nothing, although packets wait: the random source is stuck.
+    fn found(&mut self, position: Option<Position>) -> Option<Position> {
+        self.queue.stats.stuck_draws += u64::from(position.is_none());
+        position
     }
 
     /// A packet by its weight; without replacement, what is among `drawn` weighs nothing.
@@ -575,6 +588,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
                 queue.drop_queued(position, DropCause::MatchQueued, env);
                 return Some(DropCause::MatchArriving);
             }
+        } else {
+            queue.stats.stuck_draws += 1;
         }
         queue.state.common_verdict(red, env)
     }

@@ -15,7 +15,7 @@ use super::droptail::fifo_in;
 use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
 use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::env::{Env, Stream, uniform_below};
+use crate::contract::env::{Env, Stream, draw_below};
 use crate::contract::packet::{Ecn, Packet};
 use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
@@ -28,6 +28,9 @@ mod list_memory;
 
 /// Most candidates drawn for one arrival, and most banks.
 pub const MAX_BANKS: usize = 32;
+/// Addresses that one draw without a bound of its own tries. Where one entry in [`MAX_ENTRIES`] serves, that many are
+/// not enough with a probability below 2^-64; then the random source is stuck.
+const MOST_TRIES: u32 = 64 * MAX_ENTRIES as u32;
 /// Tries of the `linux` draw.
 const LINUX_TRIES: u32 = 3;
 
@@ -382,12 +385,16 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.fifos.iter().map(|fifo| fifo.wasted).sum()
     }
 
-    /// Drops every candidate of `flow`. Returns whether the arrival is to be dropped.
+    /// Drops every candidate of `flow`. A stuck random source ends the drawing. Returns whether the arrival is to be dropped.
     fn drop_matches<E: Env<H>>(&mut self, fifo: u8, flow: u64, env: &mut E) -> bool {
         // All draws of an arrival see the list as it found it.
         let mut found = [Found::Nothing; MAX_BANKS];
         let mut count = 0;
+        let stuck = self.stats.stuck_draws;
         for _ in 0..self.params.candidates {
+            if self.stats.stuck_draws > stuck {
+                break;
+            }
             let bank = usize::from(self.bank);
             self.bank = (self.bank + 1) % self.params.banks.max(1);
             let drawn = self.draw(bank, fifo, env);
@@ -465,14 +472,15 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
 
     /// Uniform over the live entries of the FIFO, by rank in the order of admission.
     fn draw_live<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+        let banks = usize::from(self.params.banks.max(1));
         let own = |&(address, entry): &(usize, &ListEntry)| {
-            entry.fifo == fifo && matches!(entry.state, State::Live { .. }) && self.in_bank(address, bank)
+            entry.fifo == fifo && matches!(entry.state, State::Live { .. }) && address % banks == bank
         };
         let live = self.list.iter().filter(own).count();
         if live == 0 {
             return Found::Nothing;
         }
-        let rank = uniform_below(live as u64, || env.random(Stream::Candidate)) as usize;
+        let Some(rank) = self.random_below(live, env) else { return Found::Nothing };
         // A lone FIFO lies in the memory in the order of admission, from its head on and around the end.
         let head = self.list.head_address(fifo).unwrap_or(0);
         let from_head = self.list.iter().filter(own).filter(|(address, _)| *address >= head);
@@ -488,10 +496,15 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         if unbounded && !self.can_find(bank, fifo) {
             return Found::Nothing;
         }
-        let mut tries = 0;
-        while unbounded || tries < self.params.max_tries {
-            tries += 1;
-            let Some(address) = self.random_address(bank, env) else { return Found::Nothing };
+        let mut places = [0; MAX_ENTRIES];
+        let count = self.addresses(bank, &mut places);
+        for _ in 0..if unbounded { MOST_TRIES } else { self.params.max_tries } {
+            if count == 0 {
+                return Found::Nothing;
+            }
+            let nth = self.random_below(count, env);
+            let Some(&address) = nth.and_then(|nth| places.get(nth)) else { return Found::Nothing };
+            let address = usize::from(address);
             self.list_stats.tries += 1;
             match self.list.get(address) {
                 None => {
@@ -512,6 +525,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
                 Some(entry) => return Found::Live { packet: entry.packet },
             }
         }
+        self.stats.stuck_draws += u64::from(unbounded);
         Found::Nothing
     }
 
@@ -523,19 +537,20 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         })
     }
 
-    /// An address of `bank`, of the whole memory or of its occupied part; `None` where that has none.
-    fn random_address<E: Env<H>>(&self, bank: usize, env: &mut E) -> Option<usize> {
-        let banks = usize::from(self.params.banks.max(1));
-        let mut below = |count: usize| {
-            (count > 0).then(|| uniform_below(count as u64, || env.random(Stream::Candidate)) as usize)
-        };
-        if self.params.addresses == Addresses::Memory {
-            let addresses = self.list.size().saturating_sub(bank).div_ceil(banks);
-            return below(addresses).map(|nth| bank + nth * banks);
-        }
-        let occupied = || self.list.iter().map(|(address, _)| address).filter(|&at| self.in_bank(at, bank));
-        let nth = below(occupied().count())?;
-        occupied().nth(nth)
+    /// A number below `count`; `None` when the random source is stuck.
+    fn random_below<E: Env<H>>(&mut self, count: usize, env: &mut E) -> Option<usize> {
+        let drawn = draw_below(count as u64, Stream::Candidate, env, &mut self.stats.stuck_draws);
+        drawn.map(|number| number as usize)
+    }
+
+    /// Fills `places` with the addresses of `bank`, of the whole memory or of its occupied part, from the first on; returns
+    /// how many there are.
+    fn addresses(&self, bank: usize, places: &mut [u16; MAX_ENTRIES]) -> usize {
+        let whole = self.params.addresses == Addresses::Memory;
+        let in_bank = (0..self.list.size()).filter(|&address| self.in_bank(address, bank));
+        let drawn_from = in_bank.filter(|&address| whole || self.list.get(address).is_some());
+        let filled = places.iter_mut().zip(drawn_from).map(|(place, address)| *place = address as u16);
+        filled.count()
     }
 
     /// Three tries from the head to the last live entry, then the head.
@@ -546,7 +561,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         let live = self.list.iter().filter(|(_, entry)| matches!(entry.state, State::Live { .. }));
         let span = live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1);
         for _ in 0..LINUX_TRIES {
-            let offset = uniform_below(span as u64, || env.random(Stream::Candidate)) as usize;
+            let Some(offset) = self.random_below(span, env) else { return Found::Nothing };
             self.list_stats.tries += 1;
             match self.list.get((head + offset) % size) {
                 Some(entry) if entry.state != State::Marked => return Found::Live { packet: entry.packet },

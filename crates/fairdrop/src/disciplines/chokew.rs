@@ -295,7 +295,11 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> ChokeW<H, S> {
     #[inline]
     fn drop_match<E: Env<H>>(&mut self, wanted: u32, flow: u64, env: &mut E) -> bool {
         for draws in 1..=wanted {
-            let Some(position) = self.queue.fifo.draw(env) else { return false };
+            let Some(position) = self.queue.fifo.draw(env) else {
+                // A match ends the drawing, so there are packets: the random source is stuck.
+                self.queue.stats.stuck_draws += 1;
+                return false;
+            };
             let Some(candidate) = self.queue.fifo.get(position) else { return false };
             self.queue.stats.drawn += 1;
             self.most_drawn = self.most_drawn.max(draws);

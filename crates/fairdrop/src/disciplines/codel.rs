@@ -207,7 +207,7 @@ impl CoDelState {
         now: Time,
     ) -> Option<(Packet<H>, bool)> {
         let Some(packet) = queue.pop() else {
-            (self.first_above, self.dropping) = (None, false);
+            self.found_empty();
             return None;
         };
         let low = now.since(packet.enqueued) < params.target;
@@ -218,6 +218,12 @@ impl CoDelState {
         let ripe = *self.first_above.get_or_insert(now.after(params.interval));
         // `interval` is at least 1 ns, so the packet that starts the clock is not yet ripe.
         Some((packet, now >= ripe))
+    }
+
+    /// No packet was there to take.
+    #[inline]
+    pub(crate) fn found_empty(&mut self) {
+        (self.first_above, self.dropping) = (None, false);
     }
 
     /// How the control law starts a new dropping state: where the last one stopped, when that was recent.

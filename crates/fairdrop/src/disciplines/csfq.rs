@@ -264,13 +264,14 @@ struct Edge<F> {
 impl<F: AsRef<[FlowPlace<RateEstimate>]> + AsMut<[FlowPlace<RateEstimate>]>> Edge<F> {
     /// The rate of `flow`, of which a packet of `len` bytes arrives; 0 when it is the first, which has no rate yet.
     #[inline]
-    fn rate(&mut self, flow: u64, len: u32, now: Time, params: &CsfqParams) -> f64 {
+    fn rate<H, E: Env<H>>(&mut self, flow: u64, len: u32, params: &CsfqParams, env: &E) -> f64 {
+        let now = env.now();
         if self.flows.get(flow).is_none() {
             if self.flows.len() >= params.flows {
                 self.forget_idle(now, params.k);
             }
             if self.flows.len() < params.flows {
-                self.flows.get_or_insert(flow, || RateEstimate { bps: 0.0, last: now });
+                self.flows.get_or_insert(flow, || env.flow_key(), || RateEstimate { bps: 0.0, last: now });
                 return 0.0;
             }
         }
@@ -360,10 +361,10 @@ where
 
     /// The packet's label, or the one that this edge gives it.
     #[inline]
-    fn label(&mut self, packet: &Packet<H>, now: Time) -> RateLabel {
+    fn label<E: Env<H>>(&mut self, packet: &Packet<H>, env: &E) -> RateLabel {
         let label = RateLabel(packet.meta.label);
         if self.params.edge && label == RateLabel::NONE {
-            RateLabel::encode(self.edge.rate(packet.meta.flow, packet.meta.len, now, &self.params))
+            RateLabel::encode(self.edge.rate(packet.meta.flow, packet.meta.len, &self.params, env))
         } else {
             label
         }
@@ -379,7 +380,7 @@ where
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         let (now, len) = (env.now(), packet.meta.len);
         self.stats.arrived.add(len);
-        let mut label = self.label(&packet, now);
+        let mut label = self.label(&packet, env);
         let rate = label.decode();
         let p = self.fair.probability(rate);
         let dropped = p > 0.0 && unit_interval(env.random(Stream::CsfqCoin)) < p;

@@ -402,6 +402,10 @@ mod tests {
             Time::ZERO
         }
 
+        fn flow_key(&self) -> [u64; 2] {
+            [0, 0]
+        }
+
         fn random(&mut self, _: Stream) -> u64 {
             0
         }

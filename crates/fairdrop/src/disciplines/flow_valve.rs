@@ -227,7 +227,8 @@ where
     /// RED kept or dropped a packet of `flow`: the loss of a flow that is remembered follows, and a flow that is not
     /// is remembered from its first drop on.
     #[inline]
-    fn note(&mut self, flow: u64, dropped: bool, now: Time) {
+    fn note<E: Env<H>>(&mut self, flow: u64, dropped: bool, env: &E) {
+        let now = env.now();
         if let Some(state) = self.flows.get_mut(flow) {
             state.loss *= 1.0 - LOSS_WEIGHT;
         } else if dropped {
@@ -239,7 +240,7 @@ where
         self.drops += 1;
         let arrival = self.queue.stats.arrived.packets;
         let new = || ValveFlow { measured: arrival - 1, ..ValveFlow::default() };
-        if let Some(state) = self.flows.get_or_insert(flow, new) {
+        if let Some(state) = self.flows.get_or_insert(flow, || env.flow_key(), new) {
             state.loss += LOSS_WEIGHT;
             (state.dropped, state.drop_number) = (now, self.drops);
         }
@@ -272,7 +273,7 @@ where
         }
         self.queue.state.update(&self.params.red, self.queue.fifo.len(), now);
         let queued = self.queue.admit_by_red(&self.params.red, packet, env);
-        self.note(flow, !queued, now);
+        self.note(flow, !queued, env);
     }
 
     #[inline]

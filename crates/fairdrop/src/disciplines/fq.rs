@@ -283,14 +283,14 @@ where
 
     /// The record of `flow`, which may be a new one with `weight`.
     #[inline]
-    fn record_of(&mut self, flow: u64, weight: f64) -> Option<u32> {
+    fn record_of<E: Env<H>>(&mut self, flow: u64, weight: f64, env: &E) -> Option<u32> {
         if let Some(&queue) = self.flows.get(flow) {
             return Some(queue);
         }
         let queue = self.pool.list_pop(&mut self.idle)?;
         let last = self.fluid.virtual_time;
         *self.pool.state_mut(queue)? = FluidFlow { flow, weight, last, flowing: false };
-        self.flows.get_or_insert(flow, || queue).copied()
+        self.flows.get_or_insert(flow, || env.flow_key(), || queue).copied()
     }
 
     /// Appends to `queue`, here and in the fluid system.
@@ -329,7 +329,7 @@ where
         };
         let has_record = own.is_some() || self.idle.first().is_some();
         let fits = has_record && self.make_room(f64::from(waiting + 1) / weight, env);
-        match if fits { self.record_of(packet.meta.flow, weight) } else { None } {
+        match if fits { self.record_of(packet.meta.flow, weight, env) } else { None } {
             Some(queue) => self.append(queue, packet, env),
             None => drop_packet(&mut self.stats, env, packet, DropCause::Overflow),
         }

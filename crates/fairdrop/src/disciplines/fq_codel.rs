@@ -16,7 +16,7 @@ use core::cmp::Reverse;
 use super::codel::{CoDelParams, CoDelState, Head};
 use super::drr::check_quantum;
 use super::outcome::drop_packet;
-use super::sfq::{QUEUES, SALT, check_queues};
+use super::sfq::{QUEUES, SALT, check_queues, salted};
 use crate::contract::discipline::{Discipline, DisciplineInfo};
 use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
@@ -51,8 +51,8 @@ pub struct FqCoDelParams {
     pub quantum: u32,
     /// Most packets that are dropped at once when the buffer is full.
     pub drop_batch: u32,
-    /// Key of the hash.
-    pub salt: u32,
+    /// Key of the hash, beside that of the host.
+    pub salt: u64,
 }
 
 impl Default for FqCoDelParams {
@@ -90,7 +90,7 @@ impl FqCoDelParams {
             "queues" => value.integer(&mut self.queues),
             "quantum" => value.integer(&mut self.quantum),
             "drop_batch" => value.integer(&mut self.drop_batch),
-            "salt" => value.integer(&mut self.salt),
+            "salt" => value.key(&mut self.salt),
             _ => false,
         }
     }
@@ -134,6 +134,9 @@ pub struct FqCoDel<H, P, Q, L> {
     fattest: IndexedHeap<L>,
     new: QueueList,
     old: QueueList,
+    /// Key of the hash: `salt`, and that of the host once it was asked for it.
+    key: [u64; 2],
+    keyed: bool,
     stats: Stats,
 }
 
@@ -182,13 +185,14 @@ where
         let pool = QueuePool::new(slots, records, slots_for(params.codel.limit), params.queues as usize)?;
         let fattest = IndexedHeap::new(places, params.queues as usize)?;
         let (new, old) = (QueueList::EMPTY, QueueList::EMPTY);
-        Ok(Self { params, pool, fattest, new, old, stats: Stats::default() })
+        let key = [params.salt, 0];
+        Ok(Self { params, pool, fattest, new, old, key, keyed: false, stats: Stats::default() })
     }
 
-    /// The queue that `flow` is in.
+    /// The queue that `flow` is in as of the last call.
     #[inline]
     pub fn queue_of(&self, flow: u64) -> u32 {
-        bucket([u64::from(self.params.salt), 0], flow, self.params.queues)
+        bucket(self.key, flow, self.params.queues)
     }
 
     /// Visits every waiting packet, queue by queue: first the new queues, then the old ones, each in the order of
@@ -217,19 +221,58 @@ where
     }
 
     /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last
-    /// of the old ones (RFC 8290, 4.2).
+    /// of the old ones (RFC 8290, 4.2). `first_short` is the first that a quantum did not help, in this departure.
     #[inline]
-    fn turn(&mut self) -> Option<(u32, bool)> {
+    fn turn(&mut self, first_short: &mut Option<u32>) -> Option<(u32, bool)> {
         loop {
             let is_new = self.new.first().is_some();
+            // A whole round without a packet: with small quanta or long packets many others would follow.
+            if first_short.is_some() && !is_new && self.old.first() == *first_short {
+                *first_short = None;
+                self.skip_rounds();
+            }
             let queue = self.new.first().or_else(|| self.old.first())?;
             let state = self.pool.state_mut(queue)?;
             if state.credit > 0 {
                 return Some((queue, is_new));
             }
             state.credit += i64::from(self.params.quantum);
+            let is_short = state.credit <= 0;
             self.leave_list(is_new);
             self.pool.list_push(&mut self.old, queue);
+            if is_short {
+                first_short.get_or_insert(queue);
+            }
+        }
+    }
+
+    /// Makes all rounds of the old queues at once that end without a packet: credits grow, and queues that would have been
+    /// found empty leave. The turns that follow are those that would have followed after walking. O(old queues).
+    #[cold]
+    fn skip_rounds(&mut self) {
+        let quantum = u64::from(self.params.quantum.max(1));
+        let rounds_until = |credit: i64| match credit {
+            1.. => 0,
+            short => short.abs_diff(1).div_ceil(quantum),
+        };
+        let credit_of = |queue: &u32| self.pool.state(*queue).map_or(0, |state| state.credit);
+        let with_packets = self.pool.list_iter(self.old).filter(|&queue| self.pool.packets(queue) > 0);
+        // Where nothing waits, every queue will have left.
+        let fruitless = with_packets.map(|queue| rounds_until(credit_of(&queue))).min();
+        let mut all = core::mem::replace(&mut self.old, QueueList::EMPTY);
+        while let Some(queue) = self.pool.list_pop(&mut all) {
+            let waiting = self.pool.packets(queue) > 0;
+            let Some(state) = self.pool.state_mut(queue) else { return };
+            match fruitless.filter(|&rounds| waiting || rounds_until(state.credit) >= rounds) {
+                Some(rounds) => {
+                    state.credit += (rounds * quantum) as i64;
+                    self.pool.list_push(&mut self.old, queue);
+                }
+                None => {
+                    state.listed = false;
+                    state.codel.found_empty();
+                }
+            }
         }
     }
 
@@ -249,6 +292,10 @@ where
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
+        if !self.keyed {
+            self.key = salted(self.params.salt, env);
+            self.keyed = true;
+        }
         let queue = self.queue_of(packet.meta.flow);
         if let Some(packet) = self.pool.push(queue, packet, ()) {
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
@@ -267,8 +314,9 @@ where
 
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let mut first_short = None;
         loop {
-            let (queue, is_new) = self.turn()?;
+            let (queue, is_new) = self.turn(&mut first_short)?;
             let mut codel = self.pool.state(queue)?.codel;
             let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue };
             let packet = codel.dequeue(&self.params.codel, &mut head, &mut self.stats, env);

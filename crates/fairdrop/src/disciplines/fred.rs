@@ -189,7 +189,7 @@ where
         if self.queue.append(&self.params.red, packet, env) {
             self.queue.state.sample(&self.params.red, waiting);
             // There is a place: no more flows have packets waiting than packets wait.
-            if let Some(flow) = self.flows.get_or_insert(id, FredFlow::default) {
+            if let Some(flow) = self.flows.get_or_insert(id, || env.flow_key(), FredFlow::default) {
                 flow.waiting += 1;
             }
         }

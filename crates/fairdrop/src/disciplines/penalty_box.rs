@@ -328,7 +328,7 @@ where
         self.arrived = (self.arrived.0 + 1, self.arrived.1 + u64::from(len));
         if !self.queue.admit_by_red(&self.params.red, packet, env) {
             self.dropped += 1;
-            if let Some(state) = self.flows.get_or_insert(flow, PenaltyFlow::default) {
+            if let Some(state) = self.flows.get_or_insert(flow, || env.flow_key(), PenaltyFlow::default) {
                 state.drops = state.drops.saturating_add(1);
             }
         }

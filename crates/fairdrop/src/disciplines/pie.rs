@@ -406,6 +406,10 @@ mod tests {
             Time::ZERO
         }
 
+        fn flow_key(&self) -> [u64; 2] {
+            [0, 0]
+        }
+
         fn random(&mut self, _: Stream) -> u64 {
             self.1 += 1;
             self.0

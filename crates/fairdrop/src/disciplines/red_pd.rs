@@ -344,7 +344,7 @@ where
         if !self.queue.admit_by_red(&self.params.red, packet, env) {
             self.dropped += 1;
             let slot = self.slot();
-            if let Some(state) = self.flows.get_or_insert(flow, RedPdFlow::default) {
+            if let Some(state) = self.flows.get_or_insert(flow, || env.flow_key(), RedPdFlow::default) {
                 state.drops[slot] = state.drops[slot].saturating_add(1);
             }
         }
@@ -404,7 +404,7 @@ mod tests {
     fn the_least_loss_is_not_enough() {
         for (arrived, is_raised) in [(1000, false), (999, true)] {
             let mut queue = queue();
-            let flow = queue.flows.get_or_insert(7, RedPdFlow::default).expect("there is room");
+            let flow = queue.flows.get_or_insert(7, || [0, 0], RedPdFlow::default).expect("there is room");
             flow.drops = [1; MAX_LISTS as usize];
             (queue.arrived, queue.dropped) = (arrived, 1);
             queue.close_list();

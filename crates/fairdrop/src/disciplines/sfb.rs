@@ -316,7 +316,8 @@ where
     fn begin<E: Env<H>>(&mut self, which: usize, env: &mut E) {
         let Some(set @ None) = self.sets.get_mut(which) else { return };
         let first = self.stats.departed.packets + u64::from(self.fifo.len());
-        *set = Some(HashSet { salt: env.random(Stream::SfbCoin), first });
+        let salt = env.random(Stream::SfbCoin) ^ env.flow_key()[0];
+        *set = Some(HashSet { salt, first });
         let count = self.params.bins_needed() / 2;
         self.bins
             .as_mut()

@@ -1,7 +1,7 @@
 //! SFQ, stochastic fairness queueing: flows are hashed into a fixed number of queues that take turns.
 //!
-//! Flows that share a queue share its turns. The hash has a key, `salt`, and changes every `perturb`, so that flows do
-//! not share for ever. Waiting packets are then dealt out anew, which keeps the order of each flow. Turns and the full
+//! Flows that share a queue share its turns. The hash has a key, that of the host and `salt`, and changes every
+//! `perturb`, so that flows do not share for ever. Waiting packets are then dealt out anew, which keeps the order of each flow. Turns and the full
 //! buffer are those of [DRR](super::drr): fair in bytes, where the paper serves a packet at each turn.
 //!
 //! Changes need no timer: one that is due is made before the next call does anything else, and one that has been missed
@@ -51,8 +51,8 @@ pub struct SfqParams {
     pub quantum: u32,
     /// Time between changes of the hash; zero for never.
     pub perturb: Time,
-    /// Key of the hash.
-    pub salt: u32,
+    /// Key of the hash, beside that of the host.
+    pub salt: u64,
 }
 
 impl Default for SfqParams {
@@ -75,9 +75,9 @@ pub(crate) const QUEUES: ParamSpec = ParamSpec {
 pub(crate) const SALT: ParamSpec = ParamSpec {
     name: "salt",
     unit: "",
-    kind: Kind::Integer(0, u32::MAX as i64),
+    kind: Kind::Key,
     default: "0",
-    doc: "Key of the hash; a router takes one at random, so that nobody knows which flows share a queue.",
+    doc: "Key of the hash, beside that of the host: other keys, other flows that share a queue.",
     source: "McKenney 1990",
 };
 
@@ -101,6 +101,13 @@ pub(crate) fn check_queues(queues: u32) -> Result<(), ParamError> {
     require((1..=MOST_QUEUES).contains(&queues), "queues", f64::from(queues), "1 to 1048576")
 }
 
+/// The host's key, with `salt`.
+#[cold]
+pub(crate) fn salted<H, E: Env<H>>(salt: u64, env: &E) -> [u64; 2] {
+    let [low, high] = env.flow_key();
+    [salt ^ low, high]
+}
+
 impl SfqParams {
     /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
     pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
@@ -108,7 +115,7 @@ impl SfqParams {
             "queues" => value.integer(&mut self.queues),
             "quantum" => value.integer(&mut self.quantum),
             "perturb" => value.time(&mut self.perturb),
-            "salt" => value.integer(&mut self.salt),
+            "salt" => value.key(&mut self.salt),
             _ => false,
         }
     }
@@ -131,6 +138,9 @@ impl SfqParams {
 #[derive(Clone, Debug)]
 pub struct Sfq<H, P, Q, L> {
     params: SfqParams,
+    /// Key of the hash but for the changes: `salt`, and that of the host once it was asked for it.
+    key: [u64; 2],
+    keyed: bool,
     /// Which hash it is: changes that have been due.
     perturbation: u64,
     rounds: Rounds<H, P, Q, L>,
@@ -150,13 +160,20 @@ where
     pub fn new(params: SfqParams, slots: P, records: Q, places: L) -> Result<Self, ParamError> {
         params.validate()?;
         let rounds = Rounds::new(slots, records, places, params.limit, params.queues)?;
-        Ok(Self { params, perturbation: 0, rounds })
+        let key = [params.salt, 0];
+        Ok(Self { params, key, keyed: false, perturbation: 0, rounds })
     }
 
-    /// The queue that `flow` is in now.
+    /// The queue that `flow` is in as of the last call.
     #[inline]
     pub fn queue_of(&self, flow: u64) -> u32 {
-        bucket([u64::from(self.params.salt), self.perturbation], flow, self.params.queues)
+        bucket(self.hash_key(), flow, self.params.queues)
+    }
+
+    /// The key of the hash that is in use. A host whose own is zero leaves `salt` and the number of the change.
+    #[inline]
+    fn hash_key(&self) -> [u64; 2] {
+        [self.key[0], self.key[1] ^ self.perturbation]
     }
 
     /// Visits every waiting packet, queue by queue: first the queue whose turn it is.
@@ -172,7 +189,7 @@ where
             return;
         }
         self.perturbation = due;
-        let (key, queues) = ([u64::from(self.params.salt), due], self.params.queues);
+        let (key, queues) = (self.hash_key(), self.params.queues);
         self.rounds.regroup(|packet| bucket(key, packet.meta.flow, queues));
     }
 }
@@ -187,6 +204,10 @@ where
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         self.rounds.stats.arrived.add(packet.meta.len);
+        if !self.keyed {
+            self.key = salted(self.params.salt, env);
+            self.keyed = true;
+        }
         let queue = self.queue_of(packet.meta.flow);
         if self.rounds.make_room(Some(queue), self.params.limit, env) {
             self.rounds.append(queue, packet, env);

@@ -11,7 +11,7 @@
 use super::droptail::{DropTailParams, fifo_in};
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::env::{Env, Stream, uniform_below, unit_interval};
+use crate::contract::env::{Env, Stream, draw_below, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
@@ -202,8 +202,9 @@ where
             self.known += 1;
             return false;
         }
-        let at = uniform_below(u64::from(self.known), || env.random(Stream::Zombie));
-        let Some(zombie) = self.zombies.as_mut().get_mut(at as usize) else { return false };
+        let at = draw_below(u64::from(self.known), Stream::Zombie, env, &mut self.stats.stuck_draws);
+        let zombie = at.and_then(|at| self.zombies.as_mut().get_mut(at as usize));
+        let Some(zombie) = zombie else { return false };
         let hit = zombie.flow == flow;
         if hit {
             (zombie.hits, zombie.seen) = (zombie.hits.saturating_add(1), seen);

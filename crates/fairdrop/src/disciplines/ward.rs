@@ -11,7 +11,7 @@
 use super::droptail::{DropTailParams, fifo_in};
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::contract::discipline::{Discipline, DisciplineInfo};
-use crate::contract::env::{Env, Stream, uniform_below};
+use crate::contract::env::{Env, MOST_REDRAWS, Stream, draw_below};
 use crate::contract::packet::Packet;
 use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue};
 use crate::contract::stats::{Backlog, DropCause, Stats};
@@ -125,30 +125,39 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Ward<H, S> {
     /// stands for the tenth above it, so "U is bigger than the weight" is "not below it", with exactly the stated
     /// probability; a U equal to the weight has none. Weights 0.0 and 1.0 decide without a coin.
     #[inline]
-    fn is_compared<E: Env<H>>(&self, waiting: u32, env: &mut E) -> bool {
+    fn is_compared<E: Env<H>>(&mut self, waiting: u32, env: &mut E) -> bool {
         match self.params.tenths(waiting) {
             0 => false,
             TENTHS => true,
             tenths => {
-                let u = uniform_below(u64::from(TENTHS), || env.random(Stream::WardCoin));
-                u < u64::from(tenths)
+                let stuck = &mut self.stats.stuck_draws;
+                let u = draw_below(u64::from(TENTHS), Stream::WardCoin, env, stuck);
+                u.is_some_and(|u| u < u64::from(tenths))
             }
         }
     }
 
-    /// Two different packets, uniformly; one when only one waits.
+    /// Two different packets, uniformly; one when only one waits, fewer when the random source is stuck.
     fn draw_two<E: Env<H>>(&mut self, env: &mut E) -> [Option<Position>; 2] {
         let first = self.fifo.draw(env);
         if self.fifo.len() < 2 {
+            self.stats.stuck_draws += u64::from(first.is_none() && !self.fifo.is_empty());
             return [first, None];
         }
+        let mut redraws = 0;
         // Nothing is removed between the draws, so the first position stays valid.
-        loop {
+        while first.is_some() && redraws <= MOST_REDRAWS {
             let second = self.fifo.draw(env);
+            if second.is_none() {
+                break;
+            }
             if second != first {
                 return [first, second];
             }
+            redraws += 1;
         }
+        self.stats.stuck_draws += 1;
+        [first, None]
     }
 
     /// The flow at `position`, told to the host as a candidate.

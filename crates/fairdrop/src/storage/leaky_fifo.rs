@@ -10,7 +10,7 @@
 //! at up to one match in ten arrivals, the slab in caches where nearly half match, and the slab has no long step.
 //! `docs/decisions/leaky-fifo.md` has the figures and why the ring was kept.
 
-use crate::contract::env::{Env, Stream, uniform_below};
+use crate::contract::env::{Env, MOST_REDRAWS, Stream, try_uniform_below};
 use crate::contract::packet::Packet;
 
 /// One place of the storage that a host lends to a queue.
@@ -159,7 +159,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         Some(packet)
     }
 
-    /// Draws a live packet, each with exactly the same probability; `None` when nothing waits.
+    /// Draws a live packet, each with exactly the same probability; `None` when nothing waits, or after [`MOST_REDRAWS`]
+    /// numbers that led to none.
     #[inline]
     pub fn draw<E: Env<H>>(&mut self, env: &mut E) -> Option<Position> {
         self.draw_packet(env).map(|(position, _)| position)
@@ -193,7 +194,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         let span = self.span() as u64;
         let refused_below = span.wrapping_neg() % span.max(1);
         let mut wide = first;
-        loop {
+        for _ in 0..=MOST_REDRAWS {
             let position = self.at((wide >> 64) as usize);
             if wide as u64 >= refused_below
                 && let Some(packet) = self.get(position)
@@ -202,6 +203,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
             }
             wide = u128::from(env.random(Stream::Candidate)) * u128::from(span);
         }
+        None
     }
 
     /// Reads the slots at which draws with `numbers` will end if a packet is pushed after each: all at once, so that
@@ -216,7 +218,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     }
 
     /// Draws a live packet with a probability exactly proportional to its weight, which is at most `most`; `None`
-    /// when no packet weighs anything.
+    /// when no packet weighs anything, or after [`MOST_REDRAWS`] numbers that none can be drawn by.
     ///
     /// Every slot is thought of as `most` places of which the packet fills as many as it weighs: a place is drawn
     /// until it is a filled one. After [`MOST_REJECTIONS`] the queue is walked.
@@ -234,7 +236,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         // At most 2^31 slots of 2^32 places.
         let places = self.span() as u64 * most;
         for _ in 0..MOST_REJECTIONS {
-            let place = uniform_below(places, || env.random(Stream::Candidate));
+            let place = try_uniform_below(places, || env.random(Stream::Candidate)).ok()?;
             // One place each is the common case, and spares the divisions.
             let (offset, rest) = if most == 1 { (place, 0) } else { (place / most, place % most) };
             let position = self.at(offset as usize);
@@ -257,7 +259,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         if total == 0 {
             return None;
         }
-        let mut left = uniform_below(total, || env.random(Stream::Candidate));
+        let mut left = try_uniform_below(total, || env.random(Stream::Candidate)).ok()?;
         self.positions().find(|&position| {
             let weight = weight_at(position);
             let found = left < weight;
@@ -411,6 +413,9 @@ mod tests {
     impl Env<u32> for Dice {
         fn now(&self) -> Time {
             Time::ZERO
+        }
+        fn flow_key(&self) -> [u64; 2] {
+            [0, 0]
         }
         fn random(&mut self, _: Stream) -> u64 {
             self.0.next_u64()

@@ -267,6 +267,15 @@ where
         })
     }
 
+    /// Changes what the discipline keeps for each queue of `list`.
+    pub(crate) fn list_for_each(&mut self, list: QueueList, mut change: impl FnMut(&mut Q)) {
+        let mut at = list.head;
+        while let Some(queue) = self.queue_mut(at) {
+            change(&mut queue.state);
+            at = queue.next;
+        }
+    }
+
     /// Appends `queue` to `list`.
     #[inline]
     pub(crate) fn list_push(&mut self, list: &mut QueueList, queue: u32) {
