@@ -49,6 +49,9 @@
 // Alignment of the block of a queue, in bytes: that of uint64_t.
 #define FAIRDROP_ALIGN 8
 
+// Bytes of the longest packet: 16 MiB, well above what offloading to network cards puts together.
+#define FAIRDROP_MAX_LEN 16777216
+
 // What a call ended with. Below 0 nothing was done, unless the function says otherwise.
 typedef enum fairdrop_status {
     // Done.
@@ -194,6 +197,8 @@ typedef enum fairdrop_kind {
     FAIRDROP_KIND_SCHEDULE,
     // A list of one to `longest` numbers from `low` to `high`.
     FAIRDROP_KIND_NUMBERS,
+    // A key of 64 bits. As text it may be in hexadecimal digits after `0x`; as a number it is exact up to 2^53.
+    FAIRDROP_KIND_KEY,
 } fairdrop_kind;
 
 // A queue. It lies at the beginning of the block given to `fairdrop_init`, which must stay where it is.
@@ -208,7 +213,7 @@ typedef struct fairdrop_params {
     uint32_t discipline;
     // Which parameters are set, by their bits.
     uint32_t set;
-    // Number; 0 or 1; place of the word; -1 for the list.
+    // Number; bits of a key; 0 or 1; place of the word; -1 for the list.
     double values[32];
     // No discipline has two parameters that may be lists.
     double list[16];
@@ -235,7 +240,7 @@ typedef struct fairdrop_packet {
     uint64_t cookie;
     // When the packet was admitted, in ns. Written by the library; `fairdrop_enqueue` does not read it.
     uint64_t enqueued_ns;
-    // Length on the wire, in bytes.
+    // Length on the wire, in bytes: at most `FAIRDROP_MAX_LEN`.
     uint32_t len;
     // The rate that an edge wrote on the packet, as CSFQ encodes it; 0 when none did.
     uint16_t label;
@@ -255,11 +260,19 @@ typedef struct fairdrop_host {
     // Takes back a packet that is dropped. Required: the caller frees the buffer here. May be called many times during one
     // call, also for packets that were admitted before.
     void (*dropped)(void *context, const struct fairdrop_packet *packet, fairdrop_cause cause);
-    // 64 random bits of a stream. NULL for the generator of the library, which `seed` and `queue` start.
+    // The key of every hash that finds the state, the queue or the bins of a flow: 128 secret bits, which are copied.
+    // Required. Whoever knows them can send under flow numbers that all fall into one place, where each packet then costs
+    // a search through all of them: take them from the system's random source (`getrandom`), anew for each run. Two zeros
+    // are the key of the simulator and of the conformance vectors.
+    const uint64_t *flow_key;
+    // 64 random bits of a stream. NULL for the generator of the library, which `seed` and `queue` start. A draw whose
+    // numbers are refused 1024 times in a row (65536 times in `choke_hardware`), as those of a source that is stuck may be,
+    // is given up and counted in `stuck_draws`; the arrival then meets fewer candidates.
     uint64_t (*random)(void *context, fairdrop_stream stream);
     // Sees each candidate before it is compared, for traces; NULL when nobody looks.
     void (*drawn)(void *context, const struct fairdrop_packet *candidate);
-    // Seed of the library's generator. Whoever can guess it can foresee which packets are drawn.
+    // Seed of the library's generator. Whoever can guess it can foresee which packets are drawn: it belongs with
+    // `flow_key`.
     uint64_t seed;
     // Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     uint32_t queue;
@@ -285,6 +298,8 @@ typedef struct fairdrop_counters {
     struct fairdrop_count marked;
     // Candidates drawn and compared.
     uint64_t drawn;
+    // Draws given up because `host.random` repeats itself. Above 0 it is broken.
+    uint64_t stuck_draws;
 } fairdrop_counters;
 
 // A discipline. The texts are constants.
@@ -391,7 +406,8 @@ struct fairdrop_queue *fairdrop_init(void *memory,
                                      struct fairdrop_error *error);
 
 // Offers a packet that arrives at `now_ns`. It is queued, or dropped, and packets that wait may be dropped with it: each
-// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken.
+// drop is a call of `host.dropped`. When this returns below 0 the packet was not taken: `FAIRDROP_STATUS_BAD_ARGUMENT` for an
+// `ecn` above 3 and a `len` above `FAIRDROP_MAX_LEN`.
 enum fairdrop_status fairdrop_enqueue(struct fairdrop_queue *queue,
                                       const struct fairdrop_packet *packet,
                                       uint64_t now_ns);

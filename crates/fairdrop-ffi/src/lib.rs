@@ -28,8 +28,8 @@ pub use params::{
 };
 pub use problem::{Error, Status};
 pub use queue::{
-    Count, Counters, FAIRDROP_MAX_LEN, Host, Packet, Queue, fairdrop_average, fairdrop_backlog, fairdrop_deadline,
-    fairdrop_dequeue, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_init,
-    fairdrop_internals, fairdrop_marked, fairdrop_size, fairdrop_stats, fairdrop_tick,
+    Count, Counters, FAIRDROP_MAX_LEN, Host, Packet, Queue, fairdrop_average, fairdrop_backlog,
+    fairdrop_deadline, fairdrop_dequeue, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting,
+    fairdrop_init, fairdrop_internals, fairdrop_marked, fairdrop_size, fairdrop_stats, fairdrop_tick,
 };
 pub use version::{FAIRDROP_ABI_VERSION, fairdrop_abi_version};

@@ -87,7 +87,9 @@ mod tests {
 
     #[test]
     fn keys_have_sixty_four_bits() {
-        for (text, key) in [("0", 0), ("\"0xffffffffffffffff\"", u64::MAX), ("18446744073709551615", u64::MAX)] {
+        for (text, key) in
+            [("0", 0), ("\"0xffffffffffffffff\"", u64::MAX), ("18446744073709551615", u64::MAX)]
+        {
             assert_eq!(read(Kind::Key, text), Some(Written::Key(key)), "{text}");
         }
         for text in ["", "0x", "-1", "1.5", "18446744073709551616", "0x10000000000000000"] {

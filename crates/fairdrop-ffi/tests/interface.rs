@@ -7,9 +7,9 @@ use std::ptr::{self, NonNull};
 
 use fairdrop::{CATALOGUE, DropCause, Philox, Stream};
 use fairdrop_ffi::{
-    Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, FAIRDROP_MAX_LEN, Host, Kind, Packet, Parameter, Params,
-    Queue, Status, fairdrop_abi_version, fairdrop_average, fairdrop_backlog, fairdrop_cause_count,
-    fairdrop_cause_name, fairdrop_deadline, fairdrop_dequeue, fairdrop_discipline_at,
+    Count, Counters, Discipline, FAIRDROP_ABI_VERSION, FAIRDROP_ALIGN, FAIRDROP_MAX_LEN, Host, Kind, Packet,
+    Parameter, Params, Queue, Status, fairdrop_abi_version, fairdrop_average, fairdrop_backlog,
+    fairdrop_cause_count, fairdrop_cause_name, fairdrop_deadline, fairdrop_dequeue, fairdrop_discipline_at,
     fairdrop_discipline_count, fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_hash,
     fairdrop_init, fairdrop_internals, fairdrop_marked, fairdrop_parameter_at, fairdrop_parameter_valid,
     fairdrop_parameter_word, fairdrop_params_init, fairdrop_params_set, fairdrop_params_set_list,
@@ -298,11 +298,18 @@ fn stuck_random_sources_are_told() {
         let red = info.name == "red" || info.also_uses == Some("red");
         let mut settings = vec![("limit", "60")];
         if red {
-            settings.extend([("red.min_th", "1"), ("red.max_th", "50"), ("red.max_p", "0.01"), ("red.w_q", "0.5")]);
+            settings.extend([
+                ("red.min_th", "1"),
+                ("red.max_th", "50"),
+                ("red.max_p", "0.01"),
+                ("red.w_q", "0.5"),
+            ]);
         }
         match info.name {
             "choke" | "choke_hardware" => settings.push(("candidates", "3")),
-            "chokew" => settings.extend([("l_th", "1"), ("l_minus", "2"), ("l_plus", "3"), ("p_plus", "0.5")]),
+            "chokew" => {
+                settings.extend([("l_th", "1"), ("l_minus", "2"), ("l_plus", "3"), ("p_plus", "0.5")])
+            }
             "sred" => settings.push(("zombies", "7")),
             "afd" => settings.extend([("shadow", "7"), ("sample_every", "1")]),
             _ => {}
@@ -331,7 +338,8 @@ fn stuck_random_sources_are_told() {
 #[test]
 fn the_longest_packets_are_served() {
     for name in ["drr", "sfq", "fq_codel", "fq", "choke", "afd"] {
-        let quantum: &[_] = if ["drr", "sfq", "fq_codel"].contains(&name) { &[("quantum", "1")] } else { &[] };
+        let quantum: &[_] =
+            if ["drr", "sfq", "fq_codel"].contains(&name) { &[("quantum", "1")] } else { &[] };
         let caller = Caller::new(&params_of(name, 1_000_000_000, quantum).unwrap(), 1, None);
         for cookie in 0..8 {
             let packet = Packet { flow: cookie, cookie, len: FAIRDROP_MAX_LEN, ..PACKET };
@@ -370,7 +378,10 @@ fn keys_have_sixty_four_bits() {
     assert_eq!(all.len(), 8);
     let (parameter, message) = refused("sfq", &[("salt", "0x10000000000000000")]);
     assert_eq!(parameter, "salt");
-    assert!(message.ends_with("a whole number below 2^64, or \"0x\" and up to 16 hexadecimal digits"), "{message}");
+    assert!(
+        message.ends_with("a whole number below 2^64, or \"0x\" and up to 16 hexadecimal digits"),
+        "{message}"
+    );
 }
 
 /// What a callback is told when it calls back.

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use fairdrop::{
-    AnyParams, CATALOGUE, Discipline, Drr, DrrParams, Env, FqCoDel, FqCoDelParams, MAX_LEN, MOST_REDRAWS, Meta,
-    Packet, ParamValue, Sfq, SfqParams, Stream, Time, lengths_for, places_for,
+    AnyParams, CATALOGUE, Discipline, Drr, DrrParams, Env, FqCoDel, FqCoDelParams, MAX_LEN, MOST_REDRAWS,
+    Meta, Packet, ParamValue, Sfq, SfqParams, Stream, Time, lengths_for, places_for,
 };
 use fairdrop_reference::host::{Bits, Bottleneck, Event, Heap, Queue, World};
 
@@ -78,7 +78,9 @@ fn departures_of_rounds_have_a_bound() {
     let limit = 2 * FLOWS;
     let lens: [fn(u32) -> u32; 4] =
         [|_| MAX_LEN, |handle| MAX_LEN - 7919 * handle, |_| u32::MAX, |handle| 1 + handle % 2 * MAX_LEN];
-    for (quantum, lens) in [1, 1500, 1_000_000].into_iter().flat_map(|quantum| lens.map(|lens| (quantum, lens))) {
+    for (quantum, lens) in
+        [1, 1500, 1_000_000].into_iter().flat_map(|quantum| lens.map(|lens| (quantum, lens)))
+    {
         let looks = Rc::new(Cell::new(0));
         let drr = DrrParams { limit, quantum };
         let (lists, flows) = (places(limit as usize), places(places_for(limit)));
@@ -95,7 +97,8 @@ fn departures_of_rounds_have_a_bound() {
 
         let mut params = FqCoDelParams { queues: 64, quantum, ..FqCoDelParams::default() };
         params.codel.limit = limit;
-        let fq_codel = FqCoDel::new(params, places(limit as usize + 1), counted(64, &looks), places(64)).expect("valid");
+        let fq_codel =
+            FqCoDel::new(params, places(limit as usize + 1), counted(64, &looks), places(64)).expect("valid");
         assert_eq!(drained(fq_codel, &looks, lens).len(), limit as usize);
     }
 }
@@ -195,8 +198,16 @@ fn starved(params: AnyParams, bits: impl Fn() -> Bits) -> (u64, u64) {
 #[test]
 fn stuck_random_sources_end_every_draw() {
     let third = u64::MAX / 3;
-    let sources: [&[u64]; 8] =
-        [&[0], &[u64::MAX], &[1], &[1 << 63], &[third], &[0, u64::MAX], &[0, 1, 2], &[third, 2 * third, 1 << 32]];
+    let sources: [&[u64]; 8] = [
+        &[0],
+        &[u64::MAX],
+        &[1],
+        &[1 << 63],
+        &[third],
+        &[0, u64::MAX],
+        &[0, 1, 2],
+        &[third, 2 * third, 1 << 32],
+    ];
     // Of `choke_hardware`, which may meet a single entry among 1,024; of others each draw for itself.
     let bound = |name| match name {
         "choke_hardware" => 70_000 + u64::from(MOST_REDRAWS),

@@ -9,8 +9,8 @@
 use std::time::Instant;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DropCause, Env, Memory, Meta, Packet, ParamValue, Philox,
-    Stream, Time, siphash,
+    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DropCause, Env, Memory, Meta, Packet, ParamValue,
+    Philox, Stream, Time, siphash,
 };
 
 const FLOWS: usize = 20_000;
@@ -132,8 +132,11 @@ fn main() {
     let places = u64::from(PLACES - 1);
     let fixed = |flow: u64| folded(flow ^ (flow >> 32), 0x9E37_79B9_7F4A_7C15) & places;
     let sets = [in_one_place(1, |_| 0), in_one_place(2, fixed), in_one_place(3, place_under_known_key())];
-    println!("| | random flows | chosen for the fixed multiplier | chosen for another key |\n|---|---:|---:|---:|");
-    let tables = ["fred", "sfb", "red_pd", "penalty_box", "flow_valve", "csfq", "afd", "sfq", "drr", "fq", "fq_codel"];
+    println!(
+        "| | random flows | chosen for the fixed multiplier | chosen for another key |\n|---|---:|---:|---:|"
+    );
+    let tables =
+        ["fred", "sfb", "red_pd", "penalty_box", "flow_valve", "csfq", "afd", "sfq", "drr", "fq", "fq_codel"];
     for info in CATALOGUE.iter().filter(|info| tables.contains(&info.name)) {
         if wanted.is_empty() || wanted.iter().any(|name| name == info.name) {
             let [random, fixed, other] = [0, 1, 2].map(|set| measure(info.name, &sets[set]));

@@ -232,8 +232,8 @@ fn find<T>(places: &[FlowPlace<T>], hash: &PlaceHash, flow: u64) -> Option<usize
 mod tests {
     extern crate std;
     use super::{FlowPlace, FlowTable, PlaceHash, places_for};
-    use proptest::prelude::*;
     use crate::Philox;
+    use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
     use std::vec::Vec;
 
@@ -338,14 +338,18 @@ mod tests {
             table.get_or_insert(flow, key, || ());
         }
         assert_eq!(asked, 1);
-        let order = |key| filled(&(0..1000).collect::<Vec<_>>(), key).iter().map(|(flow, ())| flow).collect::<Vec<_>>();
-        let orders: BTreeSet<Vec<u64>> = [[0, 0], [1, 0], [0, 1], [1 << 63, 0], [0, 1 << 63]].map(order).into();
+        let order = |key| {
+            filled(&(0..1000).collect::<Vec<_>>(), key).iter().map(|(flow, ())| flow).collect::<Vec<_>>()
+        };
+        let orders: BTreeSet<Vec<u64>> =
+            [[0, 0], [1, 0], [0, 1], [1 << 63, 0], [0, 1 << 63]].map(order).into();
         assert_eq!(orders.len(), 5);
     }
 
     #[test]
     fn a_table_of_one_place_is_one() {
-        let mut table = FlowTable::<Vec<FlowPlace<()>>>::new::<()>(std::vec![None; 1], 0).expect("enough places");
+        let mut table =
+            FlowTable::<Vec<FlowPlace<()>>>::new::<()>(std::vec![None; 1], 0).expect("enough places");
         assert!(table.get_or_insert(7, key, || ()).is_none() && table.get(7).is_none());
     }
 
