@@ -306,7 +306,8 @@ fn stuck_random_sources_are_told() {
             ]);
         }
         match info.name {
-            "choke" | "choke_hardware" => settings.push(("candidates", "3")),
+            "choke" => settings.push(("candidates", "3")),
+            "choke_hardware" => settings.push(("addresses", "memory")),
             "chokew" => {
                 settings.extend([("l_th", "1"), ("l_minus", "2"), ("l_plus", "3"), ("p_plus", "0.5")])
             }
