@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._core import __version__
+from fairdrop._core import __version__
 
 if TYPE_CHECKING:
-    from . import measures, models, plot, report, reproduce
-    from .capture import replay
-    from .host import queue_host
-    from .result import Result, read_result
-    from .scenario import Scenario, ScenarioError, catalogue, load, schema
-    from .table import Table
+    from fairdrop import measures, models, plot, report, reproduce
+    from fairdrop.capture import replay
+    from fairdrop.host import queue_host
+    from fairdrop.result import Result, read_result
+    from fairdrop.scenario import Scenario, ScenarioError, catalogue, load, schema
+    from fairdrop.table import Table
 
 __all__ = [
     "Result",

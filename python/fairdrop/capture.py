@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 
-from . import _core
-from .result import Result
-from .scenario import ScenarioError
+from fairdrop import _core
+from fairdrop.result import Result
+from fairdrop.scenario import ScenarioError
 
 __all__ = ["KEYS", "replay"]
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import _core
-from .scenario import ScenarioError
+from fairdrop import _core
+from fairdrop.scenario import ScenarioError
 
 __all__ = ["queue_host"]
 

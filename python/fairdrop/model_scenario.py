@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .models import (
+from fairdrop.models import (
     ChokeLink,
     ConstantRate,
     Equilibrium,
@@ -77,7 +77,7 @@ def model_document(
 
     Raises NotModelledError with the reason when the models do not describe the scenario.
     """
-    from ._core import __version__
+    from fairdrop._core import __version__
 
     case = model_case(scenario, survival=survival)
     found = case.solve()

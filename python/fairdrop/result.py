@@ -9,13 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .table import Table
+from fairdrop.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from . import _core
-    from .measures import By, FlowClass, Frequency
+    from fairdrop import _core
+    from fairdrop.measures import By, FlowClass, Frequency
 
 __all__ = ["Plots", "Result", "read_result"]
 
@@ -142,13 +142,13 @@ class Result:
 
     def frequencies(self, value: str = "goodput_bps", by: By = "group") -> list[Frequency]:
         """Relative cumulative frequency of a column of ``flows``, by discipline and class of flows."""
-        from .measures import frequencies
+        from fairdrop.measures import frequencies
 
         return frequencies(self.flows.rows(), value, by)
 
     def classes(self, by: By = "group") -> list[FlowClass]:
         """Means by discipline and group, ``transport`` (the TCP version), ``base_rtt_s`` or ``class``."""
-        from .measures import classes
+        from fairdrop.measures import classes
 
         return classes(self.flows.rows(), by)
 
@@ -163,7 +163,7 @@ class Result:
     @property
     def verdict(self) -> str:
         """The outcome in a sentence or two."""
-        from .report import verdict
+        from fairdrop.report import verdict
 
         return verdict(self.document)
 
@@ -187,7 +187,7 @@ class Result:
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report, one self-contained HTML file."""
-        from .report import write
+        from fairdrop.report import write
 
         write(self.document, path)
 
@@ -211,37 +211,37 @@ class Plots:
 
     def throughput_per_flow(self) -> Figure:
         """Throughput of each flow against the fair share, a panel per discipline."""
-        from . import plot
+        from fairdrop import plot
 
         return plot.throughput_per_flow(self._document)
 
     def shares(self) -> Figure:
         """Share of the link that each group takes under each discipline."""
-        from . import plot
+        from fairdrop import plot
 
         return plot.shares(self._document)
 
     def queue_over_time(self, seed: int | None = None) -> Figure:
         """Who sits in the queue over time, for one seed: the first when none is given."""
-        from . import plot
+        from fairdrop import plot
 
         return plot.queue_over_time(self._document, seed)
 
     def queue_length(self) -> Figure:
         """Distribution of the queue's length over time."""
-        from . import plot
+        from fairdrop import plot
 
         return plot.queue_length(self._document)
 
     def drops(self) -> Figure:
         """Packets dropped, by cause, group and discipline."""
-        from . import plot
+        from fairdrop import plot
 
         return plot.drops(self._document)
 
     def sojourn(self) -> Figure:
         """Distribution of the time that packets waited."""
-        from . import plot
+        from fairdrop import plot
 
         return plot.sojourn(self._document)
 

@@ -9,8 +9,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal
 
-from . import _core
-from .result import Result
+from fairdrop import _core
+from fairdrop.result import Result
 
 __all__ = ["Scenario", "ScenarioError", "catalogue", "load", "schema"]
 
@@ -95,7 +95,7 @@ class Scenario:
 
         Raises NotModelledError, with the reason, when the model does not describe it.
         """
-        from .model_scenario import NotModelledError, model_document
+        from fairdrop.model_scenario import NotModelledError, model_document
 
         try:
             return model_document(self.to_dict(), survival=survival, command=command)
@@ -103,7 +103,7 @@ class Scenario:
             raise NotModelledError(f"{self._file}: {error}") from None
 
     def _model_beside(self, disciplines: list[str]) -> dict[str, Any]:
-        from .model_scenario import NotModelledError
+        from fairdrop.model_scenario import NotModelledError
 
         if "choke" not in disciplines:
             listed = ", ".join(disciplines)

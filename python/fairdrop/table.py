@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from . import _core
+    from fairdrop import _core
 
 __all__ = ["Table"]
 

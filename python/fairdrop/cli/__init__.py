@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."""
-    from .parser import build_parser
+    from fairdrop.cli.parser import build_parser
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = build_parser().parse_args(words)

@@ -7,12 +7,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from ..result import Result
+    from fairdrop.result import Result
 
 
 def run(options: Namespace) -> int:
     """``fairdrop run``."""
-    from ..scenario import load
+    from fairdrop.scenario import load
 
     scenario = load(options.scenario, options.settings)
     return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
@@ -20,7 +20,7 @@ def run(options: Namespace) -> int:
 
 def compare(options: Namespace) -> int:
     """``fairdrop compare``."""
-    from ..scenario import load
+    from fairdrop.scenario import load
 
     scenario = load(options.scenario, options.settings)
     result = scenario.compare(
@@ -35,7 +35,7 @@ def compare(options: Namespace) -> int:
 
 def replay(options: Namespace) -> int:
     """``fairdrop replay``."""
-    from ..capture import replay
+    from fairdrop.capture import replay
 
     result = replay(
         options.capture,
@@ -54,7 +54,7 @@ def replay(options: Namespace) -> int:
 
 def reproduce(options: Namespace) -> int:
     """``fairdrop reproduce``."""
-    from ..reproduce.command import run as reproduce_all
+    from fairdrop.reproduce.command import run as reproduce_all
 
     return reproduce_all(options)
 
@@ -63,8 +63,8 @@ def report(options: Namespace) -> int:
     """``fairdrop report``."""
     from pathlib import Path
 
-    from ..report import write
-    from ..result import read_result
+    from fairdrop.report import write
+    from fairdrop.result import read_result
 
     document = read_result(options.result)
     source = Path(options.result)
@@ -77,8 +77,8 @@ def report(options: Namespace) -> int:
 
 def show(options: Namespace) -> int:
     """``fairdrop show``."""
-    from ..result import read_result
-    from .meters import meters_text
+    from fairdrop.cli.meters import meters_text
+    from fairdrop.result import read_result
 
     print(meters_text(read_result(options.result)))
     return 0
@@ -86,8 +86,8 @@ def show(options: Namespace) -> int:
 
 def list_catalogue(options: Namespace) -> int:
     """``fairdrop list``."""
-    from .. import _core
-    from .show import catalogue_text
+    from fairdrop import _core
+    from fairdrop.cli.show import catalogue_text
 
     if options.json and options.name is None:
         print(_core.catalogue())
@@ -100,7 +100,7 @@ def schema(_options: Namespace) -> int:
     """``fairdrop schema``."""
     import json
 
-    from ..scenario import schema as scenario_schema
+    from fairdrop.scenario import schema as scenario_schema
 
     print(json.dumps(scenario_schema(), indent=2))
     return 0
@@ -149,7 +149,7 @@ def _finish(result: Result, options: Namespace) -> int:
     if options.json:
         sys.stdout.write(result.to_json())
     if not options.quiet:
-        from .show import result_text
+        from fairdrop.cli.show import result_text
 
         print(result_text(result), file=sys.stderr if options.json else sys.stdout)
     if options.report:

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..conformance import Declined, ForeignError, Strictness, Vector, answers, default_folder, differences, read_vectors
+from fairdrop.conformance import (
+    Declined,
+    ForeignError,
+    Strictness,
+    Vector,
+    answers,
+    default_folder,
+    differences,
+    read_vectors,
+)
 
 # Events shown before the one that differs.
 _CONTEXT = 3
@@ -100,7 +109,7 @@ def list_vectors(options: Namespace) -> int:
 
 
 def run_library(options: Namespace) -> int:
-    from .. import _core
+    from fairdrop import _core
 
     table = _Table(_selected(options))
     for vector in table.vectors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .show import number_text, percent_text, rate_text, table_text
+from fairdrop.cli.show import number_text, percent_text, rate_text, table_text
 
 Row = dict[str, Any]
 

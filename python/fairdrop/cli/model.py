@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..models import ChokeLink, Equilibrium, FlowClass, RateLaw
+    from fairdrop.models import ChokeLink, Equilibrium, FlowClass, RateLaw
 
 _Document = dict[str, Any]
 _FORMATS = (".svg", ".png", ".pdf")
@@ -22,7 +22,7 @@ def front(options: Namespace) -> int:
     """``fairdrop model front``."""
 
     def solve() -> _Document:
-        from ..models import front_choke
+        from fairdrop.models import front_choke
 
         return front_choke(options.mu, options.rates).to_dict()
 
@@ -33,7 +33,7 @@ def back(options: Namespace) -> int:
     """``fairdrop model back``."""
 
     def solve() -> _Document:
-        from ..models import back_choke
+        from fairdrop.models import back_choke
 
         return back_choke(options.rates, options.memory, options.mu).to_dict()
 
@@ -52,7 +52,7 @@ def spatial(options: Namespace) -> int:
     """``fairdrop model spatial``."""
 
     def solve() -> _Document:
-        from ..models import inflexion, profile
+        from fairdrop.models import inflexion, profile
 
         found = _solved(options)
         single = len(found.flows) == 2
@@ -68,7 +68,7 @@ def spatial(options: Namespace) -> int:
 def scenario(options: Namespace) -> int:
     """``fairdrop model SCENARIO``."""
     _check_plot(options)
-    from ..scenario import load
+    from fairdrop.scenario import load
 
     loaded = load(options.scenario, options.settings)
     with _naming_flags():
@@ -79,8 +79,8 @@ def scenario(options: Namespace) -> int:
 def _answer(options: Namespace, kind: str, parameters: _Document, solve: Callable[[], _Document]) -> int:
     """Solve, and say what it was asked; errors name flags."""
     _check_plot(options)
-    from .. import __version__
-    from ..model_scenario import SCHEMA
+    from fairdrop._core import __version__
+    from fairdrop.model_scenario import SCHEMA
 
     with _naming_flags():
         found = solve()
@@ -91,7 +91,7 @@ def _answer(options: Namespace, kind: str, parameters: _Document, solve: Callabl
 @contextmanager
 def _naming_flags() -> Iterator[None]:
     """Messages of the models start with the name of an argument; here with the flag's."""
-    from ..models import ConvergenceError, NoEquilibriumError
+    from fairdrop.models import ConvergenceError, NoEquilibriumError
 
     try:
         yield
@@ -121,7 +121,7 @@ def _equilibrium_parameters(options: Namespace) -> _Document:
 
 
 def _law(options: Namespace) -> RateLaw:
-    from ..models import Reno, Vegas
+    from fairdrop.models import Reno, Vegas
 
     if options.tcp != "vegas":
         if options.alpha is not None:
@@ -133,14 +133,14 @@ def _law(options: Namespace) -> RateLaw:
 
 
 def _link(options: Namespace) -> ChokeLink:
-    from ..models import ChokeLink, Red
+    from fairdrop.models import ChokeLink, Red
 
     red = Red(options.min_th, options.max_th, options.max_p, options.jump)
     return ChokeLink(options.capacity, red, options.candidates, options.survival)
 
 
 def _flows(options: Namespace) -> list[FlowClass]:
-    from ..models import ConstantRate, Responsive
+    from fairdrop.models import ConstantRate, Responsive
 
     rates = options.udp_rates
     names = ["udp"] if len(rates) == 1 else [f"udp[{index}]" for index in range(len(rates))]
@@ -149,7 +149,7 @@ def _flows(options: Namespace) -> list[FlowClass]:
 
 
 def _solved(options: Namespace) -> Equilibrium:
-    from ..models import solve
+    from fairdrop.models import solve
 
     return solve(_link(options), _flows(options))
 
@@ -159,7 +159,7 @@ def _full(options: Namespace) -> _Document:
 
 
 def _approximate(options: Namespace) -> _Document:
-    from ..models import tcp_approximate
+    from fairdrop.models import tcp_approximate
 
     if len(options.udp_rates) != 1:
         raise ValueError("udp_rate must be given once with --variant: the approximate models have one UDP flow")
@@ -186,7 +186,7 @@ def _show(options: Namespace, document: _Document) -> int:
 
     text = json.dumps(document, indent=2, allow_nan=False) if options.json else model_text(document)
     if options.plot:
-        from .. import plot
+        from fairdrop import plot
 
         plot.save(plot.model(document), options.plot)
     print(text)
@@ -307,7 +307,7 @@ def _state(document: Mapping[str, Any]) -> str:
 
 def rate_text(bps: float) -> str:
     """A rate with its unit."""
-    from . import show
+    from fairdrop.cli import show
 
     return show.rate_text(bps)
 

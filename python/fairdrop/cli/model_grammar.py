@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from . import model
+from fairdrop.cli import model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
-from .. import __version__
-from . import commands, conformance, model_grammar
+from fairdrop._core import __version__
+from fairdrop.cli import commands, conformance, model_grammar
 
 _EXAMPLES = """\
 examples:

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _core
+from fairdrop import _core
 
 if TYPE_CHECKING:
-    from ..result import Result
+    from fairdrop.result import Result
 
 
 def result_text(result: Result) -> str:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from .compare import Strictness, differences
-from .foreign import Declined, ForeignError, answers
-from .vectors import Vector, default_folder, read_vectors
+from fairdrop.conformance.compare import Strictness, differences
+from fairdrop.conformance.foreign import Declined, ForeignError, answers
+from fairdrop.conformance.vectors import Vector, default_folder, read_vectors
 
 __all__ = [
     "Declined",

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from typing import IO, Any
 
-from . import plain_text
-from .vectors import Vector
+from fairdrop.conformance import plain_text
+from fairdrop.conformance.vectors import Vector
 
 # The last lines of stderr that a message shows.
 _SHOWN = 8

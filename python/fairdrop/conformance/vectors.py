@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import plain_text
+from fairdrop.conformance import plain_text
 
 FORMAT = "fairdrop/conformance/2"
 

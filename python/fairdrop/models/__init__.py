@@ -15,7 +15,7 @@ frozen dataclasses with ``to_dict()`` for JSON. Input that no queue can have rai
 with the name of the argument; valid input without a solution raises :class:`NoEquilibriumError`.
 """
 
-from .approximate import (
+from fairdrop.models.approximate import (
     ApproximateEquilibrium,
     MaximumShare,
     ShareCurve,
@@ -24,7 +24,7 @@ from .approximate import (
     share_curve,
     tcp_approximate,
 )
-from .back import (
+from fairdrop.models.back import (
     BackChain,
     BackChoke,
     back_chain,
@@ -33,8 +33,8 @@ from .back import (
     tail_pair_share,
     tail_pair_shares,
 )
-from .chokew import ChokeWEquilibrium, chokew_equilibrium
-from .equilibrium import (
+from fairdrop.models.chokew import ChokeWEquilibrium, chokew_equilibrium
+from fairdrop.models.equilibrium import (
     ChokeLink,
     Equilibrium,
     EquilibriumSweep,
@@ -43,10 +43,10 @@ from .equilibrium import (
     tcp_equilibrium,
     tcp_sweep,
 )
-from .errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
-from .flows import ConstantRate, FlowClass, Responsive
-from .front import FrontChoke, front_choke
-from .limits import (
+from fairdrop.models.errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
+from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
+from fairdrop.models.front import FrontChoke, front_choke
+from fairdrop.models.limits import (
     Asymptote,
     asymptote,
     drop_needed,
@@ -57,8 +57,8 @@ from .limits import (
     peak,
     peak_share,
 )
-from .red import Red
-from .spatial import (
+from fairdrop.models.red import Red
+from fairdrop.models.spatial import (
     Inflexion,
     SpatialProfile,
     inflexion,
@@ -68,8 +68,8 @@ from .spatial import (
     profile_length,
     profile_ode,
 )
-from .tcp import RateLaw, Reno, Vegas
-from .ward import WardEquilibrium, ward_equilibrium
+from fairdrop.models.tcp import RateLaw, Reno, Vegas
+from fairdrop.models.ward import WardEquilibrium, ward_equilibrium
 
 __all__ = [
     "ApproximateEquilibrium",

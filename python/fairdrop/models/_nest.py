@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ._roots import rising, steep_rising
-from .flows import ConstantRate, FlowClass, Responsive
+from fairdrop.models._roots import rising, steep_rising
+from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
 
 LossFunction = Callable[[float], tuple[float, float, float]]
 

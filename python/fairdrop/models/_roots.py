@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .errors import ConvergenceError
+from fairdrop.models.errors import ConvergenceError
 
 _EPS = 2.0**-52
 

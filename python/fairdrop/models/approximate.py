@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _check
-from ._check import Floats, relative_difference
-from ._nest import match_loss
-from ._roots import bracketed, rising
-from .equilibrium import _tcp_link, draw_rate
-from .errors import BelowThresholdError, ConvergenceError, NoEquilibriumError
-from .flows import Responsive
-from .tcp import RateLaw, Reno
+from fairdrop.models import _check
+from fairdrop.models._check import Floats, relative_difference
+from fairdrop.models._nest import match_loss
+from fairdrop.models._roots import bracketed, rising
+from fairdrop.models.equilibrium import _tcp_link, draw_rate
+from fairdrop.models.errors import BelowThresholdError, ConvergenceError, NoEquilibriumError
+from fairdrop.models.flows import Responsive
+from fairdrop.models.tcp import RateLaw, Reno
 
 VARIANTS = ("III-C", "order", "three")
 

@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, logit
 
-from . import _check
-from ._check import Floats
-from ._roots import bracketed
+from fairdrop.models import _check
+from fairdrop.models._check import Floats
+from fairdrop.models._roots import bracketed
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _check
-from ._check import Floats, relative_difference
-from ._nest import LossFunction, Rates, State, balance
-from ._roots import bracketed
-from .errors import NoEquilibriumError
-from .flows import FlowClass, allowed_rates, class_dict, flow_classes
+from fairdrop.models import _check
+from fairdrop.models._check import Floats, relative_difference
+from fairdrop.models._nest import LossFunction, Rates, State, balance
+from fairdrop.models._roots import bracketed
+from fairdrop.models.errors import NoEquilibriumError
+from fairdrop.models.flows import FlowClass, allowed_rates, class_dict, flow_classes
 
 
 @dataclass(frozen=True, eq=False)

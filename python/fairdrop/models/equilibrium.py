@@ -38,13 +38,13 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _check
-from ._check import Floats, relative_difference
-from ._nest import Rates, State, balance, match_loss, throughput
-from .errors import BelowThresholdError, ConvergenceError
-from .flows import ConstantRate, FlowClass, Responsive, allowed_rates, class_dict, flow_classes
-from .red import Red
-from .tcp import RateLaw, Reno
+from fairdrop.models import _check
+from fairdrop.models._check import Floats, relative_difference
+from fairdrop.models._nest import Rates, State, balance, match_loss, throughput
+from fairdrop.models.errors import BelowThresholdError, ConvergenceError
+from fairdrop.models.flows import ConstantRate, FlowClass, Responsive, allowed_rates, class_dict, flow_classes
+from fairdrop.models.red import Red
+from fairdrop.models.tcp import RateLaw, Reno
 
 Survival = Literal["cbr", "poisson"]
 SURVIVALS = ("cbr", "poisson")

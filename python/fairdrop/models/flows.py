@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from . import _check
-from ._check import Floats
-from .tcp import RateLaw, Reno
+from fairdrop.models import _check
+from fairdrop.models._check import Floats
+from fairdrop.models.tcp import RateLaw, Reno
 
 
 @dataclass(frozen=True)

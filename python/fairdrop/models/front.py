@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _check
-from ._check import Floats
-from ._roots import bracketed
+from fairdrop.models import _check
+from fairdrop.models._check import Floats
+from fairdrop.models._roots import bracketed
 
 
 @dataclass(frozen=True, eq=False)

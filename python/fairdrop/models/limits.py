@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
-from . import _check
-from ._check import Floats
-from ._nest import throughput
-from ._roots import bracketed, rising
-from .equilibrium import Equilibrium, _Solver, _tcp_case, _tcp_link, draw_rate, tcp_equilibrium
-from .errors import BelowThresholdError, NoEquilibriumError
-from .flows import FlowClass, Responsive
-from .tcp import RateLaw, Reno
+from fairdrop.models import _check
+from fairdrop.models._check import Floats
+from fairdrop.models._nest import throughput
+from fairdrop.models._roots import bracketed, rising
+from fairdrop.models.equilibrium import Equilibrium, _Solver, _tcp_case, _tcp_link, draw_rate, tcp_equilibrium
+from fairdrop.models.errors import BelowThresholdError, NoEquilibriumError
+from fairdrop.models.flows import FlowClass, Responsive
+from fairdrop.models.tcp import RateLaw, Reno
 
 FORMS = ("exact", "log", "linear")
 

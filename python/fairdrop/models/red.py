@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _check
+from fairdrop.models import _check
 
 
 @dataclass(frozen=True)

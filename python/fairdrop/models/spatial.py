@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
-from . import _check
-from ._check import Floats
-from .equilibrium import Equilibrium
-from .errors import ConvergenceError
-from .limits import Asymptote
+from fairdrop.models import _check
+from fairdrop.models._check import Floats
+from fairdrop.models.equilibrium import Equilibrium
+from fairdrop.models.errors import ConvergenceError
+from fairdrop.models.limits import Asymptote
 
 
 @dataclass(frozen=True, eq=False)

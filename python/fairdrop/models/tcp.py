@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from . import _check
+from fairdrop.models import _check
 
 
 class RateLaw(Protocol):

@@ -31,12 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from . import _check
-from ._check import Floats, relative_difference
-from ._nest import State, balance, log_rate
-from ._roots import bracketed, rising, steep_rising
-from .errors import BelowThresholdError, TailDropError
-from .flows import ConstantRate, FlowClass, Responsive, allowed_rates, class_dict, flow_classes
+from fairdrop.models import _check
+from fairdrop.models._check import Floats, relative_difference
+from fairdrop.models._nest import State, balance, log_rate
+from fairdrop.models._roots import bracketed, rising, steep_rising
+from fairdrop.models.errors import BelowThresholdError, TailDropError
+from fairdrop.models.flows import ConstantRate, FlowClass, Responsive, allowed_rates, class_dict, flow_classes
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,55 +29,55 @@ __all__ = [
 
 def throughput_per_flow(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     """Throughput of each flow against the fair share, a panel per discipline."""
-    from .flows import draw
+    from fairdrop.plot.flows import draw
 
     return draw(document, narrow)
 
 
 def shares(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     """Share of the link that each group takes under each discipline."""
-    from .group_shares import draw
+    from fairdrop.plot.group_shares import draw
 
     return draw(document, narrow)
 
 
 def queue_over_time(document: Mapping[str, Any], seed: int | None = None, *, narrow: bool = False) -> Figure:
     """Who sits in the queue over time, for one seed: the first when none is given."""
-    from .queue_time import draw
+    from fairdrop.plot.queue_time import draw
 
     return draw(document, seed, narrow)
 
 
 def queue_length(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     """Distribution of the queue's length over time."""
-    from .distributions import draw_length
+    from fairdrop.plot.distributions import draw_length
 
     return draw_length(document, narrow)
 
 
 def drops(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     """Packets dropped, by cause, group and discipline."""
-    from .drop_causes import draw
+    from fairdrop.plot.drop_causes import draw
 
     return draw(document, narrow)
 
 
 def sojourn(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     """Distribution of the time that packets waited."""
-    from .distributions import draw_sojourn
+    from fairdrop.plot.distributions import draw_sojourn
 
     return draw_sojourn(document, narrow)
 
 
 def model(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     """What a model says: rates of flows, shares of arrivals, queue and link, or who is where in the queue."""
-    from .models import draw
+    from fairdrop.plot.models import draw
 
     return draw(document, narrow)
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:
     """Write a figure; the same document gives the same bytes."""
-    from .style import save_figure
+    from fairdrop.plot.style import save_figure
 
     save_figure(figure, path)

@@ -12,12 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, plain_log, seeds_note, single
+from fairdrop.plot.style import SMALL, styled
 from fairdrop.report.document import Document, disciplines, reference_queue, runs_of
 from fairdrop.report.text import discipline_name, waiting_unit
-
-from . import colours
-from .frame import legend, note, nothing, plain_log, seeds_note, single
-from .style import SMALL, styled
 
 POINTS = 400
 Curve = tuple[list[float], list[float]]

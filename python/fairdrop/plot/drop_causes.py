@@ -8,6 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, seeds_note
+from fairdrop.plot.rows import Blocks, block_axes
+from fairdrop.plot.style import SMALL, styled
 from fairdrop.report.document import (
     CAUSES,
     Document,
@@ -22,11 +26,6 @@ from fairdrop.report.document import (
 )
 from fairdrop.report.summary import Estimate
 from fairdrop.report.text import cause_name, percent
-
-from . import colours
-from .frame import legend, note, nothing, seeds_note
-from .rows import Blocks, block_axes
-from .style import SMALL, styled
 
 
 @styled

@@ -12,6 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, seeds_note
+from fairdrop.plot.style import SMALL, styled
 from fairdrop.report.document import (
     Document,
     crossing_throughput,
@@ -23,10 +26,6 @@ from fairdrop.report.document import (
 )
 from fairdrop.report.summary import Estimate, estimate
 from fairdrop.report.text import clean, count, discipline_name, rate, rate_unit, shorten
-
-from . import colours
-from .frame import legend, note, nothing, panels, plain_log, seeds_note
-from .style import SMALL, styled
 
 MOST_BARS = 60
 LOG_FROM = 30.0  # ratio of largest to smallest flow from which a linear axis hides the small ones

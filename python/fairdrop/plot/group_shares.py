@@ -9,6 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, seeds_note
+from fairdrop.plot.rows import Blocks, block_axes
+from fairdrop.plot.style import SMALL, styled
 from fairdrop.report.document import (
     Document,
     crossing_throughput,
@@ -21,11 +25,6 @@ from fairdrop.report.document import (
 )
 from fairdrop.report.summary import Estimate
 from fairdrop.report.text import percent
-
-from . import colours
-from .frame import legend, note, nothing, seeds_note
-from .rows import Blocks, block_axes
-from .style import SMALL, styled
 
 # A hollow diamond: seen on a bar of any colour, and beside one.
 _MODEL_MARK: dict[str, Any] = {

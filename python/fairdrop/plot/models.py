@@ -12,12 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from fairdrop.plot import colours
+from fairdrop.plot.flows import LOG_FROM
+from fairdrop.plot.frame import figure_width, legend, note, plain_log, single
+from fairdrop.plot.style import SMALL, styled
 from fairdrop.report.text import digits, shorten
-
-from . import colours
-from .flows import LOG_FROM
-from .frame import figure_width, legend, note, plain_log, single
-from .style import SMALL, styled
 
 MOST_NAMED = 40
 LIGHT = (colours.ORANGE, colours.SKY, colours.OLIVE, colours.GREY)  # too light for white letters

@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, panels, spread
+from fairdrop.plot.style import SMALL, styled
+from fairdrop.plot.thresholds import thresholds
 from fairdrop.report.document import Document, Run, disciplines, group_names, reference_queue, runs_of
 from fairdrop.report.text import discipline_name
-
-from . import colours
-from .frame import legend, note, nothing, panels, spread
-from .style import SMALL, styled
-from .thresholds import thresholds
 
 POINTS_WIDE = 300
 POINTS_NARROW = 150

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fairdrop.plot.frame import single
 from fairdrop.report.text import discipline_name, shorten
-
-from .frame import single
 
 ROW_IN = 0.27
 HEADING = 1.0

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 import matplotlib
 from matplotlib.figure import Figure
 
-from .colours import GRID, INK, MUTED
+from fairdrop.plot.colours import GRID, INK, MUTED
 
 P = ParamSpec("P")
 

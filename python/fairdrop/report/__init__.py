@@ -14,20 +14,20 @@ __all__ = ["render", "verdict", "write"]
 
 def render(document: Mapping[str, Any]) -> str:
     """One self-contained HTML page for a result document."""
-    from .page import render_page
+    from fairdrop.report.page import render_page
 
     return render_page(document)
 
 
 def write(document: Mapping[str, Any], path: str | PathLike[str]) -> None:
     """Render the document and put the page at ``path``; a reader never sees half a page."""
-    from .page import write_page
+    from fairdrop.report.page import write_page
 
     write_page(document, path)
 
 
 def verdict(document: Mapping[str, Any]) -> str:
     """The document's outcome in a sentence or two of plain text."""
-    from .judge import judge
+    from fairdrop.report.judge import judge
 
     return judge(document).sentence

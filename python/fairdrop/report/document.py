@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .summary import Estimate, estimate
+from fairdrop.report.summary import Estimate, estimate
 
 Document = Mapping[str, Any]
 Run = Mapping[str, Any]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .document import Document, disciplines, is_replay, reference_queue, runs
-from .text import clean, discipline_name
+from fairdrop.report.document import Document, disciplines, is_replay, reference_queue, runs
+from fairdrop.report.text import clean, discipline_name
 
 GLOSSARY = {
     "droptail": (

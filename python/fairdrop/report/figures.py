@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 
 from fairdrop import plot
 from fairdrop.plot.flows import layout
-
-from . import explain
-from .document import Document, disciplines
-from .svg import inline
-from .text import discipline_name, joined
+from fairdrop.report import explain
+from fairdrop.report.document import Document, disciplines
+from fairdrop.report.svg import inline
+from fairdrop.report.text import discipline_name, joined
 
 
 @dataclass(frozen=True)

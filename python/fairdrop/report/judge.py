@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .document import Document, Run, disciplines, drop_count, is_replay, over_seeds, runs, runs_of, seeds
-from .greedy import Subject, find_subject
-from .summary import Estimate, estimate
-from .text import digits, discipline_name, joined, number_and_half, percent, rate
+from fairdrop.report.document import Document, Run, disciplines, drop_count, is_replay, over_seeds, runs, runs_of, seeds
+from fairdrop.report.greedy import Subject, find_subject
+from fairdrop.report.summary import Estimate, estimate
+from fairdrop.report.text import digits, discipline_name, joined, number_and_half, percent, rate
 
 HELPS = 0.25  # a discipline helps when it removes this part of the worst excess over fair share
 ABOUT_FAIR = 1.25

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .document import Document, disciplines, runs, runs_of
-from .text import clean, count, discipline_name, joined, ranges
+from fairdrop.report.document import Document, disciplines, runs, runs_of
+from fairdrop.report.text import clean, count, discipline_name, joined, ranges
 
 MOST_LISTED = 8
 

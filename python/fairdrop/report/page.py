@@ -13,14 +13,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fairdrop.plot import colours
-
-from . import explain, tables
-from .command import rerun_command
-from .document import Document, group_names, runs, seeds
-from .figures import figures
-from .judge import judge
-from .notices import notices
-from .text import clean, count, duration, keep_together, ranges, rate
+from fairdrop.report import explain, tables
+from fairdrop.report.command import rerun_command
+from fairdrop.report.document import Document, group_names, runs, seeds
+from fairdrop.report.figures import figures
+from fairdrop.report.judge import judge
+from fairdrop.report.notices import notices
+from fairdrop.report.text import clean, count, duration, keep_together, ranges, rate
 
 
 def render_page(document: Mapping[str, Any]) -> str:

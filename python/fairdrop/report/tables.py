@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .document import (
+from fairdrop.report.document import (
     Document,
     Run,
     disciplines,
@@ -18,8 +18,8 @@ from .document import (
     runs,
     runs_of,
 )
-from .summary import Estimate
-from .text import clean, count, discipline_name, number_and_half, places_for, rate_unit, waiting_unit
+from fairdrop.report.summary import Estimate
+from fairdrop.report.text import clean, count, discipline_name, number_and_half, places_for, rate_unit, waiting_unit
 
 
 @dataclass(frozen=True)

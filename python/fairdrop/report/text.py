@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import floor, log10
 
-from .summary import Estimate
+from fairdrop.report.summary import Estimate
 
 DISPLAY_NAMES = {
     "droptail": "DropTail",

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from .definition import Definition
-from .outcome import Reproduction, reproduce
-from .plan import Order
-from .reading import definition, names, paper
-from .store import Store
-from .strict import DefinitionError
-from .work import Progress
+from fairdrop.reproduce.definition import Definition
+from fairdrop.reproduce.outcome import Reproduction, reproduce
+from fairdrop.reproduce.plan import Order
+from fairdrop.reproduce.reading import definition, names, paper
+from fairdrop.reproduce.store import Store
+from fairdrop.reproduce.strict import DefinitionError
+from fairdrop.reproduce.work import Progress
 
 __all__ = ["Definition", "DefinitionError", "Reproduction", "definition", "names", "paper", "run"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import models
-from ..report.text import digits
-from .data import Data
+from fairdrop import models
+from fairdrop.report.text import digits
+from fairdrop.reproduce.data import Data
 
 Check = Callable[..., tuple[bool, str]]
 
@@ -53,8 +53,8 @@ def chain(data: Data, base: str, rates_bps: Sequence[int], studied: int, routes:
 
 
 def _resolved(base: str) -> dict[str, Any]:
-    from ..scenario import Scenario
-    from .reading import scenario_text
+    from fairdrop.reproduce.reading import scenario_text
+    from fairdrop.scenario import Scenario
 
     home, _, file = base.rpartition("/")
     return Scenario(scenario_text(home, file), f"{base}.toml").to_dict()

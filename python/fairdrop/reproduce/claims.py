@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ..report.summary import Estimate
-from ..report.text import digits
-from .checks import CHECKS
-from .data import Data, Row, paired
+from fairdrop.report.summary import Estimate
+from fairdrop.report.text import digits
+from fairdrop.reproduce.checks import CHECKS
+from fairdrop.reproduce.data import Data, Row, paired
 
 SHOWN_POINTS = 12
 HOLDS, UNCLEAR, FAILS = "holds", "unclear", "fails"

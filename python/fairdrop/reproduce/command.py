@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 
-from .outcome import Reproduction
-from .page import write_page
-from .plan import Order
-from .reading import PAPERS, names, paper_of
-from .verdict import PENDING, VERDICTS
-from .work import Interrupted, Progress
-from .workspace import Workspace
+from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.page import write_page
+from fairdrop.reproduce.plan import Order
+from fairdrop.reproduce.reading import PAPERS, names, paper_of
+from fairdrop.reproduce.verdict import PENDING, VERDICTS
+from fairdrop.reproduce.work import Interrupted, Progress
+from fairdrop.reproduce.workspace import Workspace
 
 PROBLEM = 3
 

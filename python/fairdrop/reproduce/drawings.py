@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from ..plot.colours import BLUE, GREEN, INK, MUTED, VERMILLION
-from ..plot.style import styled
+from fairdrop.plot.colours import BLUE, GREEN, INK, MUTED, VERMILLION
+from fairdrop.plot.style import styled
 
 
 @dataclass(frozen=True)

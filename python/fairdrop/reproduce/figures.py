@@ -10,16 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from ..plot import colours
-from ..plot.frame import legend, note, plain_log
-from ..plot.style import WIDE_IN, styled
-from . import drawings
-from .checks import grid_distances
-from .data import Data, Row
-from .definition import BASE_READING, Definition, FigureSpec, Measure, Panel
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, plain_log
+from fairdrop.plot.style import WIDE_IN, styled
+from fairdrop.reproduce import drawings
+from fairdrop.reproduce.checks import grid_distances
+from fairdrop.reproduce.data import Data, Row
+from fairdrop.reproduce.definition import BASE_READING, Definition, FigureSpec, Measure, Panel
 
 if TYPE_CHECKING:
-    from .outcome import Reproduction
+    from fairdrop.reproduce.outcome import Reproduction
 
 PUBLISHED = "published"
 _MODELS = {

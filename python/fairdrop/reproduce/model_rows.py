@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import models
-from .data import Row
-from .definition import Definition
+from fairdrop import models
+from fairdrop.reproduce.data import Row
+from fairdrop.reproduce.definition import Definition
 
 Rows = Iterator[Row]
 # Understanding CHOKe: 1 Mb/s of 1000 B packets, and the reconstruction of A-66.

@@ -12,15 +12,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..models import ModelError
-from ..scenario import ScenarioError
-from .data import Data, Row
-from .definition import BASE_READING, Definition
-from .measures import MeasureError
-from .plan import Order, readings
-from .store import Store, engine, method, write_text
-from .verdict import PENDING, Judged, judge, overall
-from .work import Measured, Progress, measure
+from fairdrop.models import ModelError
+from fairdrop.reproduce.data import Data, Row
+from fairdrop.reproduce.definition import BASE_READING, Definition
+from fairdrop.reproduce.measures import MeasureError
+from fairdrop.reproduce.plan import Order, readings
+from fairdrop.reproduce.store import Store, engine, method, write_text
+from fairdrop.reproduce.verdict import PENDING, Judged, judge, overall
+from fairdrop.reproduce.work import Measured, Progress, measure
+from fairdrop.scenario import ScenarioError
 
 if TYPE_CHECKING:
     import pandas
@@ -93,19 +93,19 @@ class Reproduction:
 
     def plot(self) -> Figure:
         """The figure as the paper draws it, with its published points. Raises ValueError when there is none."""
-        from .figures import draw
+        from fairdrop.reproduce.figures import draw
 
         return draw(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows for the object: verdict, figure, claims."""
-        from .page import notebook
+        from fairdrop.reproduce.page import notebook
 
         return notebook(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Draw into a file: PDF, SVG or PNG by its name."""
-        from ..plot import save
+        from fairdrop.plot import save
 
         save(self.plot(), path)
 
@@ -115,7 +115,7 @@ class Reproduction:
 
 def identity(definition: Definition, order: Order) -> str:
     """Hash of what decides the document: definition, base scenario, order, engine."""
-    from .reading import scenario_text
+    from fairdrop.reproduce.reading import scenario_text
 
     bases = definition.simulation.bases if definition.simulation else ()
     texts = [scenario_text(definition.paper, base) for base in bases]

@@ -10,14 +10,14 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from .. import __version__
-from ..plot import colours
-from ..report.svg import inline
-from ..report.text import digits
-from .outcome import Reproduction
-from .reading import names, paper
-from .store import write_text
-from .verdict import VERDICTS
+from fairdrop._core import __version__
+from fairdrop.plot import colours
+from fairdrop.report.svg import inline
+from fairdrop.report.text import digits
+from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.reading import names, paper
+from fairdrop.reproduce.store import write_text
+from fairdrop.reproduce.verdict import VERDICTS
 
 SIGNS = {
     "holds": "✓", "holds with another reading": "≈", "does not hold": "✗", "cannot be decided from the text": "?",

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..scenario import Scenario
-from .definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
-from .reading import scenario_text
-from .store import key_of
+from fairdrop.reproduce.definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
+from fairdrop.reproduce.reading import scenario_text
+from fairdrop.reproduce.store import key_of
+from fairdrop.scenario import Scenario
 
 PROFILES = ("quick", "full")
 

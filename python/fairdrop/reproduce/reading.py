@@ -10,9 +10,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
-from ..report.text import discipline_name
-from .claims import PREDICATES, argument_problems
-from .definition import (
+from fairdrop.report.text import discipline_name
+from fairdrop.reproduce.claims import PREDICATES, argument_problems
+from fairdrop.reproduce.definition import (
     BASE_READING,
     FIGURE_KINDS,
     KINDS,
@@ -33,10 +33,10 @@ from .definition import (
     Trial,
     axis_name,
 )
-from .drawings import DRAWINGS
-from .measures import CURVES, HOST_MEASURES, MEASURES
-from .model_rows import MODELS
-from .strict import DefinitionError, Fields
+from fairdrop.reproduce.drawings import DRAWINGS
+from fairdrop.reproduce.measures import CURVES, HOST_MEASURES, MEASURES
+from fairdrop.reproduce.model_rows import MODELS
+from fairdrop.reproduce.strict import DefinitionError, Fields
 
 PAPERS = ("choke", "micro", "chokew", "under", "ward", "cross")
 _ID = re.compile(r"(?:(?:choke|micro|chokew|under|ward)-[a-z]+\d*|X\d)")

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import _core
+from fairdrop import _core
 
 
 @cache

@@ -10,13 +10,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import host
-from .data import Data, Row
-from .definition import Definition, Measure, axis_name
-from .measures import CURVES, HOST_MEASURES, MEASURES
-from .model_rows import MODELS
-from .plan import Cell, HostCell, Order, cells, host_cells, readings
-from .store import Store
+from fairdrop import host
+from fairdrop.reproduce.data import Data, Row
+from fairdrop.reproduce.definition import Definition, Measure, axis_name
+from fairdrop.reproduce.measures import CURVES, HOST_MEASURES, MEASURES
+from fairdrop.reproduce.model_rows import MODELS
+from fairdrop.reproduce.plan import Cell, HostCell, Order, cells, host_cells, readings
+from fairdrop.reproduce.store import Store
 
 _KEPT_OF_QUEUE = {"sojourn_histogram"}
 

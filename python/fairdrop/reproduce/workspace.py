@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .definition import Definition
-from .outcome import Reproduction, identity, read, reproduce, write
-from .plan import Order
-from .reading import definition, names, paper_of
-from .store import Store, write_text
-from .work import Progress, plan_weight
+from fairdrop.reproduce.definition import Definition
+from fairdrop.reproduce.outcome import Reproduction, identity, read, reproduce, write
+from fairdrop.reproduce.plan import Order
+from fairdrop.reproduce.reading import definition, names, paper_of
+from fairdrop.reproduce.store import Store, write_text
+from fairdrop.reproduce.work import Progress, plan_weight
 
 FIGURE_KINDS = ("svg", "pdf")
 NOT_RUN, STALE = "not run", "stale"
@@ -87,7 +87,7 @@ class Workspace:
         except ValueError:
             return
         (self.directory / "figures").mkdir(parents=True, exist_ok=True)
-        from ..plot import save
+        from fairdrop.plot import save
 
         for kind in FIGURE_KINDS:
             save(figure, self.directory / "figures" / f"{name}.{kind}")
