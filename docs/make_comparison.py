@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from textwrap import fill
 
+from fairdrop.estimate import Estimate
 from fairdrop.plot import save
-from fairdrop.report.summary import Estimate
-from fairdrop.report.text import digits
-from fairdrop.reproduce.data import Data
-from fairdrop.reproduce.definition import BASE_READING
+from fairdrop.reproduce.define.definition import BASE_READING
+from fairdrop.reproduce.measure.data import Data
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.workspace import Workspace
+from fairdrop.wording.numbers import digits
 
 HERE = Path(__file__).resolve().parent
 PAGES = HERE / "reference" / "disciplines"

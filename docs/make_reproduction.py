@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from textwrap import fill
 
-from fairdrop.reproduce.checks import grid_distances
-from fairdrop.reproduce.definition import BASE_READING, Definition
+from fairdrop.reproduce.define.definition import BASE_READING, Definition
+from fairdrop.reproduce.define.papers import PAPERS
+from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.judge.checks import grid_distances
+from fairdrop.reproduce.judge.verdict import VERDICTS
 from fairdrop.reproduce.outcome import Reproduction
-from fairdrop.reproduce.reading import PAPERS, paper
-from fairdrop.reproduce.verdict import VERDICTS
 from fairdrop.reproduce.workspace import Workspace
 
 TARGET = Path(__file__).parent / "reproduction"

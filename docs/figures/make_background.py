@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import fairdrop
+from fairdrop.estimate import Estimate, estimate
 from fairdrop.models import (
     ChokeLink,
     ConstantRate,
@@ -37,7 +38,6 @@ from fairdrop.models import (
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, plain_log
 from fairdrop.plot.style import SMALL, styled, svg_bytes
-from fairdrop.report.summary import Estimate, estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "docs" / "background"

@@ -15,9 +15,10 @@ from fairdrop._core import __version__
 if TYPE_CHECKING:
     from fairdrop import measures, models, plot, report, reproduce
     from fairdrop.capture import replay
+    from fairdrop.catalogue import catalogue, schema
     from fairdrop.host import queue_host
     from fairdrop.result import Result, read_result
-    from fairdrop.scenario import Scenario, ScenarioError, catalogue, load, schema
+    from fairdrop.scenario import Scenario, ScenarioError, load
     from fairdrop.table import Table
 
 __all__ = [
@@ -45,12 +46,12 @@ _HOMES = {
     "Scenario": "scenario",
     "ScenarioError": "scenario",
     "Table": "table",
-    "catalogue": "scenario",
+    "catalogue": "catalogue",
     "load": "scenario",
     "queue_host": "host",
     "read_result": "result",
     "replay": "capture",
-    "schema": "scenario",
+    "schema": "catalogue",
 }
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairdrop import _core
+from fairdrop.catalogue import catalogue
 from fairdrop.result import Result
 
-__all__ = ["Scenario", "ScenarioError", "catalogue", "load", "schema"]
+__all__ = ["Scenario", "ScenarioError", "load"]
 
 
 class ScenarioError(ValueError):
@@ -148,15 +149,3 @@ def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{fspath(path)}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None
     return Scenario(text, fspath(path), settings)
-
-
-def catalogue() -> dict[str, Any]:
-    """Every discipline and transport with its parameters, units, defaults, valid values and sources."""
-    listed: dict[str, Any] = json.loads(_core.catalogue())
-    return listed
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a scenario file."""
-    described: dict[str, Any] = json.loads(_core.schema())
-    return described

@@ -15,13 +15,14 @@ import pytest
 
 import sample_document as sample
 from fairdrop import report
+from fairdrop.estimate import Estimate, estimate
 from fairdrop.report.command import rerun_command
 from fairdrop.report.greedy import find_subject
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
-from fairdrop.report.summary import Estimate, estimate
 from fairdrop.report.tables import group_table, link_table, theory_table
-from fairdrop.report.text import clean, digits, keep_together, number_and_half, percent, ranges, shorten
+from fairdrop.wording.numbers import digits, number_and_half, percent
+from fairdrop.wording.phrases import clean, keep_together, ranges, shorten
 
 T_9 = 2.2621571628  # Student's t, 9 degrees of freedom, 97.5 %
 VOID = {"meta", "link", "br", "hr", "img", "input"}

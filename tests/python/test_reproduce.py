@@ -14,15 +14,15 @@ import pytest
 
 from fairdrop import reproduce
 from fairdrop.cli import main
-from fairdrop.reproduce.checks import grid_distances
-from fairdrop.reproduce.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
-from fairdrop.reproduce.data import Data, Row
-from fairdrop.reproduce.definition import Claim, Reading, axis_name
+from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
+from fairdrop.reproduce.definitions import parse
+from fairdrop.reproduce.execute.plan import Order, cells
+from fairdrop.reproduce.execute.store import Store, key_of
+from fairdrop.reproduce.judge.checks import grid_distances
+from fairdrop.reproduce.judge.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
+from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall
+from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.outcome import Reproduction
-from fairdrop.reproduce.plan import Order, cells
-from fairdrop.reproduce.reading import parse
-from fairdrop.reproduce.store import Store, key_of
-from fairdrop.reproduce.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall
 from fairdrop.reproduce.workspace import Workspace
 
 PAPER_IDS = {

@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from fairdrop.document import Document, disciplines, reference_queue, runs_of
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, plain_log, seeds_note, single
 from fairdrop.plot.style import SMALL, styled
-from fairdrop.report.document import Document, disciplines, reference_queue, runs_of
-from fairdrop.report.text import discipline_name, waiting_unit
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.numbers import waiting_unit
 
 POINTS = 400
 Curve = tuple[list[float], list[float]]

@@ -8,12 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from fairdrop.plot import colours
-from fairdrop.plot.frame import legend, note, nothing, seeds_note
-from fairdrop.plot.rows import Blocks, block_axes
-from fairdrop.plot.style import SMALL, styled
-from fairdrop.report.document import (
-    CAUSES,
+from fairdrop.document import (
     Document,
     disciplines,
     drop_count,
@@ -24,8 +19,13 @@ from fairdrop.report.document import (
     runs,
     runs_of,
 )
-from fairdrop.report.summary import Estimate
-from fairdrop.report.text import cause_name, percent
+from fairdrop.estimate import Estimate
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, seeds_note
+from fairdrop.plot.rows import Blocks, block_axes
+from fairdrop.plot.style import SMALL, styled
+from fairdrop.wording.causes import CAUSES, cause_name
+from fairdrop.wording.numbers import percent
 
 
 @styled

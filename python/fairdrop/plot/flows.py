@@ -12,10 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from fairdrop.plot import colours
-from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, seeds_note
-from fairdrop.plot.style import SMALL, styled
-from fairdrop.report.document import (
+from fairdrop.document import (
     Document,
     crossing_throughput,
     disciplines,
@@ -24,8 +21,13 @@ from fairdrop.report.document import (
     runs,
     runs_of,
 )
-from fairdrop.report.summary import Estimate, estimate
-from fairdrop.report.text import clean, count, discipline_name, rate, rate_unit, shorten
+from fairdrop.estimate import Estimate, estimate
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, seeds_note
+from fairdrop.plot.style import SMALL, styled
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.numbers import rate, rate_unit
+from fairdrop.wording.phrases import clean, count, shorten
 
 MOST_BARS = 60
 LOG_FROM = 30.0  # ratio of largest to smallest flow from which a linear axis hides the small ones

@@ -13,10 +13,11 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from fairdrop.document import Document, disciplines, runs_of, seeds
 from fairdrop.plot.colours import MUTED
 from fairdrop.plot.style import NARROW_IN, SMALL, WIDE_IN
-from fairdrop.report.document import Document, disciplines, runs_of, seeds
-from fairdrop.report.text import digits, shorten
+from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import shorten
 
 PER_INCH = 14.0  # letters of legend or note text that fit into an inch
 

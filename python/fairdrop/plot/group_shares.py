@@ -9,11 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fairdrop.plot import colours
-from fairdrop.plot.frame import legend, note, nothing, seeds_note
-from fairdrop.plot.rows import Blocks, block_axes
-from fairdrop.plot.style import SMALL, styled
-from fairdrop.report.document import (
+from fairdrop.document import (
     Document,
     crossing_throughput,
     disciplines,
@@ -23,8 +19,12 @@ from fairdrop.report.document import (
     runs,
     runs_of,
 )
-from fairdrop.report.summary import Estimate
-from fairdrop.report.text import percent
+from fairdrop.estimate import Estimate
+from fairdrop.plot import colours
+from fairdrop.plot.frame import legend, note, nothing, seeds_note
+from fairdrop.plot.rows import Blocks, block_axes
+from fairdrop.plot.style import SMALL, styled
+from fairdrop.wording.numbers import percent
 
 # A hollow diamond: seen on a bar of any colour, and beside one.
 _MODEL_MARK: dict[str, Any] = {

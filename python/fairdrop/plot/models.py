@@ -16,7 +16,8 @@ from fairdrop.plot import colours
 from fairdrop.plot.flows import LOG_FROM
 from fairdrop.plot.frame import figure_width, legend, note, plain_log, single
 from fairdrop.plot.style import SMALL, styled
-from fairdrop.report.text import digits, shorten
+from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import shorten
 
 MOST_NAMED = 40
 LIGHT = (colours.ORANGE, colours.SKY, colours.OLIVE, colours.GREY)  # too light for white letters

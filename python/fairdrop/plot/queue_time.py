@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from fairdrop.document import Document, Run, disciplines, group_names, reference_queue, runs_of
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, panels, spread
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.plot.thresholds import thresholds
-from fairdrop.report.document import Document, Run, disciplines, group_names, reference_queue, runs_of
-from fairdrop.report.text import discipline_name
+from fairdrop.wording.disciplines import discipline_name
 
 POINTS_WIDE = 300
 POINTS_NARROW = 150

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairdrop.plot.frame import single
-from fairdrop.report.text import discipline_name, shorten
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.phrases import shorten
 
 ROW_IN = 0.27
 HEADING = 1.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairdrop.report.document import Document
+from fairdrop.document import Document
 
 KEYS = ("min_th", "max_th")
 _PACKETS = re.compile(r"\s*(\d+(?:\.\d+)?)\s*p\s*")

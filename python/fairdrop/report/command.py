@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from fairdrop.report.document import Document, disciplines, is_replay, seeds
+from fairdrop.document import Document, disciplines, is_replay, seeds
 
 
 def rerun_command(document: Document) -> str:

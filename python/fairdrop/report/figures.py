@@ -9,11 +9,12 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fairdrop import plot
+from fairdrop.document import Document, disciplines
 from fairdrop.plot.flows import layout
+from fairdrop.plot.inline import inline
 from fairdrop.report import explain
-from fairdrop.report.document import Document, disciplines
-from fairdrop.report.svg import inline
-from fairdrop.report.text import discipline_name, joined
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.phrases import joined
 
 
 @dataclass(frozen=True)

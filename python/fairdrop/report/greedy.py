@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from fairdrop.report.document import Document, Run, crossing_throughput, is_replay, runs
-from fairdrop.report.summary import estimate
-from fairdrop.report.text import clean, count, joined, shorten
+from fairdrop.document import Document, Run, crossing_throughput, is_replay, runs
+from fairdrop.estimate import estimate
+from fairdrop.wording.phrases import clean, count, joined, shorten
 
 # Transports that slow down when packets are dropped. One that is not listed is judged by what it offers.
 RESPONSIVE = frozenset(

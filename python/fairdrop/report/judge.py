@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fairdrop.report.document import Document, Run, disciplines, drop_count, is_replay, over_seeds, runs, runs_of, seeds
+from fairdrop.document import Document, Run, disciplines, drop_count, is_replay, over_seeds, runs, runs_of, seeds
+from fairdrop.estimate import Estimate, estimate
 from fairdrop.report.greedy import Subject, find_subject
-from fairdrop.report.summary import Estimate, estimate
-from fairdrop.report.text import digits, discipline_name, joined, number_and_half, percent, rate
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.numbers import digits, number_and_half, percent, rate
+from fairdrop.wording.phrases import joined
 
 HELPS = 0.25  # a discipline helps when it removes this part of the worst excess over fair share
 ABOUT_FAIR = 1.25

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairdrop.report.document import Document, disciplines, runs, runs_of
-from fairdrop.report.text import clean, count, discipline_name, joined, ranges
+from fairdrop.document import Document, disciplines, runs, runs_of
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.phrases import clean, count, joined, ranges
 
 MOST_LISTED = 8
 

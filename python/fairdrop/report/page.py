@@ -12,14 +12,15 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from fairdrop.document import Document, group_names, runs, seeds
 from fairdrop.plot import colours
 from fairdrop.report import explain, tables
 from fairdrop.report.command import rerun_command
-from fairdrop.report.document import Document, group_names, runs, seeds
 from fairdrop.report.figures import figures
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
-from fairdrop.report.text import clean, count, duration, keep_together, ranges, rate
+from fairdrop.wording.numbers import duration, rate
+from fairdrop.wording.phrases import clean, count, keep_together, ranges
 
 
 def render_page(document: Mapping[str, Any]) -> str:

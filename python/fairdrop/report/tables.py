@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fairdrop.report.document import (
+from fairdrop.document import (
     Document,
     Run,
     disciplines,
@@ -18,8 +18,10 @@ from fairdrop.report.document import (
     runs,
     runs_of,
 )
-from fairdrop.report.summary import Estimate
-from fairdrop.report.text import clean, count, discipline_name, number_and_half, places_for, rate_unit, waiting_unit
+from fairdrop.estimate import Estimate
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.numbers import number_and_half, places_for, rate_unit, waiting_unit
+from fairdrop.wording.phrases import clean, count
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,15 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from fairdrop.reproduce.definition import Definition
+from fairdrop.reproduce.define.definition import Definition
+from fairdrop.reproduce.define.fields import DefinitionError
+from fairdrop.reproduce.define.papers import names
+from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.definitions import definition
+from fairdrop.reproduce.execute.plan import Order
+from fairdrop.reproduce.execute.progress import Progress
+from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.outcome import Reproduction, reproduce
-from fairdrop.reproduce.plan import Order
-from fairdrop.reproduce.reading import definition, names, paper
-from fairdrop.reproduce.store import Store
-from fairdrop.reproduce.strict import DefinitionError
-from fairdrop.reproduce.work import Progress
 
 __all__ = ["Definition", "DefinitionError", "Reproduction", "definition", "names", "paper", "run"]
 

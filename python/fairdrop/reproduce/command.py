@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 
+from fairdrop.reproduce.define.papers import PAPERS, names, paper_of
+from fairdrop.reproduce.execute.plan import Order
+from fairdrop.reproduce.execute.progress import Progress
+from fairdrop.reproduce.execute.work import Interrupted
+from fairdrop.reproduce.judge.verdict import PENDING, VERDICTS
 from fairdrop.reproduce.outcome import Reproduction
-from fairdrop.reproduce.page import write_page
-from fairdrop.reproduce.plan import Order
-from fairdrop.reproduce.reading import PAPERS, names, paper_of
-from fairdrop.reproduce.verdict import PENDING, VERDICTS
-from fairdrop.reproduce.work import Interrupted, Progress
+from fairdrop.reproduce.show.page import write_page
 from fairdrop.reproduce.workspace import Workspace
 
 PROBLEM = 3

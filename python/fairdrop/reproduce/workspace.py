@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairdrop.reproduce.definition import Definition
-from fairdrop.reproduce.outcome import Reproduction, identity, read, reproduce, write
-from fairdrop.reproduce.plan import Order
-from fairdrop.reproduce.reading import definition, names, paper_of
-from fairdrop.reproduce.store import Store, write_text
-from fairdrop.reproduce.work import Progress, plan_weight
+from fairdrop import plot
+from fairdrop.reproduce.define.definition import Definition
+from fairdrop.reproduce.define.papers import names, paper_of
+from fairdrop.reproduce.definitions import definition
+from fairdrop.reproduce.execute.plan import Order
+from fairdrop.reproduce.execute.progress import Progress
+from fairdrop.reproduce.execute.store import Store, write_text
+from fairdrop.reproduce.execute.work import plan_weight
+from fairdrop.reproduce.judge.document import identity
+from fairdrop.reproduce.outcome import Reproduction, read, reproduce, write
 
 FIGURE_KINDS = ("svg", "pdf")
 NOT_RUN, STALE = "not run", "stale"
@@ -87,10 +91,8 @@ class Workspace:
         except ValueError:
             return
         (self.directory / "figures").mkdir(parents=True, exist_ok=True)
-        from fairdrop.plot import save
-
         for kind in FIGURE_KINDS:
-            save(figure, self.directory / "figures" / f"{name}.{kind}")
+            plot.save(figure, self.directory / "figures" / f"{name}.{kind}")
 
     def all(self) -> list[Reproduction]:
         """Every stored document whose definition is still the same, in the order of the papers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,13 +13,11 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, plain_log
 from fairdrop.plot.style import WIDE_IN, styled
-from fairdrop.reproduce import drawings
-from fairdrop.reproduce.checks import grid_distances
-from fairdrop.reproduce.data import Data, Row
-from fairdrop.reproduce.definition import BASE_READING, Definition, FigureSpec, Measure, Panel
-
-if TYPE_CHECKING:
-    from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.define.definition import BASE_READING, Definition, FigureSpec, Measure, Panel
+from fairdrop.reproduce.judge.checks import grid_distances
+from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.measure.data import Data, Row
+from fairdrop.reproduce.show import drawings
 
 PUBLISHED = "published"
 _MODELS = {
@@ -41,7 +39,7 @@ _LOADS = (colours.VERMILLION, colours.PURPLE, colours.SLATE, colours.SKY, colour
 PANEL_IN = 3.5
 
 
-def draw(found: Reproduction) -> Figure:
+def draw(found: Findings) -> Figure:
     """The figure of an id. Raises ValueError when there is none, or nothing was measured."""
     spec = found.definition.figure
     if spec is None:
@@ -58,7 +56,7 @@ def draw(found: Reproduction) -> Figure:
 
 
 class _Plot:
-    def __init__(self, found: Reproduction, spec: FigureSpec, data: Data) -> None:
+    def __init__(self, found: Findings, spec: FigureSpec, data: Data) -> None:
         self.found, self.spec, self.data = found, spec, data
         self.definition: Definition = found.definition
         self.measures: dict[str, Measure] = {one.name: one for one in self.definition.measures}

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from fairdrop import models
-from fairdrop.report.text import digits
-from fairdrop.reproduce.data import Data
+from fairdrop.reproduce.define.papers import scenario_text
+from fairdrop.reproduce.measure.data import Data
+from fairdrop.scenario import Scenario
+from fairdrop.wording.numbers import digits
 
 Check = Callable[..., tuple[bool, str]]
 
@@ -53,9 +55,6 @@ def chain(data: Data, base: str, rates_bps: Sequence[int], studied: int, routes:
 
 
 def _resolved(base: str) -> dict[str, Any]:
-    from fairdrop.reproduce.reading import scenario_text
-    from fairdrop.scenario import Scenario
-
     home, _, file = base.rpartition("/")
     return Scenario(scenario_text(home, file), f"{base}.toml").to_dict()
 

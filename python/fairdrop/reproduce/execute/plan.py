@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairdrop.reproduce.definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
-from fairdrop.reproduce.reading import scenario_text
-from fairdrop.reproduce.store import key_of
+from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
+from fairdrop.reproduce.define.papers import scenario_text
+from fairdrop.reproduce.execute.store import key_of
 from fairdrop.scenario import Scenario
 
 PROFILES = ("quick", "full")

@@ -5,34 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fairdrop.report.summary import Estimate, estimate
+from fairdrop.estimate import Estimate, estimate
 
 Document = Mapping[str, Any]
 Run = Mapping[str, Any]
 
-CAUSES = (
-    "overflow",
-    "red_early",
-    "red_forced",
-    "match_arriving",
-    "match_queued",
-    "memory",
-    "ward_pair_queued",
-    "blue",
-    "codel",
-    "pie",
-    "fred_limit",
-    "sred",
-    "csfq",
-    "filter",
-    "afd",
-    "sfb",
-    "longest_queue",
-    "dualpi2",
-)
-
 
 def runs(document: Document) -> Sequence[Run]:
+    """Every finished run."""
     return list(document.get("runs") or [])
 
 
@@ -42,18 +22,22 @@ def disciplines(document: Document) -> list[str]:
 
 
 def runs_of(document: Document, discipline: str) -> list[Run]:
+    """The runs under one discipline."""
     return [run for run in runs(document) if run["discipline"] == discipline]
 
 
 def seeds(document: Document) -> list[int]:
+    """The seeds of all runs, ascending."""
     return sorted({int(run["seed"]) for run in runs(document)})
 
 
 def group_names(document: Document) -> list[str]:
+    """Names in the order the runs have them."""
     return list(dict.fromkeys(str(group["name"]) for run in runs(document) for group in run["groups"]))
 
 
 def group_of(run: Run, name: str) -> Mapping[str, Any] | None:
+    """A group of a run; None when the run has none of that name."""
     return next((group for group in run["groups"] if group["name"] == name), None)
 
 
@@ -66,10 +50,12 @@ def reference_queue(run: Run) -> Mapping[str, Any] | None:
 
 
 def is_replay(document: Document) -> bool:
+    """Whether the packets came out of a capture."""
     return document.get("kind") == "replay"
 
 
 def over_seeds(chosen: Iterable[Run], value: Callable[[Run], float | None]) -> Estimate | None:
+    """Mean over runs of a number that each has; None when none has it."""
     return estimate(value(run) for run in chosen)
 
 

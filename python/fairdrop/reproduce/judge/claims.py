@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from fairdrop.report.summary import Estimate
-from fairdrop.report.text import digits
-from fairdrop.reproduce.checks import CHECKS
-from fairdrop.reproduce.data import Data, Row, paired
+from fairdrop.estimate import Estimate
+from fairdrop.reproduce.judge.checks import CHECKS
+from fairdrop.reproduce.measure.data import Data, Row, paired
+from fairdrop.wording.numbers import digits
 
 SHOWN_POINTS = 12
 HOLDS, UNCLEAR, FAILS = "holds", "unclear", "fails"

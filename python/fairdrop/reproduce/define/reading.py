@@ -1,18 +1,15 @@
-"""Reading the definitions under ``fairdrop/papers``."""
+"""Reading a definition, strictly: every problem names file and field."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Any
 
-from fairdrop.report.text import discipline_name
-from fairdrop.reproduce.claims import PREDICATES, argument_problems
-from fairdrop.reproduce.definition import (
+from fairdrop.reproduce.define.definition import (
     BASE_READING,
     FIGURE_KINDS,
     KINDS,
@@ -33,65 +30,34 @@ from fairdrop.reproduce.definition import (
     Trial,
     axis_name,
 )
-from fairdrop.reproduce.drawings import DRAWINGS
-from fairdrop.reproduce.measures import CURVES, HOST_MEASURES, MEASURES
-from fairdrop.reproduce.model_rows import MODELS
-from fairdrop.reproduce.strict import DefinitionError, Fields
+from fairdrop.reproduce.define.fields import DefinitionError, Fields
+from fairdrop.reproduce.define.papers import PAPERS, paper_text
+from fairdrop.wording.disciplines import discipline_name
 
-PAPERS = ("choke", "micro", "chokew", "under", "ward", "cross")
-_ID = re.compile(r"(?:(?:choke|micro|chokew|under|ward)-[a-z]+\d*|X\d)")
 _SILENT = tuple(f"S{number}" for number in range(1, 22))
 _DECISION = re.compile(r"A-\d{1,2}")
 QUICK_SEEDS, FULL_SEEDS = 5, 10
 
 
-def folder() -> Traversable:
-    return resources.files("fairdrop") / "papers"
+@dataclass(frozen=True)
+class Vocabulary:
+    """The names that a definition may use, each that of a function elsewhere."""
 
-
-@cache
-def names() -> tuple[str, ...]:
-    """Every id, in the order of the papers and of their numbers."""
-    found = []
-    for paper in PAPERS:
-        files = [entry.name for entry in (folder() / paper).iterdir() if entry.name.endswith(".toml")]
-        ids = [name.removesuffix(".toml") for name in files if _ID.fullmatch(name.removesuffix(".toml"))]
-        found += sorted(ids, key=_order)
-    return tuple(found)
-
-
-def _order(name: str) -> tuple[int, int, str]:
-    kind = re.sub(r"\d", "", name.split("-")[-1])
-    kinds = ("fig", "table", "eq", "thm", "lem", "asym", "c", "X")
-    digits = re.search(r"\d+$", name)
-    return kinds.index(kind) if kind in kinds else len(kinds), int(digits[0]) if digits else 0, name
-
-
-def paper_of(name: str) -> str:
-    return "cross" if name.startswith("X") else name.split("-")[0]
-
-
-def scenario_text(paper: str, base: str) -> str:
-    """The scenario ``base`` of a paper; ``other/base`` is that of another one."""
-    home, _, file = base.rpartition("/")
-    return (folder() / (home or paper) / f"{file}.toml").read_text(encoding="utf-8")
-
-
-@cache
-def definition(name: str) -> Definition:
-    """The definition of an id. Raises DefinitionError."""
-    if name not in names():
-        raise DefinitionError(f"{name!r} is no id; valid: {', '.join(names())}")
-    paper = paper_of(name)
-    text = (folder() / paper / f"{name}.toml").read_text(encoding="utf-8")
-    return parse(text, f"papers/{paper}/{name}.toml", name)
+    measures: Collection[str]
+    host_measures: Collection[str]
+    #: Measures that give a curve, and the axis it runs over.
+    curves: Mapping[str, str]
+    models: Collection[str]
+    drawings: Collection[str]
+    predicates: Collection[str]
+    #: What is wrong with the arguments of a predicate.
+    argument_problems: Callable[[str, Mapping[str, Any]], list[str]]
 
 
 @cache
 def paper(name: str) -> Paper:
     """What is said of a paper as a whole. Raises DefinitionError."""
-    file = f"papers/{name}/paper.toml"
-    top, problems = _open((folder() / name / "paper.toml").read_text(encoding="utf-8"), file)
+    top, problems = _open(*paper_text(name))
     found = Paper(
         name=name,
         title=top.text("title"),
@@ -108,7 +74,7 @@ def paper(name: str) -> Paper:
     return found
 
 
-def parse(text: str, file: str, name: str) -> Definition:
+def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition:
     """Read one definition. Raises DefinitionError with every problem in it."""
     top, problems = _open(text, file)
     kind = top.one_of("kind", KINDS)
@@ -128,12 +94,12 @@ def parse(text: str, file: str, name: str) -> Definition:
         trials=tuple(_trial(item) for item in top.list_of("tried")),
         simulation=simulation,
         queue_host=host,
-        model=_model(top.inner("model")),
-        measures=tuple(_measure(item, host is not None) for item in top.list_of("measures")),
+        model=_model(top.inner("model"), vocabulary),
+        measures=tuple(_measure(item, host is not None, vocabulary) for item in top.list_of("measures")),
         readings=tuple(_reading(item) for item in top.list_of("readings")),
         published=tuple(point for item in top.list_of("published") for point in _published(item)),
-        claims=tuple(_claim(item) for item in top.list_of("claims")),
-        figure=_figure(top.inner("figure")),
+        claims=tuple(_claim(item, vocabulary) for item in top.list_of("claims")),
+        figure=_figure(top.inner("figure"), vocabulary),
         text=text,
     )
     top.finish()
@@ -244,17 +210,17 @@ def _queue_host(item: Fields | None) -> QueueHost | None:
     return found
 
 
-def _model(item: Fields | None) -> Model | None:
+def _model(item: Fields | None, vocabulary: Vocabulary) -> Model | None:
     if item is None:
         return None
-    return Model(item.one_of("function", sorted(MODELS)), item.rest())
+    return Model(item.one_of("function", sorted(vocabulary.models)), item.rest())
 
 
-def _measure(item: Fields, host: bool) -> Measure:
-    valid = sorted({*MEASURES, *(HOST_MEASURES if host else ()), "model"})
+def _measure(item: Fields, host: bool, vocabulary: Vocabulary) -> Measure:
+    valid = sorted({*vocabulary.measures, *(vocabulary.host_measures if host else ()), "model"})
     name, of = item.text("name"), item.one_of("of", valid)
     at = {axis: _listed(value) for axis, value in item.table("at").items()}
-    axis = item.text("axis", CURVES.get(of, "")) or None
+    axis = item.text("axis", vocabulary.curves.get(of, "")) or None
     label, unit = item.text("label", name.replace("_", " ")), item.text("unit", "")
     scale, colour = item.number("scale", 1.0), item.text("colour", name)
     return Measure(name, of, item.rest(), label, unit, scale, colour, axis, at)
@@ -290,20 +256,20 @@ def _published(item: Fields) -> list[Published]:
     return points
 
 
-def _claim(item: Fields) -> Claim:
+def _claim(item: Fields, vocabulary: Vocabulary) -> Claim:
     name, text = item.text("id"), item.text("text")
     undecidable = item.text("undecidable", "") or None
-    kind = item.one_of("kind", sorted(PREDICATES)) if not undecidable else "undecidable"
+    kind = item.one_of("kind", sorted(vocabulary.predicates)) if not undecidable else "undecidable"
     tolerance = item.text("tolerance", "none") if undecidable else item.text("tolerance")
     reason = item.text("reason", "")
     arguments = item.rest()
-    if not undecidable and kind in PREDICATES:
-        for problem in argument_problems(kind, arguments):
+    if not undecidable and kind in vocabulary.predicates:
+        for problem in vocabulary.argument_problems(kind, arguments):
             item.problems.append(f"{item.file}: {item.path} ({name}): {problem}")
     return Claim(name, text, kind, arguments, tolerance, reason, undecidable)
 
 
-def _figure(item: Fields | None) -> FigureSpec | None:
+def _figure(item: Fields | None, vocabulary: Vocabulary) -> FigureSpec | None:
     if item is None:
         return None
     kind = item.one_of("kind", FIGURE_KINDS)
@@ -314,7 +280,7 @@ def _figure(item: Fields | None) -> FigureSpec | None:
         log_x=item.flag("log_x"),
         panels=tuple(_panel(panel) for panel in item.list_of("panels")),
         note=item.text("note", ""),
-        drawing=item.one_of("drawing", sorted(DRAWINGS), "") or None,
+        drawing=item.one_of("drawing", sorted(vocabulary.drawings), "") or None,
         highlight=item.table("highlight"),
     )
     item.finish()

@@ -12,12 +12,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fairdrop._core import __version__
 from fairdrop.plot import colours
-from fairdrop.report.svg import inline
-from fairdrop.report.text import digits
-from fairdrop.reproduce.outcome import Reproduction
-from fairdrop.reproduce.reading import names, paper
-from fairdrop.reproduce.store import write_text
-from fairdrop.reproduce.verdict import VERDICTS
+from fairdrop.plot.inline import inline
+from fairdrop.reproduce.define.papers import names
+from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.execute.store import write_text
+from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.judge.verdict import VERDICTS
+from fairdrop.reproduce.show.figures import draw
+from fairdrop.wording.numbers import digits
 
 SIGNS = {
     "holds": "✓", "holds with another reading": "≈", "does not hold": "✗", "cannot be decided from the text": "?",
@@ -25,9 +27,9 @@ SIGNS = {
 }  # fmt: skip
 
 
-def render(found: Sequence[Reproduction]) -> str:
+def render(found: Sequence[Findings]) -> str:
     environment = Environment(
-        loader=PackageLoader("fairdrop.reproduce", "."),
+        loader=PackageLoader("fairdrop.reproduce.show", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -51,14 +53,14 @@ def render(found: Sequence[Reproduction]) -> str:
     )
 
 
-def write_page(found: Sequence[Reproduction], path: Path) -> None:
+def write_page(found: Sequence[Findings], path: Path) -> None:
     write_text(path, render(found))
 
 
-def notebook(found: Reproduction) -> str:
+def notebook(found: Findings) -> str:
     """Verdict, figure and claims of one id as HTML, for a notebook."""
     try:
-        picture = str(inline(found.plot(), found.definition.name, found.definition.title))
+        picture = str(inline(draw(found), found.definition.name, found.definition.title))
     except ValueError:
         picture = ""
     name, title, verdict = (escape(text) for text in (found.definition.name, found.definition.title, found.verdict))
@@ -70,10 +72,10 @@ def notebook(found: Reproduction) -> str:
     return f"<p><code>{name}</code> {title}: <strong>{verdict}</strong></p>{picture}<table>{head}{rows}</table>"
 
 
-def _entry(found: Reproduction) -> dict[str, Any]:
+def _entry(found: Findings) -> dict[str, Any]:
     one, document = found.definition, found.document
     try:
-        picture = inline(found.plot(), one.name, one.title)
+        picture = inline(draw(found), one.name, one.title)
     except ValueError:
         picture = None
     return {

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from fairdrop import models
-from fairdrop.reproduce.data import Row
-from fairdrop.reproduce.definition import Definition
+from fairdrop.reproduce.define.definition import Definition
+from fairdrop.reproduce.measure.data import Row
 
 Rows = Iterator[Row]
 # Understanding CHOKe: 1 Mb/s of 1000 B packets, and the reconstruction of A-66.

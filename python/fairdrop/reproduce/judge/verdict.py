@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fairdrop.reproduce.claims import FAILS, HOLDS, ClaimError, Outcome, evaluate
-from fairdrop.reproduce.data import Data
-from fairdrop.reproduce.definition import BASE_READING, Claim, Reading
+from fairdrop.reproduce.define.definition import BASE_READING, Claim, Reading
+from fairdrop.reproduce.judge.claims import FAILS, HOLDS, ClaimError, Outcome, evaluate
+from fairdrop.reproduce.measure.data import Data
 
 HELD = "holds"
 OTHERWISE = "holds with another reading"

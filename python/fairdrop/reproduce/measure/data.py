@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairdrop.report.summary import Estimate, estimate
-from fairdrop.reproduce.definition import Published
+from fairdrop.estimate import Estimate, estimate
+from fairdrop.reproduce.define.definition import Published
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,12 @@ class Estimate:
 
     @property
     def low(self) -> float:
+        """Lower end of the interval."""
         return self.mean - (self.half or 0.0)
 
     @property
     def high(self) -> float:
+        """Upper end of the interval."""
         return self.mean + (self.half or 0.0)
 
 

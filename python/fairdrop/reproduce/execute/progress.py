@@ -1,0 +1,42 @@
+"""How far the work is, on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Progress:
+    """Counts finished work and tells how much time is left, on a terminal in place, elsewhere not at all."""
+
+    total: float = 0.0
+    done: float = 0.0
+    name: str = ""
+    shown: bool = False
+    started: float = field(default_factory=time.monotonic)
+    _computed: float = 0.0
+    _last: float = 0.0
+
+    def advance(self, weight: float, computed: bool) -> None:
+        """``computed`` work tells the speed; work found in the store does not."""
+        self.done += weight
+        if computed:
+            self._computed += weight
+        now = time.monotonic()
+        if self.shown and now - self._last > 0.2:
+            self._last = now
+            print(f"\r\x1b[K{self.line()}", end="", file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        part = self.done / self.total if self.total else 1.0
+        left = ""
+        if self._computed > 0:
+            seconds = (self.total - self.done) * (time.monotonic() - self.started) / self._computed
+            left = f", about {int(seconds // 60)} min {int(seconds % 60):02d} s left"
+        return f"{self.name}: {100 * part:.0f} %{left}"
+
+    def clear(self) -> None:
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
