@@ -15,8 +15,8 @@ from fairdrop._core import __version__
 if TYPE_CHECKING:
     from fairdrop import measures, models, plot, report, reproduce
     from fairdrop.capture import replay
-    from fairdrop.catalogue import catalogue, schema
     from fairdrop.host import queue_host
+    from fairdrop.library import catalogue, schema
     from fairdrop.result import Result, read_result
     from fairdrop.scenario import Scenario, ScenarioError, load
     from fairdrop.table import Table
@@ -46,12 +46,12 @@ _HOMES = {
     "Scenario": "scenario",
     "ScenarioError": "scenario",
     "Table": "table",
-    "catalogue": "catalogue",
+    "catalogue": "library",
     "load": "scenario",
     "queue_host": "host",
     "read_result": "result",
     "replay": "capture",
-    "schema": "catalogue",
+    "schema": "library",
 }
 
 

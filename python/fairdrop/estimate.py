@@ -30,6 +30,12 @@ class Estimate:
         return self.mean + (self.half or 0.0)
 
 
+def mean_of_known(values: Iterable[float | None]) -> float | None:
+    """Mean of the values that are there; None when none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
 @lru_cache(maxsize=64)
 def t_quantile(degrees: int) -> float:
     """Student's t that leaves 2.5 % in each tail."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from fairdrop.estimate import mean_of_known
+
 __all__ = ["FlowClass", "Frequency", "classes", "frequencies", "jain_index"]
 
 By = Literal["group", "transport", "base_rtt_s", "class"]
@@ -94,7 +96,7 @@ def _flow_class(discipline: str, name: Any, runs: Sequence[Sequence[Row]]) -> Fl
     throughputs = [[float(row["throughput_bps"]) for row in run] for run in runs]
 
     def mean(column: str) -> float | None:
-        return _mean([row[column] for row in flows])
+        return mean_of_known([row[column] for row in flows])
 
     return FlowClass(
         discipline=discipline,
@@ -105,8 +107,8 @@ def _flow_class(discipline: str, name: Any, runs: Sequence[Sequence[Row]]) -> Fl
         goodput_bps=mean("goodput_bps"),
         share=sum(row["share"] for row in flows) / len(runs),
         drop_fraction=sum(row["dropped"] for row in flows) / arrivals if arrivals else 0.0,
-        jain_index=_mean([jain_index(run) for run in throughputs]),
-        largest_over_mean=_mean([max(run) * len(run) / sum(run) if sum(run) else None for run in throughputs]),
+        jain_index=mean_of_known([jain_index(run) for run in throughputs]),
+        largest_over_mean=mean_of_known([max(run) * len(run) / sum(run) if sum(run) else None for run in throughputs]),
         timeouts=mean("timeouts") or 0.0,
         fast_retransmits=mean("fast_retransmits") or 0.0,
         retransmissions=mean("retransmissions") or 0.0,
@@ -116,7 +118,11 @@ def _flow_class(discipline: str, name: Any, runs: Sequence[Sequence[Row]]) -> Fl
 
 
 def jain_index(values: Sequence[float]) -> float | None:
-    """Jain's index: 1 when all are equal, 1/n when one has everything, None when there is nothing."""
+    """Jain's index (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
+
+    None when there is nothing to share, where it is 0/0; the simulator's ``jain_index`` is null there, too.
+    Source: R. Jain, D. Chiu, W. Hawe, DEC Research Report TR-301, 1984.
+    """
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares > 0 else None
 
@@ -124,8 +130,3 @@ def jain_index(values: Sequence[float]) -> float | None:
 def _is_starved(row: Row) -> bool:
     delivered = row["throughput_bps"] if row["goodput_bps"] is None else row["goodput_bps"]
     return bool(delivered <= 0)
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairdrop import _core
-from fairdrop.catalogue import catalogue
+from fairdrop.library import catalogue
 from fairdrop.result import Result
 
 __all__ = ["Scenario", "ScenarioError", "load"]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from math import exp, log
 from typing import Any
 
+from fairdrop.measures import jain_index
+
 Document = dict[str, Any]
 
 LINK_BPS = 1e6
@@ -42,11 +44,6 @@ name = "udp"
 transport = "cbr"
 rate = "2mbit"
 """
-
-
-def jain(rates: list[float]) -> float:
-    squares = sum(rate * rate for rate in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
 
 
 def causes(discipline: str, total: int) -> dict[str, int]:
@@ -102,7 +99,7 @@ def group_rows(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         row["drop_fraction"] = max(0.0, 1 - row["throughput_bps"] / offered) if offered else 0.0
         row["drops"] = {cause: sum(flow["drops"][cause] for flow in members) for cause in CAUSES}
         rates = [flow["throughput_bps"] for flow in members]
-        row["jain_index"] = jain(rates) if len(rates) > 1 else None
+        row["jain_index"] = jain_index(rates) if len(rates) > 1 else None
         rows.append(row)
     return rows
 
@@ -208,7 +205,7 @@ def run_row(
         "link": "bottleneck",
         "link_rate_bps": LINK_BPS,
         "fair_share_bps": fair,
-        "jain_index": jain(rates),
+        "jain_index": jain_index(rates),
         "largest_over_fair_share": max(rates) / fair,
         "utilisation": queue["utilisation"],
         "events": 1_234_567 + seed,

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import fairdrop
+from fairdrop import reproduce
 from import_graph import circles, python_graph, rust_graph, told
 
 # Circles that there are still; a change may only make them fewer.
@@ -19,10 +21,10 @@ LAYERS = (
     ("scenario",),
     ("result",),
     ("report",),
+    ("pages",),
     ("plot",),
-    ("wording", "document"),
-    ("catalogue", "estimate", "measures", "model_scenario", "table", "conformance"),
-    ("models",),
+    ("wording", "document", "measures", "model_scenario"),
+    ("conformance", "estimate", "library", "models", "table"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.
 STEPS = ("define", "measure", "execute", "judge", "show")
@@ -63,6 +65,13 @@ def test_python_layers_import_downwards(imports):
     pairs = [(one, other) for one, others in members.items() for other in others]
     upwards = [f"{one} imports {other}" for one, other in pairs if order[other] <= order[one]]
     assert not upwards, upwards
+
+
+def test_no_module_hides_a_name_of_the_package(imports):
+    """A module that was imported is an attribute of its package, in the place of a function of that name."""
+    for package, names in {"fairdrop": fairdrop._HOMES, "fairdrop.reproduce": reproduce.__all__}.items():
+        modules = {name.rpartition(".")[2] for name in imports if name.rpartition(".")[0] == package}
+        assert not modules & set(names), package
 
 
 def test_steps_of_a_reproduction_import_earlier_ones(imports):

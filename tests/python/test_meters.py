@@ -251,6 +251,22 @@ def test_classes_by_hand():
     assert (low.name, low.aggregate_goodput_bps, high.name, high.aggregate_goodput_bps) == (0, 10, 1, 5)
 
 
+def test_the_simulator_and_the_package_agree_on_jains_index(headline):
+    """In every group of every flow table, and where a group gets nothing at all."""
+    scenario = library.load(headline, ["duration=40s", "warm_up=20s"])
+    result = scenario.compare(["droptail", "choke"], seeds=2)
+    flows = result.flows.rows()
+    compared = []
+    for run in result.document["runs"]:
+        for group in run["groups"]:
+            place = (run["discipline"], run["seed"], group["name"])
+            rates = [row["throughput_bps"] for row in flows if (row["discipline"], row["seed"], row["group"]) == place]
+            assert library.measures.jain_index(rates) == pytest.approx(group["jain_index"]), place
+            compared.append(group["jain_index"])
+    assert None in compared, "under DropTail TCP gets nothing here"
+    assert len(set(compared)) > 3
+
+
 def test_measures_of_a_result(result):
     groups = {(found.discipline, found.name): found for found in result.classes()}
     for (discipline, name), found in groups.items():

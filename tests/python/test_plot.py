@@ -146,7 +146,7 @@ def test_thresholds_come_from_the_scenario_and_only_to_whom_they_belong() -> Non
     listed = {"scenario": {"queues": [{"disciplines": [{"name": "choke", "min_th": 5, "max_th": 9}]}]}}
     assert thresholds(listed, "choke") == {"min_th": 5.0, "max_th": 9.0}
     assert thresholds({"scenario": None}, "red") == {}
-    apart = {"scenario": {"red": {"min_th": "5p", "max_th": "9p"}, "choke": {"min_th": 1, "max_th": 2}}}
+    apart = {"scenario": {"red": {"min_th": 5, "max_th": 9}, "choke": {"min_th": 1, "max_th": 2}}}
     assert thresholds(apart, "red") == {"min_th": 5.0, "max_th": 9.0}
     assert thresholds(apart, "mine") == {}
     shown = words(plot.queue_over_time(document))

@@ -14,6 +14,7 @@ import pytest
 
 from fairdrop import reproduce
 from fairdrop.cli import main
+from fairdrop.measures import jain_index
 from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute.plan import Order, cells
@@ -22,6 +23,7 @@ from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
 from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall
 from fairdrop.reproduce.measure.data import Data, Row
+from fairdrop.reproduce.measure.runs import fairness_of_groups, jain
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.workspace import Workspace
 
@@ -46,6 +48,19 @@ def test_definitions_parse_and_claim_something(name):
     found = reproduce.definition(name)
     assert found.claims and found.title and found.about
     assert reproduce.paper(found.paper).title
+
+
+def test_jains_index_has_one_meaning_in_every_measure():
+    """There is none for groups that have nothing; a definition may say what that counts as."""
+    rates = {"a": (4.0, 4.0), "b": (0.0, 0.0), "c": (8.0,)}
+    run = {"flows": [{"group": name, "goodput_bps": rate} for name, some in rates.items() for rate in some]}
+    assert jain(run, "a", "goodput_bps") == 1.0
+    assert jain(run, ["a", "c"], "goodput_bps") == jain_index([4.0, 4.0, 8.0])
+    assert jain(run, None, "goodput_bps") == jain_index([4.0, 4.0, 0.0, 0.0, 8.0])
+    assert jain(run, "b", "goodput_bps") is None
+    assert jain(run, "b", "goodput_bps", nothing=0.0) == 0.0
+    assert fairness_of_groups(run, ["a", "b"]) == 1.0
+    assert fairness_of_groups(run, ["b"]) is None
 
 
 BASE = reproduce.definition("choke-fig3").text

@@ -100,7 +100,7 @@ def schema(_options: Namespace) -> int:
     """``fairdrop schema``."""
     import json
 
-    from fairdrop.catalogue import schema as scenario_schema
+    from fairdrop.library import schema as scenario_schema
 
     print(json.dumps(scenario_schema(), indent=2))
     return 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fairdrop.cli.show import number_text, percent_text, rate_text, table_text
+from fairdrop.estimate import mean_of_known
 
 Row = dict[str, Any]
 
@@ -85,15 +86,10 @@ def _table(
     if not gathered:
         return ""
     lines = [
-        [*key, *(show(_mean([value(row) for row in found])) for _, value, show in columns)]
+        [*key, *(show(mean_of_known([value(row) for row in found])) for _, value, show in columns)]
         for key, found in gathered.items()
     ]
     return table_text([*keys, *(head for head, *_ in columns)], lines, left=len(keys))
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 def _none(value: float | None) -> str:

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairdrop import _core
+from fairdrop.library import catalogue
+from fairdrop.wording.numbers import rate_unit
 
 if TYPE_CHECKING:
     from fairdrop.result import Result
@@ -138,10 +139,8 @@ def rate_text(bps: float | None) -> str:
     """Bit/s with a unit."""
     if bps is None:
         return "-"
-    for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
-        if bps >= factor:
-            return f"{bps / factor:.4g} {unit}"
-    return f"{bps:.4g} b/s"
+    divisor, unit = rate_unit(bps)
+    return f"{bps / divisor:.4g} {unit}"
 
 
 def percent_text(fraction: float | None) -> str:
@@ -156,8 +155,8 @@ def number_text(value: float | None, digits: int) -> str:
 
 def catalogue_text(name: str | None, *, as_json: bool) -> str:
     """All disciplines and transports, or the one called ``name``. Raises ValueError when there is none."""
-    catalogue = json.loads(_core.catalogue())
-    sections = [(title, catalogue[title]) for title in ("disciplines", "transports")]
+    listed = catalogue()
+    sections = [(title, listed[title]) for title in ("disciplines", "transports")]
     if name is None:
         return "\n\n".join(
             "\n".join([f"{title.upper()}", *(_entry_text(entry) for entry in entries)]) for title, entries in sections

@@ -10,9 +10,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from fairdrop.document import Document, group_names, runs, seeds
+from fairdrop.pages import environment, palettes
 from fairdrop.plot import colours
 from fairdrop.report import explain, tables
 from fairdrop.report.command import rerun_command
@@ -24,15 +23,9 @@ from fairdrop.wording.phrases import clean, count, keep_together, ranges
 
 
 def render_page(document: Mapping[str, Any]) -> str:
-    environment = Environment(
-        loader=PackageLoader("fairdrop.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["together"] = keep_together
-    return environment.get_template("template.html.j2").render(_context(document))
+    templates = environment("fairdrop.report")
+    templates.filters["together"] = keep_together
+    return templates.get_template("template.html.j2").render(_context(document))
 
 
 def write_page(document: Mapping[str, Any], path: str | PathLike[str]) -> None:
@@ -71,8 +64,7 @@ def _context(document: Document) -> dict[str, Any]:
         "command": clean(rerun_command(document)),
         "replay": document.get("kind") == "replay",
         "source": _source(document),
-        "light": {name: colour for colour, name in colours.VARIABLES.items()},
-        "dark": {name: colours.DARK[colour] for colour, name in colours.VARIABLES.items()},
+        **palettes(),
         "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(document)).items()},
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from fairdrop.catalogue import catalogue
+from fairdrop.library import catalogue
 from fairdrop.wording.phrases import clean
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from math import floor
 from typing import Any
 
+from fairdrop.measures import jain_index
+
 Run = Mapping[str, Any]
 Curve = list[tuple[float, float]]
 MATCHES = ("match_arriving", "match_queued")
@@ -73,17 +75,16 @@ def cause_fraction(run: Run, group: str, causes: list[str]) -> float:
     return float(sum(found["drops"][cause] for cause in causes) / found["arrivals"]) if found["arrivals"] else 0.0
 
 
-def jain(run: Run, group: str | None = None, field: str = "throughput_bps") -> float:
-    rates = [float(flow[field]) for flow in run["flows"] if group is None or flow["group"] == group]
-    squares = sum(rate * rate for rate in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
+def jain(
+    run: Run, group: str | list[str] | None = None, field: str = "throughput_bps", nothing: float | None = None
+) -> float | None:
+    """Jain's index over the flows of groups together, by default of all.
 
-
-def jain_of(run: Run, groups: list[str], field: str = "throughput_bps") -> float:
-    """Jain's index over the flows of several groups together; 0 when none of them has anything."""
-    rates = [float(flow[field]) for flow in run["flows"] if flow["group"] in groups]
-    squares = sum(rate * rate for rate in rates)
-    return sum(rates) ** 2 / (len(rates) * squares) if squares else 0.0
+    Where none of them has anything there is no index: the measure is then ``nothing``, by default none.
+    """
+    wanted = [group] if isinstance(group, str) else group
+    found = jain_index([float(flow[field]) for flow in run["flows"] if wanted is None or flow["group"] in wanted])
+    return nothing if found is None else found
 
 
 def fair_part(run: Run, groups: list[str]) -> float:
@@ -266,9 +267,9 @@ def starved_flows(run: Run) -> float:
     return float(sum(flow["goodput_bps"] == 0 for flow in run["flows"]))
 
 
-def fairness_of_groups(run: Run, groups: list[str]) -> float:
-    """Smallest of the groups' own Jain indices."""
-    return min(jain(run, one, "goodput_bps") for one in groups)
+def fairness_of_groups(run: Run, groups: list[str]) -> float | None:
+    """Smallest of the groups' own Jain indices, of those that have one."""
+    return min((found for one in groups if (found := jain(run, one, "goodput_bps")) is not None), default=None)
 
 
 MEASURES: dict[str, Callable[..., float | Curve | None]] = {
@@ -278,7 +279,7 @@ MEASURES: dict[str, Callable[..., float | Curve | None]] = {
         largest_over_fair, utilisation, mean_queue, queue_of, queue_share, mean_wait, match_probability, starved,
         smallest_flow, largest_flow, largest_tcp_drop, link_throughput, link_loss, source_loss, flows,
         ranked_goodput, link_flows, positions, head_share, tail_share, queue_trace, time_below, queue_quantile,
-        jain_of, fair_part, wait_quantile, transfer_time,
+        fair_part, wait_quantile, transfer_time,
         queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
     )
 }  # fmt: skip

@@ -8,10 +8,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from fairdrop._core import __version__
-from fairdrop.plot import colours
+from fairdrop.pages import environment, palettes
 from fairdrop.plot.inline import inline
 from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
@@ -28,19 +26,13 @@ SIGNS = {
 
 
 def render(found: Sequence[Findings]) -> str:
-    environment = Environment(
-        loader=PackageLoader("fairdrop.reproduce.show", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["digits"] = lambda value: digits(float(value))
+    templates = environment("fairdrop.reproduce.show")
+    templates.filters["digits"] = lambda value: digits(float(value))
     papers = [
         {"paper": paper(name), "ids": [_entry(one) for one in members]}
         for name, members in ((name, list(some)) for name, some in groupby(found, lambda one: one.definition.paper))
     ]
-    return environment.get_template("template.html.j2").render(
+    return templates.get_template("template.html.j2").render(
         papers=papers,
         counts=[(verdict, sum(one.verdict == verdict for one in found)) for verdict in VERDICTS],
         missing=[name for name in names() if name not in {one.definition.name for one in found}],
@@ -48,8 +40,7 @@ def render(found: Sequence[Findings]) -> str:
         version=__version__,
         total=len(found),
         settings=sorted({text for one in found for text in one.document["settings"]}),
-        light={name: colour for colour, name in colours.VARIABLES.items()},
-        dark={name: colours.DARK[colour] for colour, name in colours.VARIABLES.items()},
+        **palettes(),
     )
 
 
