@@ -14,8 +14,8 @@ from matplotlib.ticker import MaxNLocator
 
 from fairdrop.document import Document, disciplines, reference_queue, runs_of
 from fairdrop.plot import colours
-from fairdrop.plot.frame import legend, note, nothing, plain_log, seeds_note, single
-from fairdrop.plot.style import SMALL, styled
+from fairdrop.plot.frame import beside, legend, level_line, note, nothing, plain_log, seeds_note, single
+from fairdrop.plot.style import styled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import waiting_unit
 
@@ -56,8 +56,9 @@ def draw_sojourn(document: Document, narrow: bool) -> Figure:
     plain_log(axes.xaxis, max(positive) / min(positive))
     axes.set_xlabel(f"waited at most, {unit}")
     axes.set_ylabel("% of the packets")
-    _percentile(axes, 50, "half")
-    _percentile(axes, 99, "99 %")
+    for level, label in ((50, "half"), (99, "99 %")):
+        level_line(axes, level, colours.MUTED)
+        beside(axes, label, level, colour=colours.MUTED)
     _finish(figure, axes, document, list(curves), "Packets that left through the shared link", narrow)
     return figure
 
@@ -71,20 +72,6 @@ def _finish(
     handles: list[Artist] = [Line2D([], [], **_line(document, name)) for name in names]
     legend(figure, handles, [discipline_name(name) for name in names], narrow)
     note(figure, seeds_note(document, what, whiskers=False), narrow)
-
-
-def _percentile(axes: Axes, level: float, label: str) -> None:
-    axes.axhline(level, color=colours.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    axes.annotate(
-        label,
-        (1, level),
-        xycoords=("axes fraction", "data"),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=SMALL,
-        color=colours.MUTED,
-    )
 
 
 def _line(document: Document, name: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fairdrop.document import Document, disciplines, runs_of, seeds
-from fairdrop.plot.colours import MUTED
+from fairdrop.plot.colours import INK, MUTED
 from fairdrop.plot.style import NARROW_IN, SMALL, WIDE_IN
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import shorten
@@ -100,6 +100,25 @@ def plain_log(axis: Axis, ratio: float) -> None:
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=12))
     axis.set_major_formatter(FuncFormatter(lambda value, _: digits(value)))
     axis.set_minor_formatter(NullFormatter())
+
+
+def beside(axes: Axes, text: str, place: float, gap: float = 4, colour: str = INK) -> None:
+    """Text outside the right edge of the axes at the height ``place``, ``gap`` points away."""
+    axes.annotate(
+        text,
+        (1, place),
+        xycoords=("axes fraction", "data"),
+        xytext=(gap, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=SMALL,
+        color=colour,
+    )
+
+
+def level_line(axes: Axes, level: float, colour: str) -> None:
+    """A thin dashed line across the axes."""
+    axes.axhline(level, color=colour, linewidth=0.8, linestyle=(0, (2, 2)))
 
 
 def spread(positions: Sequence[float], gap: float) -> list[float]:

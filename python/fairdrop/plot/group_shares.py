@@ -21,9 +21,9 @@ from fairdrop.document import (
 )
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
-from fairdrop.plot.frame import legend, note, nothing, seeds_note
+from fairdrop.plot.frame import beside, legend, note, nothing, seeds_note
 from fairdrop.plot.rows import Blocks, block_axes
-from fairdrop.plot.style import SMALL, styled
+from fairdrop.plot.style import styled
 from fairdrop.wording.numbers import percent
 
 # A hollow diamond: seen on a bar of any colour, and beside one.
@@ -80,15 +80,7 @@ def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
                 linewidth=1.4,
                 solid_capstyle="butt",
             )
-        axes.annotate(
-            percent(value),
-            (1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-        )
+        beside(axes, percent(value), place, gap=6)
         most = max(most, scaled.high)
     return most
 

@@ -99,12 +99,17 @@ def _shares(document: Mapping[str, Any], narrow: bool) -> Figure:
     axes.set_xlim(0, 100)
     axes.grid(visible=False)
     axes.set_xlabel("% of the whole")
-    patches: list[Artist] = [Patch(color=hue[name]) for name in names]
-    labels = [f"{shorten(name, 24)} ({number:g})" for name, number in zip(names, count, strict=True)]
-    if len(names) <= MOST_NAMED:
-        legend(figure, patches, labels, narrow)
-    note(figure, _equilibrium_note(document), narrow)
+    _name_flows(figure, document, hue, narrow)
     return figure
+
+
+def _name_flows(figure: Figure, document: Mapping[str, Any], hue: Mapping[str, str], narrow: bool) -> None:
+    """A legend of the flows with how many there are of each, unless they are too many to name; and the note."""
+    pairs = list(zip(document["names"], document["count"], strict=True))
+    if len(pairs) <= MOST_NAMED:
+        labels = [f"{shorten(name, 24)} ({number:g})" for name, number in pairs]
+        legend(figure, [Patch(color=hue[name]) for name, _ in pairs], labels, narrow)
+    note(figure, _equilibrium_note(document), narrow)
 
 
 def _stack(axes: Axes, place: int, hues: Sequence[str], parts: Sequence[float], narrow: bool) -> None:
@@ -149,9 +154,5 @@ def _profile(document: Mapping[str, Any], narrow: bool) -> Figure:
         axes.set_xlabel("position, packets from the tail")
     if narrow:
         whose.set_xlabel("")
-    patches: list[Artist] = [Patch(color=hue[name]) for name in names]
-    labels = [f"{shorten(name, 24)} ({number:g})" for name, number in zip(names, count, strict=True)]
-    if len(names) <= MOST_NAMED:
-        legend(figure, patches, labels, narrow)
-    note(figure, _equilibrium_note(document), narrow)
+    _name_flows(figure, document, hue, narrow)
     return figure

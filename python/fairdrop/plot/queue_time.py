@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 
 from fairdrop.document import Document, Run, disciplines, group_names, reference_queue, runs_of
 from fairdrop.plot import colours
-from fairdrop.plot.frame import legend, note, nothing, panels, spread
-from fairdrop.plot.style import SMALL, styled
+from fairdrop.plot.frame import beside, legend, level_line, note, nothing, panels, spread
+from fairdrop.plot.style import styled
 from fairdrop.plot.thresholds import thresholds
 from fairdrop.wording.disciplines import discipline_name
 
@@ -98,17 +98,8 @@ def _levels(axes: Axes, document: Document, name: str, queue: Mapping[str, Any],
         levels["limit"] = float(queue["limit_packets"])
     levels = {label: level for label, level in levels.items() if level <= 1.12 * top}
     for (label, level), place in zip(levels.items(), spread(list(levels.values()), 0.15 * top), strict=True):
-        axes.axhline(level, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 2)))
-        axes.annotate(
-            f"{label} {level:g}",
-            (1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            color=colours.INK,
-        )
+        level_line(axes, level, colours.INK)
+        beside(axes, f"{label} {level:g}", place)
 
 
 def _legend(

@@ -19,9 +19,9 @@ from fairdrop.models import (
     tcp_approximate,
     tcp_equilibrium,
 )
+from model_cases import BASE
 
 E = math.e
-BASE = {"capacity": 125.0, "tcp_flows": 32, "delay": 0.1, "min_th": 20, "max_th": 520, "max_p": 0.5}
 
 
 def test_theorem_1():

@@ -26,15 +26,11 @@ from fairdrop.models import (
     tcp_equilibrium,
     tcp_sweep,
 )
+from model_cases import BASE, log_floats
 
 LONG = os.environ.get("FAIRDROP_LONG") == "1"
 EXAMPLES = 1000 if LONG else 60
 
-BASE = {"capacity": 125.0, "tcp_flows": 32, "delay": 0.1, "min_th": 20, "max_th": 520, "max_p": 0.5}
-
-
-def log_floats(low, high):
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 @st.composite

@@ -21,13 +21,9 @@ from fairdrop.models import (
     peak_share,
     tcp_equilibrium,
 )
+from model_cases import BASE, log_floats
 
 EXAMPLES = 500 if os.environ.get("FAIRDROP_LONG") == "1" else 40
-BASE = {"capacity": 125.0, "tcp_flows": 32, "delay": 0.1, "min_th": 20, "max_th": 520, "max_p": 0.5}
-
-
-def log_floats(low, high):
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 @st.composite

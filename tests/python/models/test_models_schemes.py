@@ -22,14 +22,11 @@ from fairdrop.models import (
     solve,
     ward_equilibrium,
 )
+from model_cases import log_floats
 
 LONG = os.environ.get("FAIRDROP_LONG") == "1"
 EXAMPLES = 300 if LONG else 25
 ARRIVALS = 3_000_000 if LONG else 150_000
-
-
-def log_floats(low, high):
-    return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
 class Queue:
