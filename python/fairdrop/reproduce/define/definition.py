@@ -42,7 +42,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number, or a curve over ``axis``, taken from each run: ``of`` names a function of `measures`.
+    """A number, or a curve over ``axis``, taken from each run: ``of`` names a function of `measure.runs`.
 
     ``at`` says where: values of axes, all when it is empty.
     """
@@ -141,7 +141,7 @@ class QueueHost:
 
 @dataclass(frozen=True)
 class Model:
-    """A function of `model_rows` and its arguments."""
+    """A function of `measure.models` and its arguments."""
 
     function: str
     arguments: Mapping[str, Any]
