@@ -301,7 +301,8 @@ def test_declined_vectors_are_skipped_but_something_must_pass(check, program):
     ],
 )  # fmt: skip
 def test_programs_that_do_not_answer_as_they_should(check, program, text, told):
-    done = check(program(text), options=only("droptail", "basic"), timeout="1")
+    # Only those that hang are cut off soon: another may take its time on a busy machine.
+    done = check(program(text), options=only("droptail", "basic"), timeout="1" if "within 1 s" in told else "60")
     assert done.returncode == 1, done.stdout + done.stderr
     assert told in done.stdout
 

@@ -7,10 +7,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from itertools import product
 
 import pytest
+from conftest import PATIENCE, wait_for
 
 from fairdrop import reproduce
 from fairdrop.cli import main
@@ -285,11 +285,10 @@ def test_control_c_keeps_what_is_done_and_resume_ends_with_the_same(tmp_path):
     words = ["choke-fig2", "choke-fig9", "--seeds", "2", "--threads", "1", *short]
     command = [sys.executable, "-m", "fairdrop", "reproduce"]
     first = subprocess.Popen([*command, *words, "--out", str(tmp_path / "a")], stderr=subprocess.PIPE, text=True)
-    store, deadline = tmp_path / "a" / "store", time.monotonic() + 60
-    while len(list(store.rglob("*.gz"))) < 3 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    store = tmp_path / "a" / "store"
+    wait_for(lambda: len(list(store.rglob("*.gz"))) >= 3, "three runs")
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
+    _, said = first.communicate(timeout=PATIENCE)
     assert first.returncode == 130 and "fairdrop reproduce --resume" in said
     assert (tmp_path / "a" / "results" / "choke-fig2.json").exists()
     assert not (tmp_path / "a" / "results" / "choke-fig9.json").exists()
