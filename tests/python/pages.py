@@ -7,6 +7,9 @@ number of lines, `...` inside a line for any text.
 A block whose paragraph above begins with a file name in code type and ends with a colon is that file. A comment
 `<!-- not run: REASON -->` above a block excludes it; a file is written all the same. Commands that set something up
 (`make`, `cargo`, `pip`, `git`) are not run.
+
+A comment `<!-- measured: fairdrop run SCENARIO --seeds N -->` above a table says how its numbers are measured: each row
+with the `--set` of its column `settings`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +31,40 @@ _BUILDS = re.compile(r"^(?:make|cargo|pip|git)\b", re.MULTILINE)
 _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 # Long enough for a busy machine; only a command that hangs meets it.
 _PATIENCE = 600
+
+
+_MEASURED = re.compile(r"^<!-- measured: fairdrop run (\S+) --seeds (\d+) -->\n\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+@dataclass
+class Table:
+    """A table of measured values."""
+
+    scenario: str
+    seeds: int
+    text: str
+    # Where it is in the text of the page.
+    start: int
+
+    def rewritten(self, measure: Callable[[list[str], str], float]) -> str:
+        """With the values that are measured, in as many digits as there are."""
+        head, rule, *rows = self.text.splitlines()
+        titles = [cell.strip() for cell in head.strip("|").split("|")]
+        lines = [head, rule]
+        for row in rows:
+            cells = row.strip("|").split("|")
+            settings = re.findall(r"--set (\S+)", cells[titles.index("settings")].replace("`", " "))
+            for place, title in enumerate(titles):
+                if number := re.match(r" (\d+)(?:\.(\d+))?(?= (?:%|s)\b| %)", cells[place]):
+                    value = f"{measure(settings, title):.{len(number[2] or '')}f}"
+                    cells[place] = f" {value}{cells[place][number.end() :]}"
+            lines.append("|" + "|".join(cells) + "|")
+        return "\n".join(lines) + "\n"
+
+
+def tables(text: str) -> list[Table]:
+    """The tables of measured values of a page."""
+    return [Table(found[1], int(found[2]), found[3], found.start(3)) for found in _MEASURED.finditer(text)]
 
 
 @dataclass

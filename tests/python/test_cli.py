@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from conftest import OnTerminal
 
 SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")

@@ -13,9 +13,10 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pages
 import pytest
 
+import fairdrop
+import pages
 from fairdrop.cli.parser import build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +99,13 @@ def test_what_is_shown_of_a_file_is_in_it(path):
             assert_within(tomllib.loads(block.body), whole, block.file)
 
 
+@pytest.mark.parametrize("path", with_blocks("toml"))
+def test_scenarios_of_the_page_are_valid(path):
+    for block in pages.blocks(path.read_text(encoding="utf-8")):
+        if block.language == "toml" and "[[groups]]" in block.body and not block.not_run:
+            fairdrop.Scenario(block.body, path.name)
+
+
 def assert_within(part, whole, where):
     """Every value of an excerpt is that of the file."""
     if isinstance(part, dict):
@@ -117,9 +125,9 @@ def test_what_is_not_run_is_at_least_possible(path):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for block in pages.blocks(path.read_text(encoding="utf-8")):
         if block.language == "text" and not block.not_run:
-            assert not re.search(r"^(?:\$ |fairdrop (?:run|compare|replay|report|reproduce)\b)", block.body, re.MULTILINE), (
-                f"{path.name}:{block.line}: a command in a block of text"
-            )
+            assert not re.search(
+                r"^(?:\$ |fairdrop (?:run|compare|replay|report|reproduce)\b)", block.body, re.MULTILINE
+            ), f"{path.name}:{block.line}: a command in a block of text"
         if block.language not in ("sh", "console"):
             continue
         body = block.body if block.language == "sh" else "\n".join(found[0] for found in pages.commands(block))
@@ -131,6 +139,47 @@ def test_what_is_not_run_is_at_least_possible(path):
             words = shlex.split(line, comments=True)
             if words[:1] == ["fairdrop"] and words[1] != "model":
                 build_parser().parse_args(words[1:])
+
+
+def measured(scenario, seeds):
+    """What a heading of a table of measured values stands for, as mean over seeds."""
+    results = {}
+
+    def mean(rows, column):
+        values = [row[column] for row in rows]
+        return sum(values) / seeds
+
+    def measure(settings, title):
+        key = tuple(settings)
+        if key not in results:
+            results[key] = fairdrop.load(ROOT / scenario, settings).run(seeds=seeds)
+        result = results[key]
+        if title == "link used":
+            return 100 * mean(result.queues.rows(), "utilisation")
+        if title == "mean wait":
+            return mean(result.queues.rows(), "sojourn_mean_s")
+        group, what = re.fullmatch(r"`(\w+)` (share|dropped)", title).groups()
+        rows = [row for row in result.groups.rows() if row["group"] == group]
+        assert rows, group
+        return 100 * mean(rows, {"share": "share", "dropped": "drop_fraction"}[what])
+
+    return measure
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=str(path.relative_to(ROOT)))
+        for path in PAGES
+        if pages.tables(path.read_text(encoding="utf-8"))
+    ],
+)
+def test_measured_values_are_those_of_the_page(path):
+    outputs = Outputs(path)
+    for table in pages.tables(outputs.text):
+        found = table.rewritten(measured(table.scenario, table.seeds))
+        outputs.compare(table.scenario, table.text, table.start, found)
+    outputs.settle()
 
 
 def manifest(name):

@@ -12,9 +12,9 @@ from collections import Counter
 import polars
 import pyarrow.parquet
 import pytest
-from conftest import PATIENCE, OnTerminal, wait_for
 
 import fairdrop as library
+from conftest import PATIENCE, OnTerminal, wait_for
 
 SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")
 

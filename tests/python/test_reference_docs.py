@@ -95,16 +95,3 @@ def test_tests_that_the_reference_names_exist(root, pages):
                     assert re.search(rf"(?:fn|def) {name}\(", source), f"{path.name}: {name} is not in {file}"
                     checked += 1
     assert checked > 80
-
-
-def test_toml_of_the_guides_is_valid(pages):
-    found = [
-        (path, block)
-        for path, text in pages.items()
-        if path.parent.name == "how-to"
-        for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-        if "[[groups]]" in block
-    ]
-    assert found
-    for path, block in found:
-        fairdrop.Scenario(block, path.name)

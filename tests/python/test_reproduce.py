@@ -10,8 +10,8 @@ import sys
 from itertools import product
 
 import pytest
-from conftest import PATIENCE, wait_for
 
+from conftest import PATIENCE, wait_for
 from fairdrop import reproduce
 from fairdrop.cli import main
 from fairdrop.measures import jain_index
