@@ -117,11 +117,11 @@ def blocks(text: str) -> list[Block]:
 
 def same(expected: str, found: str) -> bool:
     """Whether an output is the one that is shown, in which ``...`` stands for anything."""
-    pattern = "\n".join(
-        "(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line).replace(r"\.\.\.", ".*?")
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace(r"\.\.\.", ".*?") + r"\n"
         for line in trimmed(expected).split("\n")
     )
-    return re.fullmatch(pattern, trimmed(found)) is not None
+    return re.fullmatch(pattern, trimmed(found) + "\n") is not None
 
 
 def trimmed(output: str) -> str:

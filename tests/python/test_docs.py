@@ -227,3 +227,21 @@ def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
         if block.output:
             outputs.compare(name, block.output.body, block.output.start, done.stdout)
     outputs.settle()
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "equal"),
+    [
+        ("a\nb\n", "a  \nb\n\n", True),
+        ("a\nb\n", "a\nc\n", False),
+        ("...\nb\n", "b\n", True),
+        ("...\nb\n", "a\nb\n", True),
+        ("a\n...\n", "a\n", True),
+        ("a\n...\n", "a\nb\nc\n", True),
+        ("a\n...\nd\n", "a\nb\nc\n", False),
+        ("took ... s\n", "took 1.5 s\n", True),
+        ("took ... s\n", "took 1.5 s\nmore\n", False),
+    ],
+)
+def test_outputs_are_compared_line_by_line(shown, printed, equal):
+    assert pages.same(shown, printed) is equal

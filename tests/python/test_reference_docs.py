@@ -79,6 +79,18 @@ def test_links_lead_somewhere(pages):
     assert checked > 20
 
 
+def test_every_page_is_on_the_map(root, pages):
+    """From docs/README.md links lead to every page."""
+    seen, next_ones = set(), [root / "docs" / "README.md"]
+    while next_ones:
+        path = next_ones.pop()
+        if path in seen or path not in pages:
+            continue
+        seen.add(path)
+        next_ones += [(path.parent / target.partition("#")[0]).resolve() for target in LINK.findall(pages[path])]
+    assert seen == set(pages), sorted(path.name for path in set(pages) - seen)
+
+
 def test_tests_that_the_reference_names_exist(root, pages):
     """In a paragraph, names in code type after a source file are functions of it, or pages and parameters."""
     checked = 0

@@ -40,7 +40,9 @@ PAPER_IDS = {
 def test_every_id_of_the_papers_has_a_definition_and_no_other_is_there():
     wanted = {f"{paper}-{part}" for paper, parts in PAPER_IDS.items() for part in parts.split()}
     assert len(wanted) == 93
-    assert set(reproduce.names()) == wanted | {f"X{number}" for number in range(1, 8)}
+    ours = set(reproduce.names()) - wanted
+    assert ours == {f"X{number}" for number in range(1, len(ours) + 1)}, "campaigns of our own are X1, X2, ..."
+    assert wanted < set(reproduce.names())
 
 
 @pytest.mark.parametrize("name", reproduce.names())
@@ -232,7 +234,7 @@ def test_one_reproduction_from_end_to_end(tmp_path, capsys):
     capsys.readouterr()
     assert main(["reproduce", "--list", "--json", "--out", str(out)]) == 0
     states = {row["id"]: row["state"] for row in json.loads(capsys.readouterr().out)}
-    assert len(states) == 100
+    assert set(states) == set(reproduce.names())
     assert states["choke-fig2"] == "holds" and states["choke-fig5"] == "not run"
 
 
