@@ -148,7 +148,7 @@ def main() -> None:
             "These pages are of that profile. It has fewer seeds and shorter runs than the full one, and proves less; "
         )
         index += [
-            fill(remark + "[the README](../../README.md#five-papers-claim-by-claim) has the full one's verdicts.", 118),
+            fill(remark + "[what was found](../how-to/reproduce-the-papers.md#what-was-found) has the verdicts of both.", 118),
             "",
         ]
     (TARGET / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
