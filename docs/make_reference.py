@@ -50,7 +50,12 @@ def sections() -> dict[str, str]:
         made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:
         made[f"discipline.{entry['name']}"] = _parameters(entry)
-    made["disciplines"] = _table(["discipline", "in a sentence"], [_linked(entry) for entry in catalogue["disciplines"]])
+    made["scenario.disciplines"] = _table(
+        ["discipline", "tables"], [_tables_of(entry) for entry in catalogue["disciplines"]]
+    )
+    made["disciplines"] = _table(
+        ["discipline", "in a sentence"], [_linked(entry) for entry in catalogue["disciplines"]]
+    )
     for name, parser in _commands(build_parser()):
         made[f"command.{name.replace(' ', '.')}"] = _options(parser)
     return made
@@ -98,6 +103,13 @@ def _parameters(entry: dict[str, Any]) -> str:
         for parameter in entry["parameters"]
     ]
     return _table(["parameter", "unit", "valid", "default", "meaning", "source"], rows)
+
+
+def _tables_of(entry: dict[str, Any]) -> list[str]:
+    """A discipline, as a link from docs/reference to its page, and the tables of a scenario that it reads."""
+    owners = [name for name in (entry["also_uses"], entry["name"]) if name]
+    page = f"[`{entry['name']}`](disciplines/{entry['name'].replace('_', '-')}.md)"
+    return [page, ", ".join(f"`[queue.{name}]`" for name in owners)]
 
 
 def _linked(entry: dict[str, Any]) -> list[str]:

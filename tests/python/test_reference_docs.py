@@ -91,6 +91,38 @@ def test_every_page_is_on_the_map(root, pages):
     assert seen == set(pages), sorted(path.name for path in set(pages) - seen)
 
 
+@pytest.fixture(scope="module")
+def short_runs(headline):
+    """A short run of every discipline."""
+    scenario = fairdrop.load(headline, ["duration=4s", "warm_up=1s", "queue.red.min_th=5p", "queue.red.max_th=20p"])
+    return scenario.compare(seeds=1).document["runs"]
+
+
+def test_every_value_that_a_discipline_decides_by_is_documented(root, short_runs):
+    text = (root / "docs" / "reference" / "result.md").read_text(encoding="utf-8")
+    section = text.split("## `queues[].internals`")[1].split("\n## ")[0]
+    told = {}
+    for disciplines, names in re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE):
+        for discipline in re.findall(r"`(\w+)`", disciplines):
+            told[discipline] = set(re.findall(r"`(\w+)`(?=[:;]| with| of|$)", names))
+    found = {
+        run["discipline"]: {value["name"] for value in queue["internals"]}
+        for run in short_runs
+        for queue in run["queues"]
+    }
+    for discipline, names in found.items():
+        assert names <= told.get(discipline, set()), discipline
+
+
+def test_every_field_of_a_result_is_documented(root, short_runs):
+    text = (root / "docs" / "reference" / "result.md").read_text(encoding="utf-8")
+    run = short_runs[0]
+    queue = run["queues"][0]
+    for rows in ([run], run["groups"], run["flows"], [queue], queue["groups"], queue["flows"], [queue["drops"]]):
+        for name in rows[0]:
+            assert f"`{name}" in text, name
+
+
 def test_tests_that_the_reference_names_exist(root, pages):
     """In a paragraph, names in code type after a source file are functions of it, or pages and parameters."""
     checked = 0
