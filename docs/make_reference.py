@@ -107,9 +107,10 @@ def _parameters(entry: dict[str, Any]) -> str:
 
 def _tables_of(entry: dict[str, Any]) -> list[str]:
     """A discipline, as a link from docs/reference to its page, and the tables of a scenario that it reads."""
-    owners = [name for name in (entry["also_uses"], entry["name"]) if name]
+    has_own = any(parameter["name"] != "limit" for parameter in entry["parameters"])
+    owners = [name for name in (entry["also_uses"], entry["name"] if has_own else None) if name]
     page = f"[`{entry['name']}`](disciplines/{entry['name'].replace('_', '-')}.md)"
-    return [page, ", ".join(f"`[queue.{name}]`" for name in owners)]
+    return [page, ", ".join(f"`[queue.{name}]`" for name in owners) or "none"]
 
 
 def _linked(entry: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ import pytest
 
 import fairdrop
 import pages
+from fairdrop import reproduce
 from fairdrop.cli.parser import build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,3 +246,25 @@ def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
 )
 def test_outputs_are_compared_line_by_line(shown, printed, equal):
     assert pages.same(shown, printed) is equal
+
+
+def test_numbers_that_grow_are_those_of_today():
+    """Counts of disciplines, vectors and experiments, where a page tells them."""
+    today = {
+        r"(\d+) (?:queue )?disciplines\*?\*?": len(fairdrop.catalogue()["disciplines"]),
+        r"(\d+) (?:conformance )?vectors\b": len(list((ROOT / "conformance" / "vectors").rglob("*.jsonl"))),
+        r"(\d+) ids, \d+ hold": len(reproduce.names()),
+        r"full \([\d,]+ runs\) \| (\d+)": len(reproduce.names()),
+    }
+    found = 0
+    for path in (
+        ROOT / "README.md",
+        ROOT / "conformance" / "README.md",
+        ROOT / "docs" / "how-to" / "reproduce-the-papers.md",
+    ):
+        text = path.read_text(encoding="utf-8")
+        for pattern, count in today.items():
+            for told in re.findall(pattern, text):
+                assert int(told) == count, f"{path.name}: {told} where there are {count}: {pattern}"
+                found += 1
+    assert found >= 4
