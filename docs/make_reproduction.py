@@ -142,15 +142,13 @@ def main() -> None:
         (TARGET / "calibration.md").write_text(calibration(grid), encoding="utf-8")
         index.append("- [The calibration, cell by cell](calibration.md)")
     verdicts = f"All {len(everything)} ids, profile {profiles(everything)}: {counted(everything)}."
-    index += ["", verdicts, ""]
+    index += ["", verdicts]
     if profiles(everything) != "full":
         remark = (
             "These pages are of that profile. It has fewer seeds and shorter runs than the full one, and proves less; "
+            "[what was found](../how-to/reproduce-the-papers.md#what-was-found) has the verdicts of both."
         )
-        index += [
-            fill(remark + "[what was found](../how-to/reproduce-the-papers.md#what-was-found) has the verdicts of both.", 118),
-            "",
-        ]
+        index += ["", fill(remark, 118)]
     (TARGET / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
 
 
