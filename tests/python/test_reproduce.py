@@ -65,6 +65,14 @@ def test_jains_index_has_one_meaning_in_every_measure():
     assert fairness_of_groups(run, ["b"]) is None
 
 
+def test_decisions_that_definitions_rest_on_are_told(root):
+    text = (root / "docs" / "decisions" / "readings.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| (A-\d+) \|", text, re.MULTILINE)
+    assert len(told) == len(set(told))
+    named = {item for name in reproduce.names() for item in reproduce.definition(name).decisions}
+    assert named <= set(told), sorted(named - set(told))
+
+
 BASE = reproduce.definition("choke-fig3").text
 
 
