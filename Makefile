@@ -86,8 +86,9 @@ generate: reference schema header conformance .venv/dev ## everything in git tha
 reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
 	$(BIN)/python docs/make_reference.py
 
-images: .venv/installed ## redraw the pictures of the README
+images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
 	$(BIN)/python docs/make_images.py
+	$(BIN)/python docs/figures/make_background.py
 
 schema: .venv/installed ## the JSON Schema of a scenario
 	$(BIN)/fairdrop schema > schema/scenario.json.new
