@@ -225,14 +225,14 @@ for line in sys.stdin:
     letter, *words = line.split()
     if letter == "L":
         limit = int(words[0])
-    if letter == "A":
+    if letter == "+":
         lengths.append(int(words[3]))
         if len(queue) >= limit:
             print("D", words[1], "overflow", "B", len(queue), sum(lengths[i] for i in queue))
         else:
             queue.append(int(words[1]))
             print("B", len(queue), sum(lengths[i] for i in queue))
-    if letter == "N":
+    if letter == "-":
         print(f"S {queue.pop(0)}" if queue else ".")
 """
 
@@ -324,7 +324,7 @@ def test_bad_input(fairdrop, vectors, tmp_path):
     assert "cannot be started" in told("check", "--vectors", vectors, "--", "./no-such-program")
     assert "PROGRAM" in told("check", "--vectors", vectors)
     (tmp_path / "red").mkdir()
-    (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/2", "events": 0}\n')
+    (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/1", "events": 0}\n')
     assert "this command reads 'fairdrop/conformance/2'" in told("list", "--vectors", tmp_path)
 
 
