@@ -80,7 +80,10 @@ fn refusal(found: &Metadata, limit: u64) -> Option<io::Error> {
 
 fn too_large(limit: u64) -> io::Error {
     let size = Size(limit);
-    io::Error::new(ErrorKind::FileTooLarge, format!("is larger than {size}; valid: a regular file of at most {size}"))
+    io::Error::new(
+        ErrorKind::FileTooLarge,
+        format!("is larger than {size}; valid: a regular file of at most {size}"),
+    )
 }
 
 /// A kind of file with its article.

@@ -259,7 +259,9 @@ impl Staged {
         for name in gone.iter().copied().chain(last) {
             let place = self.place(name);
             match fs::remove_file(&place) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(FileError::new(&place, error)),
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(FileError::new(&place, error));
+                }
                 _ => {}
             }
         }

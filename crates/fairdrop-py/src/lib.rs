@@ -157,7 +157,8 @@ mod _core {
     fn read_file(py: Python<'_>, path: PathBuf, limit: u64) -> PyResult<Bound<'_, PyBytes>> {
         let content = py.detach(|| {
             let mut content = Vec::new();
-            let read = fairdrop_capture::open_regular(&path, limit).and_then(|mut file| file.read_to_end(&mut content));
+            let read = fairdrop_capture::open_regular(&path, limit)
+                .and_then(|mut file| file.read_to_end(&mut content));
             read.map(|_| content).map_err(|error| FileError::new(&path, error))
         });
         Ok(PyBytes::new(py, &content?))

@@ -43,10 +43,8 @@ impl RunFiles {
     pub fn create(scenario: &Scenario, seed: u64, directory: &Path) -> Result<Self, FileError> {
         let directory = directory.join(format!("{}-{seed}", scenario.queue.discipline));
         let staged = Staged::new(&directory, |name| KINDS.iter().any(|kind| name.ends_with(kind)))?;
-        let flows = scenario
-            .groups
-            .iter()
-            .flat_map(|group| (0..group.count).map(|i| format!("{}[{i}]", group.name)));
+        let flows =
+            scenario.groups.iter().flat_map(|group| (0..group.count).map(|i| format!("{}[{i}]", group.name)));
         let names: Arc<[String]> = flows.collect();
         let files = scenario.links.iter().enumerate().map(|(number, link)| {
             let queue = scenario.queue_of(link);
@@ -77,7 +75,9 @@ impl LinkFiles {
         let failed = |name: &str, error: io::Error| FileError::new(&staged.place(name), error);
         let create = |name: &str| File::create(staged.aside(name));
         let pcap = |name: &str, wanted| {
-            create(name).and_then(|file| Pcap::new(BufWriter::new(file), wanted)).map_err(|error| failed(name, error))
+            create(name)
+                .and_then(|file| Pcap::new(BufWriter::new(file), wanted))
+                .map_err(|error| failed(name, error))
         };
         let arrivals = pcap(arrivals, Happened::Arrive)?;
         let departures = pcap(departures, Happened::Depart)?;

@@ -123,7 +123,10 @@ impl<'a> Listening<'a, ()> {
 impl<R: Read> Listening<'_, R> {
     fn listen(&mut self) -> io::Result<()> {
         self.unheard = 0;
-        #[expect(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method alone is not general enough"
+        )]
         let Err(error) = Python::attach(|py| py.check_signals()) else { return Ok(()) };
         *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         Err(io::Error::other("interrupted"))
@@ -150,6 +153,9 @@ impl<R: Read> Read for Listening<'_, R> {
 
 /// Runs `scenario` under each discipline and seed.
 pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Document> {
+    if plan.disciplines.is_some() {
+        scenario.compares().map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+    }
     let names = plan.disciplines.clone().unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
     let scenarios: Vec<Scenario> = names
         .iter()
@@ -179,7 +185,8 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let mut head = head("simulation", &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     head.insert("scenario_source".into(), json!(scenario.source));
-    let warnings: Vec<_> = scenarios.iter().flat_map(|scenario| scenario.queue.warnings()).collect();
+    let of_queues = scenarios.iter().flat_map(|scenario| scenario.queue.warnings());
+    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).collect();
     head.insert("warnings".into(), json!(warnings));
     let kept_in = kept.map(|kept| kept.folder().to_owned());
     Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in })

@@ -8,6 +8,19 @@ use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
+/// Most characters of a name.
+pub const MAX_NAME: usize = 200;
+
+/// Whether a terminal shows `text` as it is: no controls, and no marks that reverse the direction of what follows.
+pub fn is_plain(text: &str) -> bool {
+    !text.chars().any(is_control)
+}
+
+/// Unicode's controls, and the marks of its bidirectional algorithm (UAX #9).
+pub fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// A value, read and within its range.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -258,7 +271,8 @@ pub fn valid(kind: FieldKind) -> String {
             Kind::Seconds(..) => format!("{kind}, for example \"20ms\""),
             _ => kind.to_string(),
         },
-        FieldKind::Text => "a text".into(),
+        FieldKind::Text => "a text without control characters".into(),
+        FieldKind::Name => format!("a text of 1 to {MAX_NAME} characters, none of them control characters"),
         FieldKind::Rate(low, high) => format!("a rate from {low} to {high:e} bit/s, for example \"1mbit\""),
         FieldKind::Seconds(low, high) => format!("a time from {low} to {high} s, for example \"20ms\""),
         FieldKind::Names => "a list of names".into(),
@@ -283,7 +297,13 @@ fn parse(kind: FieldKind, data: &Data) -> Option<Value> {
     };
     match kind {
         FieldKind::Text => match data {
-            Data::Text(text) => Some(Value::Text(text.clone())),
+            Data::Text(text) if is_plain(text) => Some(Value::Text(text.clone())),
+            _ => None,
+        },
+        FieldKind::Name => match data {
+            Data::Text(text) if is_plain(text) && (1..=MAX_NAME).contains(&text.chars().count()) => {
+                Some(Value::Text(text.clone()))
+            }
             _ => None,
         },
         FieldKind::Rate(low, high) => quantity(units::rate_bps, low, high),
