@@ -48,6 +48,7 @@ def replay(
         raise ScenarioError(f"speed = {speed} is not valid; valid: a number above 0")
     if seeds < 1:
         raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
+    max_gap_s = None if max_gap is None else _max_gap_s(max_gap)
     text, file = "", "queue"
     if scenario is not None:
         text, file = source_of(scenario), fspath(scenario)
@@ -56,7 +57,7 @@ def replay(
             _core.replay(
                 path,
                 key=key,
-                max_gap_s=None if max_gap is None else _core.seconds(str(max_gap)),
+                max_gap_s=max_gap_s,
                 rate=None if rate is None else _core.rate_bps(str(rate)),
                 speed=speed,
                 queue=text,
@@ -71,3 +72,14 @@ def replay(
         )
     except ValueError as error:
         raise ScenarioError(str(error)) from None
+
+
+def _max_gap_s(max_gap: str | float) -> float:
+    try:
+        seconds = _core.seconds(str(max_gap))
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
+    if seconds == 0:
+        # All packets would come at once.
+        raise ScenarioError(f"max_gap = {max_gap} is not valid; valid: a time above 0, such as 60s, or none")
+    return seconds

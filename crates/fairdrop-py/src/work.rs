@@ -11,9 +11,12 @@ use fairdrop_sim::{Control, PARTS, ReplayConfig, RunResult, campaign};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value as Json, json};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::num::NonZero;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -93,17 +96,38 @@ pub fn read_capture(py: Python<'_>, path: &Path, options: &Options) -> PyResult<
     let listen = Listening { stream: (), unheard: 0, raised: &raised };
     let read = py.detach(|| {
         if path.as_os_str() == STANDARD_INPUT {
-            let stream = Limited::new(io::stdin().lock(), MAX_FILE_BYTES);
+            let input = io::stdin().as_fd().try_clone_to_owned()?;
+            let stream = Limited::new(Awaited(input.into()), MAX_FILE_BYTES);
             return fairdrop_capture::read_from(listen.to(stream), "standard input", options)
                 .map_err(|error| PyOSError::new_err(error.to_string()));
         }
         let name = path.display().to_string();
-        let stream = open_regular(path, MAX_FILE_BYTES).map_err(|error| FileError::new(path, error))?;
+        let stream = open_regular(path, MAX_FILE_BYTES).map_err(|error| not_a_capture(path, error))?;
         fairdrop_capture::read_from(listen.to(stream), &name, options)
             .map_err(|error| PyOSError::new_err(error.to_string()))
     });
     let raised = raised.into_inner().unwrap_or_else(PoisonError::into_inner);
     raised.map_or(read, Err)
+}
+
+fn not_a_capture(path: &Path, error: io::Error) -> FileError {
+    if error.kind() != ErrorKind::InvalidInput {
+        return FileError::new(path, error);
+    }
+    FileError::new(path, io::Error::new(error.kind(), format!("{error}, or - for standard input")))
+}
+
+/// A pipe or terminal: instead of waiting for ever, a read is interrupted now and then.
+struct Awaited(File);
+
+impl Read for Awaited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wait = Timespec::try_from(POLL).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&wait))? {
+            0 => Err(ErrorKind::Interrupted.into()),
+            _ => self.0.read(buffer),
+        }
+    }
 }
 
 /// A stream that ends with an error when Python has an exception to raise.
