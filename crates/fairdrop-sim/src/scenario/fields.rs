@@ -86,7 +86,7 @@ pub const SCENARIO: &[FieldSpec] = &[
         Some("\"fairdrop/scenario/1\""),
         "Version of this format.",
     ),
-    field("name", "", FieldKind::Name, Some("\"scenario\""), "Short name, used for files."),
+    field("name", "", FieldKind::Name, Some("\"scenario\""), "Short name, for the result."),
     field("title", "", FieldKind::Text, Some("\"\""), "Title of the report."),
     field(
         "duration",
