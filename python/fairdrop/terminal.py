@@ -7,7 +7,7 @@ import io
 import os
 import re
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
 __all__ = ["Stream", "Streams", "printable", "redraw"]
 
@@ -48,6 +48,7 @@ class Stream(io.TextIOBase):
         self.failure: OSError | None = None
 
     def write(self, text: str) -> int:
+        """Write ``text`` with its control characters escaped."""
         return self.send(_IN_TEXT.sub(_escaped, text))
 
     def send(self, text: str) -> int:
@@ -62,6 +63,7 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
+        """Write what is held."""
         if self._stream is not None and self.failure is None:
             try:
                 self._stream.flush()
@@ -78,19 +80,18 @@ class Stream(io.TextIOBase):
                 return
 
     def writable(self) -> bool:
+        """Yes."""
         return True
 
     def isatty(self) -> bool:
+        """Whether a terminal shows it."""
         return self._stream is not None and not self._stream.closed and self._stream.isatty()
 
     def fileno(self) -> int:
+        """Its descriptor. Raises OSError when it is closed."""
         if self._stream is None:
             raise io.UnsupportedOperation("fileno")
         return self._stream.fileno()
-
-    @property
-    def encoding(self) -> Any:
-        return getattr(self._stream, "encoding", "utf-8")
 
 
 def silence(descriptor: int) -> None:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_replay import packet, pcap
 
 import fairdrop as library
+from test_replay import packet, pcap
 
 SHORT = ("--set", "duration=2s", "--set", "warm_up=1s")
 KINDS = {
@@ -66,7 +66,9 @@ def test_only_regular_files_are_read(fairdrop, special, capture, words, limit, n
     assert done.stderr.startswith(f"fairdrop: error: {name}: is {KINDS[name]}")
     assert f"valid: a regular file of at most {limit}" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert ("or - for standard input" in done.stderr) == (words == ["replay", "FILE"] and name not in ("folder", "huge"))
+    assert ("or - for standard input" in done.stderr) == (
+        words == ["replay", "FILE"] and name not in ("folder", "huge")
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -128,7 +130,7 @@ def test_nothing_takes_the_place_of_a_special_file(fairdrop, special, headline, 
 
 def test_a_report_or_plot_of_a_special_file_is_refused(fairdrop, special, headline):
     assert fairdrop("run", headline, "--out", "o", "--quiet", *SHORT).returncode == 0
-    plotted = "model front --mu 1 --rates 0.5,1 --plot fifo.svg".split()
+    plotted = ["model", "front", "--mu", "1", "--rates", "0.5,1", "--plot", "fifo.svg"]
     (special / "fifo.svg").symlink_to("fifo")
     for words in (["report", "o", "--out", "fifo"], plotted):
         done = fairdrop(*words)
@@ -182,7 +184,9 @@ def test_an_endless_capture_on_standard_input_is_refused(tmp_path):
     assert "standard input: not a capture" in done.stderr
 
 
-@pytest.mark.parametrize("text", ['{"schema":"fairdrop/result/1"}', "[" * 100_000, '{"schema":"fairdrop/result/1","runs":[1]}'])
+@pytest.mark.parametrize(
+    "text", ['{"schema":"fairdrop/result/1"}', "[" * 100_000, '{"schema":"fairdrop/result/1","runs":[1]}']
+)
 def test_a_document_that_is_none_is_no_traceback(fairdrop, tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     # A document without runs has a report, which says so.

@@ -11,6 +11,7 @@ import sys
 import termios
 
 import pytest
+
 from test_replay import pcap
 
 # Python runs this before anything of the command: the signal comes when a module is asked for.
@@ -24,9 +25,24 @@ def hook(event, arguments):
 sys.addaudithook(hook)
 """
 RUN = ["run", "HEADLINE", "--set", "duration=2s", "--set", "warm_up=1s", "--report", "r.html", "--out", "o"]
-EQUILIBRIUM = (
-    "model equilibrium --capacity 125 --tcp-flows 32 --delay 0.1 --min-th 20 --max-th 520 --max-p 0.5 --udp-rate 125"
-).split()
+EQUILIBRIUM = [
+    "model",
+    "equilibrium",
+    "--capacity",
+    "125",
+    "--tcp-flows",
+    "32",
+    "--delay",
+    "0.1",
+    "--min-th",
+    "20",
+    "--max-th",
+    "520",
+    "--max-p",
+    "0.5",
+    "--udp-rate",
+    "125",
+]
 
 
 @pytest.mark.parametrize(

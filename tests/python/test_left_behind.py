@@ -123,7 +123,19 @@ def test_a_file_that_cannot_grow_is_named_and_nothing_is_left(headline, tmp_path
 
 
 def test_the_other_outputs_are_made_where_one_fails(headline, tmp_path):
-    words = ["run", str(headline), "--json", "--quiet", "--out", "o", "--timing", "t.json", "--report", "r.html", *SHORT]
+    words = [
+        "run",
+        str(headline),
+        "--json",
+        "--quiet",
+        "--out",
+        "o",
+        "--timing",
+        "t.json",
+        "--report",
+        "r.html",
+        *SHORT,
+    ]
     done = limited(tmp_path, words, 3000)
     assert done.returncode == 2
     assert [line.split(":")[2].strip().split("/")[0] for line in done.stderr.splitlines()] == ["o", "r.html"]

@@ -7,9 +7,9 @@ import unicodedata
 
 import jsonschema
 import pytest
-from test_scenario_errors import GROUP, problems
 
 import fairdrop as library
+from test_scenario_errors import GROUP, problems
 
 SHORT = ("--set", "duration=2s", "--set", "warm_up=1s")
 CHAIN = '[chain]\nrates = ["1mbit", "1mbit"]\nqueues = ["plain", "red"]\n'
@@ -19,8 +19,14 @@ LINKS = '[[links]]\nfrom = "a"\nto = "b"\nrate = "1mbit"\n'
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (GROUP + 'start = "400s"\n', "s.toml:4: groups.0.start = 400 s is not valid; valid: a time below duration (300 s)"),
-        (GROUP + 'start = "300s"\n', "s.toml:4: groups.0.start = 300 s is not valid; valid: a time below duration (300 s)"),
+        (
+            GROUP + 'start = "400s"\n',
+            "s.toml:4: groups.0.start = 400 s is not valid; valid: a time below duration (300 s)",
+        ),
+        (
+            GROUP + 'start = "300s"\n',
+            "s.toml:4: groups.0.start = 300 s is not valid; valid: a time below duration (300 s)",
+        ),
         (GROUP + 'stop = "0s"\n', "s.toml:4: groups.0.stop = 0 s is not valid; valid: a time after start (0 s)"),
         (
             GROUP + 'start = "20s"\nstop = "20s"\n',
@@ -43,12 +49,20 @@ CONTROLS = ["\\u001b[31m", "\\u0007", "\\n", "\\t", "\\u007f", "\\u009b", "\\u20
 @pytest.mark.parametrize("control", CONTROLS)
 @pytest.mark.parametrize("field", ["name", "title", "groups.0.name", "links.0.name", "links.0.from", "groups.0.from"])
 def test_control_characters_are_refused_and_shown_escaped(field, control):
-    values = {"name": "n", "title": "t", "groups.0.name": "g", "links.0.name": "l", "links.0.from": "a", "groups.0.from": "a"}
+    values = {
+        "name": "n",
+        "title": "t",
+        "groups.0.name": "g",
+        "links.0.name": "l",
+        "links.0.from": "a",
+        "groups.0.from": "a",
+    }
     values[field] += control
     text = (
         f'name = "{values["name"]}"\ntitle = "{values["title"]}"\n'
         f'[[links]]\nname = "{values["links.0.name"]}"\nfrom = "{values["links.0.from"]}"\nto = "b"\nrate = 1\n'
-        f'[[groups]]\nname = "{values["groups.0.name"]}"\ntransport = "reno"\nfrom = "{values["groups.0.from"]}"\nto = "b"\n'
+        f'[[groups]]\nname = "{values["groups.0.name"]}"\ntransport = "reno"\n'
+        f'from = "{values["groups.0.from"]}"\nto = "b"\n'
     )
     told = [line for line in problems(text) if line.split(": ")[1].startswith(f"{field} = ")]
     assert len(told) == 1
@@ -80,7 +94,10 @@ def test_the_schema_refuses_the_same_texts():
     ("text", "place"),
     [
         (CHAIN + GROUP, 's.toml:3: chain.queues: no link has the discipline of [queue] (choke); valid: "queue" for at'),
-        (LINKS + GROUP + 'from = "a"\nto = "b"\n', "s.toml:1: links: no link has the discipline of [queue] (choke); valid: queue = true"),
+        (
+            LINKS + GROUP + 'from = "a"\nto = "b"\n',
+            "s.toml:1: links: no link has the discipline of [queue] (choke); valid: queue = true",
+        ),
     ],
 )
 def test_disciplines_that_no_link_has_are_not_compared(fairdrop, tmp_path, text, place):
@@ -97,12 +114,21 @@ def test_disciplines_that_no_link_has_are_not_compared(fairdrop, tmp_path, text,
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (GROUP + 'start = "1500ms"\nstart_spread = "1s"\n', "some flows of group g may never start: they start up to 2.5 s"),
-        (GROUP + 'stop = "900ms"\nstart_spread = "0s"\n', "nothing of group g is measured: it stops at 0.9 s, and warm_up"),
+        (
+            GROUP + 'start = "1500ms"\nstart_spread = "1s"\n',
+            "some flows of group g may never start: they start up to 2.5 s",
+        ),
+        (
+            GROUP + 'stop = "900ms"\nstart_spread = "0s"\n',
+            "nothing of group g is measured: it stops at 0.9 s, and warm_up",
+        ),
         ("[dumbbell]\nloss = 1.0\n" + GROUP, "link bottleneck loses every packet"),
         ('sample = "5s"\n' + GROUP, "sample is 5 s, longer than the run"),
         ('positions = "5s"\n' + GROUP, "positions is 5 s, longer than the run"),
-        ('[[groups]]\nname = "g"\ntransport = "trace"\nfile = "late.csv"\n', "group g sends nothing: its first packet is at 9 s"),
+        (
+            '[[groups]]\nname = "g"\ntransport = "trace"\nfile = "late.csv"\n',
+            "group g sends nothing: its first packet is at 9 s",
+        ),
         (GROUP, None),
         (GROUP + 'start = "1s"\nstart_spread = "1s"\n', None),
         (GROUP + 'stop = "10s"\n', None),
@@ -137,7 +163,9 @@ def test_names_out_of_a_file_do_not_reach_the_terminal(fairdrop, headline, tmp_p
 
 
 def is_harmless(text: str) -> bool:
-    return all(character in "\n\t\u00ad" or unicodedata.category(character) not in ("Cc", "Cf", "Zl") for character in text)
+    return all(
+        character in "\n\t\u00ad" or unicodedata.category(character) not in ("Cc", "Cf", "Zl") for character in text
+    )
 
 
 @pytest.mark.parametrize(

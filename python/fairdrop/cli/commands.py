@@ -216,7 +216,5 @@ def _write_timing(result: Result, path: str) -> None:
 
     from fairdrop.files import write_text
 
-    timing = {
-        name: value if name.endswith("_s") else int(value) for name, value in sorted(result.timing().items())
-    }
+    timing = {name: value if name.endswith("_s") else int(value) for name, value in sorted(result.timing().items())}
     write_text(path, json.dumps(timing) + "\n")
