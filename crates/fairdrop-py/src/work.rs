@@ -228,8 +228,8 @@ fn simulate_one(
     };
     let mut files = RunFiles::create(scenario, seed, directory)?;
     let sink = |link: usize| files.links.get_mut(link).and_then(Option::take);
-    let traced = fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Param)?;
-    let run = traced.map_err(|error| match error.downcast::<FileError>() {
+    let finished = fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Param)?;
+    let run = finished.map_err(|error| match error.downcast::<FileError>() {
         Ok(error) => error,
         Err(error) => FileError::new(directory, error),
     })?;
