@@ -156,4 +156,3 @@ def source_of(path: str | PathLike[str]) -> str:
         return read_text(path, SCENARIO)
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{fspath(path)}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None
-    return Scenario(text, fspath(path), settings)
