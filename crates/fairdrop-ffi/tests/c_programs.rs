@@ -203,7 +203,10 @@ fn choke_drops_the_heavy_sender_on_real_sockets() {
     loop {
         let (length, _) = receiver.recv_from(&mut datagram).expect("the forwarder forwards");
         let (begin, all) = (datagram[..3].to_owned(), &datagram[..length]);
-        assert!(length == 999 && begin[0] < 5 && all == begin.repeat(333), "the datagram is one that was sent");
+        assert!(
+            length == 999 && begin[0] < 5 && all == begin.repeat(333),
+            "the datagram is one that was sent"
+        );
         if begin[1] >= 15 {
             break;
         }
