@@ -29,7 +29,7 @@ pub use huge_pages::HugePages;
 pub use meter::jain_index;
 pub use passage::{Amount, LinkFlow, LinkGroup, Passage, VelocityResult};
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
-pub use replay::{ReplayConfig, replay};
+pub use replay::{ReplayConfig, ReplayError, replay};
 pub use result::{
     Drops, FlowResult, GroupResult, InternalResult, LinkLoss, Measured, PositionsResult, QueueResult,
     RunResult, SeriesResult, SizeClassResult, Sojourn, TransfersResult, Windows, WindowsSeries,

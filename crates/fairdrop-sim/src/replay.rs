@@ -16,11 +16,14 @@ use crate::transport::TransportCount;
 use crate::wire::Rate;
 use fairdrop::{Ecn, ParamError, Time};
 use fairdrop_capture::{Capture, Protocol};
+use thiserror::Error;
 
 /// Points of the queue's time series.
 const SAMPLES: u64 = 600;
 /// Packets between looks at the clock of the outside world.
-const CHECK_EVERY: usize = 1 << 14;
+const CHECK_EVERY: usize = 1 << 10;
+/// The latest time of a replay: half of what the clock holds, so that no sum of times on the way saturates.
+const LATEST: Time = Time::from_ns(1 << 63);
 
 /// How a capture is replayed.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,16 +36,83 @@ pub struct ReplayConfig {
     pub queue: QueueConfig,
 }
 
+/// Why a capture cannot be replayed.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum ReplayError {
+    /// A discipline refuses its parameters.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// The capture, at this speed, lasts longer than the clock can count.
+    #[error(
+        "speed = {speed} is not valid for a capture of {span_s} s: it would last {lasts_s:e} s, and the clock holds \
+         {latest_s} s (292 years); valid: a speed of {least_speed:e} or more, or long gaps shortened",
+        latest_s = LATEST.seconds(),
+        least_speed = span_s / LATEST.seconds(),
+        lasts_s = span_s / speed
+    )]
+    Span {
+        /// As it was given.
+        speed: f64,
+        /// From the first packet of the capture to the last, s.
+        span_s: f64,
+    },
+    /// The link sends so slowly that the clock cannot count until the queue has drained.
+    #[error(
+        "rate = {rate_bps} bit/s is not valid for a capture of {span_s} s with packets of up to {largest} bytes and a queue of \
+         {limit}: to send what waits at its end takes longer than the clock holds, {latest_s} s (292 years) with speed = \
+         {speed}; valid: a higher rate or a smaller limit",
+        latest_s = LATEST.seconds()
+    )]
+    Drain {
+        /// As it was given.
+        rate_bps: u64,
+        /// As it was given.
+        speed: f64,
+        /// From the first packet of the capture to the last, s.
+        span_s: f64,
+        /// The largest packet, bytes.
+        largest: u32,
+        /// Packets that may wait.
+        limit: u32,
+    },
+}
+
+/// When the last packet arrives at `config`'s speed.
+///
+/// # Errors
+/// The clock cannot count as far, or not until the queue has drained.
+fn last_arrival(capture: &Capture, config: &ReplayConfig) -> Result<Time, ReplayError> {
+    let ReplayConfig { rate_bps, speed, .. } = *config;
+    let span_ns = capture.duration_ns();
+    let span_s = span_ns as f64 / 1e9;
+    let end = span_ns as f64 / speed;
+    let fits = speed > 0.0 && speed.is_finite() && end <= LATEST.ns() as f64;
+    if !fits {
+        return Err(ReplayError::Span { speed, span_s });
+    }
+    let end = Time::from_ns(end as u64);
+    let largest = capture.arrivals.iter().map(|arrival| arrival.wire_len).max().unwrap_or(0);
+    let limit = config.queue.limit;
+    // What waits at the end, what is on the wire, and one more for what is rounded.
+    let bytes = u128::from(capture.wire_bytes()).min((u128::from(limit) + 2) * u128::from(largest));
+    let drain_ns = bytes * 8_000_000_000 / u128::from(rate_bps.max(1));
+    if u128::from(end.ns()) + drain_ns > u128::from(LATEST.ns()) {
+        return Err(ReplayError::Drain { rate_bps, speed, span_s, largest, limit });
+    }
+    Ok(end)
+}
+
 /// Replays `capture` under `seed`. `None` when `control` stopped it.
 ///
 /// # Errors
-/// A discipline refuses its parameters.
+/// A discipline refuses its parameters, or the clock cannot count as far as `config` says.
 pub fn replay(
     capture: &Capture,
     config: &ReplayConfig,
     seed: u64,
     control: &Control,
-) -> Result<Option<RunResult>, ParamError> {
+) -> Result<Option<RunResult>, ReplayError> {
+    let end = last_arrival(capture, config)?;
     let groups = Groups::of(capture);
     let meter =
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
@@ -53,7 +123,6 @@ pub fn replay(
         lost: Vec::new(),
     };
     let scale = |time_ns: u64| Time::from_ns((time_ns as f64 / config.speed) as u64);
-    let end = scale(capture.duration_ns());
     let grid = Time::from_ns((end.ns() / SAMPLES).max(1));
     let (mut next_sample, mut part) = (Time::ZERO, 0);
     for (index, arrival) in capture.arrivals.iter().enumerate() {

@@ -42,9 +42,11 @@ pub enum Kind {
     Connect = 11,
     /// A link's rate changes. Entity: the change.
     Rate = 12,
+    /// An open-loop source goes on looking for the next packet that crosses its own link. Entity: flow.
+    Search = 13,
 }
 
-/// By number; no event has one of the last three.
+/// By number; no event has one of the last two.
 const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Sent,
     Kind::Arrive,
@@ -59,9 +61,9 @@ const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Supply,
     Kind::Connect,
     Kind::Rate,
-    Kind::Rate,
-    Kind::Rate,
-    Kind::Rate,
+    Kind::Search,
+    Kind::Search,
+    Kind::Search,
 ];
 
 const ENTITY_BITS: u32 = 28;
@@ -73,6 +75,8 @@ const ORDER_SHIFT: u32 = LOW_BITS + LANE_BITS;
 const TIME_SHIFT: u32 = ORDER_SHIFT + ORDER_BITS;
 /// Entities that an event can name: 2^28.
 const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
+/// Beyond every run; what is later counts as then. (At 1 bit/s the end of a full plain FIFO is 16 years ahead.)
+const LATEST: Time = Time::from_ns((1 << (128 - TIME_SHIFT)) - 1);
 /// The lane that a key of the calendar's open slot names.
 const OPEN_SLOT: u32 = (1 << LANE_BITS) - 1;
 /// Lanes that a key can name, beside none and the open slot.
@@ -137,8 +141,10 @@ struct Calendar {
     slots: Box<[Vec<u128>]>,
     /// Which of them hold something, a bit for each.
     occupied: [u64; SLOTS / 64],
-    /// Keys of the years after it.
-    later: Vec<u128>,
+    /// Keys of the year after it.
+    following: Vec<u128>,
+    /// Those of the years after that.
+    beyond: BinaryHeap<Reverse<u128>>,
     /// Slot, counted from time 0, up to which everything has been taken out.
     opened: u64,
     /// When the first slot begins that holds something.
@@ -150,7 +156,8 @@ impl Default for Calendar {
         Self {
             slots: vec![Vec::new(); SLOTS].into(),
             occupied: [0; SLOTS / 64],
-            later: Vec::new(),
+            following: Vec::new(),
+            beyond: BinaryHeap::new(),
             opened: 0,
             next: Time::NEVER,
         }
@@ -165,15 +172,21 @@ impl Calendar {
         if slot <= self.opened {
             return false;
         }
-        if slot / SLOTS as u64 == self.opened / SLOTS as u64 {
-            let place = slot as usize % SLOTS;
-            self.slots[place].push(key);
-            self.occupied[place / 64] |= 1 << (place % 64);
-        } else {
-            self.later.push(key);
+        match slot / SLOTS as u64 - self.opened / SLOTS as u64 {
+            0 => self.put(slot, key),
+            1 => self.following.push(key),
+            _ => self.beyond.push(Reverse(key)),
         }
         self.next = self.next.min(Time::from_ns(slot << SLOT_SHIFT));
         true
+    }
+
+    /// Puts `key` into a slot of this year.
+    #[inline]
+    fn put(&mut self, slot: u64, key: u128) {
+        let place = slot as usize % SLOTS;
+        self.slots[place].push(key);
+        self.occupied[place / 64] |= 1 << (place % 64);
     }
 
     /// Moves the keys of the next slot into `open`, which is empty, the last of them first.
@@ -186,22 +199,29 @@ impl Calendar {
         std::mem::swap(open, &mut self.slots[place]);
         self.occupied[place / 64] &= !(1 << (place % 64));
         open.sort_unstable_by(|a, b| b.cmp(a));
-        self.next = self.first_slot().map_or_else(|| first_of(&self.later), Time::from_ns);
+        self.next = self.first_slot().map_or_else(|| self.first_of_later_years(), Time::from_ns);
     }
 
     /// Sorts what belongs to the year of the slot that is opened into slots.
     fn begin_year(&mut self) {
         let year = self.opened / SLOTS as u64;
-        for key in std::mem::take(&mut self.later) {
-            let slot = (key >> TIME_SHIFT) as u64 >> SLOT_SHIFT;
-            if slot / SLOTS as u64 == year {
-                let place = slot as usize % SLOTS;
-                self.slots[place].push(key);
-                self.occupied[place / 64] |= 1 << (place % 64);
-            } else {
-                self.later.push(key);
-            }
+        // Of the year after the last: of this one, or there are none.
+        let mut following = std::mem::take(&mut self.following);
+        following.drain(..).for_each(|key| self.put(slot_of(key), key));
+        self.following = following;
+        while let Some(&Reverse(key)) = self.beyond.peek()
+            && slot_of(key) / SLOTS as u64 == year
+        {
+            self.beyond.pop();
+            self.put(slot_of(key), key);
         }
+    }
+
+    /// When the first slot begins that holds something, beyond this year.
+    fn first_of_later_years(&self) -> Time {
+        let beyond = self.beyond.peek().map(|Reverse(key)| key);
+        let first = self.following.iter().chain(beyond).min();
+        first.map_or(Time::NEVER, |&key| Time::from_ns(slot_of(key) << SLOT_SHIFT))
     }
 
     /// When the first slot of this year begins that holds something, in ns.
@@ -219,10 +239,10 @@ fn named(key: u128) -> (Kind, u32) {
     (KINDS[(low >> ENTITY_BITS) as usize % KINDS.len()], low & (MAX_ENTITIES - 1))
 }
 
-/// When the slot of the first key begins.
-fn first_of(keys: &[u128]) -> Time {
-    let first = keys.iter().min().map(|key| (key >> TIME_SHIFT) as u64);
-    first.map_or(Time::NEVER, |ns| Time::from_ns(ns >> SLOT_SHIFT << SLOT_SHIFT))
+/// The slot of a key, counted from time 0.
+#[inline]
+fn slot_of(key: u128) -> u64 {
+    (key >> TIME_SHIFT) as u64 >> SLOT_SHIFT
 }
 
 /// Events to come. Key: time (56 bits, 2.2 years of nanoseconds), order (28; it decides between events at the same
@@ -260,6 +280,7 @@ impl Events {
     /// The same, for one of many events that are mostly far ahead.
     #[inline]
     pub fn push_far(&mut self, at: Time, kind: Kind, entity: u32) {
+        let at = at.min(LATEST);
         let key = self.key(at, kind, entity);
         if !self.calendar.take(at, key | u128::from(OPEN_SLOT) << LOW_BITS) {
             self.insert(key);
@@ -318,7 +339,7 @@ impl Events {
         debug_assert!(entity < MAX_ENTITIES);
         let order = self.order & ((1 << ORDER_BITS) - 1);
         self.order += 1;
-        u128::from(at.ns()) << TIME_SHIFT
+        u128::from(at.min(LATEST).ns()) << TIME_SHIFT
             | u128::from(order) << ORDER_SHIFT
             | u128::from((kind as u32) << ENTITY_BITS | entity)
     }
@@ -491,6 +512,24 @@ mod tests {
             }
             prop_assert_eq!(events.pop(), None);
         }
+    }
+
+    /// Years beyond what a key can hold are later than everything within it, by whatever way they come.
+    #[test]
+    fn what_is_too_far_ahead_comes_last() {
+        let mut events = Events::default();
+        let far = [1 << 56, (1 << 56) + 7, 1 << 60, u64::MAX];
+        for (entity, at) in (10..).zip(far) {
+            events.push(Time::from_ns(at), Kind::Sent, entity);
+            events.push_far(Time::from_ns(at), Kind::Timer, entity + 10);
+            events.push_in(Lane::new(0), Time::from_ns(at), Kind::Arrive, entity + 20);
+        }
+        events.push(Time::from_ms(10_000_000_000), Kind::Sent, 1);
+        assert_eq!(events.pop(), Some((Time::from_ms(10_000_000_000), Kind::Sent, 1)));
+        for _ in 0..3 * far.len() {
+            assert!(events.pop().is_some_and(|(at, ..)| at == LATEST));
+        }
+        assert_eq!(events.pop(), None);
     }
 
     /// What is said to come after the next event comes after it: of a ring, and of a slot of the calendar up to its end.

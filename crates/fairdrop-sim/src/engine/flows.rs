@@ -14,7 +14,7 @@ use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig, Transport}
 use crate::transport::TransportCount;
 use crate::transport::cbr::Pacer;
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
-use crate::transport::source::{Datagram, Source};
+use crate::transport::source::{Datagram, Next, Source};
 use crate::transport::tcp::{Sender, SenderCount};
 use crate::wire::{Rate, Wire};
 use fairdrop::{Count, Ecn, Time};
@@ -139,10 +139,20 @@ impl Transfer {
     }
 }
 
+/// What comes next of an open-loop source.
+#[derive(Clone, Copy, Debug)]
+pub enum Coming {
+    /// A packet, at the end of its host's own link.
+    Packet(Time),
+    /// Nothing before this time; the search goes on then.
+    Search(Time),
+    /// Nothing any more.
+    Nothing,
+}
+
 /// The next packet of an open-loop source.
 pub struct NextOfSource {
-    /// When it comes to the end of its host's own link, if it does.
-    pub at: Option<Time>,
+    pub coming: Coming,
     /// Of packets that cross this link.
     pub lane: Lane,
     /// How many are lost at this link before.
@@ -249,6 +259,10 @@ pub struct Flows<'s> {
 /// Flows of a group of more than this many are numbered in the order in which they start. A queue mostly keeps that order, so
 /// flows whose packets are handled one after another lie side by side in memory, where there are too many for a cache.
 const NUMBERED_BY_START: u32 = 2000;
+
+/// Packets of a source that its host's own link has no room for, in one event: a slow link behind a fast source loses as many
+/// as the run is long.
+const MOST_LOST: u64 = 1024;
 
 /// Congestion windows on the sampling grid.
 #[derive(Debug, Default)]
@@ -620,19 +634,29 @@ impl<'s> Flows<'s> {
         let settings = &self.scenario.groups[usize::from(group)];
         let Hosts { rate, largest: [largest, _], delay, stop, lanes, .. } = &self.hosts[usize::from(group)];
         let Datagram { len, class } = open.pending;
-        let mut next = NextOfSource { at: None, lane: lanes[0], lost: 0 };
+        let mut next = NextOfSource { coming: Coming::Nothing, lane: lanes[0], lost: 0 };
         loop {
-            let at = open.source.take(settings, &mut open.pending);
+            let at = match open.source.take(settings, &mut open.pending, *stop) {
+                Next::Packet(at) => at,
+                Next::Search(at) => {
+                    next.coming = Coming::Search(at);
+                    break;
+                }
+            };
             if at >= *stop {
                 break;
             }
             let (wire, rate) = (&mut open.link_out, rate.as_ref());
             let carrier = Carrier { wire, rate, largest: *largest, delay: *delay };
-            next.at = carrier.carry(at, u32::from(open.pending.len));
-            if next.at.is_some() {
+            if let Some(there) = carrier.carry(at, u32::from(open.pending.len)) {
+                next.coming = Coming::Packet(there);
                 break;
             }
             next.lost += 1;
+            if next.lost == MOST_LOST {
+                next.coming = Coming::Search(at);
+                break;
+            }
         }
         (InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) }, next)
     }

@@ -23,7 +23,7 @@ use crate::transport::tcp::{Ack, Send};
 use books::{Books, Fate};
 use events::{Events, Kind, Lane};
 use fairdrop::{Ecn, ParamError, Time};
-use flows::{Flows, NextOfSource};
+use flows::{Coming, Flows, NextOfSource};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
@@ -34,8 +34,10 @@ use stamps::Stamps;
 const DELAYED_ACK: Time = Time::from_ms(100);
 /// A SYN or SYN-ACK on the wire, bytes.
 const SYN_BYTES: u16 = 40;
-/// Events between looks at the clock of the outside world.
-const CHECK_EVERY: u64 = 1 << 14;
+/// Events between looks at the outside world, a power of two.
+const CHECK_EVERY: u64 = 1 << 10;
+/// The same where a drop takes time by the length of the queue, since positions are kept.
+const CHECK_EVERY_WITH_POSITIONS: u64 = 1 << 6;
 
 /// Where a packet comes from and what it weighs.
 #[derive(Clone, Copy)]
@@ -76,6 +78,10 @@ pub struct Engine<'s, T = ()> {
     books: Books,
     /// With more than these, what comes is prefetched.
     few_flows: u32,
+    /// When each flow starts, until that is scheduled.
+    starts: Vec<Time>,
+    /// Whether somebody asked to stop in the middle of a long event.
+    cut_short: bool,
 }
 
 impl<'s> Engine<'s> {
@@ -116,6 +122,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             stamps: Stamps::new(scenario),
             books: Books::default(),
             few_flows: FEW_FLOWS,
+            starts,
+            cut_short: false,
         };
         engine.events.push(scenario.warm_up, Kind::WarmedUp, 0);
         if scenario.sample.is_some() {
@@ -127,13 +135,30 @@ impl<'s, T: Tracer> Engine<'s, T> {
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);
         }
-        for (flow, start) in (0..).zip(starts) {
-            engine.schedule_first(flow, start);
-        }
-        for group in 0..scenario.groups.len() as u32 {
-            engine.schedule_connection(group);
-        }
         Ok(engine)
+    }
+
+    /// Schedules what each flow and population does first.
+    fn schedule_starts(&mut self, control: &Control) {
+        for (flow, start) in (0..).zip(std::mem::take(&mut self.starts)) {
+            if u64::from(flow).is_multiple_of(CHECK_EVERY) && self.gives_way(control) {
+                return;
+            }
+            self.schedule_first(flow, start);
+        }
+        for group in 0..self.scenario.groups.len() as u32 {
+            self.schedule_connection(group);
+        }
+    }
+
+    /// Whether somebody asked to stop: nothing comes any more then. For what may take long; between other events one in many
+    /// is enough.
+    fn gives_way(&mut self, control: &Control) -> bool {
+        if control.is_stopped() {
+            self.events = Events::default();
+            self.cut_short = true;
+        }
+        self.cut_short
     }
 
     fn schedule_first(&mut self, flow: u32, start: Time) {
@@ -157,6 +182,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     pub fn run(&mut self, control: &Control) -> bool {
         let end = self.scenario.duration;
         let mut part = 0;
+        let every = if self.scenario.positions.is_some() { CHECK_EVERY_WITH_POSITIONS } else { CHECK_EVERY };
+        self.schedule_starts(control);
         while let Some((at, kind, entity)) = self.events.pop() {
             if at >= end {
                 break;
@@ -164,7 +191,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             debug_assert!(at >= self.now, "time runs forwards");
             self.now = at;
             self.handled += 1;
-            if self.handled.is_multiple_of(CHECK_EVERY) {
+            if self.handled & (every - 1) == 0 {
                 part = control.progress(part, at, end);
                 if control.is_stopped() {
                     return false;
@@ -173,8 +200,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
             if self.flows.len() > self.few_flows && self.events.is_time_to_look() {
                 self.prefetch_ahead();
             }
-            self.handle(kind, entity);
+            self.handle(kind, entity, control);
             self.books.check(self.packets.under_way());
+        }
+        if self.cut_short {
+            return false;
         }
         self.now = end;
         self.links.ports_mut().for_each(|port| port.close(end));
@@ -233,7 +263,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     #[inline(always)]
-    fn handle(&mut self, kind: Kind, entity: u32) {
+    fn handle(&mut self, kind: Kind, entity: u32, control: &Control) {
         match kind {
             Kind::Sent => self.on_sent(entity),
             Kind::Arrive => self.on_arrive(entity, self.packets.get(entity)),
@@ -249,10 +279,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.losses.open();
             }
             Kind::Sample => self.on_sample(),
-            Kind::Snapshot => self.on_snapshot(),
+            Kind::Snapshot => self.on_snapshot(control),
             Kind::Supply => self.on_supply(entity),
             Kind::Connect => self.on_connect(entity),
             Kind::Rate => self.links.change(entity),
+            Kind::Search => self.on_search(entity, control),
         }
     }
 
@@ -299,7 +330,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    fn on_snapshot(&mut self) {
+    fn on_snapshot(&mut self, control: &Control) {
+        if self.gives_way(control) {
+            return;
+        }
         self.links.ports_mut().for_each(Port::snapshot);
         if let Some(grid) = self.scenario.positions {
             self.events.push(self.now.after(grid), Kind::Snapshot, 0);
@@ -601,11 +635,22 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     /// Schedules the next packet of an open-loop source by the time it has crossed the source's own link.
     #[inline]
-    fn schedule_source(&mut self, flow: u32, NextOfSource { at, lane, lost }: NextOfSource) {
+    fn schedule_source(&mut self, flow: u32, NextOfSource { coming, lane, lost }: NextOfSource) {
         self.stray_losses += lost;
-        if let Some(at) = at {
-            self.events.push_in(lane, at, Kind::Source, flow);
+        match coming {
+            Coming::Packet(at) => self.events.push_in(lane, at, Kind::Source, flow),
+            Coming::Search(at) => self.events.push(at.max(self.now), Kind::Search, flow),
+            Coming::Nothing => {}
         }
+    }
+
+    /// An open-loop source goes on looking for its next packet.
+    fn on_search(&mut self, flow: u32, control: &Control) {
+        if self.gives_way(control) {
+            return;
+        }
+        let (_, next) = self.flows.next_of_source(flow);
+        self.schedule_source(flow, next);
     }
 
     /// Events handled so far.

@@ -1,14 +1,14 @@
 //! Populations: groups whose connections come and go. The flow number of a finished connection is given to another
 //! once none of its packets is under way, so memory is bounded by the connections that are open at once.
 
-use crate::random::{self, FlowPurpose};
+use crate::random::{self, FlowPurpose, Gaps};
 use crate::scenario::{Connections, Group, SizeLaw};
 use fairdrop::{Philox, Time};
 
 /// The connections of one group.
 #[derive(Debug)]
 pub struct Population {
-    arrivals: Philox,
+    arrivals: Gaps,
     sizes: Philox,
     /// When the next connection begins.
     next: Time,
@@ -21,7 +21,7 @@ impl Population {
     pub fn new(number: u32, group: &Group, seed: u64) -> Option<Self> {
         let connections = group.transport.tcp()?.connections.as_ref()?;
         let mut population = Self {
-            arrivals: random::of_flow(seed, number, FlowPurpose::Connection),
+            arrivals: Gaps::new(random::of_flow(seed, number, FlowPurpose::Connection)),
             sizes: random::of_flow(seed, number, FlowPurpose::Size),
             next: group.start,
             free: Vec::new(),
@@ -47,8 +47,7 @@ impl Population {
     }
 
     fn advance(&mut self, connections: &Connections) {
-        let gap = random::exponential(&mut self.arrivals) / connections.per_s * 1e9;
-        self.next = self.next.after(Time::from_ns(gap.round() as u64));
+        self.next = self.next.after(self.arrivals.next_at(connections.per_s));
     }
 
     /// A flow number that was used before, if one is free.

@@ -26,6 +26,15 @@ impl Datagram {
     }
 }
 
+/// What a source says of its next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Its first bit may leave then; `NEVER` when nothing comes any more.
+    Packet(Time),
+    /// It has not found it yet, and nothing leaves before then: to be asked again, so that others have their turn.
+    Search(Time),
+}
+
 /// One open-loop source.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -64,29 +73,31 @@ impl Source {
         })
     }
 
-    /// When the first bit of the next packet may leave, which is `packet` unless it says otherwise; `NEVER` when nothing
-    /// comes any more. Moves on.
+    /// The next packet, which is `packet` unless it says otherwise. Moves on. Nobody asks any more for what leaves at `stop`
+    /// or later.
     #[inline(always)]
-    pub fn take(&mut self, group: &Group, packet: &mut Datagram) -> Time {
+    pub fn take(&mut self, group: &Group, packet: &mut Datagram, stop: Time) -> Next {
         match self {
-            Self::Cbr(pacer) => pacer.take(group.packet_size),
-            _ => self.take_otherwise(group, packet),
+            Self::Cbr(pacer) => Next::Packet(pacer.take(group.packet_size)),
+            _ => self.take_otherwise(group, packet, stop),
         }
     }
 
     /// The same of a source that is not of a constant rate.
     #[inline(never)]
-    fn take_otherwise(&mut self, group: &Group, packet: &mut Datagram) -> Time {
-        match (self, &group.transport) {
+    fn take_otherwise(&mut self, group: &Group, packet: &mut Datagram, stop: Time) -> Next {
+        Next::Packet(match (self, &group.transport) {
             (Self::Poisson(poisson), _) => poisson.take(),
-            (Self::OnOff(source), Transport::OnOff(config)) => source.take(group.packet_size, config),
+            (Self::OnOff(source), Transport::OnOff(config)) => {
+                return source.take(group.packet_size, config, stop);
+            }
             (Self::Bursts(bursts), Transport::Burst(config)) => bursts.take(config),
             (Self::Playback(playback), Transport::Trace(config)) => {
-                let Some(next) = playback.take(config) else { return Time::NEVER };
+                let Some(next) = playback.take(config) else { return Next::Packet(Time::NEVER) };
                 *packet = Datagram { len: next.len, class: next.class.unwrap_or(group.class) };
                 next.at
             }
             _ => unreachable!("a source is made from its group's transport"),
-        }
+        })
     }
 }
