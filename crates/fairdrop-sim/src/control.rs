@@ -14,9 +14,30 @@ pub struct Control {
     stop: AtomicBool,
     parts: AtomicU64,
     loop_cpu_ns: AtomicU64,
+    memory: Option<u64>,
+    /// How often somebody looked whether to stop.
+    looks: AtomicU64,
+    most_looks: Option<u64>,
 }
 
 impl Control {
+    /// Each run may take so many bytes of memory.
+    #[must_use]
+    pub fn with_memory(self, bytes_per_run: u64) -> Self {
+        Self { memory: Some(bytes_per_run), ..self }
+    }
+
+    /// Stops all runs when they have looked so often whether to stop: a bound on their work that no clock decides.
+    #[must_use]
+    pub fn with_looks(self, most: u64) -> Self {
+        Self { most_looks: Some(most), ..self }
+    }
+
+    /// Bytes that a run may take; `None`: whatever there is.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
     /// Asks every run to stop soon.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -24,7 +45,16 @@ impl Control {
 
     /// Whether somebody asked to stop.
     pub fn is_stopped(&self) -> bool {
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        if self.most_looks.is_some_and(|most| looks >= most) {
+            self.stop();
+        }
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// How often somebody looked whether to stop.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
     }
 
     /// Parts done by all runs together, [`PARTS`] for each whole run.

@@ -2,7 +2,7 @@
 
 use fairdrop::Memory;
 
-/// Hands out boxed slices; never runs out.
+/// Hands out boxed slices, as long as the allocator has some.
 #[derive(Clone, Copy, Debug)]
 pub struct Heap;
 
@@ -10,6 +10,9 @@ impl Memory for Heap {
     type Of<T> = Box<[T]>;
 
     fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
+        let mut values = Vec::new();
+        values.try_reserve_exact(count).ok()?;
+        values.resize_with(count, T::default);
+        Some(values.into())
     }
 }

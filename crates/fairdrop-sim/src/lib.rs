@@ -8,6 +8,7 @@ mod control;
 mod engine;
 mod heap;
 mod huge_pages;
+pub mod memory;
 mod meter;
 mod passage;
 mod port;
@@ -25,6 +26,7 @@ mod units;
 mod wire;
 
 pub use control::{Control, PARTS};
+pub use engine::Excess;
 pub use huge_pages::HugePages;
 pub use meter::jain_index;
 pub use passage::{Amount, LinkFlow, LinkGroup, Passage, VelocityResult};
@@ -34,5 +36,5 @@ pub use result::{
     Drops, FlowResult, GroupResult, InternalResult, LinkLoss, Measured, PositionsResult, QueueResult,
     RunResult, SeriesResult, SizeClassResult, Sojourn, TransfersResult, Windows, WindowsSeries,
 };
-pub use run::{simulate, simulate_traced};
+pub use run::{RunError, simulate, simulate_traced};
 pub use transport::TransportCount;

@@ -1,7 +1,7 @@
 //! Runs a scenario and says what happened.
 
 use crate::control::Control;
-use crate::engine::{Engine, LossyLink};
+use crate::engine::{Engine, Excess, LossyLink};
 use crate::meter::jain_index;
 use crate::port::Port;
 use crate::result::{
@@ -13,32 +13,48 @@ use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, ParamError, Time};
 use std::io;
+use thiserror::Error;
+
+/// Why a run has no result.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+pub enum RunError {
+    /// A discipline refuses its parameters, or there is no memory for its queue.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// What was under way needed more memory than there is.
+    #[error(transparent)]
+    Memory(#[from] Excess),
+}
 
 /// Runs `scenario` under `seed`. `None` when `control` stopped it.
 ///
 /// # Errors
-/// A discipline refuses its parameters.
-pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, ParamError> {
+/// A discipline refuses its parameters, or the run needs more memory than `control` allows.
+pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, RunError> {
     let mut engine = Engine::new(scenario, seed)?;
     let finished = control.timed(|| engine.run(control));
-    Ok(finished.then(|| collect(scenario, seed, &engine)))
+    match engine.excess() {
+        Some(excess) => Err(excess.into()),
+        None => Ok(finished.then(|| collect(scenario, seed, &engine))),
+    }
 }
 
 /// The same, with a trace of each link that has a queue: `sink` makes the one of the link with the given number. The
 /// result, if there is one, is that of [`simulate`]. A run that is stopped leaves a trace that ends there.
 ///
 /// # Errors
-/// A discipline refuses its parameters.
-///
-/// The inner error: a trace cannot be written.
+/// As [`simulate`]. The inner error: a trace cannot be written.
 pub fn simulate_traced<S: TraceSink>(
     scenario: &Scenario,
     seed: u64,
     control: &Control,
     mut sink: impl FnMut(usize) -> S,
-) -> Result<io::Result<Option<RunResult>>, ParamError> {
+) -> Result<io::Result<Option<RunResult>>, RunError> {
     let mut engine = Engine::traced(scenario, seed, |link| LinkTracer::new(sink(link)))?;
     let finished = control.timed(|| engine.run(control));
+    if let Some(excess) = engine.excess() {
+        return Err(excess.into());
+    }
     let result = finished.then(|| collect(scenario, seed, &engine));
     let written: io::Result<Vec<S>> = engine.into_tracers().map(LinkTracer::finish).collect();
     Ok(written.map(|_| result))

@@ -74,7 +74,7 @@ const LOW_BITS: u32 = ENTITY_BITS + KIND_BITS;
 const ORDER_SHIFT: u32 = LOW_BITS + LANE_BITS;
 const TIME_SHIFT: u32 = ORDER_SHIFT + ORDER_BITS;
 /// Entities that an event can name: 2^28.
-const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
+pub const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 /// Beyond every run; what is later counts as then. (At 1 bit/s the end of a full plain FIFO is 16 years ahead.)
 const LATEST: Time = Time::from_ns((1 << (128 - TIME_SHIFT)) - 1);
 /// The lane that a key of the calendar's open slot names.

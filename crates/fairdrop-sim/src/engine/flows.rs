@@ -110,6 +110,13 @@ impl WindowMeter {
 
 const _: () = assert!(size_of::<TcpFlow>() == 192 && size_of::<Sink>() == 128);
 
+/// Bytes that the engine keeps for a flow: its ends, its group, when it starts, and its pending timer.
+pub const fn bytes_per_flow(is_tcp: bool) -> usize {
+    let source = if is_tcp { size_of::<TcpFlow>() } else { size_of::<OpenFlow>() };
+    let timer = 2 * size_of::<u128>();
+    source + size_of::<Sink>() + size_of::<Wire>() + size_of::<u16>() + size_of::<Time>() + timer
+}
+
 /// How far the transfer of a TCP connection is.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
@@ -484,6 +491,11 @@ impl<'s> Flows<'s> {
 
     pub fn len(&self) -> u32 {
         self.group_of.len() as u32
+    }
+
+    /// Of these, the connections of populations that are open at once at most.
+    pub fn connections(&self) -> usize {
+        self.under_way.len()
     }
 
     #[inline]

@@ -15,20 +15,24 @@ mod population;
 mod stamps;
 
 use crate::control::Control;
+use crate::memory::{Bytes, Estimate};
+use crate::meter;
 use crate::port::{Frame, Port};
 use crate::prefetch::{BATCH, FEW_FLOWS, LEAD};
 use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
 use crate::transport::tcp::{Ack, Send};
 use books::{Books, Fate};
-use events::{Events, Kind, Lane};
+use events::{Events, Kind, Lane, MAX_ENTITIES};
 use fairdrop::{Ecn, ParamError, Time};
+pub use flows::bytes_per_flow;
 use flows::{Coming, Flows, NextOfSource};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
 use packets::{InFlight, Packets, Role};
 use stamps::Stamps;
+use thiserror::Error;
 
 /// Wait before a delayed ACK goes out alone (RFC 1122 allows 500 ms; ns-2 waits 100 ms).
 const DELAYED_ACK: Time = Time::from_ms(100);
@@ -38,6 +42,28 @@ const SYN_BYTES: u16 = 40;
 const CHECK_EVERY: u64 = 1 << 10;
 /// The same where a drop takes time by the length of the queue, since positions are kept.
 const CHECK_EVERY_WITH_POSITIONS: u64 = 1 << 6;
+
+/// Packets that a sender sends at once after which the memory is looked at.
+const MANY_AT_ONCE: usize = 1 << 10;
+
+/// What a run has come to need while it ran, and may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{packets} packets under way and {connections} connections open at once need about {needed}, and {room} are left for them; \
+     valid: a scenario with fewer of them (lower rates, shorter delays, smaller windows), or more memory",
+    needed = Bytes(*.needed),
+    room = Bytes(*.room)
+)]
+pub struct Excess {
+    /// Packets under way at once so far.
+    pub packets: u64,
+    /// Connections of populations open at once so far.
+    pub connections: u64,
+    /// Bytes of both, with room to grow.
+    pub needed: u64,
+    /// Bytes that are left for them.
+    pub room: u64,
+}
 
 /// Where a packet comes from and what it weighs.
 #[derive(Clone, Copy)]
@@ -80,8 +106,11 @@ pub struct Engine<'s, T = ()> {
     few_flows: u32,
     /// When each flow starts, until that is scheduled.
     starts: Vec<Time>,
-    /// Whether somebody asked to stop in the middle of a long event.
+    /// Whether the run ends before its end.
     cut_short: bool,
+    /// Bytes that packets under way and connections may take.
+    room: u64,
+    excess: Option<Excess>,
 }
 
 impl<'s> Engine<'s> {
@@ -124,6 +153,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             few_flows: FEW_FLOWS,
             starts,
             cut_short: false,
+            room: u64::MAX,
+            excess: None,
         };
         engine.events.push(scenario.warm_up, Kind::WarmedUp, 0);
         if scenario.sample.is_some() {
@@ -155,10 +186,35 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// is enough.
     fn gives_way(&mut self, control: &Control) -> bool {
         if control.is_stopped() {
-            self.events = Events::default();
-            self.cut_short = true;
+            self.cut_short();
         }
         self.cut_short
+    }
+
+    /// Nothing comes any more.
+    fn cut_short(&mut self) {
+        self.events = Events::default();
+        self.cut_short = true;
+    }
+
+    /// Ends the run if there is no room for what is under way, or no number for more of it.
+    #[cold]
+    fn look_for_room(&mut self) {
+        let connections = self.flows.connections();
+        let each = bytes_per_flow(true) + self.links.ports_mut().count() * meter::BYTES_PER_FLOW;
+        // The key of an event for each packet, in rings that double.
+        let needed = self.packets.bytes_ahead() + 3 * size_of::<u128>() * self.packets.under_way() + 3 * connections * each;
+        let packets = self.packets.slots();
+        if needed as u64 > self.room || packets > MAX_ENTITIES as usize / 2 {
+            let (packets, connections) = (packets as u64, connections as u64);
+            self.excess = Some(Excess { packets, connections, needed: needed as u64, room: self.room });
+            self.cut_short();
+        }
+    }
+
+    /// Why the run ended before its end, when it was for want of room.
+    pub fn excess(&self) -> Option<Excess> {
+        self.excess
     }
 
     fn schedule_first(&mut self, flow: u32, start: Time) {
@@ -183,6 +239,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let end = self.scenario.duration;
         let mut part = 0;
         let every = if self.scenario.positions.is_some() { CHECK_EVERY_WITH_POSITIONS } else { CHECK_EVERY };
+        if let Some(bytes) = control.memory() {
+            self.room = bytes.saturating_sub(Estimate::of(self.scenario).fixed_bytes());
+        }
         self.schedule_starts(control);
         while let Some((at, kind, entity)) = self.events.pop() {
             if at >= end {
@@ -194,6 +253,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
             if self.handled & (every - 1) == 0 {
                 part = control.progress(part, at, end);
                 if control.is_stopped() {
+                    return false;
+                }
+                self.look_for_room();
+                if self.cut_short {
                     return false;
                 }
             }
@@ -616,6 +679,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     self.stamps.send(handle, self.now);
                 }
                 self.depart(handle, Heading::of(&packet), self.now);
+            }
+            if self.wanted.len() >= MANY_AT_ONCE {
+                self.look_for_room();
             }
         }
         self.wanted.clear();

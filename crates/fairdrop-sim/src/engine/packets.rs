@@ -141,6 +141,16 @@ impl Packets {
         self.free_blocks.push(self.blocks_at[handle as usize]);
     }
 
+    /// Slots for packets, in use or not.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Bytes of all packets and of what they carry, when their vectors have doubled once more.
+    pub fn bytes_ahead(&self) -> usize {
+        3 * (self.slots.len() * size_of::<InFlight>() + self.blocks.len() * size_of::<Blocks>())
+    }
+
     /// Packets under way.
     #[inline]
     pub fn under_way(&self) -> usize {

@@ -11,6 +11,9 @@ mod velocity;
 pub use fairness::jain_index;
 pub use flow_count::FlowCount;
 pub use internals::Internals;
-pub use queue::{QueueMeter, Waiting, Waits};
+pub use queue::{QueueMeter, Series, Waiting, Waits};
 pub use transfers::{CLASS_ENDS, TransferMeter};
 pub use velocity::AtPosition;
+
+/// Bytes that each queue's meter keeps for each flow.
+pub const BYTES_PER_FLOW: usize = size_of::<FlowCount>();

@@ -77,6 +77,13 @@ pub struct Series {
     pub by_group: Vec<Vec<u32>>,
 }
 
+impl Series {
+    /// Bytes of each point, with the values of the discipline (four, as most have fewer).
+    pub const fn bytes_per_point(groups: usize) -> usize {
+        size_of::<Time>() + size_of::<u32>() * (1 + groups) + 5 * size_of::<f64>()
+    }
+}
+
 /// Who was where in the queue, over snapshots. Position 0 is the tail, where packets arrive.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
