@@ -44,7 +44,7 @@ pub enum ReplayError {
     Param(#[from] ParamError),
     /// The capture, at this speed, lasts longer than the clock can count.
     #[error(
-        "speed = {speed} is not valid for a capture of {span_s} s: it would last {lasts_s:e} s, and the clock holds \
+        "speed = {speed:?} is not valid for a capture of {span_s} s: it would last {lasts_s:e} s, and the clock holds \
          {latest_s} s (292 years); valid: a speed of {least_speed:e} or more, or long gaps shortened",
         latest_s = LATEST.seconds(),
         least_speed = span_s / LATEST.seconds(),
@@ -60,7 +60,7 @@ pub enum ReplayError {
     #[error(
         "rate = {rate_bps} bit/s is not valid for a capture of {span_s} s with packets of up to {largest} bytes and a queue of \
          {limit}: to send what waits at its end takes longer than the clock holds, {latest_s} s (292 years) with speed = \
-         {speed}; valid: a higher rate or a smaller limit",
+         {speed:?}; valid: a higher rate or a smaller limit",
         latest_s = LATEST.seconds()
     )]
     Drain {
