@@ -140,7 +140,7 @@ mod _core {
         // No link: a packet of mean size takes a second of RED's idle time.
         let params = queue.params(8000);
         let config = HostConfig { sources, service_rate, arrivals, params, seed };
-        let result = py.detach(|| fairdrop_sim::queue_host(&config)).map_err(|error| invalid(&error))?;
+        let result = work::queue_host(py, &config)?;
         serde_json::to_string(&result).map_err(|error| invalid(&error))
     }
 

@@ -4,12 +4,14 @@ use crate::document::{Document, SCHEMA};
 use crate::files::FileError;
 use crate::resume::Kept;
 use crate::trace::RunFiles;
-use fairdrop::ParamError;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
+use fairdrop_sim::memory::{self, Available, Estimate};
 use fairdrop_sim::scenario::{QueueConfig, Scenario};
-use fairdrop_sim::{Control, PARTS, ReplayConfig, RunResult, campaign};
+use fairdrop_sim::{
+    Control, HostConfig, HostResult, PARTS, ReplayConfig, ReplayError, RunError, RunResult, campaign,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value as Json, json};
@@ -51,8 +53,10 @@ pub struct Plan {
 
 /// Why a run failed.
 enum Failure {
-    /// A discipline refuses its parameters.
-    Param(ParamError),
+    /// A scenario that cannot be run.
+    Run(RunError),
+    /// A capture that cannot be replayed like that.
+    Replay(ReplayError),
     /// A file cannot be written.
     File(FileError),
 }
@@ -66,7 +70,8 @@ impl From<FileError> for Failure {
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Param(error) => PyValueError::new_err(error.to_string()),
+            Failure::Run(error) => PyValueError::new_err(error.to_string()),
+            Failure::Replay(error) => PyValueError::new_err(error.to_string()),
             Failure::File(error) => error.into(),
         }
     }
@@ -194,7 +199,8 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
         .collect();
     let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario)).transpose();
     let kept = kept.map_err(PyValueError::new_err)?;
-    let (runs, control) = run_jobs(py, &jobs, plan, |&(scenario, seed), control| {
+    let estimates: Vec<_> = jobs.iter().map(|(scenario, _)| Estimate::of(scenario)).collect();
+    let (runs, control) = run_jobs(py, &jobs, &estimates, plan, |&(scenario, seed), control| {
         let found = kept.as_ref().and_then(|kept| kept.find(scenario.queue.discipline, seed));
         if let Some(run) = found {
             control.skip();
@@ -224,11 +230,11 @@ fn simulate_one(
     control: &Control,
 ) -> Result<Option<RunResult>, Failure> {
     let Some(directory) = traces else {
-        return fairdrop_sim::simulate(scenario, seed, control).map_err(Failure::Param);
+        return fairdrop_sim::simulate(scenario, seed, control).map_err(Failure::Run);
     };
     let mut files = RunFiles::create(scenario, seed, directory)?;
     let sink = |link: usize| files.links.get_mut(link).and_then(Option::take);
-    let finished = fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Param)?;
+    let finished = fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Run)?;
     let run = finished.map_err(|error| match error.downcast::<FileError>() {
         Ok(error) => error,
         Err(error) => FileError::new(directory, error),
@@ -254,8 +260,10 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         .iter()
         .flat_map(|config| (1..=u64::from(plan.seeds)).map(move |seed| (config, seed)))
         .collect();
-    let (runs, control) = run_jobs(py, &jobs, plan, |&(config, seed), control| {
-        fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Param)
+    let estimates: Vec<_> =
+        jobs.iter().map(|(config, _)| Estimate::of_replay(&replay.capture, config)).collect();
+    let (runs, control) = run_jobs(py, &jobs, &estimates, plan, |&(config, seed), control| {
+        fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Replay)
     })?;
     let name = match replay.path.file_name() {
         Some(name) if name == STANDARD_INPUT => "standard input".into(),
@@ -312,27 +320,43 @@ fn replay_json(replay: &Replay) -> Json {
     })
 }
 
-/// Does the jobs on other threads, while this one draws the bar and listens for Ctrl-C. What was finished is
-/// returned either way.
+/// Does the jobs on other threads, as many at once as the memory is for. What was finished is returned even when Ctrl-C
+/// comes before the end.
 fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
+    estimates: &[Estimate],
     plan: &Plan,
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
 ) -> PyResult<(Vec<RunResult>, Control)> {
-    let control = Control::default();
-    let results = py.detach(|| {
+    let threads = plan.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    let (threads, bytes) = memory::share(estimates, threads.min(jobs.len()), &Available::now())
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let control = Control::default().with_memory(bytes);
+    let bar = progress_bar(jobs.len(), plan.progress);
+    let results = watched(py, &control, &bar, |control| {
+        campaign::run_all(jobs, NonZero::new(threads), control, |job| work(job, control).transpose())
+    })?;
+    let runs: Result<Vec<_>, Failure> = results.into_iter().flatten().collect();
+    Ok((runs?, control))
+}
+
+/// Does `work` on another thread, while this one moves the bar and listens for Ctrl-C, which stops it.
+fn watched<R: Send>(
+    py: Python<'_>,
+    control: &Control,
+    bar: &ProgressBar,
+    work: impl FnOnce(&Control) -> R + Send,
+) -> PyResult<R> {
+    let result = py.detach(|| {
         thread::scope(|scope| {
             let (sender, finished) = mpsc::channel();
-            let (control, work) = (&control, &work);
             let worker = scope.spawn(move || {
-                let results =
-                    campaign::run_all(jobs, plan.threads, control, |job| work(job, control).transpose());
+                let result = work(control);
                 // The receiver waits until this thread is done.
                 let _ = sender.send(());
-                results
+                result
             });
-            let bar = progress_bar(jobs.len(), plan.progress);
             while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(control.parts_done());
                 #[expect(
@@ -349,9 +373,18 @@ fn run_jobs<J: Sync>(
             worker.join()
         })
     });
-    let results = results.map_err(|_| PyValueError::new_err("a run failed; this is a bug in fairdrop"))?;
-    let runs: Result<Vec<_>, Failure> = results.into_iter().flatten().collect();
-    Ok((runs?, control))
+    result.map_err(|_| PyValueError::new_err("a run failed; this is a bug in fairdrop"))
+}
+
+/// Drives a discipline with no network; Ctrl-C ends that.
+pub fn queue_host(py: Python<'_>, config: &HostConfig) -> PyResult<HostResult> {
+    let control = Control::default();
+    let result = watched(py, &control, &ProgressBar::hidden(), |control| fairdrop_sim::queue_host(config, control))?;
+    if control.is_stopped() {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    let result = result.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    result.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
 fn progress_bar(runs: usize, shown: bool) -> ProgressBar {

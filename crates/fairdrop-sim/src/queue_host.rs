@@ -1,6 +1,7 @@
 //! A queue with no network: Poisson or evenly spaced arrivals, exponential service, one discipline. What analytic
 //! models of queue disciplines assume, and nothing else.
 
+use crate::control::Control;
 use crate::heap::Heap;
 use crate::random::{self, FlowPurpose};
 use serde::Serialize;
@@ -117,11 +118,14 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Simulates `config`.
+/// Events between looks whether to stop.
+const CHECK_EVERY: u64 = 1 << 10;
+
+/// Simulates `config`. `None` when `control` stopped it.
 ///
 /// # Errors
 /// The discipline refuses its parameters.
-pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
+pub fn queue_host(config: &HostConfig, control: &Control) -> Result<Option<HostResult>, ParamError> {
     let mut queue = AnyDiscipline::new(config.params.clone(), &mut Heap)?;
     let flows = config.sources.len();
     let mut env =
@@ -131,7 +135,12 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
     let (mut arrived, mut served) = (vec![0; flows], vec![0; flows]);
     let (mut clock, mut empty, mut packet_seconds, mut arrivals) = (0.0, 0.0, 0.0, 0);
     let mut done = f64::INFINITY;
+    let mut events: u64 = 0;
     while arrivals < config.arrivals {
+        events += 1;
+        if events.is_multiple_of(CHECK_EVERY) && control.is_stopped() {
+            return Ok(None);
+        }
         let waiting = queue.backlog().packets;
         let (flow, arrival) = sources.first();
         let now = arrival.min(done);
@@ -161,7 +170,7 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
     }
     let mut left = vec![0; flows];
     queue.for_each_waiting(|packet| left[packet.meta.flow as usize] += 1);
-    Ok(HostResult {
+    Ok(Some(HostResult {
         duration_s: clock,
         arrived,
         served,
@@ -169,5 +178,5 @@ pub fn queue_host(config: &HostConfig) -> Result<HostResult, ParamError> {
         left,
         empty_fraction: empty / clock,
         mean_packets: packet_seconds / clock,
-    })
+    }))
 }

@@ -15,7 +15,7 @@ fn front_model() -> AnyParams {
 fn simulate(rates: &[f64], arrivals: u64, params: AnyParams) -> HostResult {
     let sources = rates.iter().map(|&rate| Arrivals::Poisson(rate)).collect();
     let config = HostConfig { sources, service_rate: 1.0, arrivals, params, seed: 7 };
-    queue_host(&config).expect("the parameters are valid")
+    queue_host(&config, &Control::default()).expect("the parameters are valid").expect("nothing stops it")
 }
 
 /// Table II of the paper: every row against `p_i = lambda_i / (mu + 2 lambda_i)`, `T_i = mu p_i` and

@@ -43,6 +43,8 @@ const CHECK_EVERY: u64 = 1 << 10;
 /// The same where a drop takes time by the length of the queue, since positions are kept.
 const CHECK_EVERY_WITH_POSITIONS: u64 = 1 << 6;
 
+/// Flows whose first packets are looked for between the same: each may take thousands of steps.
+const STARTS_BETWEEN_LOOKS: u32 = 16;
 /// Packets that a sender sends at once after which the memory is looked at.
 const MANY_AT_ONCE: usize = 1 << 10;
 
@@ -171,8 +173,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     /// Schedules what each flow and population does first.
     fn schedule_starts(&mut self, control: &Control) {
-        for (flow, start) in (0..).zip(std::mem::take(&mut self.starts)) {
-            if u64::from(flow).is_multiple_of(CHECK_EVERY) && self.gives_way(control) {
+        for (flow, start) in (0_u32..).zip(std::mem::take(&mut self.starts)) {
+            if flow.is_multiple_of(STARTS_BETWEEN_LOOKS) && self.gives_way(control) {
                 return;
             }
             self.schedule_first(flow, start);
@@ -686,7 +688,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
         self.wanted.clear();
         if let Some(at) = self.flows.after_sending(flow, group, self.now) {
-            self.events.push_far(at, Kind::Timer, flow);
+            // Of a source that has stopped it may be long past.
+            self.events.push_far(at.max(self.now), Kind::Timer, flow);
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Estimate {
 /// Bytes of a name of a flow with its allocation.
 const NAME: usize = 32;
 /// Bytes of a packet under way: its slot, and its pending event, in vectors that double.
-const PACKET: f64 = 96.0;
+const PACKET: f64 = 80.0;
 /// Bytes of the names, numbers and members that the collection of results needs for each of its rows.
 const ROW: usize = 80;
 /// Round trips that a connection without congestion takes at least: to open, and to send a few windows.
@@ -195,7 +195,9 @@ fn packets_under_way(scenario: &Scenario) -> f64 {
 /// Packets that the sources of `group` have under way without queues.
 fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
     let on_way = |links: &[usize]| links.iter().map(|&link| scenario.links[link].delay.seconds()).sum::<f64>();
-    let there = on_way(&group.forward) + 2.0 * group.access_delay.seconds();
+    // What is not TCP is taken by its host as it leaves the last link.
+    let stored = if group.transport.tcp().is_some() { &group.forward[..] } else { before_last(&group.forward) };
+    let there = on_way(stored) + 2.0 * group.access_delay.seconds();
     let (count, size) = (f64::from(group.count), f64::from(group.packet_size));
     let at_rate = |rate: u64| {
         let limit = |link: &usize| scenario.queue_of(&scenario.links[*link]).map_or(PLAIN_LIMIT, |queue| queue.limit);
@@ -216,4 +218,8 @@ fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
         Transport::Burst(config) => count * f64::from(config.burst_packets) * (there / config.period.seconds().max(1e-9) + 1.0),
         Transport::Trace(trace) => trace.flows.iter().map(|flow| flow.len() as f64).sum(),
     }
+}
+
+fn before_last(links: &[usize]) -> &[usize] {
+    links.split_last().map_or(&[], |(_, before)| before)
 }

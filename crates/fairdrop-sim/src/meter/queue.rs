@@ -78,9 +78,9 @@ pub struct Series {
 }
 
 impl Series {
-    /// Bytes of each point, with the values of the discipline (four, as most have fewer).
+    /// Bytes of each point, with three values of the discipline: its average, and two that it decides by.
     pub const fn bytes_per_point(groups: usize) -> usize {
-        size_of::<Time>() + size_of::<u32>() * (1 + groups) + 5 * size_of::<f64>()
+        size_of::<Time>() + size_of::<u32>() * (1 + groups) + 3 * size_of::<f64>()
     }
 }
 
