@@ -26,6 +26,7 @@ test-python: .venv/dev
 test-long: .venv/dev ## a million cases of each property of the library, more of the rest (hours)
 	PROPTEST_CASES=1000000 cargo test --package fairdrop
 	PROPTEST_CASES=10000 cargo test --workspace --exclude fairdrop-py --exclude fairdrop
+	FAIRDROP_EXTREMES=3000 cargo test --package fairdrop-sim --test extremes
 	FAIRDROP_LONG=1 $(BIN)/python -m pytest $(PYTEST)
 
 test-golden: ## golden results in the profiles for debugging and for release

@@ -123,3 +123,34 @@ def test_every_real_capture_replays(captures, fairdrop, tmp_path):
             queue = run["queues"][0]
             assert queue["arrivals"] == document["scenario"]["capture"]["packets"] > 0
             assert queue["departures"] + sum(queue["drops"].values()) == queue["arrivals"]
+
+
+@pytest.mark.parametrize("words", [("--speed", "1e-30"), ("--speed", "1e-12", "--rate", "1")])
+def test_a_speed_that_the_clock_cannot_hold_is_refused(fairdrop, capture, words):
+    done = fairdrop("replay", capture, *words)
+    assert done.returncode == 2, done.stderr
+    assert f"speed = {words[1]} is not valid for a capture of" in done.stderr
+    assert "292 years" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_gap_of_centuries_is_refused_unless_it_is_shortened(fairdrop, tmp_path):
+    """540 years in nanoseconds: 64 bits hold them, the clock of a replay does not."""
+    path = tmp_path / "centuries.pcapng"
+    path.write_bytes(pcapng([0, 17 * 10**18]))
+    refused = fairdrop("replay", path, "--max-gap", "none")
+    assert refused.returncode == 2, refused.stderr
+    assert "speed = 1.0" in refused.stderr and "292 years" in refused.stderr
+    assert fairdrop("replay", path, "--quiet").returncode == 0
+
+
+def pcapng(times_ns: list[int]) -> bytes:
+    """Raw IP packets, with times in nanoseconds."""
+
+    def block(kind: int, body: bytes) -> bytes:
+        return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+    section = struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)
+    interface = struct.pack("<HHI", 101, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
+    data = packet(0, 40, 7)[16:]
+    packets = [struct.pack("<IIIII", 0, at >> 32, at & 0xFFFFFFFF, len(data), 40) + data for at in times_ns]
+    return block(0x0A0D0D0A, section) + block(1, interface) + b"".join(block(6, body) for body in packets)

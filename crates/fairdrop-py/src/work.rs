@@ -379,7 +379,8 @@ fn watched<R: Send>(
 /// Drives a discipline with no network; Ctrl-C ends that.
 pub fn queue_host(py: Python<'_>, config: &HostConfig) -> PyResult<HostResult> {
     let control = Control::default();
-    let result = watched(py, &control, &ProgressBar::hidden(), |control| fairdrop_sim::queue_host(config, control))?;
+    let result =
+        watched(py, &control, &ProgressBar::hidden(), |control| fairdrop_sim::queue_host(config, control))?;
     if control.is_stopped() {
         return Err(PyKeyboardInterrupt::new_err(()));
     }

@@ -95,10 +95,9 @@ impl Gaps {
 /// Source: G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000.
 pub fn gamma(stream: &mut Philox, n: f64) -> f64 {
     let d = n - 1.0 / 3.0;
-    let c = 1.0 / (9.0 * d).sqrt();
     loop {
         let x = normal(stream);
-        let t = c * x;
+        let t = x / (9.0 * d).sqrt();
         if t <= -1.0 {
             continue;
         }

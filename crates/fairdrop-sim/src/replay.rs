@@ -83,9 +83,9 @@ pub enum ReplayError {
 /// The clock cannot count as far, or not until the queue has drained.
 fn last_arrival(capture: &Capture, config: &ReplayConfig) -> Result<Time, ReplayError> {
     let ReplayConfig { rate_bps, speed, .. } = *config;
-    let span_ns = capture.duration_ns();
-    let span_s = span_ns as f64 / 1e9;
-    let end = span_ns as f64 / speed;
+    let span = capture.duration_ns() as f64;
+    let span_s = span / 1e9;
+    let end = span / speed;
     let fits = speed > 0.0 && speed.is_finite() && end <= LATEST.ns() as f64;
     if !fits {
         return Err(ReplayError::Span { speed, span_s });

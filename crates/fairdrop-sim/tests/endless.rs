@@ -17,7 +17,8 @@ fn capture(times: &[u64]) -> Capture {
 }
 
 fn replayed(times: &[u64], speed: f64, rate_bps: u64) -> Result<RunResult, ReplayError> {
-    let (queue, _) = QueueConfig::parse("", "queue", &["queue.discipline=droptail".to_owned()]).expect("valid");
+    let (queue, _) =
+        QueueConfig::parse("", "queue", &["queue.discipline=droptail".to_owned()]).expect("valid");
     let config = ReplayConfig { rate_bps, speed, queue };
     replay(&capture(times), &config, 1, &Control::default()).map(|result| result.expect("nothing stops it"))
 }
@@ -77,12 +78,12 @@ fn a_gap_of_ages_in_a_file_is_refused_unless_it_is_shortened() {
         let words = [0, time, time, 20, 20].map(u32::to_le_bytes).concat();
         block(6, &[&words[..], &[0x45], &[0; 19]].concat())
     };
-    let file =
-        [block(0x0A0D_0D0A, &section), block(1, &interface), packet(0), packet(u32::MAX)].concat();
+    let file = [block(0x0A0D_0D0A, &section), block(1, &interface), packet(0), packet(u32::MAX)].concat();
     let (queue, _) = QueueConfig::parse("", "queue", &[]).expect("valid");
     let config = ReplayConfig { rate_bps: 1_000_000, speed: 1.0, queue };
     let replayed = |max_gap_ns| {
-        let capture = read_bytes(&file, "ages", &Options { max_gap_ns, ..Options::default() }).expect("two packets");
+        let capture =
+            read_bytes(&file, "ages", &Options { max_gap_ns, ..Options::default() }).expect("two packets");
         replay(&capture, &config, 1, &Control::default())
     };
     assert!(matches!(replayed(None), Err(ReplayError::Span { speed: 1.0, .. })));
@@ -112,7 +113,11 @@ fn empty_periods_end() {
     }
     // A packet each 8000 s on, and as long off.
     let run = ended(&format!("duration = 1e7\n{SHORTEST}mean_off = 1e-9")).0;
-    assert!((run.flows[0].measured.arrivals as f64 - 625.0).abs() < 4.0, "{}", run.flows[0].measured.arrivals);
+    assert!(
+        (run.flows[0].measured.arrivals as f64 - 625.0).abs() < 4.0,
+        "{}",
+        run.flows[0].measured.arrivals
+    );
 }
 
 /// A link that takes 8 s for a packet has a thousand waiting after 8000 s, and loses nearly all of 625 packets a second from
@@ -137,7 +142,8 @@ fn a_search_among_drawn_periods_stops() {
     let group = SHORTEST.replace("peak_rate = 1\n", "peak_rate = 1\nlaw = \"pareto\"\ncount = 3000\n");
     for most in [1, 2, 50] {
         let control = Control::default().with_looks(most);
-        let run = simulate(&scenario(&format!("duration = 1e7\n{group}mean_off = 1e-9")), 1, &control).expect("valid");
+        let run = simulate(&scenario(&format!("duration = 1e7\n{group}mean_off = 1e-9")), 1, &control)
+            .expect("valid");
         assert!(run.is_none() && control.looks() < most + 5, "{} looks", control.looks());
     }
 }

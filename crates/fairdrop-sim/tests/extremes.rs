@@ -130,21 +130,27 @@ impl Text {
                 let value = draw.within(low as f64, high as f64).round() as i64;
                 self.line(&format!("{name} = {}", value.clamp(low, high)));
             }
-            Kind::Number(low, high) | Kind::NumberAbove(low, high) | Kind::Packets(low, high) | Kind::Seconds(low, high) => {
+            Kind::Number(low, high)
+            | Kind::NumberAbove(low, high)
+            | Kind::Packets(low, high)
+            | Kind::Seconds(low, high) => {
                 self.number(name, draw.within(low, high));
             }
             Kind::Bytes(low, high) => {
                 let value = draw.within(low as f64, high as f64).round();
                 self.line(&format!("{name} = {}", value as u64));
             }
-            Kind::Choice(words) | Kind::Schedule(words, ..) => self.line(&format!("{name} = \"{}\"", draw.pick(words))),
+            Kind::Choice(words) | Kind::Schedule(words, ..) => {
+                self.line(&format!("{name} = \"{}\"", draw.pick(words)));
+            }
             Kind::Numbers(..) => {}
         }
     }
 }
 
 const TRANSPORTS: [&str; 12] = [
-    "tahoe", "reno", "newreno", "sack", "vegas", "cubic", "ledbat", "dctcp", "cbr", "poisson", "on_off", "burst",
+    "tahoe", "reno", "newreno", "sack", "vegas", "cubic", "ledbat", "dctcp", "cbr", "poisson", "on_off",
+    "burst",
 ];
 
 fn rate(draw: &mut Draw) -> f64 {
@@ -306,7 +312,8 @@ fn as_pcapng(classic: &[u8], resolution: u8) -> Vec<u8> {
     let number = |at: usize| u32::from_le_bytes(classic[at..at + 4].try_into().expect("four bytes"));
     let section = [&0x1A2B_3C4D_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xFF; 8]].concat();
     let units = if resolution == 0 { 9 } else { 0x80 | resolution };
-    let interface = [&number(20).to_le_bytes()[..], &[0; 4], &[9, 0, 1, 0, units, 0, 0, 0, 0, 0, 0, 0]].concat();
+    let interface =
+        [&number(20).to_le_bytes()[..], &[0; 4], &[9, 0, 1, 0, units, 0, 0, 0, 0, 0, 0, 0]].concat();
     let mut file = [block(0x0A0D_0D0A, &section), block(1, &interface)].concat();
     let mut at = 24;
     while at + 16 <= classic.len() {
@@ -349,9 +356,12 @@ fn run_capture(case: u32, originals: &[Vec<u8>], control: &Control) -> Outcome {
     let file = mutated(&originals[case as usize % originals.len()], draw);
     let key = draw.pick(&KeyKind::ALL);
     let max_gap_ns = draw.chance(0.5).then(|| draw.whole(1.0, 1e18));
-    let Ok(capture) = read_bytes(&file, "mutated", &Options { key, max_gap_ns }) else { return Outcome::Refused };
+    let Ok(capture) = read_bytes(&file, "mutated", &Options { key, max_gap_ns }) else {
+        return Outcome::Refused;
+    };
     let discipline = CATALOGUE[case as usize % CATALOGUE.len()].name;
-    let settings = [format!("queue.discipline={discipline}"), format!("queue.limit={}", draw.whole(1.0, 1e5))];
+    let settings =
+        [format!("queue.discipline={discipline}"), format!("queue.limit={}", draw.whole(1.0, 1e5))];
     let Ok((queue, _)) = QueueConfig::parse("", "queue", &settings) else { return Outcome::Refused };
     let config = ReplayConfig { rate_bps: rate(draw) as u64, speed: draw.log(1e-12, 1e12), queue };
     match replay(&capture, &config, 1, control) {
@@ -371,10 +381,12 @@ fn watched(patience: Duration, control: &Control, work: impl Fn(&Control) -> Out
     thread::scope(|scope| {
         let (running, ended) = mpsc::channel::<()>();
         let watch = scope.spawn(move || {
-            ended.recv_timeout(patience).is_err_and(|error| error == mpsc::RecvTimeoutError::Timeout).then(|| {
-                control.stop();
-                Instant::now()
-            })
+            ended.recv_timeout(patience).is_err_and(|error| error == mpsc::RecvTimeoutError::Timeout).then(
+                || {
+                    control.stop();
+                    Instant::now()
+                },
+            )
         });
         let outcome = work(control);
         let end = Instant::now();
@@ -415,7 +427,9 @@ fn tried(case: u32, by_time: bool, work: impl Fn(u32, &Control) -> Outcome) -> R
 fn try_all(least: usize, work: impl Fn(u32, &Control) -> Outcome + Sync, shown: impl Fn(u32) -> String) {
     let (count, by_time) = (wanted().unwrap_or(FEW), wanted().is_some());
     let cases: Vec<u32> = (0..count).collect();
-    let done = campaign::run_all(&cases, NonZero::new(2), &Control::default(), |&case| Some(tried(case, by_time, &work)));
+    let done = campaign::run_all(&cases, NonZero::new(2), &Control::default(), |&case| {
+        Some(tried(case, by_time, &work))
+    });
     let done: Vec<_> = done.into_iter().flatten().collect();
     let wrong = (0..).zip(&done).filter_map(|(case, done)| Some((case, done.as_ref().err()?)));
     let wrong: Vec<_> = wrong.map(|(case, why)| format!("case {case}: {why}\n{}", shown(case))).collect();

@@ -21,11 +21,18 @@ fn compared(text: &str, settings: &[&str]) {
     let result = simulate(&scenario, 1, &Control::default()).expect("valid").expect("nothing stops it");
     let (most, kept) = (MEMORY.peak_usage() - before, MEMORY.current_usage() - before);
     drop(result);
-    println!("{settings:?}: {} estimated, {most} measured; {} and {kept} kept", estimate.bytes(), estimate.result_bytes());
+    println!(
+        "{settings:?}: {} estimated, {most} measured; {} and {kept} kept",
+        estimate.bytes(),
+        estimate.result_bytes()
+    );
     let ratio = estimate.bytes() as f64 / most as f64;
     assert!((1.0 / FACTOR..FACTOR).contains(&ratio), "{settings:?}: {estimate:?}, and {most} bytes");
     let kept = kept as f64;
-    assert!(kept < FACTOR * estimate.result_bytes() as f64 + 2e6, "{settings:?}: {estimate:?}, and {kept} bytes");
+    assert!(
+        kept < FACTOR * estimate.result_bytes() as f64 + 2e6,
+        "{settings:?}: {estimate:?}, and {kept} bytes"
+    );
 }
 
 const MANY: &str = "duration = 2\nwarm_up = 0\nsample = 0\n[dumbbell]\nrate = \"100mbit\"\n[queue]\ndiscipline = \"droptail\"\n\
@@ -34,7 +41,8 @@ const MANY: &str = "duration = 2\nwarm_up = 0\nsample = 0\n[dumbbell]\nrate = \"
 #[test]
 fn the_estimate_is_within_its_factor_of_the_peak() {
     // Limits: of FIFOs, of tables and lists by flow.
-    for discipline in ["droptail", "choke", "drr", "sfq", "fq", "fq_codel", "fred", "dualpi2", "csfq", "afd"] {
+    for discipline in ["droptail", "choke", "drr", "sfq", "fq", "fq_codel", "fred", "dualpi2", "csfq", "afd"]
+    {
         let discipline = format!("queue.discipline={discipline}");
         compared(MANY, &["groups.g.count=10", "queue.limit=300_000", &discipline]);
     }

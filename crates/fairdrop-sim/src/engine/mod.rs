@@ -205,7 +205,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let connections = self.flows.connections();
         let each = bytes_per_flow(true) + self.links.ports_mut().count() * meter::BYTES_PER_FLOW;
         // The key of an event for each packet, in rings that double.
-        let needed = self.packets.bytes_ahead() + 3 * size_of::<u128>() * self.packets.under_way() + 3 * connections * each;
+        let needed = self.packets.bytes_ahead()
+            + 3 * size_of::<u128>() * self.packets.under_way()
+            + 3 * connections * each;
         let packets = self.packets.slots();
         if needed as u64 > self.room || packets > MAX_ENTITIES as usize / 2 {
             let (packets, connections) = (packets as u64, connections as u64);

@@ -74,7 +74,7 @@ fn below(root: &Path) -> impl Iterator<Item = (u64, Limit)> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let machine = kilobytes(&read("proc/meminfo"), "MemAvailable").map(|bytes| (bytes, Limit::Machine));
     let groups = control_groups(&read("proc/self/cgroup"), &read("proc/self/mountinfo"));
-    let of_groups = groups.into_iter().flat_map(|group| group.with_parents()).collect::<Vec<_>>();
+    let of_groups = groups.into_iter().flat_map(ControlGroup::with_parents).collect::<Vec<_>>();
     let root = root.to_owned();
     let left = move |group: ControlGroup| Some((group.left(&root)?, Limit::ControlGroup(group.directory)));
     machine.into_iter().chain(of_groups.into_iter().filter_map(left))
@@ -106,7 +106,8 @@ fn control_groups(own: &str, mounts: &str) -> Vec<ControlGroup> {
             continue;
         };
         let unified = kind == "cgroup2";
-        if !unified && !(kind == "cgroup" && options.split(',').any(|option| option == "memory")) {
+        let of_memory = kind == "cgroup" && options.split(',').any(|option| option == "memory");
+        if !(unified || of_memory) {
             continue;
         }
         // Lines are number:controllers:path; the unified hierarchy has no controllers there.
@@ -182,7 +183,10 @@ mod tests {
     #[test]
     fn without_limits_it_is_what_the_machine_has() {
         assert_eq!(found("free", &[MEMINFO]), Available { bytes: 4_096_000, limit: Limit::Machine });
-        assert_eq!(found("nothing", &[("proc/other", "")]), Available { bytes: u64::MAX, limit: Limit::None });
+        assert_eq!(
+            found("nothing", &[("proc/other", "")]),
+            Available { bytes: u64::MAX, limit: Limit::None }
+        );
     }
 
     /// The limit of a parent counts; files that the kernel can drop do not.

@@ -6,10 +6,10 @@
 
 use crate::engine;
 use crate::meter::{self, Series};
+use crate::passage::{LinkFlow, VelocityResult};
 use crate::replay::ReplayConfig;
 use crate::result::FlowResult;
 use crate::scenario::{Group, LinkQueue, PLAIN_LIMIT, QueueConfig, Scenario, Transport};
-use crate::passage::{LinkFlow, VelocityResult};
 use fairdrop::{AnyDiscipline, Memory, Time};
 use fairdrop_capture::Capture;
 
@@ -51,24 +51,28 @@ impl Estimate {
         for (number, group) in scenario.groups.iter().enumerate() {
             estimate.add_flows(number, group, ports);
         }
-        let points = |grid: Option<Time>| grid.map_or(0, |grid| scenario.duration.ns() / grid.ns().max(1) + 1);
+        let points =
+            |grid: Option<Time>| grid.map_or(0, |grid| scenario.duration.ns() / grid.ns().max(1) + 1);
         let seconds = |grid: Option<Time>| grid.map_or(String::new(), |grid| format!("{} s", grid.seconds()));
         let groups = scenario.groups.len();
         let samples = points(scenario.sample);
         // While the result is collected, what was sampled is there twice.
         let series = 2 * samples * (ports * Series::bytes_per_point(groups)) as u64;
         estimate.add("sample", seconds(scenario.sample), series, series / 2);
-        let windowed = scenario.windows.iter().map(|&group| u64::from(scenario.groups[group].count)).sum::<u64>();
+        let windowed =
+            scenario.windows.iter().map(|&group| u64::from(scenario.groups[group].count)).sum::<u64>();
         let windows = 2 * samples * windowed * size_of::<f64>() as u64;
         estimate.add("windows", format!("the windows of {windowed} flows"), windows, windows / 2);
         if scenario.positions.is_some() {
-            let places = scenario.links.iter().filter_map(|link| scenario.queue_of(link)).map(|queue| queue.limit);
+            let places =
+                scenario.links.iter().filter_map(|link| scenario.queue_of(link)).map(|queue| queue.limit);
             let each = 2 * (size_of::<u64>() * (groups + 1)) + size_of::<VelocityResult>() + 64;
             let positions = places.map(u64::from).sum::<u64>() * each as u64;
             estimate.add("positions", seconds(scenario.positions), positions, positions / 2);
         }
         let under_way = (packets_under_way(scenario) * PACKET) as u64;
-        let widest = scenario.links.iter().max_by_key(|link| u128::from(link.rate_bps) * u128::from(link.delay.ns()));
+        let widest =
+            scenario.links.iter().max_by_key(|link| u128::from(link.rate_bps) * u128::from(link.delay.ns()));
         estimate.decided = estimate.decided.saturating_add(under_way);
         if let Some(link) = widest {
             let value = format!("{} s at {} bit/s", link.delay.seconds(), link.rate_bps);
@@ -186,7 +190,8 @@ fn packets_under_way(scenario: &Scenario) -> f64 {
     });
     let hosts = scenario.groups.iter().map(|group| {
         let rate = group.access_rate_bps.map_or(f64::INFINITY, |rate| rate as f64);
-        f64::from(group.count) * (2.0 + 2.0 * rate * group.access_delay.seconds() / 8.0 / f64::from(group.packet_size))
+        f64::from(group.count)
+            * (2.0 + 2.0 * rate * group.access_delay.seconds() / 8.0 / f64::from(group.packet_size))
     });
     let hosts = hosts.filter(|packets| packets.is_finite()).sum::<f64>();
     sent.min(held.sum::<f64>() + hosts)
@@ -194,13 +199,16 @@ fn packets_under_way(scenario: &Scenario) -> f64 {
 
 /// Packets that the sources of `group` have under way without queues.
 fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
-    let on_way = |links: &[usize]| links.iter().map(|&link| scenario.links[link].delay.seconds()).sum::<f64>();
+    let on_way =
+        |links: &[usize]| links.iter().map(|&link| scenario.links[link].delay.seconds()).sum::<f64>();
     // What is not TCP is taken by its host as it leaves the last link.
-    let stored = if group.transport.tcp().is_some() { &group.forward[..] } else { before_last(&group.forward) };
+    let stored =
+        if group.transport.tcp().is_some() { &group.forward[..] } else { before_last(&group.forward) };
     let there = on_way(stored) + 2.0 * group.access_delay.seconds();
     let (count, size) = (f64::from(group.count), f64::from(group.packet_size));
     let at_rate = |rate: u64| {
-        let limit = |link: &usize| scenario.queue_of(&scenario.links[*link]).map_or(PLAIN_LIMIT, |queue| queue.limit);
+        let limit =
+            |link: &usize| scenario.queue_of(&scenario.links[*link]).map_or(PLAIN_LIMIT, |queue| queue.limit);
         let queued = group.forward.iter().map(|link| f64::from(limit(link))).sum::<f64>();
         count * rate as f64 * there / 8.0 / size + queued
     };
@@ -215,7 +223,9 @@ fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
         Transport::Cbr(config) => at_rate(config.rate_bps),
         Transport::Poisson(config) => at_rate(config.rate_bps),
         Transport::OnOff(config) => at_rate(config.peak_rate_bps),
-        Transport::Burst(config) => count * f64::from(config.burst_packets) * (there / config.period.seconds().max(1e-9) + 1.0),
+        Transport::Burst(config) => {
+            count * f64::from(config.burst_packets) * (there / config.period.seconds().max(1e-9) + 1.0)
+        }
         Transport::Trace(trace) => trace.flows.iter().map(|flow| flow.len() as f64).sum(),
     }
 }

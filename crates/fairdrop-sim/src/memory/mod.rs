@@ -52,8 +52,13 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
         let threads = threads.min((left / one) as usize).max(1);
         return Ok((threads, left / threads as u64));
     }
-    let of_results = Part { field: "seeds".into(), value: format!("results of {} runs", runs.len()), bytes: results };
-    let part = largest.largest().filter(|part| part.bytes >= results || runs.len() == 1).cloned().unwrap_or(of_results);
+    let of_results =
+        Part { field: "seeds".into(), value: format!("results of {} runs", runs.len()), bytes: results };
+    let part = largest
+        .largest()
+        .filter(|part| part.bytes >= results || runs.len() == 1)
+        .cloned()
+        .unwrap_or(of_results);
     Err(TooLarge { part, bytes, available: available.clone() })
 }
 
