@@ -31,7 +31,7 @@ def limited(tmp_path):
     [
         (("queue.discipline=drr", "queue.limit=8000000p"), "queue.limit = 8000000p"),
         (("groups.tcp.count=2000000",), "groups.0.count = 2000000"),
-        (("duration=1e7", "sample=1"), "sample = 1 s"),
+        (("duration=1e7", "sample=1", 'windows=["tcp"]'), "windows = the windows of 32 flows"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_field(limited, headline, settings, field):

@@ -50,7 +50,8 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
     let bytes = results.saturating_add(one);
     if bytes <= available.bytes {
         let threads = threads.min((left / one) as usize).max(1);
-        return Ok((threads, left / threads as u64));
+        // Its own result is part of what a run takes.
+        return Ok((threads, (left / threads as u64).saturating_add(largest.result_bytes())));
     }
     let of_results =
         Part { field: "seeds".into(), value: format!("results of {} runs", runs.len()), bytes: results };
@@ -74,5 +75,53 @@ impl fmt::Display for Bytes {
             }
         }
         write!(f, "{bytes} B")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    fn estimate(settings: &[&str]) -> Estimate {
+        let text = "[queue]\ndiscipline = \"drr\"\n[[groups]]\nname = \"g\"\ntransport = \"reno\"\ncount = 100_000\n";
+        let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
+        Estimate::of(&Scenario::parse(text, "test", &settings).unwrap())
+    }
+
+    fn available(bytes: u64) -> Available {
+        Available { bytes, limit: Limit::AddressSpace }
+    }
+
+    /// A run that just fits, alone, has room for all that it needs; two at once need another, without the results.
+    #[test]
+    fn as_many_threads_work_as_fit() {
+        let run = estimate(&[]);
+        let (all, result) = (run.bytes(), run.result_bytes());
+        let runs = [run.clone(), run.clone(), run];
+        let one = all + 2 * result;
+        assert_eq!(share(&runs, 3, &available(one)), Ok((1, all)));
+        assert_eq!(share(&runs, 3, &available(one + all - result)), Ok((2, all)));
+        assert_eq!(share(&runs, 2, &available(u64::MAX)).map(|(threads, _)| threads), Ok(2));
+        assert!(share(&runs, 3, &available(one - 1)).is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_names_its_field() {
+        for (settings, field) in [
+            (&["queue.limit=8000000p"][..], "queue.limit = 8000000p"),
+            (&["groups.g.count=2_000_000"], "groups.0.count = 2000000"),
+            (&["duration=1e7", "sample=1"], "sample = 1 s"),
+        ] {
+            let text = share(&[estimate(settings)], 1, &available(100_000_000)).unwrap_err().to_string();
+            assert!(text.starts_with(field) && text.ends_with("valid: less, or more memory"), "{text}");
+            assert!(
+                text.contains("100.0 MB are available (limit of the address space, ulimit -v)"),
+                "{text}"
+            );
+        }
+        let many = vec![estimate(&[]); 1000];
+        let text = share(&many, 1, &available(500_000_000)).unwrap_err().to_string();
+        assert!(text.starts_with("seeds = results of 1000 runs "), "{text}");
     }
 }
