@@ -705,7 +705,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// Schedules the next packet of an open-loop source by the time it has crossed the source's own link.
-    #[inline]
+    #[inline(always)]
     fn schedule_source(&mut self, flow: u32, NextOfSource { coming, lane, lost }: NextOfSource) {
         self.stray_losses += lost;
         match coming {
@@ -716,6 +716,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// An open-loop source goes on looking for its next packet.
+    #[inline(never)]
     fn on_search(&mut self, flow: u32, control: &Control) {
         if self.gives_way(control) {
             return;
