@@ -137,6 +137,7 @@ impl Text {
             | Kind::Seconds(low, high) => {
                 self.number(name, draw.within(low, high));
             }
+            Kind::Key => self.line(&format!("{name} = \"{:#x}\"", draw.within(0.0, 2_f64.powi(63)) as u64)),
             Kind::Bytes(low, high) => {
                 let value = draw.within(low as f64, high as f64).round();
                 self.line(&format!("{name} = {}", value as u64));
