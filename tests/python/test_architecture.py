@@ -25,6 +25,7 @@ LAYERS = (
     ("plot",),
     ("wording", "document", "measures", "model_scenario"),
     ("conformance", "estimate", "library", "models", "table"),
+    ("files", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.
 STEPS = ("define", "measure", "execute", "judge", "show")

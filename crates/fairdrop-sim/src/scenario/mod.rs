@@ -3,6 +3,7 @@
 mod build;
 mod chain;
 mod fields;
+mod plain_text;
 mod problem;
 mod queue;
 mod read;

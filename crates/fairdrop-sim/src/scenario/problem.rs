@@ -1,6 +1,6 @@
 //! What is wrong with a scenario, said so that it can be mended.
 
-use super::read::is_control;
+use super::plain_text::is_control;
 use std::fmt::{self, Write as _};
 
 /// Where a value was written.

@@ -1,25 +1,13 @@
 //! Reads tables of a scenario by their field tables, and collects everything that is wrong with them.
 
 use super::fields::{FieldKind, FieldSpec};
+use super::plain_text::{MAX_NAME, is_plain};
 use super::problem::{Origin, Problem};
 use super::tree::{Data, Node};
 use crate::units;
 use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-
-/// Most characters of a name.
-pub const MAX_NAME: usize = 200;
-
-/// Whether a terminal shows `text` as it is: no controls, and no marks that reverse the direction of what follows.
-pub fn is_plain(text: &str) -> bool {
-    !text.chars().any(is_control)
-}
-
-/// Unicode's controls, and the marks of its bidirectional algorithm (UAX #9).
-pub fn is_control(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
 
 /// A value, read and within its range.
 #[derive(Clone, Debug, PartialEq)]

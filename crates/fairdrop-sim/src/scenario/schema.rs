@@ -5,12 +5,13 @@ use super::fields::{
     CHAIN, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO, TRANSPORTS,
     TransportInfo,
 };
-use super::read::{MAX_NAME, valid};
+use super::plain_text::MAX_NAME;
+use super::read::valid;
 use super::{Flavour, Group, Link, LinkQueue, Scenario, TcpConfig, Transport, queue};
 use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
 
-/// Texts that [`is_plain`](super::read::is_plain) takes, as a regular expression of ECMA-262.
+/// Texts that [`is_plain`](super::plain_text::is_plain) takes, as a regular expression of ECMA-262.
 const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]*$";
 
 /// JSON Schema (draft 2020-12) of a scenario file.
