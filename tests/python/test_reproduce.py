@@ -16,6 +16,7 @@ from fairdrop import reproduce
 from fairdrop.cli import main
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
+from fairdrop.reproduce.define.papers import is_id
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute.plan import Order, cells
 from fairdrop.reproduce.execute.store import Store, key_of
@@ -63,6 +64,14 @@ def test_jains_index_has_one_meaning_in_every_measure():
     assert jain(run, "b", "goodput_bps", nothing=0.0) == 0.0
     assert fairness_of_groups(run, ["a", "b"]) == 1.0
     assert fairness_of_groups(run, ["b"]) is None
+
+
+def test_no_definition_is_overlooked(root):
+    """A file that says it is an id is one, also the tenth campaign."""
+    files = (root / "python" / "fairdrop" / "papers").rglob("*.toml")
+    ids = {path.stem for path in files if path.read_text(encoding="utf-8").startswith("id = ")}
+    assert ids == set(reproduce.names())
+    assert is_id("X10") and is_id("choke-fig5") and not is_id("five-udp") and not is_id("paper")
 
 
 def test_decisions_that_definitions_rest_on_are_told(root):

@@ -10,11 +10,16 @@ from importlib.resources.abc import Traversable
 from fairdrop.reproduce.define.fields import DefinitionError
 
 PAPERS = ("choke", "micro", "chokew", "under", "ward", "cross")
-_ID = re.compile(r"(?:(?:choke|micro|chokew|under|ward)-[a-z]+\d*|X\d)")
+_ID = re.compile(r"(?:(?:choke|micro|chokew|under|ward)-[a-z]+\d*|X\d+)")
 
 
 def folder() -> Traversable:
     return resources.files("fairdrop") / "papers"
+
+
+def is_id(name: str) -> bool:
+    """Whether a file of this name defines an experiment; the others are base scenarios and ``paper.toml``."""
+    return _ID.fullmatch(name) is not None
 
 
 @cache
@@ -23,7 +28,7 @@ def names() -> tuple[str, ...]:
     found = []
     for paper in PAPERS:
         files = [entry.name for entry in (folder() / paper).iterdir() if entry.name.endswith(".toml")]
-        ids = [name.removesuffix(".toml") for name in files if _ID.fullmatch(name.removesuffix(".toml"))]
+        ids = [name.removesuffix(".toml") for name in files if is_id(name.removesuffix(".toml"))]
         found += sorted(ids, key=_order)
     return tuple(found)
 
