@@ -121,11 +121,13 @@ where
 
     /// Makes room for an arrival whose queue is `own`, if it has one yet. Returns whether there is room now: not when
     /// the buffer is full and no queue would be longer than the arrival's own. A queue that gives way keeps a packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn make_room<E: Env<H>>(&mut self, own: Option<u32>, limit: u32, env: &mut E) -> bool {
-        if self.pool.backlog().packets < limit {
-            return true;
-        }
+        self.pool.backlog().packets < limit || self.push_out(own, env)
+    }
+
+    /// Makes room in a full buffer.
+    fn push_out<E: Env<H>>(&mut self, own: Option<u32>, env: &mut E) -> bool {
         let length = own.map_or(0, |queue| self.pool.packets(queue)) + 1;
         let Some((queue, longest)) = self.lengths.longest() else { return false };
         if longest <= length {
