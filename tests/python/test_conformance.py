@@ -11,6 +11,8 @@ import sys
 
 import pytest
 
+from fairdrop.conformance.vectors import FORMAT
+
 STANDARD = "droptail,red,choke"
 
 
@@ -326,6 +328,19 @@ def test_bad_input(fairdrop, vectors, tmp_path):
     (tmp_path / "red").mkdir()
     (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/1", "events": 0}\n')
     assert "this command reads 'fairdrop/conformance/2'" in told("list", "--vectors", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header", ["{}", "[]", "1", '{"case": 1, "discipline": "red"}', '{"discipline": "red"}', "[" * 9999]
+)
+def test_a_header_that_lacks_something_is_named(fairdrop, tmp_path, header):
+    (tmp_path / "red").mkdir()
+    text = header.replace("{", f'{{"format": "{FORMAT}", "events": 0, ').replace(", }", "}")
+    (tmp_path / "red" / "x.jsonl").write_text(text + "\n")
+    done = fairdrop("conformance", "list", "--vectors", tmp_path)
+    assert done.returncode == 2
+    assert "x.jsonl is not a vector: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_c_program_over_the_c_interface_passes_every_vector(fairdrop, root, vectors, tmp_path):

@@ -73,8 +73,13 @@ def _read(path: Path) -> Vector:
         text = read_text(path, VECTOR)
         header, *events = map(json.loads, text.splitlines())
         version, count = header["format"], header["events"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a vector: {error}") from None
+        if version == FORMAT:
+            missing = [name for name in ("discipline", "case", "description") if not isinstance(header[name], str)]
+            if missing:
+                raise ValueError(f"{missing[0]} is no text")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        what = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{path} is not a vector: {what}") from None
     if version != FORMAT:
         raise ValueError(f"{path}: format {version!r}, but this command reads {FORMAT!r}")
     if count != len(events):
