@@ -8,6 +8,7 @@ mod control;
 mod engine;
 mod heap;
 mod huge_pages;
+mod input;
 mod meter;
 mod passage;
 mod port;

@@ -1,13 +1,9 @@
 //! From a tree of values to a checked scenario.
 
-use super::fields::{
-    CHAIN, DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, TransportInfo, transport,
-};
-use super::problem::Problem;
+use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, SCENARIO, TRANSPORTS, TransportInfo, transport};
 use super::queue::QueueConfig;
-use super::read::{Report, Section};
-use super::tree::{Data, Node};
 use super::{Group, Link, LinkQueue, Scenario, Transport, chain, routes, sources};
+use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use fairdrop::Time;
 
 /// Nodes of a dumbbell.

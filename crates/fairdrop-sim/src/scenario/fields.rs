@@ -1,79 +1,12 @@
-//! Every field of a scenario: name, unit, range, default, source. What is read, listed, and described by the schema
-//! all comes from these tables and from those of the disciplines.
+//! Every field of a scenario but those of its transports: name, unit, range, default, source. What is read, listed, and
+//! described by the schema all comes from these tables, those of the transports and those of the disciplines.
 
-use fairdrop::{Kind, ParamSpec};
+use crate::input::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, SWITCH, field};
+use fairdrop::Kind;
 
-/// What values a field takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FieldKind {
-    /// As a parameter of a discipline.
-    Param(Kind),
-    /// Any text.
-    Text,
-    /// Bit/s between the two, inclusive; written `"1mbit"` or as a number.
-    Rate(f64, f64),
-    /// Seconds between the two, inclusive; written `"20ms"` or as a number.
-    Seconds(f64, f64),
-    /// A list of names.
-    Names,
-    /// A switch, or a table of its own.
-    SwitchOrTable,
-    /// A list of one or more, all of one kind.
-    List(&'static FieldKind),
-    /// A list of pairs: a time, and the rate from then on.
-    RateSteps,
-}
-
-/// One field.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FieldSpec {
-    pub name: &'static str,
-    pub unit: &'static str,
-    pub kind: FieldKind,
-    /// As it would be written; `None` for fields that must be given, `Some("")` for those that may be left out.
-    pub default: Option<&'static str>,
-    pub doc: &'static str,
-    pub source: &'static str,
-}
-
-impl From<&ParamSpec> for FieldSpec {
-    fn from(spec: &ParamSpec) -> Self {
-        Self {
-            name: spec.name,
-            unit: spec.unit,
-            kind: FieldKind::Param(spec.kind),
-            default: Some(spec.default),
-            doc: spec.doc,
-            source: spec.source,
-        }
-    }
-}
-
-const fn field(
-    name: &'static str,
-    unit: &'static str,
-    kind: FieldKind,
-    default: Option<&'static str>,
-    doc: &'static str,
-) -> FieldSpec {
-    FieldSpec { name, unit, kind, default, doc, source: "" }
-}
-
-impl FieldSpec {
-    const fn cited(mut self, source: &'static str) -> Self {
-        self.source = source;
-        self
-    }
-}
-
-const HOUR: f64 = 3600.0;
-/// Rates from one bit per second to ten terabits.
-const ANY_RATE: FieldKind = FieldKind::Rate(1.0, 1e13);
 const ANY_DELAY: FieldKind = FieldKind::Seconds(0.0, HOUR);
 /// A period of a source: it must not be 0.
 const PERIOD: FieldKind = FieldKind::Seconds(1e-9, 1e6);
-const SWITCH: FieldKind = FieldKind::Param(Kind::Switch);
-const PACKET_BYTES: FieldKind = FieldKind::Param(Kind::Bytes(1, 65_535));
 
 /// Top level.
 pub const SCENARIO: &[FieldSpec] = &[

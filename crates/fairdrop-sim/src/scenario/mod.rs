@@ -3,19 +3,17 @@
 mod build;
 mod chain;
 mod fields;
-mod problem;
 mod queue;
-mod read;
 mod routes;
 mod schema;
 mod sources;
 mod trace;
-mod tree;
 
-pub use problem::{Origin, Problem, Problems};
+pub use crate::input::{Origin, Problem, Problems};
 pub use queue::QueueConfig;
 pub use schema::{catalogue, json_schema};
 
+use crate::input;
 use crate::random::BoundedPareto;
 use crate::transport::trace::Arrival;
 use crate::units;
@@ -501,7 +499,7 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
-        let (root, source) = tree::read(text, file, settings).map_err(Problems)?;
+        let (root, source) = input::read(text, file, settings).map_err(Problems)?;
         build::scenario(&root, file, source).map_err(Problems)
     }
 

@@ -1,12 +1,9 @@
 //! What the field tables say, as documents: the JSON Schema of a scenario, the lists of disciplines and transports,
 //! and a scenario itself after defaults.
 
-use super::fields::{
-    CHAIN, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO, TRANSPORTS,
-    TransportInfo,
-};
-use super::read::valid;
+use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO, TRANSPORTS, TransportInfo};
 use super::{Flavour, Group, Link, LinkQueue, Scenario, TcpConfig, Transport, queue};
+use crate::input::{FieldKind, FieldSpec, valid};
 use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
 

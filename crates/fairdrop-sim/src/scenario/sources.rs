@@ -1,12 +1,11 @@
 //! How the sources of a group send, from its table.
 
 use super::fields::MARK_EXCESS;
-use super::read::{Report, Section};
-use super::tree::Node;
 use super::{
     BurstConfig, CbrConfig, Connections, CubicConfig, DctcpConfig, Flavour, LedbatConfig, MarkExcess,
     OnOffConfig, PeriodLaw, PoissonConfig, SackConfig, SizeLaw, TcpConfig, Transport, VegasConfig, trace,
 };
+use crate::input::{Node, Report, Section};
 use crate::random::BoundedPareto;
 use fairdrop::Time;
 

@@ -1,4 +1,4 @@
-//! A scenario file as a tree of values that remember where they were written.
+//! A file as a tree of values that remember where they were written.
 
 use super::problem::{Origin, Problem};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said so that it can be mended.
+//! What is wrong with what was read, said so that it can be mended.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl Problem {
     }
 
     /// The line, after all lines when it was not in a file.
-    pub(super) fn line(&self) -> u32 {
+    pub fn line(&self) -> u32 {
         match self.origin {
             Origin::Line(line) => line,
             Origin::Setting(_) | Origin::Command => u32::MAX,
@@ -53,7 +53,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a scenario, in the order of its lines.
+/// Everything that is wrong with a file, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

@@ -1,6 +1,6 @@
-//! Reads tables of a scenario by their field tables, and collects everything that is wrong with them.
+//! Reads tables by their field tables, and collects everything that is wrong with them.
 
-use super::fields::{FieldKind, FieldSpec};
+use super::field::{FieldKind, FieldSpec};
 use super::problem::{Origin, Problem};
 use super::tree::{Data, Node};
 use crate::units;
