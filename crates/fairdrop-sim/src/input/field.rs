@@ -72,3 +72,5 @@ pub const HOUR: f64 = 3600.0;
 pub const ANY_RATE: FieldKind = FieldKind::Rate(1.0, 1e13);
 pub const SWITCH: FieldKind = FieldKind::Param(Kind::Switch);
 pub const PACKET_BYTES: FieldKind = FieldKind::Param(Kind::Bytes(1, 65_535));
+/// A period of a source: it must not be 0.
+pub const PERIOD: FieldKind = FieldKind::Seconds(1e-9, 1e6);

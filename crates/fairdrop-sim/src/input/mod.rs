@@ -5,7 +5,7 @@ mod problem;
 mod read;
 mod tree;
 
-pub use field::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, SWITCH, field};
+pub use field::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, PERIOD, SWITCH, field};
 pub use problem::{Origin, Problem, Problems};
 pub use read::{Report, Section, Value, valid};
 pub use tree::{Data, Node, read};

@@ -1,10 +1,11 @@
 //! RFC 9438: the curve of the window between losses, and the region where Reno would be faster.
 
-use super::super::receiver::Blocks;
-use super::super::tcp::{Ack, Phase, Sender};
-use super::{check_invariants, config_of};
-use crate::scenario::Flavour::Cubic;
-use crate::scenario::TcpConfig;
+use super::{Cubic, CubicParams, cube_root};
+use crate::transport::congestion::contract::{BuiltIn, CongestionControl, Window};
+use crate::transport::receiver::Blocks;
+use crate::transport::tcp::TcpConfig;
+use crate::transport::tcp::{Ack, Phase, Sender};
+use crate::transport::tests::{check_invariants, config_of};
 use fairdrop::Time;
 
 /// A sender that has just left recovery from one loss at window `window`, the time, and how its ACKs come.
@@ -20,7 +21,7 @@ impl Paced {
         let settings = format!(
             "tick=1us min_rto=60s initial_rto=60s max_window=10000p initial_window={window}p {settings}"
         );
-        let config = config_of(Cubic, &settings);
+        let config = config_of("cubic", &settings);
         let mut sender = Sender::new(&config, 0.0);
         let mut out = Vec::new();
         sender.start(Time::ZERO, &config, &mut out);
@@ -35,7 +36,11 @@ impl Paced {
             &mut out,
         );
         assert_eq!(sender.phase, Phase::Recovery);
-        assert!((sender.ssthresh - f64::from(window) * 0.7).abs() < 1e-9, "section 4.6: {}", sender.ssthresh);
+        assert!(
+            (sender.window.ssthresh - f64::from(window) * 0.7).abs() < 1e-9,
+            "section 4.6: {}",
+            sender.window.ssthresh
+        );
         let now = now.after(round_trip);
         sender.on_ack(now, Ack::of(sender.high), &config, &mut out);
         assert_eq!((sender.phase, sender.count().timeouts), (Phase::Open, 0));
@@ -44,7 +49,8 @@ impl Paced {
 
     /// One ACK per segment, a window of them per round trip.
     fn step(&mut self) {
-        self.now = self.now.after(Time::from_ns((self.round_trip.ns() as f64 / self.sender.cwnd) as u64));
+        self.now =
+            self.now.after(Time::from_ns((self.round_trip.ns() as f64 / self.sender.window.cwnd) as u64));
         let next = self.sender.una + 1;
         self.sender.on_ack(self.now, Ack::of(next), &self.config, &mut Vec::new());
         check_invariants(&self.sender, &self.config);
@@ -58,7 +64,7 @@ fn the_window_follows_the_cubic_curve() {
     let round_trip = Time::from_ms(100);
     let mut paced = Paced::after_a_loss(W as u32, round_trip, "");
     paced.step();
-    let (start, cwnd) = (paced.now, paced.sender.cwnd);
+    let (start, cwnd) = (paced.now, paced.sender.window.cwnd);
     assert!((cwnd - 280.0).abs() < 0.1, "{cwnd}");
     let k = ((W - 0.7 * W) / 0.4_f64).cbrt();
     let curve = |t: f64| 0.4 * (t - k).powi(3) + W;
@@ -66,7 +72,7 @@ fn the_window_follows_the_cubic_curve() {
     while paced.now.since(start) < Time::from_ms(12_000) {
         paced.step();
         let t = paced.now.since(start).seconds();
-        let cwnd = paced.sender.cwnd;
+        let cwnd = paced.sender.window.cwnd;
         // It aims a round trip ahead, and takes one to get there.
         assert!(
             cwnd > curve(t - 0.1) - 0.1 && cwnd < curve(t + 0.1) + 0.1,
@@ -87,12 +93,12 @@ fn reno_sets_the_pace_of_small_windows() {
     for friendly in [true, false] {
         let mut paced = Paced::after_a_loss(20, round_trip, &format!("tcp_friendly={friendly}"));
         paced.step();
-        let (start, first) = (paced.now, paced.sender.cwnd);
+        let (start, first) = (paced.now, paced.sender.window.cwnd);
         let mut reached = None;
         while paced.now.since(start) < Time::from_ms(300) {
             paced.step();
             let trips = paced.now.since(start).seconds() / 0.01;
-            let cwnd = paced.sender.cwnd;
+            let cwnd = paced.sender.window.cwnd;
             if cwnd >= 20.0 && reached.is_none() {
                 reached = Some(trips);
             }
@@ -102,7 +108,7 @@ fn reno_sets_the_pace_of_small_windows() {
                 assert!((cwnd - expected).abs() < 0.5, "{cwnd} after {trips} round trips, not {expected}");
             }
         }
-        assert_eq!(reached.is_some(), friendly, "{}", paced.sender.cwnd);
+        assert_eq!(reached.is_some(), friendly, "{}", paced.sender.window.cwnd);
     }
 }
 
@@ -113,13 +119,36 @@ fn after_a_timeout_the_curve_begins_at_the_plateau() {
     let mut out = Vec::new();
     paced.now = paced.sender.deadline;
     paced.sender.on_timeout(paced.now, &paced.config, &mut out);
-    while paced.sender.cwnd < paced.sender.ssthresh {
+    while paced.sender.window.cwnd < paced.sender.window.ssthresh {
         paced.step();
     }
-    let (start, first) = (paced.now, paced.sender.cwnd);
+    let (start, first) = (paced.now, paced.sender.window.cwnd);
     while paced.now.since(start) < Time::from_ms(3000) {
         paced.step();
     }
     let curve = first + 0.4 * 27.0;
-    assert!((paced.sender.cwnd - curve).abs() < 2.0, "{} not {curve}", paced.sender.cwnd);
+    assert!((paced.sender.window.cwnd - curve).abs() < 2.0, "{} not {curve}", paced.sender.window.cwnd);
+}
+
+#[test]
+fn cube_roots_are_right_to_the_last_bits() {
+    let mut number = 1e-9;
+    while number < 1e12 {
+        assert!((cube_root(number) / f64::cbrt(number) - 1.0).abs() < 1e-15, "{number}");
+        number *= 1.003;
+    }
+    assert_eq!((cube_root(0.0), cube_root(27.0)), (0.0, 3.0));
+}
+
+/// Section 4.7: a second loss below the first plateau gives way.
+#[test]
+fn fast_convergence_lowers_the_plateau() {
+    for (fast_convergence, w_max) in [(true, 80.0 * 0.85), (false, 80.0)] {
+        let mut cubic = Cubic::new(&CubicParams { fast_convergence, tcp_friendly: true });
+        let window = |cwnd| Window { cwnd, ssthresh: 0.0 };
+        assert_eq!(cubic.ssthresh(window(100.0), 100.0), 70.0);
+        assert_eq!(cubic.w_max, 100.0);
+        cubic.ssthresh(window(80.0), 80.0);
+        assert!((cubic.w_max - w_max).abs() < 1e-12);
+    }
 }

@@ -1,9 +1,11 @@
 //! RFC 6817: the window by one-way delays, and what LEDBAT leaves to others.
 
-use super::network::run;
-use super::script::play;
+use super::{Ledbat, LedbatParams};
 use crate::RunResult;
-use crate::scenario::Flavour::Ledbat;
+use crate::transport::congestion::contract::BuiltIn;
+use crate::transport::tests::network::run;
+use crate::transport::tests::script::play;
+use fairdrop::Time;
 
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms max_window=50p current_filter=1 ";
 
@@ -26,7 +28,7 @@ fn the_window_follows_the_queueing_delay() {
          400 | ack 7 owd 100 | 8   | 2.25  | 50 | open | 1400
         # A shorter way is the new base at once.
          401 | ack 8 owd 30  | 9   | 2.694 | 50 | open | 1401";
-    play(Ledbat, &format!("{PLAIN}initial_window=2p"), table);
+    play("ledbat", &format!("{PLAIN}initial_window=2p"), table);
 }
 
 /// The filter takes the least of the last samples: one delayed packet is no queue.
@@ -40,7 +42,7 @@ fn one_late_packet_is_no_queue() {
          200 | ack 3 owd 950 | 4-5 | 3     | 50 | open | 1200
         # The 50 has left a filter of three: a queueing delay of 900 ms.
          201 | ack 4 owd 950 | -   | 2     | 50 | open | 1201";
-    play(Ledbat, &format!("{PLAIN}initial_window=2p current_filter=3"), table);
+    play("ledbat", &format!("{PLAIN}initial_window=2p current_filter=3"), table);
 }
 
 /// Section 2.5: a smaller GAIN is slower; `ALLOWED_INCREASE` bounds the window by what was in flight.
@@ -53,7 +55,7 @@ fn gain_and_allowed_increase() {
          100 | ack 8 owd 50  | 8-{} | {cwnd} | 50 | open | 1100",
             if cwnd == "9" { 16 } else { 15 }
         );
-        play(Ledbat, &format!("{PLAIN}initial_window=8p {settings}"), &table);
+        play("ledbat", &format!("{PLAIN}initial_window=8p {settings}"), &table);
     }
 }
 
@@ -71,7 +73,7 @@ fn losses_halve_once_per_round_trip() {
          104 | ack 0 sack 6-8 1-3 owd 50 | 4-5, 10 | 5 | 5 | recovery | 1102
         1102 | timeout              | 0     | 1   | 2.5 | open    | 3102
         1202 | ack 9 owd 50         | 9-10  | 2   | 2.5 | open    | 3202";
-    play(Ledbat, &format!("{PLAIN}initial_window=10p"), table);
+    play("ledbat", &format!("{PLAIN}initial_window=10p"), table);
 }
 
 /// A dumbbell of 10 Mb/s with a round trip of 44 ms; 1 ms is 1.25 packets.
@@ -121,4 +123,43 @@ fn delayed_acks_are_no_queue() {
     let result = dumbbell(&group("background", "\"ledbat\"\ndelayed_ack = true"), 500);
     let waited_ms = result.queues[0].sojourn_s.mean * 1e3;
     assert!(result.utilisation > 0.999 && (waited_ms - 100.0).abs() < 5.0, "{waited_ms} ms");
+}
+
+const PARAMS: LedbatParams = LedbatParams {
+    target: Time::from_ms(100),
+    gain: 1.0,
+    base_history: 2,
+    current_filter: 3,
+    allowed_increase: 1.0,
+    min_window: 2.0,
+};
+
+/// Time in s, one-way delay in ms, queueing delay in ms. Two minutes of history, a filter of three samples.
+#[test]
+fn delays_are_filtered_by_the_minute_and_by_the_last_samples() {
+    let mut ledbat = Ledbat::new(&PARAMS);
+    assert_eq!(ledbat.queueing_delay(), None);
+    for (at, delay, queueing) in [
+        (0, 50, 0),
+        (1, 80, 0),
+        (2, 90, 0),
+        // The 50 has left the filter, not the history.
+        (3, 70, 20),
+        // A shorter path counts at once.
+        (4, 40, 0),
+        // The second minute, and the last one of the first minute's history.
+        (61, 90, 0),
+        (62, 95, 0),
+        (63, 92, 50),
+        // Three minutes without a sample: the history has minutes with samples.
+        (240, 93, 2),
+        (241, 110, 2),
+        (242, 100, 3),
+        (243, 120, 10),
+        // The second minute goes: 93 is the least.
+        (300, 130, 7),
+    ] {
+        ledbat.note_delay(Time::from_ms(1000 * at), Time::from_ms(delay));
+        assert_eq!(ledbat.queueing_delay(), Some(Time::from_ms(queueing)), "at {at} s");
+    }
 }

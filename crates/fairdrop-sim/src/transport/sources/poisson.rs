@@ -1,8 +1,35 @@
 //! UDP as a Poisson process.
 
+use crate::input::{ANY_RATE, FieldSpec, Section, field};
 use crate::random;
-use crate::scenario::PoissonConfig;
+use crate::transport::info::TransportInfo;
 use fairdrop::{Philox, Time};
+use serde::Serialize;
+
+/// What a list of transports says of it.
+pub const INFO: TransportInfo = TransportInfo {
+    name: "poisson",
+    title: "UDP, Poisson",
+    doc: "Packets of one size with exponential gaps.",
+    source: "Pan, Prabhakar, Psounis 2000, IV",
+    backs_off: false,
+    fields: [FIELDS, &[], &[]],
+};
+
+const FIELDS: &[FieldSpec] = &[field("rate", "bit/s", ANY_RATE, None, "Rate of each flow, on the wire.")];
+
+/// Settings of a Poisson source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoissonConfig {
+    /// Mean bit/s of each flow, on the wire.
+    pub rate_bps: u64,
+}
+
+impl PoissonConfig {
+    pub fn read(section: &Section) -> Self {
+        Self { rate_bps: section.number_or_zero("rate") as u64 }
+    }
+}
 
 /// Packets of one size with exponential gaps.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The retransmission timer of RFC 6298, with the granularity of the clocks that older stacks had.
 
-use crate::scenario::TcpConfig;
+use super::config::TcpConfig;
 use fairdrop::Time;
 
 /// The least timeout before the first measurement, once a SYN was lost (section 5.7).
@@ -123,50 +123,5 @@ impl RetransmissionTimeout {
         } else {
             (self.srtt + (4.0 * self.rttvar).max(1.0)).ceil()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scenario::Scenario;
-
-    fn config(settings: &[&str]) -> TcpConfig {
-        let settings: Vec<_> = settings.iter().map(|set| format!("groups.tcp.{set}")).collect();
-        let text = "[[groups]]\nname = \"tcp\"\ntransport = \"reno\"\n";
-        Scenario::parse(text, "test", &settings).unwrap().groups[0].transport.tcp().unwrap().clone()
-    }
-
-    #[test]
-    fn first_measurement_and_smoothing_follow_rfc_6298() {
-        let config = config(&["tick=1ms", "min_rto=0s"]);
-        let mut rto = RetransmissionTimeout::new(0.0);
-        assert_eq!(rto.current(&config), Time::from_ms(1000));
-        rto.measure(Time::ZERO, Time::from_ms(100), &config);
-        assert_eq!(rto.current(&config), Time::from_ms(300));
-        // rttvar = 50 + (|100 - 180| - 50) / 4 = 57.5; srtt = 100 + 80 / 8 = 110; rto = 110 + 230.
-        rto.measure(Time::ZERO, Time::from_ms(180), &config);
-        assert_eq!(rto.current(&config), Time::from_ms(340));
-    }
-
-    #[test]
-    fn coarse_ticks_floor_and_backoff() {
-        let config = config(&["era=ns2-1998", "ns2_compat=false", "max_doublings=32"]);
-        let mut rto = RetransmissionTimeout::new(0.0);
-        assert_eq!(rto.current(&config), Time::from_ms(6000));
-        rto.measure(Time::ZERO, Time::from_ms(6), &config);
-        // One tick of 100 ms: srtt 100, rttvar 50, rto 300.
-        assert_eq!(rto.current(&config), Time::from_ms(300));
-        rto.back_off(&config);
-        rto.back_off(&config);
-        assert_eq!(rto.current(&config), Time::from_ms(1200));
-        for _ in 0..10 {
-            rto.back_off(&config);
-        }
-        assert_eq!(rto.current(&config), Time::from_ms(64_000));
-        for _ in 0..100 {
-            rto.measure(Time::ZERO, Time::from_ms(6), &config);
-        }
-        assert_eq!(rto.current(&config), Time::from_ms(200));
     }
 }

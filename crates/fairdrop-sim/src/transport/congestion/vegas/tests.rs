@@ -1,11 +1,10 @@
 //! TCP Vegas: the window by round-trip times, early retransmission, and what the repairs change.
 
-use super::super::tcp::Phase;
-use super::network::run;
-use super::pipe::Packet::{self, Segment};
-use super::pipe::Pipe;
-use super::script::play;
-use crate::scenario::Flavour::{Reno, Vegas};
+use crate::transport::tcp::Phase;
+use crate::transport::tests::network::run;
+use crate::transport::tests::pipe::Packet::{self, Segment};
+use crate::transport::tests::pipe::Pipe;
+use crate::transport::tests::script::play;
 
 const PLAIN: &str =
     "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms max_window=50p ";
@@ -13,7 +12,7 @@ const PLAIN: &str =
 /// Slow start doubles every other round trip.
 #[test]
 fn slow_start_doubles_every_other_round_trip() {
-    let mut pipe = Pipe::new(Vegas, &format!("{PLAIN}initial_window=2p gamma=100"), |_: Packet, _| false);
+    let mut pipe = Pipe::new("vegas", &format!("{PLAIN}initial_window=2p gamma=100"), |_: Packet, _| false);
     pipe.run_until_acked(40);
     let mut trips = [0_u32; 6];
     for (at, packet) in &pipe.log {
@@ -33,7 +32,7 @@ fn the_window_follows_the_backlog() {
         # The first round trip of slow start does not compare: it has no samples; it grows from here.
          100 | ack 1  | 4    | 4   | 50  | open | 1100
          100 | ack 2  | 5-6  | 5   | 50  | open | 1100";
-    play(Vegas, &format!("{PLAIN}initial_window=4p"), table);
+    play("vegas", &format!("{PLAIN}initial_window=4p"), table);
 }
 
 /// One flow on an empty link settles with alpha to beta packets of its own in the queue, without loss.
@@ -69,13 +68,13 @@ fn an_overdue_segment_does_not_wait_for_three_duplicates() {
         # srtt 100, rttvar 50: overdue after 300 ms.
          299 | ack 1 | -   | 4   | 50 | open     | 1100
          301 | ack 1 | 1   | 4   | 2  | recovery | 1301";
-    play(Vegas, &format!("{PLAIN}initial_window=4p vegas_repairs=true halve_on_loss=true"), early);
+    play("vegas", &format!("{PLAIN}initial_window=4p vegas_repairs=true halve_on_loss=true"), early);
     let kept = "
            0 | start | 0-3 | 4   | 50 | open     | 1000
          100 | ack 1 | 4   | 4   | 50 | open     | 1100
          301 | ack 1 | 1, 5 | 5  | 4  | recovery | 1301
          401 | ack 5 | 6   | 2   | 4  | open     | 1401";
-    play(Vegas, &format!("{PLAIN}initial_window=4p vegas_repairs=true"), kept);
+    play("vegas", &format!("{PLAIN}initial_window=4p vegas_repairs=true"), kept);
 }
 
 /// Two losses in one window: the original waits for the timer, or for its clock; the repaired one does not, and keeps
@@ -83,18 +82,18 @@ fn an_overdue_segment_does_not_wait_for_three_duplicates() {
 #[test]
 fn the_repairs_keep_the_window_over_losses() {
     let lose = |packet, copy| [(Segment(40), 1), (Segment(43), 1)].contains(&(packet, copy));
-    let run = |flavour, settings: &str| {
+    let run = |transport, settings: &str| {
         let mut pipe =
-            Pipe::new(flavour, &format!("{PLAIN}initial_window=8p max_window=200p {settings}"), lose);
+            Pipe::new(transport, &format!("{PLAIN}initial_window=8p max_window=200p {settings}"), lose);
         pipe.run_until_acked(34);
         while pipe.sender.una < 44 || pipe.sender.phase != Phase::Open {
             pipe.step();
         }
-        (pipe.sender.cwnd, pipe.sender.count())
+        (pipe.sender.window.cwnd, pipe.sender.count())
     };
-    let repaired = run(Vegas, "vegas_repairs=true");
-    let halving = run(Vegas, "vegas_repairs=true halve_on_loss=true");
+    let repaired = run("vegas", "vegas_repairs=true");
+    let halving = run("vegas", "vegas_repairs=true halve_on_loss=true");
     assert_eq!((repaired.1.timeouts, repaired.1.retransmissions), (0, 2));
     assert!(repaired.0 > 1.5 * halving.0, "{} and {}", repaired.0, halving.0);
-    assert!(run(Reno, "").1.timeouts + run(Vegas, "").1.timeouts > 0);
+    assert!(run("reno", "").1.timeouts + run("vegas", "").1.timeouts > 0);
 }

@@ -1,11 +1,11 @@
 //! RFC 8257: the estimate of marks, what they leave of the window, and the receiver that tells of them.
 
-use super::super::receiver::{Reaction, Receiver};
-use super::super::tcp::{Ack, Sender};
-use super::config_of;
-use super::network::run;
-use super::script::play;
-use crate::scenario::Flavour::Dctcp;
+use crate::transport::congestion::{Control, Stateful};
+use crate::transport::receiver::{Reaction, Receiver};
+use crate::transport::tcp::{Ack, Sender};
+use crate::transport::tests::config_of;
+use crate::transport::tests::network::run;
+use crate::transport::tests::script::play;
 use fairdrop::Time;
 
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms ";
@@ -14,14 +14,16 @@ const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_r
 #[test]
 fn alpha_is_averaged_over_windows() {
     let config =
-        config_of(Dctcp, &format!("{PLAIN}initial_window=10p max_window=10p g=0.25 initial_alpha=0"));
+        config_of("dctcp", &format!("{PLAIN}initial_window=10p max_window=10p g=0.25 initial_alpha=0"));
     let mut sender = Sender::new(&config, 0.0);
     let mut out = Vec::new();
     sender.start(Time::ZERO, &config, &mut out);
     let mut alpha_after = |next, echo, sender: &mut Sender| {
         let ack = Ack { echo, ..Ack::of(next) };
         sender.on_ack(Time::from_ms(100 + u64::from(next)), ack, &config, &mut out);
-        sender.own.dctcp().unwrap().alpha
+        let Control::Stateful(control) = &sender.control else { panic!("{sender:?}") };
+        let Stateful::Dctcp(dctcp) = &**control else { panic!("{control:?}") };
+        dctcp.alpha
     };
     // The first ACK ends a window of its own segment: all of it unmarked. The next window is 1 to 9, and ends with
     // the first ACK beyond it.
@@ -48,12 +50,12 @@ fn marks_reduce_the_window_by_alpha() {
          101 | ack 2 ece | -   | 4 | 4  | open | 1101
          102 | ack 4     | -   | 4.25 | 4 | open | 1102
          103 | ack 8     | cwr 8, 9-11 | 4.485 | 4 | open | 1103";
-    play(Dctcp, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+    play("dctcp", &format!("{PLAIN}initial_window=8p max_window=50p"), table);
     // 0.0625 of the first window, of which all is marked: 8 * (1 - 0.03125).
     let gentle = "
            0 | start     | 0-7 | 8    | 50   | open | 1000
          100 | ack 1 ece | -   | 7.75 | 7.75 | open | 1100";
-    play(Dctcp, &format!("{PLAIN}initial_window=8p max_window=50p initial_alpha=0"), gentle);
+    play("dctcp", &format!("{PLAIN}initial_window=8p max_window=50p initial_alpha=0"), gentle);
 }
 
 /// Section 3.5: a loss halves it, whatever alpha is.
@@ -64,7 +66,7 @@ fn losses_halve_the_window() {
          100 | ack 0 sack 1   | -   | 8 | 50 | open     | 1000
          101 | ack 0 sack 1-2 | -   | 8 | 50 | open     | 1000
          102 | ack 0 sack 1-3 | 0   | 4 | 4  | recovery | 1102";
-    play(Dctcp, &format!("{PLAIN}initial_window=8p max_window=50p initial_alpha=0"), table);
+    play("dctcp", &format!("{PLAIN}initial_window=8p max_window=50p initial_alpha=0"), table);
 }
 
 /// Section 3.2: ACKs say what the last packet said, whether the sender has reduced or not; a change is told at once,

@@ -1,9 +1,85 @@
 //! UDP that is on and off in turn: a constant rate while it is on, nothing while it is off.
 
 use super::cbr::Pacer;
+use crate::input::{ANY_RATE, FieldKind, FieldSpec, PERIOD, Section, field};
 use crate::random;
-use crate::scenario::{OnOffConfig, PeriodLaw};
-use fairdrop::{Philox, Time};
+use crate::transport::info::TransportInfo;
+use crate::units::as_seconds;
+use fairdrop::{Kind, Philox, Time};
+use serde::Serialize;
+
+/// What a list of transports says of it.
+pub const INFO: TransportInfo = TransportInfo {
+    name: "on_off",
+    title: "UDP, on and off",
+    doc: "A constant rate while it is on, nothing while it is off; exponential or heavy-tailed periods.",
+    source: "Willinger, Taqqu, Sherman, Wilson 1997",
+    backs_off: false,
+    fields: [FIELDS, &[], &[]],
+};
+
+const FIELDS: &[FieldSpec] = &[
+    field("peak_rate", "bit/s", ANY_RATE, None, "Rate of each flow while it is on, on the wire."),
+    field("mean_on", "s", PERIOD, None, "Mean time that a flow is on."),
+    field("mean_off", "s", PERIOD, None, "Mean time that a flow is off."),
+    field(
+        "law",
+        "",
+        FieldKind::Param(Kind::Choice(&["exponential", "pareto"])),
+        Some("\"exponential\""),
+        "Law of both.",
+    ),
+    field(
+        "shape",
+        "",
+        FieldKind::Param(Kind::NumberAbove(1.0, 100.0)),
+        Some("1.5"),
+        "With pareto: exponent of the tail; below 2 the variance is infinite.",
+    ),
+];
+
+/// Settings of an on/off source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OnOffConfig {
+    /// Bit/s of each flow while it is on, on the wire.
+    pub peak_rate_bps: u64,
+    /// Mean length of an on period.
+    #[serde(serialize_with = "as_seconds", rename = "mean_on_s")]
+    pub mean_on: Time,
+    /// Mean length of an off period.
+    #[serde(serialize_with = "as_seconds", rename = "mean_off_s")]
+    pub mean_off: Time,
+    /// Law of both.
+    pub law: PeriodLaw,
+}
+
+/// Law of the lengths of periods.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeriodLaw {
+    /// Exponential.
+    Exponential,
+    /// Pareto's, with a shape above 1.
+    Pareto {
+        /// Exponent of the tail.
+        shape: f64,
+    },
+}
+
+impl OnOffConfig {
+    pub fn read(section: &Section) -> Self {
+        let law = match section.text("law") {
+            Some("pareto") => PeriodLaw::Pareto { shape: section.number("shape").unwrap_or(1.5) },
+            _ => PeriodLaw::Exponential,
+        };
+        Self {
+            peak_rate_bps: section.number_or_zero("peak_rate") as u64,
+            mean_on: section.time("mean_on").unwrap_or(Time::ZERO),
+            mean_off: section.time("mean_off").unwrap_or(Time::ZERO),
+            law,
+        }
+    }
+}
 
 /// The packets of one flow. They are those of a constant rate on a clock that runs only while the source is on, so
 /// the mean rate over time spent on is exact, however short the periods are.
@@ -48,9 +124,9 @@ fn period(stream: &mut Philox, mean: Time, law: PeriodLaw) -> Time {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cbr::CbrConfig;
     use super::*;
     use crate::random::{FlowPurpose, of_flow};
-    use crate::scenario::CbrConfig;
 
     /// 1 Mb/s in packets of 1000 B: one in 8 ms.
     fn source(config: &OnOffConfig) -> OnOff {

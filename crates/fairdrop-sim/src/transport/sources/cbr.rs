@@ -1,9 +1,47 @@
 //! UDP at a constant bit rate.
 
+use crate::input::{ANY_RATE, FieldKind, FieldSpec, Section, field};
 use crate::random;
-use crate::scenario::CbrConfig;
+use crate::transport::info::TransportInfo;
 use crate::wire::{Rate, Wire};
-use fairdrop::{Philox, Time};
+use fairdrop::{Kind, Philox, Time};
+use serde::Serialize;
+
+/// What a list of transports says of it.
+pub const INFO: TransportInfo = TransportInfo {
+    name: "cbr",
+    title: "UDP, constant bit rate",
+    doc: "Sends at one rate whatever is lost.",
+    source: "Pan, Prabhakar, Psounis 2000, III.A",
+    backs_off: false,
+    fields: [FIELDS, &[], &[]],
+};
+
+const FIELDS: &[FieldSpec] = &[
+    field("rate", "bit/s", ANY_RATE, None, "Rate of each flow, on the wire."),
+    field(
+        "jitter",
+        "",
+        FieldKind::Param(Kind::Number(0.0, 1.0)),
+        Some("0"),
+        "Each gap is multiplied by a uniform number from 1 - jitter to 1 + jitter.",
+    ),
+];
+
+/// Settings of a constant-bit-rate source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CbrConfig {
+    /// Bit/s of each flow, on the wire.
+    pub rate_bps: u64,
+    /// Gaps vary by this fraction either way.
+    pub jitter: f64,
+}
+
+impl CbrConfig {
+    pub fn read(section: &Section) -> Self {
+        Self { rate_bps: section.number_or_zero("rate") as u64, jitter: section.number_or_zero("jitter") }
+    }
+}
 
 /// When the packets of one flow are sent: as if back to back on a wire of the flow's own rate, so exact on average
 /// over any length of time.

@@ -1,8 +1,7 @@
 //! Lists of arrivals: CSV files, and captures.
 
-use super::TraceConfig;
+use super::trace::{Arrival, TraceConfig};
 use crate::input::{Origin, Problem, Report, Section};
-use crate::transport::trace::Arrival;
 use crate::units;
 use fairdrop::Time;
 use fairdrop_capture::Options;

@@ -1,12 +1,12 @@
-//! Loss recovery with selective acknowledgements (RFC 6675), counted in segments.
+//! What selective acknowledgements have reported (RFC 6675), counted in segments.
 //!
 //! With whole segments, `IsLost` means three segments above are reported as received, so everything unreported below
 //! the third highest of them is lost, and one number stands for the flags of all segments.
 
-use super::receiver::Blocks;
-use super::tcp::{DUPLICATE_ACKS, Phase, Send, Sender};
-use crate::scenario::TcpConfig;
-use fairdrop::Time;
+use crate::transport::receiver::Blocks;
+
+/// Segments reported above one that make it lost (`DupThresh`).
+const DUP_THRESH: u32 = 3;
 
 /// What a sender knows of the segments from `una` on. It exists only while there are holes or a recovery.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +88,7 @@ impl Scoreboard {
 
     /// Unreported segments below this are lost (`IsLost`); `una` when none is.
     fn lost_below(&self, una: u32) -> u32 {
-        let mut above = DUPLICATE_ACKS;
+        let mut above = DUP_THRESH;
         for &(first, end) in self.sacked.iter().rev() {
             if end - first >= above {
                 return end - above;
@@ -106,7 +106,7 @@ impl Scoreboard {
     pub fn pipe(&self, una: u32, high: u32) -> u32 {
         let lost_below = self.lost_below(una);
         // Three of the reported segments are not below, unless none is lost.
-        let sacked = if self.count < DUPLICATE_ACKS { self.count } else { DUPLICATE_ACKS };
+        let sacked = if self.count < DUP_THRESH { self.count } else { DUP_THRESH };
         let again = self.retransmitted.max(una);
         let below = self.sacked.iter().take_while(|range| range.0 < again);
         let sacked_below: u32 = below.map(|range| range.1.min(again) - range.0).sum();
@@ -141,65 +141,4 @@ impl Scoreboard {
     pub fn note_rescue(&mut self, recover: u32) {
         self.rescued = recover;
     }
-}
-
-/// An ACK has come: the scoreboard learns from it. Returns whether it reports anything new.
-pub fn update(tcp: &mut Sender, ack: u32, blocks: Option<&Blocks>) -> bool {
-    let una = tcp.una.max(ack);
-    if let Some(board) = &mut tcp.board {
-        board.acknowledge(una);
-    }
-    let Some(blocks) = blocks.filter(|blocks| blocks.len() > 0) else { return false };
-    tcp.board.get_or_insert_default().update(una, tcp.high, blocks)
-}
-
-/// Gives the scoreboard back when nothing is left on it and no recovery needs it.
-pub fn tidy(tcp: &mut Sender) {
-    if tcp.phase == Phase::Open && tcp.board.as_ref().is_some_and(|board| board.is_empty()) {
-        tcp.board = None;
-    }
-}
-
-/// A new ACK in recovery: it ends when everything is acknowledged that was sent before it (section 5, step A).
-pub fn on_new_ack_in_recovery(tcp: &mut Sender) {
-    if tcp.una >= tcp.recover {
-        tcp.cwnd = tcp.ssthresh;
-        tcp.phase = Phase::Open;
-        tcp.duplicate_acks = 0;
-    }
-}
-
-/// An ACK outside recovery that reports something new, and acknowledges nothing (section 5, steps 1, 2 and 4).
-pub fn on_duplicate_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-    tcp.duplicate_acks += 1;
-    let Some(board) = &mut tcp.board else { return };
-    let lost = tcp.duplicate_acks >= DUPLICATE_ACKS || board.is_lost(tcp.una);
-    if lost && tcp.una >= tcp.recover {
-        board.retransmitted = tcp.una + 1;
-        tcp.enter_recovery(now, config, out);
-        tcp.cwnd = tcp.ssthresh;
-    }
-}
-
-/// Sends what the pipe has room for (section 5, step C).
-pub fn fill_window(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-    let Some(mut board) = tcp.board.take() else { return };
-    let mut pipe = board.pipe(tcp.una, tcp.high);
-    while tcp.cwnd - f64::from(pipe) >= 1.0 {
-        let new_data = f64::from(tcp.high - tcp.una) + 1.0 <= config.max_window;
-        match board.next(tcp.una, tcp.high, new_data, config.sack.rescue) {
-            Some(Next::Again(segment)) => {
-                board.retransmitted = segment + 1;
-                tcp.retransmit(now, segment, out);
-            }
-            Some(Next::Rescue(segment)) => {
-                board.note_rescue(tcp.recover);
-                tcp.retransmit(now, segment, out);
-            }
-            Some(Next::New) => tcp.send_new(now, config, out),
-            None => break,
-        }
-        pipe += 1;
-    }
-    tcp.board = Some(board);
 }
