@@ -842,7 +842,7 @@ fn largest_packet(group: &Group) -> u32 {
             config.flows.iter().flatten().map(|arrival| arrival.len.into()).max()
         }
         Transport::Tcp(_) => Some(group.packet_size.max(SYN_BYTES.into())),
-        _ => Some(group.packet_size),
+        Transport::OpenLoop(_) => Some(group.packet_size),
     }
     .unwrap_or(0)
 }

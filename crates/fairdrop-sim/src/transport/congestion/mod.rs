@@ -1,6 +1,7 @@
 //! Congestion controls, each in its own file, and the list of them.
 //!
-//! A control knows the contract and nothing else. To add one: its file, and its three lines here.
+//! A control knows the contract and nothing else. To add one: its file, its line among the modules, and its place in the list at the
+//! end of this file.
 
 mod contract;
 mod cubic;
@@ -15,13 +16,9 @@ pub use contract::{
 
 use crate::input::{FieldSpec, Section};
 use contract::BuiltIn;
-use cubic::Cubic;
-use dctcp::Dctcp;
 use fairdrop::Time;
-use ledbat::Ledbat;
 use reno::Reno;
 use serde_json::{Value as Json, json};
-use vegas::Vegas;
 
 /// What scenarios know of a congestion control.
 pub struct Declared {
@@ -99,27 +96,27 @@ impl Control {
 
 /// From one list: the declarations, the settings, and the state of controls that have some.
 macro_rules! controls {
-    ($Stateless:ident; $($Stateful:ident),* $(,)?) => {
+    ($stateless:ident::$Stateless:ident; $($stateful:ident::$Stateful:ident),* $(,)?) => {
         /// Every congestion control.
         pub const CONTROLS: &[Declared] = &[
-            controls!(@declared $Stateless),
-            $(controls!(@declared $Stateful),)*
+            controls!(@declared $stateless::$Stateless),
+            $(controls!(@declared $stateful::$Stateful),)*
         ];
 
         /// Settings of a congestion control.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Params {
-            $Stateless(<$Stateless as BuiltIn>::Params),
-            $($Stateful(<$Stateful as BuiltIn>::Params),)*
+            $Stateless(<$stateless::$Stateless as BuiltIn>::Params),
+            $($Stateful(<$stateful::$Stateful as BuiltIn>::Params),)*
         }
 
         impl Params {
             /// The control of a new connection.
             pub fn control(&self) -> Control {
                 match self {
-                    Self::$Stateless(params) => Control::$Stateless($Stateless::new(params)),
+                    Self::$Stateless(params) => Control::$Stateless($stateless::$Stateless::new(params)),
                     $(Self::$Stateful(params) => {
-                        Control::Stateful(Box::new(Stateful::$Stateful($Stateful::new(params))))
+                        Control::Stateful(Box::new(Stateful::$Stateful($stateful::$Stateful::new(params))))
                     })*
                 }
             }
@@ -136,7 +133,7 @@ macro_rules! controls {
         /// A control with state.
         #[derive(Debug)]
         pub enum Stateful {
-            $($Stateful($Stateful),)*
+            $($Stateful($stateful::$Stateful),)*
         }
 
         // Never inlined: kept out of the way of connections without state.
@@ -187,17 +184,17 @@ macro_rules! controls {
             }
         }
     };
-    (@declared $Control:ident) => {
+    (@declared $module:ident::$Control:ident) => {
         Declared {
-            variants: $Control::VARIANTS,
-            fields: $Control::FIELDS,
+            variants: $module::$Control::VARIANTS,
+            fields: $module::$Control::FIELDS,
             read: |variant, section| {
-                let params = $Control::read(section);
-                let recovery = $Control::recovery(variant, &params);
+                let params = $module::$Control::read(section);
+                let recovery = $module::$Control::recovery(variant, &params);
                 (Params::$Control(params), recovery)
             },
         }
     };
 }
 
-controls! { Reno; Vegas, Cubic, Ledbat, Dctcp }
+controls! { reno::Reno; vegas::Vegas, cubic::Cubic, ledbat::Ledbat, dctcp::Dctcp }

@@ -3,6 +3,7 @@
 
 mod congestion;
 mod connection;
+mod contract;
 mod ecn;
 mod lossy_pipe;
 pub mod network;
