@@ -45,6 +45,16 @@ fn one_late_packet_is_no_queue() {
     play("ledbat", &format!("{PLAIN}initial_window=2p current_filter=3"), table);
 }
 
+/// An echo, or an application that writes slowly, keeps no window from shrinking: 10.1 - 1 / 10.1, and half of that.
+#[test]
+fn the_window_shrinks_whatever_limits_it() {
+    let table = "
+           0 | start             | 0-9 | 10   | 50 | open | 1000
+         100 | ack 1 owd 50      | 10  | 10.1 | 50 | open | 1100
+         101 | ack 2 owd 250 ece | -   | 5    | 5  | open | 1101";
+    play("ledbat", &format!("{PLAIN}initial_window=10p"), table);
+}
+
 /// Section 2.5: a smaller GAIN is slower; `ALLOWED_INCREASE` bounds the window by what was in flight.
 #[test]
 fn gain_and_allowed_increase() {

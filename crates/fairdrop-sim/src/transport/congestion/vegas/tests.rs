@@ -77,6 +77,19 @@ fn an_overdue_segment_does_not_wait_for_three_duplicates() {
     play("vegas", &format!("{PLAIN}initial_window=4p vegas_repairs=true"), kept);
 }
 
+/// RFC 3168, section 6.1.2: half of the 7 in flight for the echo; not half of the 5 for the loss after it.
+#[test]
+fn a_loss_after_an_echo_does_not_halve_again() {
+    let table = "
+           0 | start     | 0-7  | 8   | 50  | open     | 1000
+         100 | ack 1 ece | -    | 3.5 | 3.5 | open     | 1100
+         150 | ack 3     | -    | 4.5 | 3.5 | open     | 1150
+         160 | ack 3     | -    | 4.5 | 3.5 | open     | 1150
+         161 | ack 3     | -    | 4.5 | 3.5 | open     | 1150
+         162 | ack 3     | 3, 8 | 6.5 | 3.5 | recovery | 1162";
+    play("vegas", &format!("{PLAIN}initial_window=8p"), table);
+}
+
 /// Two losses in one window: the original waits for the timer, or for its clock; the repaired one does not, and keeps
 /// its window.
 #[test]
