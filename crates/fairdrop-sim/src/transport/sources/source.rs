@@ -74,8 +74,10 @@ pub struct Flow {
     pub class: u8,
 }
 
-/// One open-loop source, with the settings that it looks at again.
+/// One open-loop source, with the settings that it looks at again. Its tag, which every packet asks for, has a place of its
+/// own.
 #[derive(Clone, Debug)]
+#[repr(u32)]
 pub enum Source<'s> {
     Cbr(Pacer),
     Poisson(Poisson),
