@@ -14,8 +14,8 @@ from fairdrop.estimate import estimate
 from fairdrop.library import catalogue
 from fairdrop.wording.phrases import clean, count, joined, shorten
 
-# What slows down when packets are dropped beside the simulator's own transports. What is not listed is judged by what it
-# offers.
+# What slows down when packets are dropped, beside the simulator's own transports. What is not listed is judged by what
+# it offers.
 RESPONSIVE_ELSEWHERE = frozenset({"tcp", "westwood", "bbr", "compound", "illinois", "hybla", "quic", "tfrc"})
 GREEDY_OVER_FAIR = 1.2
 DOMINANT_OVER_FAIR = 3.0
