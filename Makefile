@@ -6,7 +6,7 @@ BIN := .venv/bin
 PYTEST := --numprocesses 2 --dist loadfile
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
+.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -37,7 +37,7 @@ test-golden-aarch64: ## golden results on another architecture, emulated (Debian
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
 	cargo test --package fairdrop-sim --test golden --release --target aarch64-unknown-linux-gnu
 
-golden: ## write the hashes of tests/golden anew, when a change of results is meant
+golden: ## the hashes of tests/golden, when a change of results is meant (not part of generate)
 	FAIRDROP_WRITE_GOLDEN=1 cargo test --package fairdrop-sim --test golden
 
 no-panic: ## no path from a discipline to a panic, shown by a program that would not link otherwise
@@ -55,7 +55,7 @@ fuzz: ## every fuzz target for SECONDS=60 each (nightly Rust, cargo-fuzz)
 mutants: ## do the tests notice a change of the library? FILES=... (cargo-mutants; an hour and a half for all)
 	@scripts/mutants.sh $(FILES)
 
-conformance: ## write the conformance vectors anew
+conformance: ## the conformance vectors, when a change of decisions is meant
 	cargo run --quiet --package fairdrop-conformance -- conformance/vectors
 
 lint: .venv/dev ## formatting, clippy, ruff, mypy
@@ -80,16 +80,24 @@ validate: .venv/installed ## the simulator beside exact results, ns-2 and the RF
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
 	@$(BIN)/fairdrop reproduce
 
-images: .venv/installed ## redraw the pictures of the README
-	$(BIN)/python docs/make_images.py
+generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
+	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py
 
-schema: .venv/installed ## regenerate the checked-in JSON Schema
-	$(BIN)/fairdrop schema > schema/scenario.json
+reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
+	$(BIN)/python docs/make_reference.py
+
+images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
+	$(BIN)/python docs/make_images.py
+	$(BIN)/python docs/figures/make_background.py
+
+schema: .venv/installed ## the JSON Schema of a scenario
+	$(BIN)/fairdrop schema > schema/scenario.json.new
+	mv schema/scenario.json.new schema/scenario.json
 
 ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 	cargo rustc --package fairdrop-ffi --profile c --features panic-handler --crate-type staticlib,cdylib
 
-header: ## write crates/fairdrop-ffi/include/fairdrop.h anew, when a change of the C interface is meant
+header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 cargo test --package fairdrop-ffi --test header
 
 clean: ## remove builds, the environment and results

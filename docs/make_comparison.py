@@ -6,6 +6,7 @@ work are read from the pages of the disciplines.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from pathlib import Path
@@ -24,17 +25,20 @@ PAGES = HERE / "reference" / "disciplines"
 PERFORMANCE = "reference/performance.md"
 _WORK = re.compile(r"## State and work\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)")
 TABLES = (
-    ("protection", "Protection: what TCP has of its fair share", "1 is fair; above 1 UDP has less than its share."),
+    ("protection", "Protection: TCP throughput / its fair share", "1 is fair; above 1 UDP has less than its share."),
     ("jain", "Fairness among TCP flows: Jain's index of goodput", "0 where TCP has nothing at all."),
-    ("wait", "Delay: mean wait in the queue, ms", "At 1 Mb/s (one UDP) a packet takes 8 ms to send, elsewhere 0.8 ms."),
-    ("wait_p99", "Delay: wait that 99 % stay below, ms", ""),
-    ("used", "Utilisation: link used, %", ""),
+    ("wait", "Mean queueing delay, ms", "At 1 Mb/s (one UDP) a packet takes 8 ms to send, elsewhere 0.8 ms."),
+    ("wait_p99", "99th-percentile queueing delay, ms", ""),
+    ("used", "Utilisation of the link, %", ""),
 )
+# What a measure cannot exceed. None of them is below 0.
+_MOST = {"jain": 1.0, "used": 100.0}
 
 
-def shown(value: Estimate) -> str:
-    """Mean and 95 % interval, or the mean alone where the interval is not seen in its digits."""
-    mean, low, high = (digits(number) for number in (value.mean, value.low, value.high))
+def shown(value: Estimate, most: float) -> str:
+    """Mean and 95 % interval within what is possible, or the mean alone where its digits do not show the interval."""
+    ends = (value.mean, max(value.low, 0.0), min(value.high, most))
+    mean, low, high = (digits(number) for number in ends)
     return mean if low == mean == high else f"{mean} [{low}, {high}]"
 
 
@@ -47,7 +51,7 @@ def table(data: Data, labels: dict[str, str], measure: str) -> list[str]:
         cells = []
         for load in loads:
             found = [row for row in rows if row.scheme == scheme and row.at["load"] == load]
-            cells.append(shown(found[0].estimate) if found else "")
+            cells.append(shown(found[0].estimate, _MOST.get(measure, math.inf)) if found else "")
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return lines
 
@@ -117,13 +121,13 @@ def page(found: Reproduction) -> str:
     lines += [
         fill(
             f"Made by `docs/make_comparison.py` from campaign X7 (`fairdrop reproduce X7`): mean of "
-            f"{document['seeds']} seeds with its 95 % interval, profile {document['profile']}, {document['runs']} "
-            "runs. Nothing is tuned: a discipline made for lower delay keeps its own target, one with thresholds has "
-            "those of the CHOKe paper.",
+            f"{document['seeds']} seeds with its 95 % interval (Student's t, cut off at what is possible), profile "
+            f"{document['profile']}, {document['runs']} runs. Nothing is tuned: a discipline made for lower delay "
+            "keeps its own target, one with thresholds has those of the CHOKe paper.",
             118,
         ),
         "",
-        "![TCP's part of its fair share, Jain's index, mean wait and link used under 25 disciplines and five loads]"
+        "![TCP throughput / its fair share, Jain's index, mean delay and utilisation: 25 disciplines under five loads]"
         "(images/comparison.png)",
         "",
         "## Where CHOKe loses",
@@ -134,7 +138,7 @@ def page(found: Reproduction) -> str:
         lines += ["", f"## {title}", ""]
         lines += [remark, ""] if remark else []
         lines += table(data, labels, measure)
-    lines += ["", "## Short transfers: mean time of those of 10 to 100 kB, s", ""]
+    lines += ["", "## Short transfers: mean completion time of 10 to 100 kB, s", ""]
     lines += table(data, labels, "transfer")
     lines += ["", "## Cost: state, and work per packet", ""]
     there = (HERE / PERFORMANCE).exists()

@@ -1,7 +1,7 @@
-"""Rewrites the generated sections of the reference from what the program says of itself.
+"""Rewrites the generated sections of the pages from what the program says of itself: `make reference`.
 
-``python docs/make_reference.py``, with the interpreter that fairdrop is installed for. A section begins with
-``<!-- generated: NAME -->`` and ends with ``<!-- end -->``; what stands between is replaced, the rest is kept.
+A section begins with ``<!-- generated: NAME -->`` and ends with ``<!-- end -->``; what stands between is replaced, the
+rest is kept.
 """
 
 from __future__ import annotations
@@ -17,35 +17,6 @@ import fairdrop
 from fairdrop.cli.parser import build_parser
 
 DOCS = Path(__file__).resolve().parent
-PAGES = (
-    "reference/scenario.md",
-    "reference/command-line.md",
-    "reference/transports.md",
-    "reference/disciplines/droptail.md",
-    "reference/disciplines/red.md",
-    "reference/disciplines/choke.md",
-    "reference/disciplines/choke-hardware.md",
-    "reference/disciplines/back-choke-memory.md",
-    "reference/disciplines/chokew.md",
-    "reference/disciplines/ward.md",
-    "reference/disciplines/blue.md",
-    "reference/disciplines/codel.md",
-    "reference/disciplines/pie.md",
-    "reference/disciplines/fred.md",
-    "reference/disciplines/rio.md",
-    "reference/disciplines/sred.md",
-    "reference/disciplines/csfq.md",
-    "reference/disciplines/afd.md",
-    "reference/disciplines/sfb.md",
-    "reference/disciplines/red-pd.md",
-    "reference/disciplines/penalty-box.md",
-    "reference/disciplines/flow-valve.md",
-    "reference/disciplines/drr.md",
-    "reference/disciplines/sfq.md",
-    "reference/disciplines/fq.md",
-    "reference/disciplines/fq-codel.md",
-    "reference/disciplines/dualpi2.md",
-)
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.
 _UNITS = {"a time ": "s", "a rate ": "bit/s", "packets ": "packets", "bytes ": "bytes"}
@@ -80,9 +51,20 @@ def sections() -> dict[str, str]:
             made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:
         made[f"discipline.{entry['name']}"] = _parameters(entry)
+    made["scenario.disciplines"] = _table(
+        ["discipline", "tables"], [_tables_of(entry) for entry in catalogue["disciplines"]]
+    )
+    made["disciplines"] = _table(
+        ["discipline", "in a sentence"], [_linked(entry) for entry in catalogue["disciplines"]]
+    )
     for name, parser in _commands(build_parser()):
         made[f"command.{name.replace(' ', '.')}"] = _options(parser)
     return made
+
+
+def pages() -> list[Path]:
+    """The pages that have a generated section."""
+    return [path for path in sorted(DOCS.rglob("*.md")) if names_in(path.read_text(encoding="utf-8"))]
 
 
 def rewritten(text: str, made: dict[str, str]) -> str:
@@ -130,6 +112,19 @@ def _names(entries: Iterable[dict[str, Any]]) -> str:
     return _table(["transport", "title", "what it does", "source"], rows)
 
 
+def _tables_of(entry: dict[str, Any]) -> list[str]:
+    """A discipline, as a link from docs/reference to its page, and the tables of a scenario that it reads."""
+    has_own = any(parameter["name"] != "limit" for parameter in entry["parameters"])
+    owners = [name for name in (entry["also_uses"], entry["name"] if has_own else None) if name]
+    page = f"[`{entry['name']}`](disciplines/{entry['name'].replace('_', '-')}.md)"
+    return [page, ", ".join(f"`[queue.{name}]`" for name in owners) or "none"]
+
+
+def _linked(entry: dict[str, Any]) -> list[str]:
+    """Title of a discipline, as a link from docs/README.md to its page, and its sentence."""
+    return [f"[{entry['title']}](reference/disciplines/{entry['name'].replace('_', '-')}.md)", entry["doc"]]
+
+
 def _commands(parser: argparse.ArgumentParser, prefix: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command that has options of its own, with the words that lead to it."""
     for action in parser._actions:
@@ -175,13 +170,12 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def main() -> None:
     """Rewrite every page."""
     made = sections()
-    for page in PAGES:
-        path = DOCS / page
+    for path in pages():
         old = path.read_text(encoding="utf-8")
         new = rewritten(old, made)
         if new != old:
             path.write_text(new, encoding="utf-8")
-            print(f"rewritten: docs/{page}")
+            print(f"rewritten: {path.relative_to(DOCS.parent)}")
 
 
 if __name__ == "__main__":

@@ -13,11 +13,12 @@ from fairdrop.reproduce.define.definition import BASE_READING, Definition
 from fairdrop.reproduce.define.papers import PAPERS
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.judge.checks import grid_distances
-from fairdrop.reproduce.judge.verdict import VERDICTS
+from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, VERDICTS
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.workspace import Workspace
 
 TARGET = Path(__file__).parent / "reproduction"
+PLURAL = {HELD: "hold", OTHERWISE: "hold with another reading", NOT: "do not hold"}
 
 
 def cell(text: str) -> str:
@@ -27,8 +28,15 @@ def cell(text: str) -> str:
 
 def counted(found: list[Reproduction]) -> str:
     """How many ids have which verdict."""
-    counts = [f"{sum(one.verdict == verdict for one in found)} {verdict}" for verdict in VERDICTS]
-    return ", ".join(text for text in counts if not text.startswith("0 "))
+    counts = [(sum(one.verdict == verdict for one in found), verdict) for verdict in VERDICTS]
+    return ", ".join(
+        f"{count} {verdict if count == 1 else PLURAL.get(verdict, verdict)}" for count, verdict in counts if count
+    )
+
+
+def profiles(found: list[Reproduction]) -> str:
+    """The profiles that ids were run with."""
+    return " and ".join(sorted({str(one.document["profile"]) for one in found}))
 
 
 def claims(found: list[Reproduction]) -> list[str]:
@@ -91,9 +99,8 @@ def page(name: str, found: list[Reproduction]) -> str:
     if about.authors or about.venue:
         lines += [f"{about.authors}{'. ' if about.authors else ''}{about.venue}.", ""]
     lines += ["## What it claims", "", fill(about.claimed, 118), "", "## What we found", ""]
-    profile = sorted({str(one.document["profile"]) for one in found})
     lines += [
-        f"{len(found)} ids: {counted(found)}. Profile {', '.join(profile)}; an id has its worst verdict.",
+        f"{len(found)} ids: {counted(found)}. Profile {profiles(found)}; an id has the verdict of its worst claim.",
         "",
         *claims(found),
     ]
@@ -134,7 +141,14 @@ def main() -> None:
     if grid:
         (TARGET / "calibration.md").write_text(calibration(grid), encoding="utf-8")
         index.append("- [The calibration, cell by cell](calibration.md)")
-    index += ["", "Verdicts on all ids: " + counted(everything) + ".", ""]
+    verdicts = f"All {len(everything)} ids, profile {profiles(everything)}: {counted(everything)}."
+    index += ["", verdicts]
+    if profiles(everything) != "full":
+        remark = (
+            "These pages are of that profile. It has fewer seeds and shorter runs than the full one, and proves less; "
+            "[what was found](../how-to/reproduce-the-papers.md#what-was-found) has the verdicts of both."
+        )
+        index += ["", fill(remark, 118)]
     (TARGET / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Draw the figures of docs/background, and print the table of the chapter: ``python docs/figures/make_background.py``.
+"""Draw the figures of docs/background, and write the tables of its chapter: `make images`.
 
 The same version of the package gives the same bytes.
 """
@@ -294,10 +294,10 @@ def comparison(found: list[Measured]) -> Figure:
     return figure
 
 
-def table(found: list[Measured]) -> str:
-    """The chapter's table in Markdown."""
+def tables(found: list[Measured]) -> tuple[str, str, str]:
+    """The chapter's tables over the load, in Markdown: shares, losses, waits."""
     lines = [
-        "| x0/c | UDP share, %: simulation | model | queue, packets: simulation | model "
+        "| x₀/c | UDP share, %: simulation | model | queue, packets: simulation | model "
         "| TCP, kb/s: simulation | model |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -307,9 +307,9 @@ def table(found: list[Measured]) -> str:
             value = each.values[name]
             cells += [f"{value.mean:.{places}f} ± {value.half or 0:.{places}f}", f"{each.model[name]:.{places}f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        "| x0/c | TCP loss, %: simulation | model | packets/s per TCP flow: simulation | model | timeouts/s per flow "
+    shares = "\n".join(lines)
+    lines = [
+        "| x₀/c | TCP loss, %: simulation | model | packets/s per TCP flow: simulation | model | timeouts/s per flow "
         "| TCP arrivals matched, % | a flow's part of the queue, % | RED drops, % | 0.1 (queue - 20) |",
         f"|{'---|' * 10}",
     ]
@@ -323,9 +323,9 @@ def table(found: list[Measured]) -> str:
             f"{v['red'].mean:.2f}", f"{0.1 * (v['queue'].mean - 20):.2f}",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        "| x0/c | wait, ms: simulation | model | UDP's part of the queue, %: simulation | model "
+    losses = "\n".join(lines)
+    lines = [
+        "| x₀/c | wait, ms: simulation | model | UDP's part of the queue, %: simulation | model "
         "| without (8): UDP share, % | queue | TCP loss, % |",
         f"|{'---|' * 8}",
     ]
@@ -337,7 +337,7 @@ def table(found: list[Measured]) -> str:
             f"{q['share']:.2f}", f"{q['queue']:.1f}", f"{q['loss']:.2f}",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return shares, losses, "\n".join(lines)
 
 
 def places(load: float) -> tuple[list[float], list[float]]:
@@ -400,6 +400,16 @@ def by_flows(counts: tuple[int, ...] = (12, 16, 24, 32, 48, 64)) -> str:
     return "\n".join(lines)
 
 
+def put(name: str, rows: str) -> None:
+    """Replaces a table of the chapter, which stands between two comments."""
+    page = TARGET / "leaky-buffer.md"
+    place = re.compile(rf"(<!-- measured by make_background: {name} -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
+    text, times = place.subn(lambda old: f"{old[1]}{rows}{old[2]}", page.read_text(encoding="utf-8"))
+    if times != 1:
+        raise SystemExit(f"{page}: there is no place for the table {name!r}")
+    page.write_text(text, encoding="utf-8")
+
+
 def write(name: str, figure: Figure) -> None:
     """On paper of its own colour: a page may be dark."""
     text = svg_bytes(figure).decode()
@@ -409,16 +419,17 @@ def write(name: str, figure: Figure) -> None:
 
 
 def main() -> None:
-    """Draw all figures; print the table."""
+    """Draw all figures, and write the tables."""
     write("profiles", profiles())
     write("shares", shares())
     write("peaks", peaks())
     write("several", several())
     found = [measure(ratio) for ratio in RATIOS]
     write("comparison", comparison(found))
-    print(table(found))
+    for name, rows in zip(("shares", "losses", "waits"), tables(found), strict=True):
+        put(name, rows)
     write("spatial", spatial())
-    print(by_flows())
+    put("flows", by_flows())
 
 
 if __name__ == "__main__":

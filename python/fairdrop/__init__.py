@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from fairdrop._core import __version__
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairdrop import measures, models, plot, report, reproduce
+    from fairdrop._core import __version__
     from fairdrop.capture import replay
     from fairdrop.host import queue_host
     from fairdrop.library import catalogue, schema
@@ -40,8 +40,10 @@ __all__ = [
     "schema",
 ]
 
-# Where each name lives: modules load when they are asked for, so that `fairdrop --help` answers at once.
+# Where each name lives: modules load when they are asked for, so that `fairdrop --help` answers at once, and so that
+# Ctrl-C finds the command ready.
 _HOMES = {
+    "__version__": "_core",
     "Result": "result",
     "Scenario": "scenario",
     "ScenarioError": "scenario",

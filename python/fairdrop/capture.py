@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from os import PathLike, fspath
-from pathlib import Path
 
 from fairdrop import _core
 from fairdrop.result import Result
-from fairdrop.scenario import ScenarioError
+from fairdrop.scenario import ScenarioError, source_of
 
 __all__ = ["KEYS", "replay"]
 
@@ -33,6 +32,8 @@ def replay(
 ) -> Result:
     """Feed a pcap or pcapng file through a queue, and return what became of every flow.
 
+    ``path`` is a regular file of at most 16 GiB, or ``"-"`` for standard input, which may be a pipe.
+
     ``rate`` is the link's, in bit/s or as ``"10mbit"``; without one the link gets four fifths of what the capture
     offers on average, which congests it. ``key`` says what makes a flow: ``"5tuple"``, ``"src"``, ``"dst"`` or
     ``"src-dst"``. ``speed`` runs time faster. Silences longer than ``max_gap`` are shortened to it (None keeps
@@ -47,15 +48,16 @@ def replay(
         raise ScenarioError(f"speed = {speed} is not valid; valid: a number above 0")
     if seeds < 1:
         raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
+    max_gap_s = None if max_gap is None else _max_gap_s(max_gap)
     text, file = "", "queue"
     if scenario is not None:
-        text, file = Path(scenario).read_text(encoding="utf-8"), fspath(scenario)
+        text, file = source_of(scenario), fspath(scenario)
     try:
         return Result(
             _core.replay(
                 path,
                 key=key,
-                max_gap_s=None if max_gap is None else _core.seconds(str(max_gap)),
+                max_gap_s=max_gap_s,
                 rate=None if rate is None else _core.rate_bps(str(rate)),
                 speed=speed,
                 queue=text,
@@ -70,3 +72,14 @@ def replay(
         )
     except ValueError as error:
         raise ScenarioError(str(error)) from None
+
+
+def _max_gap_s(max_gap: str | float) -> float:
+    try:
+        seconds = _core.seconds(str(max_gap))
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
+    if seconds == 0:
+        # All packets would come at once.
+        raise ScenarioError(f"max_gap = {max_gap} is not valid; valid: a time above 0, such as 60s, or none")
+    return seconds

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from errno import ENOENT
 from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairdrop.files import RESULT, read_text
 from fairdrop.table import Table
 
 if TYPE_CHECKING:
@@ -176,14 +178,13 @@ class Result:
         return f'{text.rstrip().removesuffix("}")},"model":{model}}}\n'
 
     def write(self, directory: str | PathLike[str]) -> None:
-        """Write ``result.json`` and one Parquet file per table into ``directory``, and ``model.json`` with a model."""
-        target = Path(directory) / MODEL_FILE
-        target.unlink(missing_ok=True)  # one of an earlier result must not go with this one
-        self._inner.write(directory)
-        if self._model is not None:
-            temporary = target.with_name(f"{target.name}.tmp")
-            temporary.write_text(json.dumps(self._model, allow_nan=False, indent=2) + "\n", encoding="utf-8")
-            temporary.replace(target)
+        """Write ``result.json`` and one Parquet file per table into ``directory``, and ``model.json`` with a model.
+
+        All of them or none: they are written aside, and come to their place together, ``result.json`` last. Raises
+        OSError, with the name of the file.
+        """
+        model = None if self._model is None else json.dumps(self._model, allow_nan=False, indent=2) + "\n"
+        self._inner.write(directory, model)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report, one self-contained HTML file."""
@@ -253,7 +254,11 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     ValueError when it is not a result document.
     """
     file = Path(path)
-    file = file / "result.json" if file.is_dir() else file
+    if file.is_dir():
+        folder, file = file, file / "result.json"
+        if not file.exists():
+            missing = "holds no result.json, so that no complete result was written there; valid: what --out wrote"
+            raise FileNotFoundError(ENOENT, missing, str(folder))
     document = _read_document(file, "fairdrop/result/1", "a result document, as --out or --json write it")
     beside = file.with_name(MODEL_FILE)
     if file.name == "result.json" and "model" not in document and beside.exists():
@@ -264,8 +269,8 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
 
 def _read_document(file: Path, schema: str, what: str) -> dict[str, Any]:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        document = json.loads(read_text(file, RESULT))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{file}: not JSON ({error}); valid: {what}") from None
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema:

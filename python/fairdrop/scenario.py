@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from html import escape
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Literal
 
 from fairdrop import _core
+from fairdrop.files import SCENARIO, read_text
 from fairdrop.library import catalogue
 from fairdrop.result import Result
 
@@ -143,9 +143,16 @@ class Scenario:
 
 
 def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:
-    """Read a scenario file. Raises ScenarioError, or OSError when it cannot be read."""
+    """Read a scenario file: a regular file of at most 16 MiB.
+
+    Raises ScenarioError, or OSError when it cannot be read.
+    """
+    return Scenario(source_of(path), fspath(path), settings)
+
+
+def source_of(path: str | PathLike[str]) -> str:
+    """The text of a scenario file. Raises as ``load``."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return read_text(path, SCENARIO)
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{fspath(path)}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None
-    return Scenario(text, fspath(path), settings)

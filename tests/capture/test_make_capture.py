@@ -97,7 +97,14 @@ def processes_naming(text: str) -> list[str]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+def starts_of(pid: int, text: str) -> bool:
+    """Whether a process has started another of which the command line names something."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    lines = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+    return any(text.encode() in line for line in lines)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -161,14 +168,14 @@ def test_nothing_remains_after_a_signal(tmp_path: Path, number: signal.Signals) 
         stderr=subprocess.PIPE,
         text=True,
     ) as child:
-        guard = threading.Timer(90, child.kill)
+        guard = threading.Timer(150, child.kill)
         guard.start()
         assert child.stderr is not None
         lines: list[str] = []
         for line in child.stderr:
             lines.append(line)
             if "capturing" in line:
-                time.sleep(1.0)
+                assert wait_for(lambda: starts_of(child.pid, "send-udp")), "a sender"
                 child.send_signal(number)
             if "capturing" in line or "synthetic" in line:
                 break

@@ -225,14 +225,14 @@ for line in sys.stdin:
     letter, *words = line.split()
     if letter == "L":
         limit = int(words[0])
-    if letter == "A":
+    if letter == "+":
         lengths.append(int(words[3]))
         if len(queue) >= limit:
             print("D", words[1], "overflow", "B", len(queue), sum(lengths[i] for i in queue))
         else:
             queue.append(int(words[1]))
             print("B", len(queue), sum(lengths[i] for i in queue))
-    if letter == "N":
+    if letter == "-":
         print(f"S {queue.pop(0)}" if queue else ".")
 """
 
@@ -301,7 +301,8 @@ def test_declined_vectors_are_skipped_but_something_must_pass(check, program):
     ],
 )  # fmt: skip
 def test_programs_that_do_not_answer_as_they_should(check, program, text, told):
-    done = check(program(text), options=only("droptail", "basic"), timeout="1")
+    # Only those that hang are cut off soon: another may take its time on a busy machine.
+    done = check(program(text), options=only("droptail", "basic"), timeout="1" if "within 1 s" in told else "60")
     assert done.returncode == 1, done.stdout + done.stderr
     assert told in done.stdout
 
@@ -323,7 +324,7 @@ def test_bad_input(fairdrop, vectors, tmp_path):
     assert "cannot be started" in told("check", "--vectors", vectors, "--", "./no-such-program")
     assert "PROGRAM" in told("check", "--vectors", vectors)
     (tmp_path / "red").mkdir()
-    (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/2", "events": 0}\n')
+    (tmp_path / "red" / "x.jsonl").write_text('{"format": "fairdrop/conformance/1", "events": 0}\n')
     assert "this command reads 'fairdrop/conformance/2'" in told("list", "--vectors", tmp_path)
 
 

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import polars
@@ -15,6 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import fairdrop as library
+from conftest import PATIENCE, OnTerminal, wait_for
 
 SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")
 
@@ -128,10 +128,7 @@ def test_killed_work_is_resumed(fairdrop, headline, tmp_path):
     command = [sys.executable, "-m", "fairdrop", *map(str, words)]
     with subprocess.Popen(command, cwd=tmp_path) as work:
         runs = tmp_path / "o" / "runs"
-        for _ in range(600):
-            if len(list(runs.glob("choke-*.json"))) > 2:
-                break
-            time.sleep(0.05)
+        wait_for(lambda: len(list(runs.glob("choke-*.json"))) > 2, "three runs")
         work.send_signal(signal.SIGKILL)
         work.wait()
     kept = sorted(path.name for path in runs.glob("choke-*.json"))
@@ -152,12 +149,9 @@ def test_interrupted_work_is_resumed(fairdrop, headline, tmp_path):
     command = [sys.executable, "-m", "fairdrop", *map(str, words)]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as work:
         runs = tmp_path / "o" / "runs"
-        for _ in range(600):
-            if len(list(runs.glob("choke-*.json"))) > 2:
-                break
-            time.sleep(0.05)
+        wait_for(lambda: len(list(runs.glob("choke-*.json"))) > 2, "three runs")
         work.send_signal(signal.SIGINT)
-        work.wait(60)
+        work.wait(PATIENCE)
     assert work.returncode == 130
     partial = json.loads((tmp_path / "o" / "result.json").read_text())
     assert partial["complete"] is False
@@ -173,13 +167,11 @@ def test_interrupted_work_is_resumed(fairdrop, headline, tmp_path):
 
 def test_an_interrupted_first_run_leaves_an_empty_result(headline, tmp_path):
     words = ["run", headline, "--set", "duration=1e6", "--out", "o", "--json"]
-    command = [sys.executable, "-m", "fairdrop", *map(str, words)]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as work:
-        time.sleep(2)
-        work.send_signal(signal.SIGINT)
-        stdout, stderr = work.communicate(timeout=60)
-    assert work.returncode == 130, stderr
-    assert "Traceback" not in stderr
+    work = OnTerminal([sys.executable, "-m", "fairdrop", *map(str, words)], tmp_path)
+    work.wait_until_shown(rb" %")
+    status, stdout, terminal = work.end(signal.SIGINT)
+    assert status == 130, terminal
+    assert "Traceback" not in terminal
     document = json.loads(stdout)
     assert (document["complete"], document["runs"]) == (False, [])
     assert len(pyarrow.parquet.read_table(tmp_path / "o" / "flows.parquet")) == 0

@@ -32,19 +32,19 @@ def maker(root):
 @pytest.fixture(scope="module")
 def pages(root):
     """Text of every page by path."""
-    return {path: path.read_text(encoding="utf-8") for path in sorted((root / "docs").rglob("*.md"))}
+    apart = [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "conformance/README.md")]
+    return {path: path.read_text(encoding="utf-8") for path in [*apart, *sorted((root / "docs").rglob("*.md"))]}
 
 
 def test_generated_sections_are_those_of_the_program(root, maker):
     made = maker.sections()
-    for page in maker.PAGES:
-        text = (root / "docs" / page).read_text(encoding="utf-8")
-        assert maker.names_in(text), page
-        assert text == maker.rewritten(text, made), f"docs/{page} is out of date: run python docs/make_reference.py"
+    for page in maker.pages():
+        text = page.read_text(encoding="utf-8")
+        assert text == maker.rewritten(text, made), f"{page.relative_to(root)} is out of date: make generate"
 
 
-def test_everything_of_the_program_has_its_place(root, maker):
-    shown = [name for page in maker.PAGES for name in maker.names_in((root / "docs" / page).read_text("utf-8"))]
+def test_everything_of_the_program_has_its_place(maker):
+    shown = [name for page in maker.pages() for name in maker.names_in(page.read_text("utf-8"))]
     assert len(shown) == len(set(shown))
     without_options = {"command.schema", "command.conformance"}
     assert set(maker.sections()) - set(shown) == without_options
@@ -80,6 +80,51 @@ def test_links_lead_somewhere(pages):
     assert checked > 20
 
 
+def test_every_page_is_on_the_map(root, pages):
+    """From docs/README.md links lead to every page."""
+    seen, next_ones = set(), [root / "docs" / "README.md"]
+    while next_ones:
+        path = next_ones.pop()
+        if path in seen or path not in pages:
+            continue
+        seen.add(path)
+        next_ones += [(path.parent / target.partition("#")[0]).resolve() for target in LINK.findall(pages[path])]
+    of_docs = {path for path in pages if path.is_relative_to(root / "docs")}
+    assert of_docs <= seen, sorted(path.name for path in of_docs - seen)
+
+
+@pytest.fixture(scope="module")
+def short_runs(headline):
+    """A short run of every discipline."""
+    scenario = fairdrop.load(headline, ["duration=4s", "warm_up=1s", "queue.red.min_th=5p", "queue.red.max_th=20p"])
+    return scenario.compare(seeds=1).document["runs"]
+
+
+def test_every_value_that_a_discipline_decides_by_is_documented(root, short_runs):
+    text = (root / "docs" / "reference" / "result.md").read_text(encoding="utf-8")
+    section = text.split("## `queues[].internals`")[1].split("\n## ")[0]
+    told = {}
+    for disciplines, names in re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE):
+        for discipline in re.findall(r"`(\w+)`", disciplines):
+            told[discipline] = set(re.findall(r"`(\w+)`(?=[:;]| with| of|$)", names))
+    found = {
+        run["discipline"]: {value["name"] for value in queue["internals"]}
+        for run in short_runs
+        for queue in run["queues"]
+    }
+    for discipline, names in found.items():
+        assert names <= told.get(discipline, set()), discipline
+
+
+def test_every_field_of_a_result_is_documented(root, short_runs):
+    text = (root / "docs" / "reference" / "result.md").read_text(encoding="utf-8")
+    run = short_runs[0]
+    queue = run["queues"][0]
+    for rows in ([run], run["groups"], run["flows"], [queue], queue["groups"], queue["flows"], [queue["drops"]]):
+        for name in rows[0]:
+            assert f"`{name}" in text, name
+
+
 def test_tests_that_the_reference_names_exist(root, pages):
     """In a paragraph, names in code type after a source file are functions of it, or pages and parameters."""
     checked = 0
@@ -95,16 +140,3 @@ def test_tests_that_the_reference_names_exist(root, pages):
                     assert re.search(rf"(?:fn|def) {name}\(", source), f"{path.name}: {name} is not in {file}"
                     checked += 1
     assert checked > 80
-
-
-def test_toml_of_the_guides_is_valid(pages):
-    found = [
-        (path, block)
-        for path, text in pages.items()
-        if path.parent.name == "how-to"
-        for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-        if "[[groups]]" in block
-    ]
-    assert found
-    for path, block in found:
-        fairdrop.Scenario(block, path.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import re
+import resource
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -374,16 +375,16 @@ def test_write_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["report.html"]
 
 
-def test_failed_write_keeps_the_old_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_old_page(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text("old")
-
-    def fail(*_: object) -> None:
-        raise OSError("disk")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="disk"):
-        report.write(sample.empty(), target)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match=r"File too large: '.*report\.html'"):
+            report.write(sample.empty(), target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert target.read_text() == "old"
     assert os.listdir(tmp_path) == ["report.html"]
 

@@ -9,8 +9,8 @@ use crate::notes::Damage;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file does not exist or may not be opened.
-    #[error("{file}: cannot be opened: {source}; expected a readable pcap or pcapng file")]
+    /// The file does not exist, may not be opened, is no regular file, or is too large.
+    #[error("{file}: {source}; expected a pcap or pcapng file")]
     Open {
         /// The file as named by the caller.
         file: String,

@@ -77,13 +77,15 @@ mod link;
 mod notes;
 mod pcapng;
 mod reader;
+mod regular;
 mod source;
 
 pub use error::{Error, UnknownKey};
 pub use flow_key::{KeyKind, Protocol};
 pub use link::LinkType;
 pub use notes::{Damage, DamageKind, Notes};
-pub use reader::{read, read_bytes, read_from};
+pub use reader::{MAX_FILE_BYTES, read, read_bytes, read_from};
+pub use regular::{Limited, name_of, open_regular};
 
 use std::fmt;
 

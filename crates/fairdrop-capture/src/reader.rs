@@ -1,11 +1,11 @@
 //! Recognises the format by its magic number and hands over to its reader.
 
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 use crate::collector::Collector;
 use crate::notes::DamageKind;
+use crate::regular::open_regular;
 use crate::source::Source;
 use crate::{Capture, Error, Options, classic, pcapng};
 
@@ -14,17 +14,22 @@ const BUFFER: usize = 256 * 1024;
 /// No packet is this long (bytes): a larger length field is damage, not data.
 pub(crate) const MAX_LEN: u32 = 256 * 1024 * 1024;
 
+/// Longest capture that is read: 16 GiB.
+pub const MAX_FILE_BYTES: u64 = 16 << 30;
+
 /// How many first bytes an error message shows.
 const SHOWN: usize = 16;
 
-/// Reads the capture file at `path`.
+/// Reads the capture file at `path`: a regular file of at most
+/// [`MAX_FILE_BYTES`].
 ///
 /// # Errors
 ///
-/// Those of [`read_from`], and [`Error::Open`] if the file cannot be opened.
+/// Those of [`read_from`], and [`Error::Open`] if the file cannot be opened or
+/// is no such file.
 pub fn read(path: &Path, options: &Options) -> Result<Capture, Error> {
     let name = path.display().to_string();
-    match File::open(path) {
+    match open_regular(path, MAX_FILE_BYTES) {
         Ok(file) => read_from(file, &name, options),
         Err(source) => Err(Error::Open { file: name, source }),
     }

@@ -1,20 +1,28 @@
 //! The result document, and its files on disk.
 
 use crate::columns::Table;
-use crate::tables::TABLES;
+use crate::files::{FileError, Reason, Staged};
+use crate::tables::{Maker, TABLES};
 use fairdrop_sim::RunResult;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Version of the document's format.
 pub const SCHEMA: &str = "fairdrop/result/1";
+/// Largest result document that is read: 4 GiB.
+pub const MAX_BYTES: u64 = 4 << 30;
+/// The document in its folder; it comes last, so that a folder without it is known to be incomplete.
+pub const RESULT: &str = "result.json";
+/// What the model says, beside it.
+const MODEL: &str = "model.json";
 
 /// Runs and what they were runs of.
 #[pyclass(frozen, name = "Document", module = "fairdrop._core")]
@@ -85,53 +93,45 @@ impl Document {
         make(&self.runs).map(Table).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// Writes `result.json` and one Parquet file per table into `directory`, which is made if need be. Each file is
-    /// written under a temporary name and renamed.
-    fn write(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
-        py.detach(|| self.write_files(&directory))
-            .map_err(|error| PyOSError::new_err(format!("{}: {error}", directory.display())))
+    /// Writes `result.json`, one Parquet file per table, and `model.json` with a `model` into `directory`, which is
+    /// made if need be. All files are written aside and come to their place together, `result.json` last.
+    #[pyo3(signature = (directory, model=None))]
+    fn write(&self, py: Python<'_>, directory: PathBuf, model: Option<&str>) -> PyResult<()> {
+        Ok(py.detach(|| self.write_files(&directory, model))?)
     }
 }
 
 impl Document {
-    fn write_files(&self, directory: &Path) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        fs::create_dir_all(directory)?;
-        replace(&directory.join("result.json"), |path| Ok(fs::write(path, self.render()?)?))?;
+    fn write_files(&self, directory: &Path, model: Option<&str>) -> Result<(), FileError> {
+        let staged = Staged::new(directory, is_of_a_result)?;
+        staged.write(RESULT, |mut file| Ok::<_, Reason>(file.write_all(self.render()?.as_bytes())?))?;
         for (name, make) in TABLES {
-            let batch = make(&self.runs)?;
-            replace(&directory.join(format!("{name}.parquet")), |path| {
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                let file = fs::File::create(path)?;
-                let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
-                writer.write(&batch)?;
-                writer.close()?;
-                Ok(())
-            })?;
+            staged.write(&format!("{name}.parquet"), |file| self.write_table(make, file))?;
         }
+        if let Some(model) = model {
+            staged.write(MODEL, |mut file| file.write_all(model.as_bytes()))?;
+        }
+        staged.commit(&[MODEL], Some(RESULT))?;
         match self.kept_in.as_deref() {
-            Some(kept) if kept.parent() == Some(directory) && kept.is_dir() => Ok(fs::remove_dir_all(kept)?),
+            Some(kept) if kept.parent() == Some(directory) && kept.is_dir() => {
+                fs::remove_dir_all(kept).map_err(|error| FileError::new(kept, error))
+            }
             _ => Ok(()),
         }
     }
-}
 
-/// Whether a file was written.
-pub type Written = Result<(), Box<dyn std::error::Error + Send + Sync>>;
-
-/// Writes a file beside `path`, then gives it its name: nobody sees half of it.
-pub fn replace(path: &Path, write: impl FnOnce(&Path) -> Written) -> Written {
-    let temporary = temporary(path);
-    let written = write(&temporary).and_then(|()| Ok(fs::rename(&temporary, path)?));
-    if written.is_err() {
-        // What is left of a failed write is of no use; that it may not be there is no second error.
-        let _ = fs::remove_file(&temporary);
+    fn write_table(&self, make: Maker, file: fs::File) -> Result<(), Reason> {
+        let batch = make(&self.runs)?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties))?;
+        writer.write(&batch)?;
+        writer.close()?;
+        Ok(())
     }
-    written
 }
 
-/// The name under which `path` is written.
-pub fn temporary(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    name.into()
+/// Whether [`Document::write`] writes files of this name.
+fn is_of_a_result(name: &str) -> bool {
+    let table = name.strip_suffix(".parquet");
+    [RESULT, MODEL].contains(&name) || TABLES.iter().any(|(known, _)| table == Some(*known))
 }

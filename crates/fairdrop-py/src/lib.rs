@@ -4,6 +4,7 @@
 
 mod columns;
 mod document;
+mod files;
 mod resume;
 mod tables;
 mod trace;
@@ -17,12 +18,15 @@ static ALLOCATOR: fairdrop_sim::HugePages = fairdrop_sim::HugePages;
 /// Functions and classes that `python/fairdrop` is built on.
 #[pymodule]
 mod _core {
-    use crate::document::Document;
+    use crate::document::{Document, MAX_BYTES};
+    use crate::files::{self, FileError};
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
     use fairdrop_sim::{Arrivals, HostConfig, scenario};
-    use pyo3::exceptions::{PyOSError, PyValueError};
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
+    use pyo3::types::PyBytes;
+    use std::io::Read;
     use std::num::NonZero;
     use std::path::PathBuf;
     use std::sync::Arc;
@@ -34,7 +38,8 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("MAX_RESULT_BYTES", MAX_BYTES)
     }
 
     /// A scenario, read and checked.
@@ -108,9 +113,7 @@ mod _core {
         let (queue, source) = scenario::QueueConfig::parse(queue, file, &settings)
             .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
         let options = Options { key, max_gap_ns: max_gap_s.map(|seconds| (seconds * 1e9) as u64) };
-        let capture = py
-            .detach(|| fairdrop_capture::read(&path, &options))
-            .map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let capture = work::read_capture(py, &path, &options)?;
         let plan = work::Plan { disciplines, seeds, threads, progress, command, trace: None, resume: None };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
         work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
@@ -147,6 +150,29 @@ mod _core {
         fairdrop_conformance::Vector::parse(text)
             .and_then(|vector| fairdrop_conformance::replay(&vector))
             .err()
+    }
+
+    /// The content of a regular file of at most `limit` bytes. Raises `OSError`.
+    #[pyfunction]
+    fn read_file(py: Python<'_>, path: PathBuf, limit: u64) -> PyResult<Bound<'_, PyBytes>> {
+        let content = py.detach(|| {
+            let mut content = Vec::new();
+            let read = fairdrop_capture::open_regular(&path, limit)
+                .and_then(|mut file| file.read_to_end(&mut content));
+            read.map(|_| content).map_err(|error| FileError::new(&path, error))
+        });
+        Ok(PyBytes::new(py, &content?))
+    }
+
+    /// Writes a file under a temporary name and renames it; removes temporary files of it that nobody is writing any
+    /// more. Raises `OSError`.
+    #[pyfunction]
+    fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+        py.detach(|| {
+            files::sweep_beside(&path);
+            files::replace(&path, content)
+        })?;
+        Ok(())
     }
 
     /// Disciplines and transports with their parameters, as JSON text.

@@ -1,11 +1,14 @@
 //! Long work that goes on where it stopped: runs that are finished are kept one by one beside the result, and found
 //! again there.
 
-use crate::document::{SCHEMA, Written, replace};
+use crate::document::{MAX_BYTES, RESULT, SCHEMA};
+use crate::files::{FileError, replace, sweep};
+use fairdrop_capture::open_regular;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Folder of finished runs in the directory of the result, until the result is written.
@@ -28,7 +31,7 @@ impl Kept {
         let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": "simulation",
             "scenario": scenario.to_json() });
         let mut runs = Vec::new();
-        let result = directory.join("result.json");
+        let result = directory.join(RESULT);
         if let Some(document) = read(&result)? {
             same_work(&work, &document).map_err(|error| refused(&result, &error))?;
             for run in document["runs"].as_array().into_iter().flatten() {
@@ -36,15 +39,16 @@ impl Kept {
             }
         }
         let folder = directory.join(RUNS);
+        sweep(&folder, |name| Path::new(name).extension().is_some_and(|end| end == "json"));
         let about = folder.join(WORK);
         if let Some(found) = read(&about)? {
             same_work(&work, &found).map_err(|error| refused(&about, &error))?;
             runs.extend(runs_in(&folder)?);
         } else {
-            let written = fs::create_dir_all(&folder)
-                .map_err(Into::into)
-                .and_then(|()| replace(&about, |path| Ok(fs::write(path, work.to_string())?)));
-            written.map_err(|error| format!("{}: {error}", about.display()))?;
+            fs::create_dir_all(&folder)
+                .map_err(|error| FileError::new(&folder, error))
+                .and_then(|()| replace(&about, work.to_string().as_bytes()))
+                .map_err(|error| error.to_string())?;
         }
         Ok(Self { folder, runs })
     }
@@ -55,9 +59,10 @@ impl Kept {
     }
 
     /// Keeps a finished run.
-    pub fn keep(&self, run: &RunResult) -> Written {
+    pub fn keep(&self, run: &RunResult) -> Result<(), FileError> {
         let path = self.folder.join(format!("{}-{}.json", run.discipline, run.seed));
-        replace(&path, |path| Ok(fs::write(path, serde_json::to_string(run)?)?))
+        let text = serde_json::to_string(run).map_err(|error| FileError::new(&path, error))?;
+        replace(&path, text.as_bytes())
     }
 
     /// The folder that the result makes superfluous.
@@ -81,12 +86,13 @@ fn runs_in(folder: &Path) -> Result<Vec<RunResult>, String> {
 
 /// The JSON of a file; `None` when there is no file.
 fn read(path: &Path) -> Result<Option<Json>, String> {
-    match fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text)
+    let mut text = String::new();
+    match open_regular(path, MAX_BYTES).and_then(|mut file| file.read_to_string(&mut text)) {
+        Ok(_) => serde_json::from_str(&text)
             .map(Some)
             .map_err(|error| refused(path, &format!("it is not a result ({error})"))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(FileError::new(path, error).to_string()),
     }
 }
 

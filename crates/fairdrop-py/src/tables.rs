@@ -7,7 +7,7 @@ use fairdrop::DropCause;
 use fairdrop_sim::{Measured, Passage, QueueResult, RunResult, Windows};
 
 /// Makes one table of a set of runs.
-type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
+pub type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
 
 /// Name and maker of each table, in the order they are written.
 pub const TABLES: [(&str, Maker); 19] = [

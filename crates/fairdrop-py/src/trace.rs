@@ -2,14 +2,14 @@
 //! and what departed. Events are written as they come; what is held in memory does not grow with the run.
 
 use crate::columns::Columns;
-use crate::document::temporary;
+use crate::files::{FileError, Staged};
 use fairdrop::DropCause;
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{Happened, Pcap, TraceEvent, TraceSink};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,31 +17,49 @@ use std::sync::Arc;
 /// Events that are held before they are written.
 const BATCH: usize = 1 << 15;
 
-/// The files of one link. They get their names when they are complete.
+/// What the files of a link are called behind its name.
+const KINDS: [&str; 3] = ["parquet", "arrivals.pcap", "departures.pcap"];
+
+/// The files of a run. They come to their place together, when the run is finished.
+pub struct RunFiles {
+    staged: Staged,
+    /// By number of the link; none for links without a queue.
+    pub links: Vec<Option<LinkFiles>>,
+}
+
+/// The files of one link.
 pub struct LinkFiles {
     names: Arc<[String]>,
     held: Vec<TraceEvent>,
     table: Option<ArrowWriter<File>>,
     arrivals: Pcap<BufWriter<File>>,
     departures: Pcap<BufWriter<File>>,
-    /// Where each file is, and where it belongs.
-    places: [(PathBuf, PathBuf); 3],
+    /// Where each file belongs, for messages.
+    places: [PathBuf; 3],
 }
 
-/// The files of all links of a run in `directory`, by number of the link; none for links without a queue.
-pub fn create(scenario: &Scenario, seed: u64, directory: &Path) -> io::Result<Vec<Option<LinkFiles>>> {
-    let directory = directory.join(format!("{}-{seed}", scenario.queue.discipline));
-    fs::create_dir_all(&directory)?;
-    let flows =
-        scenario.groups.iter().flat_map(|group| (0..group.count).map(|i| format!("{}[{i}]", group.name)));
-    let names: Arc<[String]> = flows.collect();
-    let files = scenario.links.iter().enumerate().map(|(number, link)| {
-        let queue = scenario.queue_of(link);
-        queue
-            .map(|_| LinkFiles::new(&directory, &file_name(number, &link.name), Arc::clone(&names)))
-            .transpose()
-    });
-    files.collect()
+impl RunFiles {
+    /// The files of all links of a run, in a folder of its own in `directory`.
+    pub fn create(scenario: &Scenario, seed: u64, directory: &Path) -> Result<Self, FileError> {
+        let directory = directory.join(format!("{}-{seed}", scenario.queue.discipline));
+        let staged = Staged::new(&directory, |name| KINDS.iter().any(|kind| name.ends_with(kind)))?;
+        let flows =
+            scenario.groups.iter().flat_map(|group| (0..group.count).map(|i| format!("{}[{i}]", group.name)));
+        let names: Arc<[String]> = flows.collect();
+        let files = scenario.links.iter().enumerate().map(|(number, link)| {
+            let queue = scenario.queue_of(link);
+            queue
+                .map(|_| LinkFiles::new(&staged, &file_name(number, &link.name), Arc::clone(&names)))
+                .transpose()
+        });
+        let links = files.collect::<Result<_, _>>()?;
+        Ok(Self { staged, links })
+    }
+
+    /// Gives the files their names.
+    pub fn commit(self) -> Result<(), FileError> {
+        self.staged.commit(&[], None)
+    }
 }
 
 /// The name of a link where it can be part of a file's name, else its number.
@@ -51,36 +69,52 @@ fn file_name(number: usize, name: &str) -> String {
 }
 
 impl LinkFiles {
-    fn new(directory: &Path, link: &str, names: Arc<[String]>) -> io::Result<Self> {
-        let places = ["parquet", "arrivals.pcap", "departures.pcap"].map(|kind| {
-            let place = directory.join(format!("{link}.{kind}"));
-            (temporary(&place), place)
-        });
-        let [table, arrivals, departures] = &places;
-        let pcap = |path: &Path, wanted| Pcap::new(BufWriter::new(File::create(path)?), wanted);
-        let arrivals = pcap(&arrivals.0, Happened::Arrive)?;
-        let departures = pcap(&departures.0, Happened::Depart)?;
+    fn new(staged: &Staged, link: &str, names: Arc<[String]>) -> Result<Self, FileError> {
+        let files = KINDS.map(|kind| format!("{link}.{kind}"));
+        let [table, arrivals, departures] = &files;
+        let failed = |name: &str, error: io::Error| FileError::new(&staged.place(name), error);
+        let create = |name: &str| File::create(staged.aside(name));
+        let pcap = |name: &str, wanted| {
+            create(name)
+                .and_then(|file| Pcap::new(BufWriter::new(file), wanted))
+                .map_err(|error| failed(name, error))
+        };
+        let arrivals = pcap(arrivals, Happened::Arrive)?;
+        let departures = pcap(departures, Happened::Depart)?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let empty = rows(&names, &[])?;
-        let table = ArrowWriter::try_new(File::create(&table.0)?, empty.schema(), Some(properties))?;
-        Ok(Self { names, held: Vec::with_capacity(BATCH), table: Some(table), arrivals, departures, places })
+        let open = || -> io::Result<_> {
+            let empty = rows(&names, &[])?;
+            Ok(ArrowWriter::try_new(create(table)?, empty.schema(), Some(properties))?)
+        };
+        let table = Some(open().map_err(|error| failed(table, error))?);
+        let places = files.map(|name| staged.place(&name));
+        Ok(Self { names, held: Vec::with_capacity(BATCH), table, arrivals, departures, places })
     }
 
     /// Writes what is held as a row group of its own.
     fn write_held(&mut self) -> io::Result<()> {
+        let write = |table: &mut ArrowWriter<File>, batch: &_| -> io::Result<()> {
+            table.write(batch)?;
+            Ok(table.flush()?)
+        };
         if let Some(table) = &mut self.table {
-            table.write(&rows(&self.names, &self.held)?)?;
-            table.flush()?;
+            let batch = rows(&self.names, &self.held)?;
+            write(table, &batch).map_err(about(&self.places[0]))?;
         }
         self.held.clear();
         Ok(())
     }
 }
 
+/// Puts the name of the file to an error.
+fn about(place: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| FileError::new(place, error).into()
+}
+
 impl TraceSink for LinkFiles {
     fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
-        self.arrivals.event(event)?;
-        self.departures.event(event)?;
+        self.arrivals.event(event).map_err(about(&self.places[1]))?;
+        self.departures.event(event).map_err(about(&self.places[2]))?;
         self.held.push(*event);
         if self.held.len() < BATCH { Ok(()) } else { self.write_held() }
     }
@@ -88,20 +122,10 @@ impl TraceSink for LinkFiles {
     fn finish(&mut self) -> io::Result<()> {
         self.write_held()?;
         if let Some(table) = self.table.take() {
-            table.close()?;
+            table.close().map_err(|error| about(&self.places[0])(error.into()))?;
         }
-        self.arrivals.finish()?;
-        self.departures.finish()?;
-        self.places.iter().try_for_each(|(from, to)| fs::rename(from, to))
-    }
-}
-
-impl Drop for LinkFiles {
-    fn drop(&mut self) {
-        // Those that have got their names are no longer there; half a file is of no use.
-        for (from, _) in &self.places {
-            let _ = fs::remove_file(from);
-        }
+        self.arrivals.finish().map_err(about(&self.places[1]))?;
+        self.departures.finish().map_err(about(&self.places[2]))
     }
 }
 

@@ -1,24 +1,35 @@
 //! Long work: on all cores, with a progress bar, and stopped by Ctrl-C with what it has.
 
 use crate::document::{Document, SCHEMA};
+use crate::files::FileError;
 use crate::resume::Kept;
-use crate::trace;
+use crate::trace::RunFiles;
 use fairdrop::ParamError;
-use fairdrop_capture::{Capture, KeyKind};
+use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
 use fairdrop_sim::scenario::{QueueConfig, Scenario};
 use fairdrop_sim::{Control, PARTS, ReplayConfig, RunResult, campaign};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value as Json, json};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::num::NonZero;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 /// Wait between looks for Ctrl-C, and updates of the bar.
 const POLL: Duration = Duration::from_millis(100);
+
+/// In place of the name of a capture.
+pub const STANDARD_INPUT: &str = "-";
+/// Bytes of a capture between looks for Ctrl-C.
+const READ_BETWEEN: usize = 16 << 20;
 
 /// What to run, and how.
 pub struct Plan {
@@ -43,14 +54,20 @@ enum Failure {
     /// A discipline refuses its parameters.
     Param(ParamError),
     /// A file cannot be written.
-    File(String),
+    File(FileError),
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
 }
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Param(error) => PyValueError::new_err(error.to_string()),
-            Failure::File(error) => PyOSError::new_err(error),
+            Failure::File(error) => error.into(),
         }
     }
 }
@@ -73,8 +90,96 @@ pub struct Replay {
     pub source: String,
 }
 
+/// Reads a capture from a file or from standard input, as long as nobody presses Ctrl-C.
+pub fn read_capture(py: Python<'_>, path: &Path, options: &Options) -> PyResult<Capture> {
+    let raised = Mutex::new(None);
+    let listen = Listening { stream: (), unheard: 0, raised: &raised };
+    let read = py.detach(|| {
+        if path.as_os_str() == STANDARD_INPUT {
+            let input = io::stdin().as_fd().try_clone_to_owned()?;
+            let stream = Limited::new(Awaited(input.into()), MAX_FILE_BYTES);
+            return fairdrop_capture::read_from(listen.to(stream), "standard input", options)
+                .map_err(|error| PyOSError::new_err(error.to_string()));
+        }
+        let name = path.display().to_string();
+        let stream = open_regular(path, MAX_FILE_BYTES).map_err(|error| not_a_capture(path, error))?;
+        fairdrop_capture::read_from(listen.to(stream), &name, options)
+            .map_err(|error| PyOSError::new_err(error.to_string()))
+    });
+    let raised = raised.into_inner().unwrap_or_else(PoisonError::into_inner);
+    raised.map_or(read, Err)
+}
+
+fn not_a_capture(path: &Path, error: io::Error) -> FileError {
+    if error.kind() != ErrorKind::InvalidInput {
+        return FileError::new(path, error);
+    }
+    FileError::new(path, io::Error::new(error.kind(), format!("{error}, or - for standard input")))
+}
+
+/// A pipe or terminal: instead of waiting for ever, a read is interrupted now and then.
+struct Awaited(File);
+
+impl Read for Awaited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wait = Timespec::try_from(POLL).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&wait))? {
+            0 => Err(ErrorKind::Interrupted.into()),
+            _ => self.0.read(buffer),
+        }
+    }
+}
+
+/// A stream that ends with an error when Python has an exception to raise.
+struct Listening<'a, R> {
+    stream: R,
+    /// Bytes since the last look.
+    unheard: usize,
+    raised: &'a Mutex<Option<PyErr>>,
+}
+
+impl<'a> Listening<'a, ()> {
+    fn to<R>(self, stream: R) -> Listening<'a, R> {
+        Listening { stream, unheard: self.unheard, raised: self.raised }
+    }
+}
+
+impl<R: Read> Listening<'_, R> {
+    fn listen(&mut self) -> io::Result<()> {
+        self.unheard = 0;
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method alone is not general enough"
+        )]
+        let Err(error) = Python::attach(|py| py.check_signals()) else { return Ok(()) };
+        *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        Err(io::Error::other("interrupted"))
+    }
+}
+
+impl<R: Read> Read for Listening<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.unheard >= READ_BETWEEN {
+            self.listen()?;
+        }
+        loop {
+            match self.stream.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => self.listen()?,
+                Err(error) => return Err(error),
+                Ok(read) => {
+                    self.unheard += read;
+                    return Ok(read);
+                }
+            }
+        }
+    }
+}
+
 /// Runs `scenario` under each discipline and seed.
 pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Document> {
+    if plan.disciplines.is_some() {
+        scenario.compares().map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+    }
     let names = plan.disciplines.clone().unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
     let scenarios: Vec<Scenario> = names
         .iter()
@@ -97,14 +202,15 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
         }
         let run = simulate_one(scenario, seed, plan.trace.as_deref(), control)?;
         if let (Some(kept), Some(run)) = (&kept, &run) {
-            kept.keep(run).map_err(|error| Failure::File(format!("{}: {error}", kept.folder().display())))?;
+            kept.keep(run)?;
         }
         Ok(run)
     })?;
     let mut head = head("simulation", &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     head.insert("scenario_source".into(), json!(scenario.source));
-    let warnings: Vec<_> = scenarios.iter().flat_map(|scenario| scenario.queue.warnings()).collect();
+    let of_queues = scenarios.iter().flat_map(|scenario| scenario.queue.warnings());
+    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).collect();
     head.insert("warnings".into(), json!(warnings));
     let kept_in = kept.map(|kept| kept.folder().to_owned());
     Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in })
@@ -120,10 +226,17 @@ fn simulate_one(
     let Some(directory) = traces else {
         return fairdrop_sim::simulate(scenario, seed, control).map_err(Failure::Param);
     };
-    let failed = |error: std::io::Error| Failure::File(format!("{}: {error}", directory.display()));
-    let mut files = trace::create(scenario, seed, directory).map_err(failed)?;
-    let sink = |link: usize| files.get_mut(link).and_then(Option::take);
-    fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Param)?.map_err(failed)
+    let mut files = RunFiles::create(scenario, seed, directory)?;
+    let sink = |link: usize| files.links.get_mut(link).and_then(Option::take);
+    let finished = fairdrop_sim::simulate_traced(scenario, seed, control, sink).map_err(Failure::Param)?;
+    let run = finished.map_err(|error| match error.downcast::<FileError>() {
+        Ok(error) => error,
+        Err(error) => FileError::new(directory, error),
+    })?;
+    if run.is_some() {
+        files.commit()?;
+    }
+    Ok(run)
 }
 
 /// Replays a capture under each discipline and seed.
@@ -144,7 +257,10 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let (runs, control) = run_jobs(py, &jobs, plan, |&(config, seed), control| {
         fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Param)
     })?;
-    let name = replay.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = match replay.path.file_name() {
+        Some(name) if name == STANDARD_INPUT => "standard input".into(),
+        name => name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+    };
     let title = format!("Replay of {name}");
     let mut head = head("replay", &name, &title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), replay_json(replay));

@@ -1,39 +1,90 @@
 """The ``fairdrop`` command."""
 
+# Imports come late: Ctrl-C before `main` would end in a traceback.
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from types import FrameType
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status: 0 done, 1 failed, 2 bad input, 130 interrupted."""
-    from fairdrop.cli.parser import build_parser
-
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    options = build_parser().parse_args(words)
-    options.command_line = ["fairdrop", *words]
     try:
-        status: int = options.action(options)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        # The reader of a pipe went away; Python would complain again when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        import sys
+
+        from fairdrop.terminal import Streams
+
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        with Streams() as streams, _quiet_interrupts():
+            status = _run(words)
+        return status or int(streams.lost)
     except KeyboardInterrupt:
-        return _fail("interrupted", 130)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror or error}", 2)
-    except ValueError as error:
-        return _fail(str(error), 2)
+        return _INTERRUPTED
 
 
-def _fail(message: str, status: int) -> int:
-    for line in message.splitlines():
-        print(f"fairdrop: error: {line}", file=sys.stderr)
-    return status
+def _run(words: list[str]) -> int:
+    from fairdrop.cli.errors import tell
+
+    try:
+        from fairdrop.cli.parser import build_parser
+
+        options = build_parser().parse_args(words)
+        options.command_line = ["fairdrop", *words]
+        status: int = options.action(options)
+        return status
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return _INTERRUPTED
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    except (OSError, ValueError) as error:
+        tell(error)
+        return 2
+
+
+def _quiet_interrupts() -> AbstractContextManager[None]:
+    """Ctrl-C while a module is loaded ends the process at once.
+
+    Nothing is lost then, and an exception would not do: what is loading may take it for a failure of its own, or print
+    it from a destructor.
+    """
+    import os
+    import signal
+    import sys
+    from contextlib import contextmanager, suppress
+
+    def interrupted(_signal: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                with suppress(Exception):
+                    sys.stdout.flush()
+                with suppress(OSError):
+                    os.write(2, b"fairdrop: error: interrupted\n")
+                os._exit(_INTERRUPTED)
+            frame = frame.f_back
+        raise KeyboardInterrupt
+
+    @contextmanager
+    def installed() -> Iterator[None]:
+        try:
+            before = signal.getsignal(signal.SIGINT)
+            # A process that was started to ignore Ctrl-C goes on ignoring it.
+            if before is signal.default_int_handler:
+                signal.signal(signal.SIGINT, interrupted)
+        except ValueError:
+            # Not in the main thread: signals are somebody else's.
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    return installed()

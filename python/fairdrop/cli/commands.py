@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypedDict
+
+from fairdrop.cli.errors import tell
 
 if TYPE_CHECKING:
     from fairdrop.result import Result
@@ -14,6 +18,7 @@ def run(options: Namespace) -> int:
     """``fairdrop run``."""
     from fairdrop.scenario import load
 
+    _check_places(options)
     scenario = load(options.scenario, options.settings)
     return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
 
@@ -22,6 +27,7 @@ def compare(options: Namespace) -> int:
     """``fairdrop compare``."""
     from fairdrop.scenario import load
 
+    _check_places(options)
     scenario = load(options.scenario, options.settings)
     result = scenario.compare(
         _disciplines(options),
@@ -37,6 +43,7 @@ def replay(options: Namespace) -> int:
     """``fairdrop replay``."""
     from fairdrop.capture import replay
 
+    _check_places(options)
     result = replay(
         options.capture,
         rate=options.rate,
@@ -70,7 +77,8 @@ def report(options: Namespace) -> int:
     source = Path(options.result)
     default = (source if source.is_dir() else source.parent) / "report.html"
     target = Path(options.out) if options.out else default
-    write(document, target)
+    with _of_document(options.result):
+        write(document, target)
     print(target)
     return 0
 
@@ -80,8 +88,21 @@ def show(options: Namespace) -> int:
     from fairdrop.cli.meters import meters_text
     from fairdrop.result import read_result
 
-    print(meters_text(read_result(options.result)))
+    document = read_result(options.result)
+    with _of_document(options.result):
+        text = meters_text(document)
+    print(text)
     return 0
+
+
+@contextmanager
+def _of_document(path: str) -> Iterator[None]:
+    """A document with the right schema may still lack what is asked of it."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path}: not a whole result document ({what}); valid: what --out or --json wrote") from None
 
 
 def list_catalogue(options: Namespace) -> int:
@@ -140,12 +161,29 @@ def _disciplines(options: Namespace) -> list[str] | None:
     return names
 
 
+def _check_places(options: Namespace) -> None:
+    """Before any work: files that could not be written after it."""
+    from errno import EINVAL, ENOENT, ENOTDIR
+    from pathlib import Path
+
+    for path in (options.report, options.timing):
+        if path is None:
+            continue
+        if not Path(path).parent.is_dir():
+            raise FileNotFoundError(ENOENT, "is in no folder that exists; valid: a file in one that does", path)
+        if Path(path).exists() and not Path(path).is_file():
+            raise OSError(EINVAL, "is no regular file; valid: a regular file, or a name that is not taken", path)
+    for path in (options.out, getattr(options, "trace", None)):
+        if path is not None and Path(path).exists() and not Path(path).is_dir():
+            raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", path)
+
+
 def _finish(result: Result, options: Namespace) -> int:
-    """Saves and shows what there is, complete or not."""
-    if options.out:
-        result.write(options.out)
-    if options.timing:
-        _write_timing(result, options.timing)
+    """Saves and shows what there is, complete or not; where one of the outputs fails, the others are made."""
+    written = [
+        *([_attempt(lambda: result.write(options.out))] if options.out else ()),
+        *([_attempt(lambda: _write_timing(result, options.timing))] if options.timing else ()),
+    ]
     if options.json:
         sys.stdout.write(result.to_json())
     if not options.quiet:
@@ -153,22 +191,30 @@ def _finish(result: Result, options: Namespace) -> int:
 
         print(result_text(result), file=sys.stderr if options.json else sys.stdout)
     if options.report:
-        result.report(options.report)
-        if not options.quiet:
+        written.append(_attempt(lambda: result.report(options.report)))
+        if written[-1] and not options.quiet:
             print(f"report: {options.report}", file=sys.stderr)
+    if not all(written):
+        return 2
     if not result.complete:
         print("fairdrop: interrupted; what was finished is kept", file=sys.stderr)
         return 130
     return 0
 
 
+def _attempt(write: Callable[[], None]) -> bool:
+    try:
+        write()
+    except OSError as error:
+        tell(error)
+        return False
+    return True
+
+
 def _write_timing(result: Result, path: str) -> None:
     import json
-    from pathlib import Path
 
-    timing = {
-        name: value if name.endswith("_s") else int(value) for name, value in sorted(result.timing().items())
-    }
-    temporary = Path(f"{path}.tmp")
-    temporary.write_text(json.dumps(timing) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    from fairdrop.files import write_text
+
+    timing = {name: value if name.endswith("_s") else int(value) for name, value in sorted(result.timing().items())}
+    write_text(path, json.dumps(timing) + "\n")

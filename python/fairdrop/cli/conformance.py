@@ -20,6 +20,7 @@ from fairdrop.conformance import (
     differences,
     read_vectors,
 )
+from fairdrop.terminal import printable
 
 # Events shown before the one that differs.
 _CONTEXT = 3
@@ -104,7 +105,8 @@ def list_vectors(options: Namespace) -> int:
     vectors = _selected(options)
     width = max(len(vector.name) for vector in vectors)
     for vector in vectors:
-        print(f"{vector.name:{width}}  {vector.header['events']:4} events  {vector.header['description']}")
+        described = f"{vector.name:{width}}  {vector.header['events']:4} events  {vector.header['description']}"
+        print(printable(described))
     return 0
 
 
@@ -195,7 +197,7 @@ class _Table:
 
     def _line(self, result: str, vector: Vector, text: str) -> None:
         self.counts[result] += 1
-        print(f"{result:8} {vector.name:{self.width}}  {text}", flush=True)
+        print(printable(f"{result:8} {vector.name:{self.width}}  {text}"), flush=True)
 
     def finish(self) -> int:
         told = ", ".join(f"{count} {result}" for result, count in self.counts.items() if count)

@@ -323,11 +323,6 @@ def _percent(fraction: float) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            text.ljust(width) if number < left else text.rjust(width)
-            for number, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in (head, *lines)
-    )
+    from fairdrop.cli import show
+
+    return show.table_text(head, lines, left)

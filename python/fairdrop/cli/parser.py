@@ -75,7 +75,7 @@ def _add_replay(subcommands: _Subcommands) -> None:
         help="feed a pcap or pcapng file through a queue",
         description="Feed a pcap or pcapng file (recognised by content) through a queue and its link.",
     )
-    parser.add_argument("capture", metavar="CAPTURE", help="pcap or pcapng file")
+    parser.add_argument("capture", metavar="CAPTURE", help="pcap or pcapng file, or - for standard input")
     parser.add_argument(
         "--rate", metavar="RATE", help="rate of the link, such as 10mbit; by default 4/5 of what the capture offers"
     )

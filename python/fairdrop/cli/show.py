@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairdrop.library import catalogue
+from fairdrop.terminal import printable
 from fairdrop.wording.numbers import rate_unit
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def result_text(result: Result) -> str:
     if result.model is not None:
         remarks += [f"model: {text}" for text in result.model["notes"]]
     after = [*_queues(result), *_losses(result), *_model_queue(result)]
-    return "\n".join([*remarks, table_text(head, lines), f"({caption})", *after])
+    return "\n".join([*map(printable, remarks), table_text(head, lines), f"({caption})", *map(printable, after)])
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:
@@ -123,7 +124,8 @@ def _means(
 
 
 def table_text(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 2) -> str:
-    """Aligned columns, the first ``left`` of them to the left."""
+    """Aligned columns, the first ``left`` of them to the left. What a terminal would obey is escaped."""
+    lines = [[printable(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     shown = []
     for line in (head, *lines):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop.conformance import plain_text
+from fairdrop.files import VECTOR, read_text
 
 FORMAT = "fairdrop/conformance/2"
 
@@ -68,8 +69,8 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> Vector:
-    text = path.read_text(encoding="utf-8")
     try:
+        text = read_text(path, VECTOR)
         header, *events = map(json.loads, text.splitlines())
         version, count = header["format"], header["events"]
     except (ValueError, KeyError, TypeError) as error:

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec
 import matplotlib
 from matplotlib.figure import Figure
 
+from fairdrop.files import write_bytes
 from fairdrop.plot.colours import GRID, INK, MUTED
 
 P = ParamSpec("P")
@@ -93,7 +94,9 @@ def svg_bytes(figure: Figure) -> bytes:
 def save_figure(figure: Figure, path: str | PathLike[str]) -> None:
     kind = Path(fspath(path)).suffix.lstrip(".").lower() or "svg"
     plain = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
-    _write(figure, path, kind, plain.get(kind))
+    out = BytesIO()
+    _write(figure, out, kind, plain.get(kind))
+    write_bytes(path, out.getvalue())
 
 
 def _write(figure: Figure, target: Any, kind: str, metadata: dict[str, Any] | None) -> None:

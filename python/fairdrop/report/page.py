@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
-from os import PathLike, fspath
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 from fairdrop.document import Document, group_names, runs, seeds
+from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
 from fairdrop.plot import colours
 from fairdrop.report import explain, tables
@@ -29,20 +27,7 @@ def render_page(document: Mapping[str, Any]) -> str:
 
 
 def write_page(document: Mapping[str, Any], path: str | PathLike[str]) -> None:
-    """Write beside the target and rename, so that a reader never meets half a page."""
-    target = Path(fspath(path))
-    text = render_page(document)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    write_text(path, render_page(document))
 
 
 def _context(document: Document) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from fairdrop import plot
+from fairdrop.files import DOCUMENT, read_text
 from fairdrop.models import ModelError
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.execute.plan import Order, readings
@@ -71,7 +72,7 @@ def reproduce(
 def read(path: Path, definition: Definition) -> Reproduction | None:
     """A stored document, or None when there is none that can be read."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path, DOCUMENT))
     except (OSError, ValueError):
         return None
     return Reproduction(definition, document) if document.get("schema") == SCHEMA else None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop import plot
+from fairdrop.files import DOCUMENT, read_text
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.papers import names, paper_of
 from fairdrop.reproduce.definitions import definition
@@ -52,7 +53,7 @@ class Workspace:
         """What the last command asked for. Raises ValueError when there is none."""
         path = self.directory / "run.json"
         try:
-            asked = json.loads(path.read_text(encoding="utf-8"))
+            asked = json.loads(read_text(path, DOCUMENT))
             order = Order(asked["profile"], asked["seeds"], tuple(asked["settings"]))
             return [name for name in asked["ids"] if name in names()], order
         except (OSError, ValueError, KeyError, TypeError):

@@ -34,7 +34,7 @@ fn codel() -> Vec<Case> {
             Burst { arrivals: 30 },
             Drain,
         ]),
-        of("re-enter", "Dropping begins again soon after it ended: with the count it had, less two.")
+        of("re-enter", "Dropping begins again soon after it ended: with the count it reached, less the count it began with.")
             .phases(&[
                 Burst { arrivals: 45 },
                 Drain,
@@ -74,7 +74,7 @@ fn pie() -> Vec<Case> {
             .set(high)
             .numbers(Numbers::Ends)
             .phases(overload),
-        of("burst-allowance", "Nothing is dropped early for max_burst; it comes back when congestion is over.")
+        of("burst-allowance", "Nothing is dropped early for max_burst of congestion; it stays used up while the probability has not fallen to 0.")
             .set(high)
             .set(&[("pie.max_burst", "25ms")])
             .phases(&[

@@ -7,8 +7,10 @@ use fairdrop::{Kind, ParamSpec};
 pub enum FieldKind {
     /// As a parameter of a discipline.
     Param(Kind),
-    /// Any text.
+    /// A text without control characters.
     Text,
+    /// A text that stands in tables and messages: neither empty nor long, without control characters.
+    Name,
     /// Bit/s between the two, inclusive; written `"1mbit"` or as a number.
     Rate(f64, f64),
     /// Seconds between the two, inclusive; written `"20ms"` or as a number.

@@ -1,6 +1,7 @@
 //! What is wrong with what was read, said so that it can be mended.
 
-use std::fmt;
+use super::plain::is_control;
+use std::fmt::{self, Write as _};
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,16 +41,21 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.origin {
-            Origin::Line(line) => write!(f, "{}:{line}: ", self.file)?,
-            Origin::Setting(setting) => write!(f, "--set {setting}: ")?,
-            Origin::Command => {}
-        }
-        if self.field.is_empty() {
-            write!(f, "{}; valid: {}", self.value, self.valid)
+        let place = match &self.origin {
+            Origin::Line(line) => format!("{}:{line}: ", self.file),
+            Origin::Setting(setting) => format!("--set {setting}: "),
+            Origin::Command => String::new(),
+        };
+        let what = if self.field.is_empty() {
+            self.value.clone()
         } else {
-            write!(f, "{} = {} is not valid; valid: {}", self.field, self.value, self.valid)
+            format!("{} = {} is not valid", self.field, self.value)
+        };
+        // Keys, paths and settings may hold what a terminal would obey; a message is one line.
+        for c in format!("{place}{what}; valid: {}", self.valid).chars() {
+            if is_control(c) { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
         }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads tables by their field tables, and collects everything that is wrong with them.
 
 use super::field::{FieldKind, FieldSpec};
+use super::plain::{MAX_NAME, is_plain};
 use super::problem::{Origin, Problem};
 use super::tree::{Data, Node};
 use crate::units;
@@ -258,7 +259,8 @@ pub fn valid(kind: FieldKind) -> String {
             Kind::Seconds(..) => format!("{kind}, for example \"20ms\""),
             _ => kind.to_string(),
         },
-        FieldKind::Text => "a text".into(),
+        FieldKind::Text => "a text without control characters".into(),
+        FieldKind::Name => format!("a text of 1 to {MAX_NAME} characters, none of them control characters"),
         FieldKind::Rate(low, high) => format!("a rate from {low} to {high:e} bit/s, for example \"1mbit\""),
         FieldKind::Seconds(low, high) => format!("a time from {low} to {high} s, for example \"20ms\""),
         FieldKind::Names => "a list of names".into(),
@@ -283,7 +285,13 @@ fn parse(kind: FieldKind, data: &Data) -> Option<Value> {
     };
     match kind {
         FieldKind::Text => match data {
-            Data::Text(text) => Some(Value::Text(text.clone())),
+            Data::Text(text) if is_plain(text) => Some(Value::Text(text.clone())),
+            _ => None,
+        },
+        FieldKind::Name => match data {
+            Data::Text(text) if is_plain(text) && (1..=MAX_NAME).contains(&text.chars().count()) => {
+                Some(Value::Text(text.clone()))
+            }
             _ => None,
         },
         FieldKind::Rate(low, high) => quantity(units::rate_bps, low, high),

@@ -2,7 +2,7 @@
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
-use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, routes};
+use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport};
@@ -37,12 +37,14 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
     let sample = grid("sample", &top, duration, &mut report);
     let positions = grid("positions", &top, duration, &mut report);
     let windows = windows(&top, &groups, &mut report);
+    check_times(root, &groups, duration, &mut report);
+    let not_studied = not_studied(root, file, &queue, &links);
     if !report.problems.is_empty() {
         // In the order of the file's lines, then what came from elsewhere.
         report.problems.sort_by_key(Problem::line);
         return Err(report.problems);
     }
-    Ok(Scenario {
+    let mut scenario = Scenario {
         name: top.text("name").unwrap_or_default().into(),
         title: top.text("title").unwrap_or_default().into(),
         duration,
@@ -55,7 +57,47 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
         links,
         groups,
         source,
-    })
+        remarks: Vec::new(),
+        not_studied,
+    };
+    scenario.remarks = remarks::remarks(&scenario, root);
+    Ok(scenario)
+}
+
+/// A group that starts when all is over, or stops before it starts, was not meant.
+fn check_times(root: &Node, groups: &[Group], duration: Time, report: &mut Report) {
+    let Some(Data::List(items)) = root.get("groups").map(|node| &node.data) else { return };
+    // When a group was refused, the others have no place in the list.
+    if items.len() != groups.len() || duration == Time::ZERO {
+        return;
+    }
+    for (index, (item, group)) in items.iter().zip(groups).enumerate() {
+        let mut refuse = |name: &str, value: Time, valid: &str| {
+            let origin = item.get(name).map_or(&item.origin, |node| &node.origin);
+            report.add(origin, &format!("groups.{index}.{name}"), &format!("{} s", value.seconds()), valid);
+        };
+        if group.start >= duration {
+            refuse("start", group.start, &format!("a time below duration ({} s)", duration.seconds()));
+        } else if group.stop <= group.start {
+            refuse("stop", group.stop, &format!("a time after start ({} s)", group.start.seconds()));
+        }
+    }
+}
+
+/// Where no link has the discipline of `[queue]`: what says so, for who compares disciplines all the same.
+fn not_studied(root: &Node, file: &str, queue: &QueueConfig, links: &[Link]) -> Option<Problem> {
+    if links.iter().any(|link| link.queue == LinkQueue::Study) {
+        return None;
+    }
+    let (field, valid) = match root.get("chain") {
+        Some(_) => ("chain.queues", "\"queue\" for at least one link"),
+        None => ("links", "queue = true for at least one link"),
+    };
+    let table = root.get(field.split('.').next().unwrap_or_default());
+    let node = table.and_then(|chain| chain.get("queues")).or(table);
+    let origin = node.map_or(&root.origin, |node| &node.origin).clone();
+    let what = format!("{field}: no link has the discipline of [queue] ({})", queue.discipline);
+    Some(Problem::new(file, origin, "", &what, valid))
 }
 
 /// A sampling grid; `None` when it is 0. Points are kept in memory, so there is a most.

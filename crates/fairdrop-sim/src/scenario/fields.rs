@@ -15,7 +15,7 @@ pub const SCENARIO: &[FieldSpec] = &[
         Some("\"fairdrop/scenario/1\""),
         "Version of this format.",
     ),
-    field("name", "", FieldKind::Text, Some("\"scenario\""), "Short name, used for files."),
+    field("name", "", FieldKind::Name, Some("\"scenario\""), "Short name, for the result."),
     field("title", "", FieldKind::Text, Some("\"\""), "Title of the report."),
     field(
         "duration",
@@ -121,9 +121,9 @@ pub const MARK_EXCESS: &[FieldSpec] = &[
 
 /// `[[links]]`: any graph.
 pub const LINK: &[FieldSpec] = &[
-    field("name", "", FieldKind::Text, Some(""), "Name in tables; from-to when left out."),
-    field("from", "", FieldKind::Text, None, "Node that sends."),
-    field("to", "", FieldKind::Text, None, "Node that receives."),
+    field("name", "", FieldKind::Name, Some(""), "Name in tables; from-to when left out."),
+    field("from", "", FieldKind::Name, None, "Node that sends."),
+    field("to", "", FieldKind::Name, None, "Node that receives."),
     field("rate", "bit/s", ANY_RATE, None, "Rate."),
     field("delay", "s", ANY_DELAY, Some("\"0s\""), "Propagation delay."),
     field(
@@ -153,7 +153,7 @@ const ROUTER: FieldKind = FieldKind::Param(Kind::Integer(1, 10_000));
 
 /// `[[groups]]`: what every transport has.
 pub const GROUP: &[FieldSpec] = &[
-    field("name", "", FieldKind::Text, None, "Name of the group; its flows are name[0], name[1], ..."),
+    field("name", "", FieldKind::Name, None, "Name of the group; its flows are name[0], name[1], ..."),
     field("transport", "", FieldKind::Text, None, "Transport; see `fairdrop list`."),
     field("count", "flows", FieldKind::Param(Kind::Integer(1, 2_000_000)), Some("1"), "Number of flows."),
     field(
@@ -194,8 +194,8 @@ pub const GROUP: &[FieldSpec] = &[
         Some("0"),
         "Priority class that its packets carry.",
     ),
-    field("from", "", FieldKind::Text, Some(""), "Node that its sources are at; needed with [[links]]."),
-    field("to", "", FieldKind::Text, Some(""), "Node that its sinks are at; needed with [[links]]."),
+    field("from", "", FieldKind::Name, Some(""), "Node that its sources are at; needed with [[links]]."),
+    field("to", "", FieldKind::Name, Some(""), "Node that its sinks are at; needed with [[links]]."),
     field("enter", "", ROUTER, Some(""), "Router that its sources are at, by number: 2 is from = \"R2\"."),
     field("leave", "", ROUTER, Some(""), "Router that its sinks are at, by number."),
     field(

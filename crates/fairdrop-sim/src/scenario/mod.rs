@@ -4,6 +4,7 @@ mod build;
 mod chain;
 mod fields;
 mod queue;
+mod remarks;
 mod routes;
 mod schema;
 
@@ -48,6 +49,10 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// The text it was read from, settings applied.
     pub source: String,
+    /// What is legal but probably not meant.
+    pub remarks: Vec<String>,
+    /// Why nothing changes when another discipline is put in its place; `None` when some link has that of `[queue]`.
+    pub not_studied: Option<Problem>,
 }
 
 /// One direction of a link.
@@ -176,6 +181,14 @@ impl Scenario {
     /// No discipline has that name.
     pub fn with_discipline(&self, name: &str) -> Result<Self, Problems> {
         Ok(Self { queue: self.queue.with_discipline(name)?, ..self.clone() })
+    }
+
+    /// Whether some link has the discipline of `[queue]`, which a comparison exchanges.
+    ///
+    /// # Errors
+    /// No link has it.
+    pub fn compares(&self) -> Result<(), Problems> {
+        self.not_studied.clone().map_or(Ok(()), |problem| Err(Problems(vec![problem])))
     }
 
     /// The configuration of a link's queue; `None` for a plain FIFO.

@@ -3,10 +3,13 @@
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
 use super::{Group, Link, LinkQueue, Scenario, queue};
-use crate::input::{FieldKind, FieldSpec, valid};
+use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
 use crate::transport;
 use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
+
+/// Texts that `input::is_plain` takes, as a regular expression of ECMA-262.
+const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]*$";
 
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Json {
@@ -65,7 +68,10 @@ fn properties(fields: &[FieldSpec]) -> Map<String, Json> {
 
 fn property(field: &FieldSpec) -> Json {
     let mut schema = match field.kind {
-        FieldKind::Text => json!({ "type": "string" }),
+        FieldKind::Text => json!({ "type": "string", "pattern": PLAIN }),
+        FieldKind::Name => {
+            json!({ "type": "string", "pattern": PLAIN, "minLength": 1, "maxLength": MAX_NAME })
+        }
         FieldKind::Names => json!({ "type": "array", "items": { "type": "string" } }),
         FieldKind::List(of) => json!({ "type": "array", "minItems": 1, "items": item(*of) }),
         FieldKind::RateSteps => json!({ "type": "array", "minItems": 1, "items": {

@@ -188,6 +188,7 @@ where
     /// Makes all rounds at once that end without a packet, when every queue's deficit is short of its head. The turns
     /// that follow are those that would have followed after walking. O(queues in the round), whatever the lengths.
     #[cold]
+    #[inline(never)]
     fn skip_rounds(&mut self, quantum: u32) {
         let quantum = u64::from(quantum.max(1));
         let rounds = self.pool.list_iter(self.active).filter_map(|queue| {
@@ -264,12 +265,9 @@ where
         self.rounds.for_each_waiting(visit);
     }
 
-    /// The queue of `flow`, which may be a new one.
+    /// A queue for `flow`, which has none.
     #[inline]
-    fn queue_of<E: Env<H>>(&mut self, flow: u64, env: &E) -> Option<u32> {
-        if let Some(&queue) = self.flows.get(flow) {
-            return Some(queue);
-        }
+    fn new_queue<E: Env<H>>(&mut self, flow: u64, env: &E) -> Option<u32> {
         let queue = self.rounds.pool.list_pop(&mut self.idle)?;
         self.flows.get_or_insert(flow, || env.flow_key(), || queue).copied()
     }
@@ -287,7 +285,8 @@ where
         self.rounds.stats.arrived.add(packet.meta.len);
         let own = self.flows.get(packet.meta.flow).copied();
         let queue = if self.rounds.make_room(own, self.params.limit, env) {
-            self.queue_of(packet.meta.flow, env)
+            // Who gives way keeps a packet, and so its queue.
+            own.or_else(|| self.new_queue(packet.meta.flow, env))
         } else {
             None
         };

@@ -249,6 +249,7 @@ where
     /// Makes all rounds of the old queues at once that end without a packet: credits grow, and queues that would have been
     /// found empty leave. The turns that follow are those that would have followed after walking. O(old queues).
     #[cold]
+    #[inline(never)]
     fn skip_rounds(&mut self) {
         let quantum = u64::from(self.params.quantum.max(1));
         let rounds_until = |credit: i64| match credit {

@@ -103,6 +103,7 @@ pub(crate) fn check_queues(queues: u32) -> Result<(), ParamError> {
 
 /// The host's key, with `salt`.
 #[cold]
+#[inline(never)]
 pub(crate) fn salted<H, E: Env<H>>(salt: u64, env: &E) -> [u64; 2] {
     let [low, high] = env.flow_key();
     [salt ^ low, high]

@@ -51,6 +51,7 @@ impl PlaceHash {
 
     /// Takes the key: one number from it for each purpose.
     #[cold]
+    #[inline(never)]
     fn take_key(&mut self, key: [u64; 2]) {
         let [mask, first, second] = [0, 1, 2].map(|purpose| siphash(key, &[purpose]));
         (self.mask, self.factors, self.keyed) = (mask, [first | 1, second | 1], true);

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field
+
+from fairdrop.terminal import redraw
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Progress:
         now = time.monotonic()
         if self.shown and now - self._last > 0.2:
             self._last = now
-            print(f"\r\x1b[K{self.line()}", end="", file=sys.stderr, flush=True)
+            redraw(self.line())
 
     def line(self) -> str:
         part = self.done / self.total if self.total else 1.0
@@ -39,4 +40,4 @@ class Progress:
 
     def clear(self) -> None:
         if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            redraw("")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairdrop import _core
+from fairdrop import _core, files
 
 
 @cache
@@ -48,7 +46,7 @@ class Store:
     def get(self, key: str) -> dict[str, Any] | None:
         """The run, or None. A file that cannot be read counts as absent: it is computed anew."""
         try:
-            found: dict[str, Any] = json.loads(gzip.decompress(self._path(key).read_bytes()))
+            found: dict[str, Any] = json.loads(gzip.decompress(files.read_bytes(self._path(key), files.DOCUMENT)))
         except (OSError, EOFError, ValueError, gzip.BadGzipFile):
             self.misses += 1
             return None
@@ -67,17 +65,9 @@ class Store:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write beside the target and rename, so that an interruption leaves no half file."""
+    """Write a file, and the folder that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    files.write_bytes(path, content)
 
 
 def write_text(path: Path, content: str) -> None:

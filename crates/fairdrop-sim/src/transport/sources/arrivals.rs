@@ -4,12 +4,14 @@ use super::trace::{Arrival, TraceConfig};
 use crate::input::{Origin, Problem, Report, Section};
 use crate::units;
 use fairdrop::Time;
-use fairdrop_capture::Options;
+use fairdrop_capture::{Options, open_regular};
 use std::collections::HashMap;
-use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Largest file: it is held in memory while it is read.
+const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Largest packet of a run.
 const MAX_BYTES: u32 = 65_535;
 /// Wrong lines of one file that are told.
@@ -24,12 +26,12 @@ pub fn config(section: &Section, report: &mut Report) -> Option<TraceConfig> {
     let name = section.text("file")?;
     let path = Path::new(&report.file).parent().unwrap_or(Path::new("")).join(name);
     let shown = path.display().to_string();
-    let flows = match fs::read(&path) {
+    let flows = match bytes_of(&path) {
         // A capture begins with a magic number, a list with the name of a column.
         Ok(bytes) if bytes.first().is_some_and(u8::is_ascii_alphabetic) => csv(&bytes, &shown),
         Ok(bytes) => capture(&bytes, &shown),
         Err(error) => {
-            let valid = format!("a file that can be read ({shown}: {error})");
+            let valid = format!("a list of arrivals or a capture ({shown}: {error})");
             report.add(section.origin("file"), &section.path("file"), &format!("{name:?}"), &valid);
             return None;
         }
@@ -41,6 +43,12 @@ pub fn config(section: &Section, report: &mut Report) -> Option<TraceConfig> {
             None
         }
     }
+}
+
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path, MAX_FILE_BYTES)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn capture(bytes: &[u8], file: &str) -> Result<Flows, Vec<Problem>> {

@@ -1,0 +1,14 @@
+//! Texts that a terminal shows as they are.
+
+/// Most characters of a name.
+pub const MAX_NAME: usize = 200;
+
+/// Whether a terminal shows `text` as it is: no controls, and no marks that reverse the direction of what follows.
+pub fn is_plain(text: &str) -> bool {
+    !text.chars().any(is_control)
+}
+
+/// Unicode's controls, and the marks of its bidirectional algorithm (UAX #9).
+pub fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

@@ -1,0 +1,20 @@
+"""How a command says what went wrong."""
+
+from __future__ import annotations
+
+import sys
+
+from fairdrop.terminal import printable
+
+
+def tell(error: BaseException | str) -> None:
+    """A line on stderr for each line of what went wrong."""
+    for line in _message(error).splitlines():
+        print(f"fairdrop: error: {printable(line)}", file=sys.stderr)
+
+
+def _message(error: BaseException | str) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f"{printable(str(error.filename))}: "
+        return f"{where}{error.strerror}"
+    return str(error)

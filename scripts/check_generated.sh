@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Fails when `make generate` changes a file: something in git that is made from the code is not what the code makes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sums() {
+    git ls-files -z --cached --others --exclude-standard -- README.md docs schema conformance crates/fairdrop-ffi/include |
+        xargs -0 sha256sum
+}
+
+before=$(sums)
+make --no-print-directory generate
+if changed=$(diff <(echo "$before") <(sums)); then
+    echo "generated files are those of the code"
+else
+    echo "out of date; make generate has written them anew:" >&2
+    sed -n 's/^[<>] [0-9a-f]* *//p' <<<"$changed" | sort -u >&2
+    exit 1
+fi

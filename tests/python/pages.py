@@ -1,0 +1,183 @@
+"""The examples of a page of the documentation: which there are, and what each of them prints when it is run.
+
+A block of `sh` or `python` is run, and a block of `text` straight below it is what it prints. In a block of `console`
+a line `$ COMMAND` is run and what follows is its output. Output is compared line by line; a line `...` stands for any
+number of lines, `...` inside a line for any text.
+
+A block whose paragraph above begins with a file name in code type and ends with a colon is that file. A comment
+`<!-- not run: REASON -->` above a block excludes it; a file is written all the same. Commands that set something up
+(`make`, `cargo`, `pip`, `git`) are not run.
+
+A comment `<!-- measured: fairdrop run SCENARIO --seeds N -->` above a table says how its numbers are measured: each row
+with the `--set` of its column `settings`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r"<!-- not run: ([^>]+) -->\s*\Z")
+_FILE = re.compile(r"`([\w./-]+\.\w+)`.*:\s*\Z", re.DOTALL)
+_BUILDS = re.compile(r"^(?:make|cargo|pip|git)\b", re.MULTILINE)
+_COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
+# Long enough for a busy machine; only a command that hangs meets it.
+_PATIENCE = 600
+
+
+_MEASURED = re.compile(r"^<!-- measured: fairdrop run (\S+) --seeds (\d+) -->\n\n((?:\|.*\n)+)", re.MULTILINE)
+
+
+@dataclass
+class Table:
+    """A table of measured values."""
+
+    scenario: str
+    seeds: int
+    text: str
+    # Where it is in the text of the page.
+    start: int
+
+    def rewritten(self, measure: Callable[[list[str], str], float]) -> str:
+        """With the values that are measured, in as many digits as there are."""
+        head, rule, *rows = self.text.splitlines()
+        titles = [cell.strip() for cell in head.strip("|").split("|")]
+        lines = [head, rule]
+        for row in rows:
+            cells = row.strip("|").split("|")
+            settings = re.findall(r"--set (\S+)", cells[titles.index("settings")].replace("`", " "))
+            for place, title in enumerate(titles):
+                if number := re.match(r" (\d+)(?:\.(\d+))?(?= (?:%|s)\b| %)", cells[place]):
+                    value = f"{measure(settings, title):.{len(number[2] or '')}f}"
+                    cells[place] = f" {value}{cells[place][number.end() :]}"
+            lines.append("|" + "|".join(cells) + "|")
+        return "\n".join(lines) + "\n"
+
+
+def tables(text: str) -> list[Table]:
+    """The tables of measured values of a page."""
+    return [Table(found[1], int(found[2]), found[3], found.start(3)) for found in _MEASURED.finditer(text)]
+
+
+@dataclass
+class Block:
+    """A fenced block: where it stands, what it is, and what is said of it."""
+
+    line: int
+    language: str
+    body: str
+    # Where the body is in the text of the page.
+    start: int
+    file: str | None
+    not_run: str | None
+    # The block of its output.
+    output: Block | None = None
+
+    @property
+    def builds(self) -> bool:
+        """Whether it is a command that sets something up."""
+        return self.language == "sh" and bool(_BUILDS.search(self.body))
+
+
+def blocks(text: str) -> list[Block]:
+    """The blocks of a page in order, outputs apart."""
+    found: list[Block] = []
+    end = 0
+    for match in _FENCE.finditer(text):
+        above = text[end : match.start()]
+        end = match.end()
+        language = match["language"]
+        if language == "text" and found and not above.strip() and found[-1].language in ("sh", "python", "rust", "c"):
+            found[-1].output = Block(0, "text", match["body"], match.start("body"), None, None)
+            continue
+        reason = _NOT_RUN.search(above)
+        above = above[: reason.start()] if reason else above
+        paragraph = above.rstrip().rpartition("\n\n")[2].strip()
+        file = _FILE.match(paragraph)
+        found.append(
+            Block(
+                text.count("\n", 0, match.start()) + 1,
+                language,
+                match["body"],
+                match.start("body"),
+                file[1] if file else None,
+                " ".join(reason[1].split()) if reason else None,
+            )
+        )
+    return found
+
+
+def same(expected: str, found: str) -> bool:
+    """Whether an output is the one that is shown, in which ``...`` stands for anything."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace(r"\.\.\.", ".*?") + r"\n"
+        for line in trimmed(expected).split("\n")
+    )
+    return re.fullmatch(pattern, trimmed(found) + "\n") is not None
+
+
+def trimmed(output: str) -> str:
+    """Without white space at the ends of lines, and without empty lines at the ends."""
+    return "\n".join(line.rstrip() for line in output.split("\n")).strip("\n")
+
+
+class Place:
+    """A directory in which a page is followed: it looks like a checkout, and keeps what the page makes."""
+
+    def __init__(self, root: Path, directory: Path) -> None:
+        """An empty directory with links to what a page names."""
+        self.directory = directory
+        for name in ("scenarios", "tests", "crates", "conformance", "docs", "target", "Cargo.toml", "Cargo.lock"):
+            (directory / name).symlink_to(root / name)
+        (directory / ".venv").symlink_to(sys.prefix)
+        self.names: dict[str, object] = {"__name__": "__main__"}
+
+    def write(self, name: str, body: str) -> None:
+        """A file that the page shows."""
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(body, encoding="utf-8")
+
+    def shell(self, script: str) -> tuple[int, str]:
+        """Exit status of a script and what a terminal shows of it."""
+        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "agg", "COLUMNS": "100"}
+        done = subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=self.directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    def build_for_c(self) -> None:
+        """The library for C, where a page has `make ffi`."""
+        status, output = self.shell("make --directory=$(readlink -f crates/..) ffi")
+        assert status == 0, output
+
+    def python(self, code: str) -> str:
+        """What code prints, after the code before it on the page."""
+        printed = io.StringIO()
+        with contextlib.chdir(self.directory), contextlib.redirect_stdout(printed):
+            exec(compile(code, "<page>", "exec"), self.names)
+        return printed.getvalue()
+
+
+def commands(block: Block) -> Iterator[tuple[str, str, int]]:
+    """The commands of a console block, each with the output that is shown and where that begins in the page."""
+    found = list(_COMMAND.finditer(block.body))
+    for match, after in zip(found, [*found[1:], None], strict=True):
+        yield match[1], block.body[match.end() : after.start() if after else None], block.start + match.end()
