@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,6 @@ import fairdrop
 from fairdrop.cli.parser import build_parser
 
 DOCS = Path(__file__).resolve().parent
-# Transports that have a table of their own; TCPs share one.
-OPEN_LOOP = ("cbr", "poisson", "on_off", "burst", "trace")
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # How the range of a value begins, and the unit that a plain number then has.
 _UNITS = {"a time ": "s", "a rate ": "bit/s", "packets ": "packets", "bytes ": "bytes"}
@@ -43,11 +41,14 @@ def sections() -> dict[str, str]:
         "scenario.groups": _fields(group, leave_out=of_transports | {meter}),
         f"scenario.{meter}": _fields(group["properties"][meter]),
         "transport.tcp": _parameters(transports["reno"]),
-        **{f"transport.{name}": _parameters(transports[name]) for name in OPEN_LOOP},
+        "transports.tcp": _names(entry for entry in transports.values() if entry["backs_off"]),
+        "transports.open-loop": _names(entry for entry in transports.values() if not entry["backs_off"]),
     }
-    for name in ("sack", "vegas", "cubic", "ledbat", "dctcp"):
-        own = [field for field in transports[name]["parameters"] if field not in common]
-        made[f"transport.{name}"] = _parameters({"parameters": own})
+    for name, entry in transports.items():
+        # TCPs share a table; what they have beside it is theirs.
+        own = [field for field in entry["parameters"] if field not in common]
+        if own:
+            made[f"transport.{name}"] = _parameters({"parameters": own})
     for entry in catalogue["disciplines"]:
         made[f"discipline.{entry['name']}"] = _parameters(entry)
     made["scenario.disciplines"] = _table(
@@ -103,6 +104,12 @@ def _parameters(entry: dict[str, Any]) -> str:
         for parameter in entry["parameters"]
     ]
     return _table(["parameter", "unit", "valid", "default", "meaning", "source"], rows)
+
+
+def _names(entries: Iterable[dict[str, Any]]) -> str:
+    """A table of transports."""
+    rows = [[f"`{entry['name']}`", entry["title"], entry["doc"], entry["source"]] for entry in entries]
+    return _table(["transport", "title", "what it does", "source"], rows)
 
 
 def _tables_of(entry: dict[str, Any]) -> list[str]:

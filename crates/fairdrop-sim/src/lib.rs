@@ -8,6 +8,7 @@ mod control;
 mod engine;
 mod heap;
 mod huge_pages;
+mod input;
 pub mod memory;
 mod meter;
 mod passage;

@@ -1,6 +1,7 @@
 //! Quantities as people write them: `"1mbit"`, `"20ms"`, `"300p"`, `"10kB"`.
 
 use fairdrop::Time;
+use serde::{Serialize, Serializer};
 
 /// Splits `"20 ms"` into `20` and `"ms"`.
 fn split(text: &str) -> Option<(f64, &str)> {
@@ -82,6 +83,18 @@ pub fn bytes(text: &str) -> Option<f64> {
 /// Seconds to the nearest nanosecond.
 pub fn time(seconds: f64) -> Time {
     Time::from_ns((seconds * 1e9).round() as u64)
+}
+
+/// Serializes a time in seconds.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+pub fn as_seconds<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.seconds())
+}
+
+/// The same of a time that may be absent.
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+pub fn as_maybe_seconds<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.map(Time::seconds).serialize(serializer)
 }
 
 #[cfg(test)]

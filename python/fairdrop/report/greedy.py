@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 from typing import Any
 
 from fairdrop.document import Document, Run, crossing_throughput, is_replay, runs
 from fairdrop.estimate import estimate
+from fairdrop.library import catalogue
 from fairdrop.wording.phrases import clean, count, joined, shorten
 
-# Transports that slow down when packets are dropped. One that is not listed is judged by what it offers.
-RESPONSIVE = frozenset(
-    {
-        *("tcp", "tahoe", "reno", "newreno", "sack", "cubic", "vegas", "westwood", "bbr"),
-        *("compound", "dctcp", "illinois", "hybla", "quic", "ledbat", "tfrc"),
-    }
-)
+# What slows down when packets are dropped, beside the simulator's own transports. What is not listed is judged by what
+# it offers.
+RESPONSIVE_ELSEWHERE = frozenset({"tcp", "westwood", "bbr", "compound", "illinois", "hybla", "quic", "tfrc"})
 GREEDY_OVER_FAIR = 1.2
 DOMINANT_OVER_FAIR = 3.0
 
@@ -48,7 +46,13 @@ class Subject:
 def backs_off(transport: object) -> bool:
     """Whether the transport slows down on drops: ``reno``, ``tcp-cubic`` and the like."""
     words = str(transport).lower().replace("_", "-").replace("/", "-").split("-")
-    return any(word in RESPONSIVE for word in words)
+    return not _responsive().isdisjoint(words)
+
+
+@cache
+def _responsive() -> frozenset[str]:
+    own = {str(entry["name"]) for entry in catalogue()["transports"] if entry["backs_off"]}
+    return RESPONSIVE_ELSEWHERE | own
 
 
 def find_subject(document: Document) -> Subject | None:

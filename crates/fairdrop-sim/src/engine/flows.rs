@@ -10,12 +10,11 @@ use crate::meter::TransferMeter;
 use crate::prefetch::prefetch;
 use crate::random::{self, FlowPurpose};
 use crate::result::Windows;
-use crate::scenario::{CbrConfig, Flavour, Group, Scenario, TcpConfig, Transport};
-use crate::transport::TransportCount;
-use crate::transport::cbr::Pacer;
+use crate::scenario::{Group, Scenario};
 use crate::transport::receiver::{Blocks, Reaction, Receiver};
-use crate::transport::source::{Datagram, Next, Source};
-use crate::transport::tcp::{Sender, SenderCount};
+use crate::transport::sources::{self, CbrConfig, Datagram, Next, Pacer, Source, SourceConfig};
+use crate::transport::tcp::{Sender, SenderCount, TcpConfig};
+use crate::transport::{Transport, TransportCount};
 use crate::wire::{Rate, Wire};
 use fairdrop::{Count, Ecn, Time};
 
@@ -168,8 +167,8 @@ pub struct NextOfSource {
 
 /// An open-loop source.
 #[derive(Debug)]
-struct OpenFlow {
-    source: Source,
+struct OpenFlow<'s> {
+    source: Source<'s>,
     /// The host's own link to the network, and the packet on it.
     link_out: Wire,
     pending: Datagram,
@@ -216,7 +215,7 @@ impl Hosts {
             header: group.header,
             is_open: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
-            reports_delays: tcp.is_some_and(|tcp| tcp.flavour == Flavour::Ledbat),
+            reports_delays: tcp.is_some_and(|tcp| tcp.one_way_delays),
         }
     }
 }
@@ -249,7 +248,7 @@ pub struct Flows<'s> {
     tcp: Vec<TcpFlow>,
     /// When the measuring window opened, and for how many TCP senders.
     opened: (Time, u32),
-    open: Vec<OpenFlow>,
+    open: Vec<OpenFlow<'s>>,
     window_series: WindowSeries,
     /// By flow, when some group has edge meters.
     buckets: Vec<Option<TokenBucket>>,
@@ -324,13 +323,17 @@ impl<'s> Flows<'s> {
         if self.scenario.groups.iter().any(|group| group.mark_excess.is_some()) {
             self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
         }
-        let index = match group.transport.tcp() {
-            Some(config) => {
+        let index = match &group.transport {
+            Transport::Tcp(config) => {
                 let random = || random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Clock));
                 let boot = config.tick_phase.unwrap_or_else(random);
                 self.add_tcp(Sender::new(config, boot), group, config)
             }
-            None => self.add_open(Source::new(group, flow, index, start, seed), group),
+            Transport::OpenLoop(config) => {
+                let &Group { start: group_start, packet_size, class, .. } = group;
+                let of = sources::Flow { number: flow, index, start, group_start, packet_size, class };
+                self.add_open(Source::new(config, of, seed), group)
+            }
         };
         self.group_of.push(number);
         debug_assert_eq!(index, self.index(flow, number));
@@ -348,9 +351,9 @@ impl<'s> Flows<'s> {
         self.tcp.len() as u32 - 1
     }
 
-    fn add_open(&mut self, source: Option<Source>, group: &Group) -> u32 {
-        let source = source.expect("a transport without a TCP sender has an open-loop source");
-        self.open.push(OpenFlow { source, link_out: Wire::default(), pending: Datagram::of(group) });
+    fn add_open(&mut self, source: Source<'s>, group: &Group) -> u32 {
+        let pending = Datagram { len: group.packet_size as u16, class: group.class };
+        self.open.push(OpenFlow { source, link_out: Wire::default(), pending });
         self.open.len() as u32 - 1
     }
 
@@ -615,7 +618,7 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn report(&self, flow: u32, config: &TcpConfig) -> (bool, Option<Blocks>) {
         let receiver = &self.sinks[flow as usize].receiver;
-        let blocks = config.flavour.has_sack() && receiver.has_gap();
+        let blocks = config.has_sack() && receiver.has_gap();
         (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
     }
 
@@ -648,7 +651,7 @@ impl<'s> Flows<'s> {
         let Datagram { len, class } = open.pending;
         let mut next = NextOfSource { coming: Coming::Nothing, lane: lanes[0], lost: 0 };
         loop {
-            let at = match open.source.take(settings, &mut open.pending, *stop) {
+            let at = match open.source.take(settings.packet_size, &mut open.pending, *stop) {
                 Next::Packet(at) => at,
                 Next::Search(at) => {
                     next.coming = Coming::Search(at);
@@ -725,7 +728,7 @@ impl<'s> Flows<'s> {
         };
         let Sink { receiver, delivered, .. } = &mut self.sinks[packet.flow as usize];
         let marked = packet.ecn == Ecn::Ce;
-        let at_once = if config.flavour == Flavour::Dctcp {
+        let at_once = if config.echoes_each_packet {
             receiver.note_marking(marked)
         } else {
             receiver.note_congestion(marked, packet.echo);
@@ -774,7 +777,7 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn after_sending(&mut self, flow: u32, group: u16, now: Time) -> Option<Time> {
         let tcp = self.tcp_of(flow, group).0;
-        tcp.window.change(now, tcp.sender.cwnd);
+        tcp.window.change(now, tcp.sender.window.cwnd);
         let deadline = tcp.sender.deadline;
         (deadline < tcp.armed).then(|| {
             tcp.armed = deadline;
@@ -793,7 +796,7 @@ impl<'s> Flows<'s> {
             let group = self.group_of[*flow as usize];
             let Hosts { is_open, others, .. } = &self.hosts[usize::from(group)];
             if !is_open {
-                windows.push(self.tcp[(*flow - others) as usize].sender.cwnd);
+                windows.push(self.tcp[(*flow - others) as usize].sender.window.cwnd);
             }
         }
     }
@@ -812,7 +815,7 @@ impl<'s> Flows<'s> {
         let index = self.index(flow, group);
         Windows {
             mean_cwnd_packets: Some(tcp.window.mean(self.opened_for(index), end)),
-            final_cwnd_packets: Some(tcp.sender.cwnd),
+            final_cwnd_packets: Some(tcp.sender.window.cwnd),
             srtt_s: tcp.sender.srtt_s(config),
         }
     }
@@ -871,9 +874,11 @@ fn others_before(scenario: &Scenario, number: u32, tcp: bool) -> u32 {
 /// The largest packet that a group's sources send, bytes.
 fn largest_packet(group: &Group) -> u32 {
     match &group.transport {
-        Transport::Trace(config) => config.flows.iter().flatten().map(|arrival| arrival.len.into()).max(),
+        Transport::OpenLoop(SourceConfig::Trace(config)) => {
+            config.flows.iter().flatten().map(|arrival| arrival.len.into()).max()
+        }
         Transport::Tcp(_) => Some(group.packet_size.max(SYN_BYTES.into())),
-        _ => Some(group.packet_size),
+        Transport::OpenLoop(_) => Some(group.packet_size),
     }
     .unwrap_or(0)
 }

@@ -2,7 +2,8 @@
 //! once none of its packets is under way, so memory is bounded by the connections that are open at once.
 
 use crate::random::{self, FlowPurpose, Gaps};
-use crate::scenario::{Connections, Group, SizeLaw};
+use crate::scenario::Group;
+use crate::transport::tcp::{Connections, SizeLaw};
 use fairdrop::{Philox, Time};
 
 /// The connections of one group.

@@ -1,7 +1,7 @@
 //! Timestamps: when a data packet was sent, and, on the ACK, how long it took to the receiver (RFC 6817, section
-//! 2.2). Hosts' clocks agree. Kept apart from the packets, because only LEDBAT's have some.
+//! 2.2). Hosts' clocks agree. Kept apart from the packets, because few transports have some.
 
-use crate::scenario::{Flavour, Scenario};
+use crate::scenario::Scenario;
 use fairdrop::Time;
 
 /// Timestamps under way, and those that a receiver has taken.
@@ -30,7 +30,7 @@ fn get(times: &[Time], at: u32) -> Time {
 impl Stamps {
     pub fn new(scenario: &Scenario) -> Self {
         let mut tcp = scenario.groups.iter().filter_map(|group| group.transport.tcp());
-        let used = tcp.any(|config| config.flavour == Flavour::Ledbat);
+        let used = tcp.any(|config| config.one_way_delays);
         Self { used, by_packet: Vec::new(), by_flow: Vec::new() }
     }
 

@@ -9,7 +9,9 @@ use crate::meter::{self, Series};
 use crate::passage::{LinkFlow, VelocityResult};
 use crate::replay::ReplayConfig;
 use crate::result::FlowResult;
-use crate::scenario::{Group, LinkQueue, PLAIN_LIMIT, QueueConfig, Scenario, Transport};
+use crate::scenario::{Group, LinkQueue, PLAIN_LIMIT, QueueConfig, Scenario};
+use crate::transport::Transport;
+use crate::transport::sources::SourceConfig;
 use fairdrop::{AnyDiscipline, Memory, Time};
 use fairdrop_capture::Capture;
 
@@ -220,13 +222,15 @@ fn sent_at_once(scenario: &Scenario, group: &Group) -> f64 {
             }
             None => count * tcp.max_window,
         },
-        Transport::Cbr(config) => at_rate(config.rate_bps),
-        Transport::Poisson(config) => at_rate(config.rate_bps),
-        Transport::OnOff(config) => at_rate(config.peak_rate_bps),
-        Transport::Burst(config) => {
-            count * f64::from(config.burst_packets) * (there / config.period.seconds().max(1e-9) + 1.0)
-        }
-        Transport::Trace(trace) => trace.flows.iter().map(|flow| flow.len() as f64).sum(),
+        Transport::OpenLoop(source) => match source {
+            SourceConfig::Cbr(config) => at_rate(config.rate_bps),
+            SourceConfig::Poisson(config) => at_rate(config.rate_bps),
+            SourceConfig::OnOff(config) => at_rate(config.peak_rate_bps),
+            SourceConfig::Burst(config) => {
+                count * f64::from(config.burst_packets) * (there / config.period.seconds().max(1e-9) + 1.0)
+            }
+            SourceConfig::Trace(trace) => trace.flows.iter().map(|flow| flow.len() as f64).sum(),
+        },
     }
 }
 

@@ -1,13 +1,11 @@
 //! From a tree of values to a checked scenario.
 
-use super::fields::{
-    CHAIN, DUMBBELL, FieldSpec, GROUP, LINK, SCENARIO, TRANSPORTS, TransportInfo, transport,
-};
-use super::problem::Problem;
+use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
-use super::read::{Report, Section};
-use super::tree::{Data, Node};
-use super::{Group, Link, LinkQueue, Scenario, Transport, chain, remarks, routes, sources};
+use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
+use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
+use crate::transport::sources::SourceConfig;
+use crate::transport::{self, Transport};
 use fairdrop::Time;
 
 /// Nodes of a dumbbell.
@@ -286,9 +284,9 @@ fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report) -> 
 fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut Report) -> Option<Group> {
     let info = match item.get("transport").map(|node| (&node.data, node)) {
         Some((Data::Text(name), node)) => {
-            let info = transport(name);
+            let info = transport::infos().find(|info| info.name == name);
             if info.is_none() {
-                let names: Vec<_> = TRANSPORTS.iter().map(|info| info.name).collect();
+                let names: Vec<_> = transport::infos().map(|info| info.name).collect();
                 let valid = format!("one of {}", names.join(", "));
                 report.add(&node.origin, &format!("{path}.transport"), &node.shown(), &valid);
             }
@@ -299,22 +297,23 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     // Without a transport the fields of all are let through, so that only the transport is reported.
     let own: Vec<_> = match info {
         Some(info) => info.fields().copied().collect(),
-        None => TRANSPORTS
-            .iter()
-            .flat_map(TransportInfo::fields)
+        None => transport::infos()
+            .flat_map(|info| info.fields())
             .map(|f| FieldSpec { default: Some(""), ..*f })
             .collect(),
     };
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
     let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
-    let transport = info.and_then(|info| sources::transport(info.name, &section, report));
-    let mark_excess = sources::mark_excess(item, path, report);
+    let transport = info.and_then(|info| Transport::read(info.name, &section, report));
+    let mark_excess = mark_excess(item, path, report);
     let ways = ways(&section, links, access, report);
     let (packet_size, header) = sizes(&section, transport.as_ref(), report);
     let transport = transport?;
     let (forward, backward) = ways?;
     let count = match &transport {
-        Transport::Trace(trace) => flows_of_trace(&section, trace.flows.len(), report),
+        Transport::OpenLoop(SourceConfig::Trace(trace)) => {
+            flows_of_trace(&section, trace.flows.len(), report)
+        }
         _ => section.integer("count") as u32,
     };
     Some(Group {
@@ -335,11 +334,27 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     })
 }
 
+/// The edge meter of a group.
+fn mark_excess(group: &Node, path: &str, report: &mut Report) -> Option<MarkExcess> {
+    let section = Section::read(
+        Some(group.get("mark_excess")?),
+        &format!("{path}.mark_excess"),
+        MARK_EXCESS,
+        &[],
+        report,
+    );
+    Some(MarkExcess {
+        rate_bps: section.number_or_zero("rate") as u64,
+        burst_bytes: section.number_or_zero("burst") as u32,
+        class: section.integer("class") as u8,
+    })
+}
+
 /// Bytes of a data packet on the wire, and of the headers that are added for that.
 fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report) -> (u32, u32) {
     let header = section.number_or_zero("header") as u32;
     let size = section.number_or_zero("packet_size") as u32 + header;
-    if header > 0 && matches!(transport, Some(Transport::Trace(_))) {
+    if header > 0 && matches!(transport, Some(Transport::OpenLoop(SourceConfig::Trace(_)))) {
         let what = format!("{} is given", section.path("header"));
         report.add(section.origin("header"), "", &what, "nothing: the list of arrivals has whole packets");
     }

@@ -1,8 +1,8 @@
 //! `[chain]`: links in a row, between routers R1, R2, ...
 
 use super::queue::{QueueConfig, known_disciplines};
-use super::read::{Report, Section};
 use super::{Link, LinkQueue};
+use crate::input::{Report, Section};
 use fairdrop::Time;
 
 /// Name of router number `number`, from 1.

@@ -1,9 +1,7 @@
 //! `[queue]`: a discipline by name, with the parameters of all, so that one scenario compares many.
 
-use super::fields::{FieldSpec, QUEUE};
-use super::problem::{Origin, Problem, Problems};
-use super::read::{Report, Section, Value};
-use super::tree::{self, Node};
+use super::fields::QUEUE;
+use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
 use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamValue};
 use serde_json::{Map, Value as Json, json};
 
@@ -110,7 +108,7 @@ impl QueueConfig {
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
-        let (root, source) = tree::read(text, file, settings).map_err(Problems)?;
+        let (root, source) = input::read(text, file, settings).map_err(Problems)?;
         let mut report = Report::new(file);
         for setting in settings.iter().filter(|setting| !setting.trim_start().starts_with("queue.")) {
             let valid = "paths that begin with queue., since there is no network here";

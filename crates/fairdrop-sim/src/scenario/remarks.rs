@@ -1,7 +1,9 @@
 //! What a scenario may say, but who wrote it probably did not mean.
 
-use super::tree::{Data, Node};
-use super::{Group, Scenario, Transport};
+use super::{Group, Scenario};
+use crate::input::{Data, Node};
+use crate::transport::Transport;
+use crate::transport::sources::SourceConfig;
 use fairdrop::Time;
 
 /// A sentence for each.
@@ -37,7 +39,7 @@ fn of_group(scenario: &Scenario, group: &Group, item: &Node) -> Option<String> {
     let end = scenario.duration.min(group.stop);
     let latest = Time::from_ns(group.start.ns().saturating_add(group.start_spread.ns()));
     let name = &group.name;
-    if let Transport::Trace(trace) = &group.transport {
+    if let Transport::OpenLoop(SourceConfig::Trace(trace)) = &group.transport {
         let first = trace.flows.iter().filter_map(|flow| flow.first()).map(|arrival| arrival.at).min()?;
         let first = Time::from_ns(group.start.ns().saturating_add(first.ns()));
         return (first >= end).then(|| {

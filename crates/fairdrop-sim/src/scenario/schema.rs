@@ -1,23 +1,20 @@
 //! What the field tables say, as documents: the JSON Schema of a scenario, the lists of disciplines and transports,
 //! and a scenario itself after defaults.
 
-use super::fields::{
-    CHAIN, DUMBBELL, FieldKind, FieldSpec, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO, TRANSPORTS,
-    TransportInfo,
-};
-use super::plain_text::MAX_NAME;
-use super::read::valid;
-use super::{Flavour, Group, Link, LinkQueue, Scenario, TcpConfig, Transport, queue};
+use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
+use super::{Group, Link, LinkQueue, Scenario, queue};
+use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
+use crate::transport;
 use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
 
-/// Texts that [`is_plain`](super::plain_text::is_plain) takes, as a regular expression of ECMA-262.
+/// Texts that `input::is_plain` takes, as a regular expression of ECMA-262.
 const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]*$";
 
 /// JSON Schema (draft 2020-12) of a scenario file.
 pub fn json_schema() -> Json {
     let mut group_fields: Vec<FieldSpec> = GROUP.to_vec();
-    for field in TRANSPORTS.iter().flat_map(TransportInfo::fields) {
+    for field in transport::infos().flat_map(|info| info.fields()) {
         // What one transport requires is not required of all.
         if group_fields.iter().all(|known| known.name != field.name) {
             group_fields.push(FieldSpec { default: field.default.or(Some("")), ..*field });
@@ -152,11 +149,11 @@ pub fn catalogue() -> Json {
             })
         })
         .collect();
-    let transports: Vec<_> = TRANSPORTS
-        .iter()
+    let transports: Vec<_> = transport::infos()
         .map(|info| {
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
+                "backs_off": info.backs_off,
                 "parameters": info.fields().map(described).collect::<Vec<_>>(),
             })
         })
@@ -193,18 +190,10 @@ impl Scenario {
     fn group_json(&self, group: &Group) -> Json {
         let names =
             |route: &[usize]| route.iter().map(|&link| self.links[link].name.clone()).collect::<Vec<_>>();
-        let settings = match &group.transport {
-            Transport::Tcp(tcp) => tcp_json(tcp),
-            Transport::Cbr(cbr) => json!(cbr),
-            Transport::Poisson(poisson) => json!(poisson),
-            Transport::OnOff(on_off) => json!(on_off),
-            Transport::Burst(burst) => json!(burst),
-            Transport::Trace(trace) => json!(trace),
-        };
         json!({
             "name": group.name,
             "transport": group.transport.name(),
-            "settings": settings,
+            "settings": group.transport.to_json(),
             "count": group.count,
             "packet_size_bytes": group.packet_size,
             "header_bytes": group.header,
@@ -219,30 +208,6 @@ impl Scenario {
             "backward": names(&group.backward),
         })
     }
-}
-
-/// The settings that all TCPs have, and those of this one.
-fn tcp_json(tcp: &TcpConfig) -> Json {
-    let own = match tcp.flavour {
-        Flavour::Sack => json!(tcp.sack),
-        Flavour::Vegas => json!(tcp.vegas),
-        Flavour::Cubic => json!({
-            "sack_blocks": tcp.sack.sack_blocks, "rescue": tcp.sack.rescue,
-            "fast_convergence": tcp.cubic.fast_convergence, "tcp_friendly": tcp.cubic.tcp_friendly,
-        }),
-        Flavour::Ledbat => merged(json!(tcp.sack), json!(tcp.ledbat)),
-        Flavour::Dctcp => merged(json!(tcp.sack), json!(tcp.dctcp)),
-        Flavour::Tahoe | Flavour::Reno | Flavour::NewReno => json!({}),
-    };
-    merged(json!(tcp), own)
-}
-
-/// The fields of both objects.
-fn merged(mut all: Json, more: Json) -> Json {
-    if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
-        all.extend(more);
-    }
-    all
 }
 
 fn link_json(link: &Link) -> Json {

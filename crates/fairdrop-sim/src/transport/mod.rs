@@ -1,43 +1,18 @@
 //! How sources send: each transport decides what to put on the wire when acknowledgements and timers come.
+//!
+//! A TCP is a [`tcp::Sender`] with one of the [congestion controls](congestion); what is not TCP is one of the
+//! [sources] that send whatever is lost. Each congestion control and each source says in its own file what scenarios
+//! know of it: names, fields, settings.
 
-mod burst;
-pub mod cbr;
-mod cubic;
-mod dctcp;
-mod ledbat;
-mod newreno;
-mod on_off;
-mod poisson;
+mod config;
+pub mod congestion;
+mod count;
+mod info;
 pub mod receiver;
-mod reno;
-mod rto;
-mod sack;
-pub mod source;
-mod tahoe;
+pub mod sources;
 pub mod tcp;
 #[cfg(test)]
 mod tests;
-pub mod trace;
-mod vegas;
 
-use serde::{Deserialize, Serialize};
-
-/// What a transport did, for tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransportCount {
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Fast retransmits.
-    pub fast_retransmits: u64,
-}
-
-impl TransportCount {
-    /// Adds what another flow did.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.retransmissions += other.retransmissions;
-        self.timeouts += other.timeouts;
-        self.fast_retransmits += other.fast_retransmits;
-    }
-}
+pub use config::{Transport, infos};
+pub use count::TransportCount;

@@ -2,7 +2,6 @@
 //! RFC 3042: limited transmit.
 
 use super::script::play;
-use crate::scenario::Flavour::{NewReno, Reno};
 
 /// Everything but the window control is out of the way.
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms ";
@@ -28,8 +27,8 @@ fn slow_start_doubles_and_then_the_window_grows_by_one_segment_per_round_trip() 
         400 | ack 8   | 15    | 8 | 8 | open | 1400
         # An ACK of several segments opens the window by one step.
         400 | ack 11  | 16-18 | 8 | 8 | open | 1400";
-    play(Reno, &plain("initial_window=1p max_window=8p"), table);
-    play(NewReno, &plain("initial_window=1p max_window=8p"), table);
+    play("reno", &plain("initial_window=1p max_window=8p"), table);
+    play("newreno", &plain("initial_window=1p max_window=8p"), table);
 }
 
 #[test]
@@ -37,7 +36,7 @@ fn a_cumulative_ack_in_slow_start_opens_the_window_by_one_segment() {
     let table = "
           0 | start   | 0-3   | 4 | 50 | open | 1000
         100 | ack 4   | 4-8   | 5 | 50 | open | 1100";
-    play(Reno, &plain("initial_window=4p max_window=50p"), table);
+    play("reno", &plain("initial_window=4p max_window=50p"), table);
 }
 
 /// Section 3.1, equation 3, after a loss has set `ssthresh`.
@@ -56,7 +55,7 @@ fn congestion_avoidance_adds_the_reciprocal_of_the_window_per_ack() {
          300 | ack 12  | 15    | 4.934 | 4.5 | open     | 1300
          300 | ack 13  | 16-17 | 5.137 | 4.5 | open     | 1300
          300 | ack 14  | 18    | 5.331 | 4.5 | open     | 1300";
-    play(Reno, &plain("initial_window=8p max_window=50p"), table);
+    play("reno", &plain("initial_window=8p max_window=50p"), table);
 }
 
 /// Section 3.2, steps 2 to 6, with ten segments in flight and one lost.
@@ -81,7 +80,7 @@ fn fast_retransmit_and_recovery_step_by_step() {
         # New data acknowledged: back to ssthresh.
          203 | ack 12  | 16    | 5.5   | 5.5 | open | 1203
          207 | ack 13  | 17    | 5.682 | 5.5 | open | 1207";
-    play(Reno, &plain("initial_window=10p max_window=50p"), table);
+    play("reno", &plain("initial_window=10p max_window=50p"), table);
 }
 
 /// Equation 4: half of what is in flight, but at least two segments.
@@ -95,11 +94,11 @@ fn ssthresh_is_at_least_two_segments() {
         300 | ack 5   | -     | 4 | 4 | open     | 1200
         300 | ack 5   | 5     | 5 | 2 | recovery | 1300
         400 | ack 9   | 9-10  | 2 | 2 | open     | 1400";
-    play(Reno, &plain("initial_window=3p max_window=4p"), fast);
+    play("reno", &plain("initial_window=3p max_window=4p"), fast);
     let by_timer = "
            0 | start   | 0-1 | 2 | 50 | open | 1000
         1000 | timeout | 0   | 1 | 2  | open | 3000";
-    play(Reno, &plain("initial_window=2p max_window=50p"), by_timer);
+    play("reno", &plain("initial_window=2p max_window=50p"), by_timer);
 }
 
 /// Section 3.1: one segment, slow start to half of the flight, and everything since the loss again.
@@ -115,8 +114,8 @@ fn a_timeout_goes_back_to_the_lost_segment_and_starts_slowly() {
         1300 | ack 4   | 7     | 4.25 | 4  | open | 3300
         # The receiver had 4-7 already: sending goes on after them.
         1300 | ack 8   | 8-11  | 4.485 | 4 | open | 3300";
-    play(Reno, &plain("initial_window=8p max_window=50p"), table);
-    play(NewReno, &plain("initial_window=8p max_window=50p"), table);
+    play("reno", &plain("initial_window=8p max_window=50p"), table);
+    play("newreno", &plain("initial_window=8p max_window=50p"), table);
 }
 
 /// Section 3.1: `ssthresh` is held while the timer sends the same segment again, and falls for another one.
@@ -133,7 +132,7 @@ fn repeated_timeouts_of_one_segment_hold_ssthresh() {
         # 3-6 have been sent since; now 3 is lost.
         15200 | timeout | 3     | 1  | 2  | open | 31200
         31200 | timeout | 3     | 1  | 2  | open | 63200";
-    play(Reno, &plain("initial_window=16p max_window=50p"), table);
+    play("reno", &plain("initial_window=16p max_window=50p"), table);
 }
 
 /// Section 4.3: the loss of a retransmission lowers the window twice. What recovery's inflated window had in flight
@@ -152,8 +151,8 @@ fn a_lost_retransmission_lowers_ssthresh_twice() {
          200 | ack 8   | 18    | 11.5 | 4.5 | recovery | 1200
          200 | ack 8   | 19    | 12.5 | 4.5 | recovery | 1200
         1200 | timeout | 8     | 1  | 2.25 | open | 3200";
-    play(Reno, &plain("initial_window=8p max_window=50p"), table);
-    play(NewReno, &plain("initial_window=8p max_window=50p"), table);
+    play("reno", &plain("initial_window=8p max_window=50p"), table);
+    play("newreno", &plain("initial_window=8p max_window=50p"), table);
 }
 
 /// RFC 6582, section 3.2, step 2, and ns-2: what go-back-N sends twice must not halve the window again.
@@ -177,8 +176,8 @@ fn duplicates_of_what_was_sent_before_a_timeout_start_no_fast_retransmit() {
         1310 | ack 7   | -     | 3.333 | 3 | open | 2300
         1320 | ack 7   | -     | 3.333 | 3 | open | 2300
         1330 | ack 7   | 7, 10-11 | 5  | 2 | recovery | 2330";
-    play(Reno, &plain("initial_window=6p max_window=50p"), table);
-    play(NewReno, &plain("initial_window=6p max_window=50p"), table);
+    play("reno", &plain("initial_window=6p max_window=50p"), table);
+    play("newreno", &plain("initial_window=6p max_window=50p"), table);
 }
 
 /// Nothing was lost before: duplicates of the very first ACK mean a loss like any others.
@@ -190,8 +189,8 @@ fn the_first_segment_can_be_fast_retransmitted() {
         101 | ack 0 | -   | 10 | 50 | open     | 1000
         102 | ack 0 | 0   | 8  | 5  | recovery | 1102
         103 | ack 0 | -   | 9  | 5  | recovery | 1102";
-    play(Reno, &plain("initial_window=10p max_window=50p"), table);
-    play(NewReno, &plain("initial_window=10p max_window=50p"), table);
+    play("reno", &plain("initial_window=10p max_window=50p"), table);
+    play("newreno", &plain("initial_window=10p max_window=50p"), table);
 }
 
 /// Reno leaves recovery at the first new ACK, so a second loss of the same window waits for the timer.
@@ -211,7 +210,7 @@ fn reno_needs_the_timer_for_a_second_loss() {
          202 | ack 3   | -     | 4.5 | 4.5 | open     | 1200
          203 | ack 3   | -     | 4.5 | 4.5 | open     | 1200
         1200 | timeout | 3     | 1   | 3.5 | open     | 3200";
-    play(Reno, &plain("initial_window=8p max_window=50p"), table);
+    play("reno", &plain("initial_window=8p max_window=50p"), table);
 }
 
 /// An ACK below what is acknowledged is old news, not a duplicate.
@@ -224,7 +223,7 @@ fn old_acks_are_ignored() {
         200 | ack 1 | -   | 5 | 50 | open | 1100
         200 | ack 2 | -   | 5 | 50 | open | 1100
         200 | ack 0 | -   | 5 | 50 | open | 1100";
-    play(Reno, &plain("initial_window=4p max_window=50p"), table);
+    play("reno", &plain("initial_window=4p max_window=50p"), table);
 }
 
 const LIMITED: &str = "handshake=false limited_transmit=true min_rto=1s initial_rto=1s tick=1ms ";
@@ -241,8 +240,8 @@ fn limited_transmit_sends_on_the_first_two_duplicates() {
         # 13 in flight, 11 without the two.
         103 | ack 1   | 1     | 8.5 | 5.5 | recovery | 1103
         104 | ack 1   | -     | 9.5 | 5.5 | recovery | 1103";
-    play(Reno, &format!("{LIMITED}initial_window=10p max_window=50p"), table);
-    play(NewReno, &format!("{LIMITED}initial_window=10p max_window=50p"), table);
+    play("reno", &format!("{LIMITED}initial_window=10p max_window=50p"), table);
+    play("newreno", &format!("{LIMITED}initial_window=10p max_window=50p"), table);
 }
 
 /// The segments beyond the window count against it once new data is acknowledged.
@@ -256,7 +255,7 @@ fn reordering_gives_limited_transmit_no_lasting_credit() {
         # 2-4 came before 1. The window is now 5-10.
         103 | ack 5   | 8-10 | 6 | 50 | open | 1103
         104 | ack 5   | 11   | 6 | 50 | open | 1103";
-    play(Reno, &format!("{LIMITED}initial_window=4p max_window=50p"), table);
+    play("reno", &format!("{LIMITED}initial_window=4p max_window=50p"), table);
 }
 
 /// The receiver's window bounds limited transmit: with it full, nothing goes out before the retransmission.
@@ -271,7 +270,7 @@ fn limited_transmit_stays_within_the_receivers_window() {
         104 | ack 1 | -   | 8.5 | 4.5 | recovery | 1103
         105 | ack 1 | -   | 9.5 | 4.5 | recovery | 1103
         106 | ack 1 | -   | 10.5 | 4.5 | recovery | 1103";
-    play(Reno, &format!("{LIMITED}initial_window=8p max_window=9p"), table);
+    play("reno", &format!("{LIMITED}initial_window=8p max_window=9p"), table);
 }
 
 /// Limited transmit is for new data: while go-back-N still resends, duplicates release nothing.
@@ -284,7 +283,7 @@ fn limited_transmit_waits_for_go_back_n() {
         1002 | ack 0   | -   | 1 | 3  | open | 3000
         1003 | ack 0   | -   | 1 | 3  | open | 3000
         1004 | ack 0   | -   | 1 | 3  | open | 3000";
-    play(Reno, &format!("{LIMITED}initial_window=6p max_window=50p"), table);
+    play("reno", &format!("{LIMITED}initial_window=6p max_window=50p"), table);
 }
 
 #[test]
@@ -294,7 +293,7 @@ fn a_window_of_one_segment_still_moves() {
          100 | ack 1   | 1 | 1 | 1 | open | 1100
         1100 | timeout | 1 | 1 | 2 | open | 3100
         1200 | ack 2   | 2 | 1 | 2 | open | 3200";
-    play(Reno, &plain("initial_window=1p max_window=1p"), table);
+    play("reno", &plain("initial_window=1p max_window=1p"), table);
 }
 
 /// What limited transmit sent once does not count against a later loss; the window after recovery starts without it.
@@ -319,7 +318,7 @@ fn limited_transmit_is_forgotten_with_the_next_new_ack() {
         # Duplicates count from the beginning.
         304 | ack 13  | 16    | 3 | 3  | open     | 1303
         305 | ack 13  | 17    | 3 | 3  | open     | 1303";
-    play(Reno, &format!("{LIMITED}initial_window=4p max_window=50p"), table);
+    play("reno", &format!("{LIMITED}initial_window=4p max_window=50p"), table);
 }
 
 /// An ACK beyond `recover` ends recovery; three duplicates of it are a new loss.
@@ -337,5 +336,5 @@ fn reno_counts_duplicates_anew_after_recovery() {
         300 | ack 7   | -     | 3    | 3  | open     | 1200
         300 | ack 7   | -     | 3    | 3  | open     | 1200
         301 | ack 7   | 7, 10-11 | 5 | 2  | recovery | 1301";
-    play(Reno, &plain("initial_window=6p max_window=50p"), table);
+    play("reno", &plain("initial_window=6p max_window=50p"), table);
 }

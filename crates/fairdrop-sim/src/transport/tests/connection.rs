@@ -2,7 +2,6 @@
 
 use super::config;
 use super::script::play;
-use crate::scenario::Flavour::Reno;
 use fairdrop::Time;
 
 /// RFC 6298, section 2.2: SYN and its answer are the first measurement.
@@ -15,7 +14,7 @@ fn the_handshake_gives_the_first_sample() {
          150 | syn-ack | -   | 10 | 300 | open     | 400
         # R 100 again: rttvar 37.5, rto 250.
          200 | ack 1   | 10-11 | 11 | 300 | open   | 450";
-    play(Reno, "min_rto=0s", table);
+    play("reno", "min_rto=0s", table);
 }
 
 #[test]
@@ -23,7 +22,7 @@ fn without_a_handshake_data_goes_at_once() {
     let table = "
            0 | start   | 0-9   | 10 | 300 | open | 1000
          100 | ack 1   | 10-11 | 11 | 300 | open | 400";
-    play(Reno, "handshake=false min_rto=0s", table);
+    play("reno", "handshake=false min_rto=0s", table);
 }
 
 /// RFC 6298, sections 5.5 and 5.7: the SYN's timer backs off; data then begins with 3 s, and Karn forbids a sample.
@@ -34,13 +33,13 @@ fn a_lost_syn_is_sent_again_and_data_begins_with_three_seconds() {
         1000 | timeout | syn   | 10 | 300 | syn sent | 3000
         1100 | syn-ack | 0-9   | 10 | 300 | open     | 4100
         1200 | ack 1   | 10-11 | 11 | 300 | open     | 2200";
-    play(Reno, "", table);
+    play("reno", "", table);
     let lost_again = "
            0 | start   | syn   | 10 | 300 | syn sent | 1000
         1000 | timeout | syn   | 10 | 300 | syn sent | 3000
         1100 | syn-ack | 0-9   | 10 | 300 | open     | 4100
         4100 | timeout | 0     | 1  | 5   | open     | 10100";
-    play(Reno, "", lost_again);
+    play("reno", "", lost_again);
 }
 
 /// RFC 6928, section 2: after more than one lost SYN, one segment.
@@ -53,7 +52,7 @@ fn two_lost_syns_shrink_the_initial_window() {
         7000 | timeout | syn | 1  | 300 | syn sent | 15000
         7100 | syn-ack | 0   | 1  | 300 | open     | 10100
         7200 | ack 1   | 1-2 | 2  | 300 | open     | 8200";
-    play(Reno, "", table);
+    play("reno", "", table);
 }
 
 /// Section 5.7 speaks of initial timeouts below 3 s: with 3 s or more the backoff stays.
@@ -63,7 +62,7 @@ fn a_longer_initial_timeout_keeps_its_backoff() {
            0 | start   | syn | 2 | 300 | syn sent | 3000
         3000 | timeout | syn | 2 | 300 | syn sent | 9000
         3100 | syn-ack | 0-1 | 2 | 300 | open     | 9100";
-    play(Reno, "era=ns2-2005", table);
+    play("reno", "era=ns2-2005", table);
 }
 
 #[test]
@@ -71,7 +70,7 @@ fn the_largest_window_bounds_the_initial_one() {
     let table = "
            0 | start | 0-4 | 5 | 5 | open | 1000
          100 | ack 1 | 5   | 5 | 5 | open | 1100";
-    play(Reno, "handshake=false initial_window=20p max_window=5p", table);
+    play("reno", "handshake=false initial_window=20p max_window=5p", table);
 }
 
 #[test]
@@ -80,17 +79,17 @@ fn eras_open_differently() {
            0 | start | 0   | 1 | 300 | open | 6000
          100 | ack 1 | 1-2 | 2 | 300 | open | 400
          200 | ack 1 | -   | 2 | 300 | open | 400";
-    play(Reno, "era=ns2-1998", old);
+    play("reno", "era=ns2-1998", old);
     let newer = "
            0 | start   | syn | 2 | 300 | syn sent | 3000
          104 | syn-ack | 0-1 | 2 | 300 | open | 404
          204 | ack 0   | 2   | 2 | 300 | open | 404";
-    play(Reno, "era=ns2-2005", newer);
+    play("reno", "era=ns2-2005", newer);
     let rfc = "
            0 | start   | syn | 10 | 300 | syn sent | 1000
          104 | syn-ack | 0-9 | 10 | 300 | open | 1104
          204 | ack 0   | 10  | 10 | 300 | open | 1104";
-    play(Reno, "era=modern", rfc);
+    play("reno", "era=modern", rfc);
 }
 
 /// What the field list promises, number by number.

@@ -4,7 +4,6 @@
 use super::super::TransportCount;
 use super::pipe::Packet::{self, Ack, Segment, Syn, SynAck};
 use super::pipe::Pipe;
-use crate::scenario::Flavour::{NewReno, Reno};
 
 const SETTINGS: &str = "handshake=false limited_transmit=false initial_window=10p max_window=40p ";
 
@@ -59,10 +58,10 @@ fn which_losses_cost_what() {
         ("two windows apart", &[(Segment(12), 1), (Segment(60), 1)], counts(2, 0, 2), counts(2, 0, 2)),
     ];
     for (what, lost, reno, newreno) in cases {
-        for (flavour, expected) in [(Reno, reno), (NewReno, newreno)] {
-            let mut pipe = Pipe::new(flavour, SETTINGS, lose(lost));
+        for (transport, expected) in [("reno", reno), ("newreno", newreno)] {
+            let mut pipe = Pipe::new(transport, SETTINGS, lose(lost));
             pipe.run_until_acked(400);
-            assert_eq!(pipe.sender.count(), expected, "{flavour:?}, lost: {what}");
+            assert_eq!(pipe.sender.count(), expected, "{transport:?}, lost: {what}");
         }
     }
 }
@@ -71,7 +70,7 @@ fn which_losses_cost_what() {
 #[test]
 fn slow_start_doubles_per_round_trip() {
     let settings = "handshake=false initial_window=1p max_window=300p";
-    let mut pipe = Pipe::new(Reno, settings, lose(&[]));
+    let mut pipe = Pipe::new("reno", settings, lose(&[]));
     pipe.run_until_acked(127);
     for (first, trip) in [(0, 0), (1, 1), (3, 2), (7, 3), (15, 4), (31, 5), (63, 6)] {
         assert_eq!(pipe.times_of(Segment(first)), [100 * trip], "segment {first}");
@@ -82,7 +81,7 @@ fn slow_start_doubles_per_round_trip() {
 #[test]
 fn newreno_repairs_one_segment_per_round_trip() {
     let lost = &[(Segment(12), 1), (Segment(15), 1), (Segment(18), 1)];
-    let mut pipe = Pipe::new(NewReno, SETTINGS, lose(lost));
+    let mut pipe = Pipe::new("newreno", SETTINGS, lose(lost));
     pipe.run_until_acked(200);
     let repairs = [12, 15, 18].map(|segment| pipe.times_of(Segment(segment))[1]);
     assert_eq!([repairs[1] - repairs[0], repairs[2] - repairs[1]], [100, 100]);
@@ -93,7 +92,7 @@ fn newreno_repairs_one_segment_per_round_trip() {
 fn limited_transmit_saves_small_windows_from_the_timer() {
     for (limited, expected) in [("false", counts(1, 1, 0)), ("true", counts(1, 0, 1))] {
         let settings = format!("handshake=false limited_transmit={limited} initial_window=3p max_window=40p");
-        let mut pipe = Pipe::new(Reno, &settings, lose(&[(Segment(0), 1)]));
+        let mut pipe = Pipe::new("reno", &settings, lose(&[(Segment(0), 1)]));
         pipe.run_until_acked(60);
         let TransportCount { retransmissions, timeouts, fast_retransmits } = pipe.sender.count();
         assert_eq!((timeouts, fast_retransmits), (expected.timeouts, expected.fast_retransmits), "{limited}");
@@ -111,7 +110,7 @@ fn lost_syns_and_answers_cost_the_initial_timeout() {
         (&[(Syn, 1), (SynAck, 1), (Syn, 3)], &[0, 1000, 3000, 7000], 7100),
     ];
     for (lost, syns, first) in cases {
-        let mut pipe = Pipe::new(Reno, "", lose(lost));
+        let mut pipe = Pipe::new("reno", "", lose(lost));
         pipe.run_until_acked(50);
         assert_eq!(pipe.times_of(Syn), syns, "{lost:?}");
         assert_eq!(pipe.times_of(Segment(0)), [first], "{lost:?}");
@@ -123,7 +122,7 @@ fn lost_syns_and_answers_cost_the_initial_timeout() {
 #[test]
 fn delayed_acks() {
     let settings = "handshake=false delayed_ack=true initial_window=1p max_window=8p";
-    let mut pipe = Pipe::new(Reno, settings, lose(&[]));
+    let mut pipe = Pipe::new("reno", settings, lose(&[]));
     pipe.run_until_acked(200);
     assert_eq!(pipe.times_of(Ack(1)), [150], "alone: 50 ms on the way and 100 ms of waiting");
     assert_eq!(pipe.times_of(Ack(2)), [] as [u64; 0]);
@@ -137,7 +136,7 @@ fn delayed_acks() {
 #[test]
 fn delayed_acks_do_not_delay_fast_retransmit() {
     let settings = "handshake=false delayed_ack=true initial_window=10p max_window=10p";
-    let mut pipe = Pipe::new(Reno, settings, lose(&[(Segment(2), 1)]));
+    let mut pipe = Pipe::new("reno", settings, lose(&[(Segment(2), 1)]));
     pipe.run_until_acked(100);
     assert_eq!(pipe.sender.count(), counts(1, 0, 1));
     // 3, 4 and 5 arrive at 53, 54 and 55 ms, and each is acknowledged then.

@@ -3,44 +3,41 @@
 
 mod congestion;
 mod connection;
-mod cubic;
-mod dctcp;
+mod contract;
 mod ecn;
-mod ledbat;
 mod lossy_pipe;
-mod network;
+pub mod network;
 mod network_flows;
 mod newreno;
 mod ns2;
-mod pipe;
+pub mod pipe;
 mod random_loss;
 mod sack;
-mod script;
+pub mod script;
 mod timer;
-mod vegas;
 
-use super::tcp::{Phase, Sender};
-use crate::scenario::{Flavour, Scenario, TcpConfig};
+use super::tcp::{Phase, Sender, TcpConfig};
+use crate::scenario::Scenario;
 
 /// The settings of a Reno group with `settings` (`field=value`, separated by spaces).
 fn config(settings: &str) -> TcpConfig {
-    config_of(Flavour::Reno, settings)
+    config_of("reno", settings)
 }
 
-fn config_of(flavour: Flavour, settings: &str) -> TcpConfig {
+pub fn config_of(transport: &str, settings: &str) -> TcpConfig {
     let settings: Vec<_> = settings.split_whitespace().map(|set| format!("groups.tcp.{set}")).collect();
-    let text = format!("[[groups]]\nname = \"tcp\"\ntransport = \"{}\"\n", flavour.name());
+    let text = format!("[[groups]]\nname = \"tcp\"\ntransport = \"{transport}\"\n");
     let scenario = Scenario::parse(&text, "test", &settings).unwrap();
     scenario.groups[0].transport.tcp().unwrap().clone()
 }
 
 /// What holds after every event, whatever is lost.
-fn check_invariants(sender: &Sender, config: &TcpConfig) {
+pub fn check_invariants(sender: &Sender, config: &TcpConfig) {
     let state = format!("{sender:?}");
     assert!(sender.una <= sender.next && sender.next <= sender.high, "{state}");
     // Limited transmit and the inflation of recovery stay within the receiver's window, too.
     assert!(f64::from(sender.high - sender.una) <= config.max_window, "{state}");
-    assert!(sender.cwnd >= 1.0 && sender.ssthresh >= config.max_window.min(2.0), "{state}");
+    assert!(sender.window.cwnd >= 1.0 && sender.window.ssthresh >= config.max_window.min(2.0), "{state}");
     if matches!(sender.phase, Phase::Open | Phase::Recovery) {
         assert!(sender.high > sender.una, "a greedy source always has something outstanding: {state}");
     }

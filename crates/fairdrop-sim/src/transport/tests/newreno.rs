@@ -1,7 +1,6 @@
 //! RFC 6582: partial and full acknowledgements.
 
 use super::script::play;
-use crate::scenario::Flavour::NewReno;
 
 const PLAIN: &str = "handshake=false limited_transmit=false min_rto=1s initial_rto=1s tick=1ms ";
 
@@ -31,7 +30,7 @@ fn partial_acks_repair_one_hole_per_round_trip() {
         # Full: recover was 12, and 12-14 are acknowledged, too. Of the rest, 15-17: min(5.5, 3 + 1).
          403 | ack 15  | 18    | 4    | 5.5 | open     | 1403
          404 | ack 16  | 19-20 | 5    | 5.5 | open     | 1404";
-    play(NewReno, &format!("{PLAIN}initial_window=10p max_window=50p"), table);
+    play("newreno", &format!("{PLAIN}initial_window=10p max_window=50p"), table);
 }
 
 /// Step 3, option 1, the other branch: much in flight, so `ssthresh`; and with nothing in flight, 1 + 1.
@@ -51,14 +50,14 @@ fn a_full_ack_leaves_the_smaller_of_ssthresh_and_the_flight() {
          100 | ack 1   | 13    | 13.5 | 4.5 | recovery | 1100
          200 | ack 10  | -     | 4.5 | 4.5 | open     | 1200
          210 | ack 11  | 14    | 4.722 | 4.5 | open   | 1210";
-    play(NewReno, &format!("{PLAIN}initial_window=8p max_window=50p"), much);
+    play("newreno", &format!("{PLAIN}initial_window=8p max_window=50p"), much);
     let nothing = "
            0 | start   | 0-7   | 8   | 50 | open     | 1000
          100 | ack 0   | -     | 8   | 50 | open     | 1000
          100 | ack 0   | -     | 8   | 50 | open     | 1000
          100 | ack 0   | 0     | 7   | 4  | recovery | 1100
          200 | ack 8   | 8-9   | 2   | 4  | open     | 1200";
-    play(NewReno, &format!("{PLAIN}initial_window=8p max_window=50p"), nothing);
+    play("newreno", &format!("{PLAIN}initial_window=8p max_window=50p"), nothing);
 }
 
 /// The Impatient variant: with many holes, the timer of the first partial ACK ends recovery. Then what duplicates
@@ -83,7 +82,7 @@ fn an_impatient_timer_ends_a_long_recovery() {
         2004 | ack 5   | -     | 2   | 2.25 | open    | 4402
         2005 | ack 5   | -     | 2   | 2.25 | open    | 4402
         2400 | ack 12  | 12-14 | 3   | 2.25 | open    | 4800";
-    play(NewReno, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+    play("newreno", &format!("{PLAIN}initial_window=8p max_window=50p"), table);
 }
 
 /// A partial ACK of more than the window holds leaves at least one segment.
@@ -97,7 +96,7 @@ fn deflation_leaves_at_least_one_segment() {
         # All ACKs but these were lost; 19 is a hole, too.
          200 | ack 19  | 19    | 1   | 10 | recovery | 1200
          300 | ack 20  | 20-21 | 2   | 10 | open     | 1300";
-    play(NewReno, &format!("{PLAIN}initial_window=20p max_window=50p"), table);
+    play("newreno", &format!("{PLAIN}initial_window=20p max_window=50p"), table);
 }
 
 /// After a full ACK, a new loss beyond `recover` is a new event.
@@ -117,7 +116,7 @@ fn the_next_loss_halves_again() {
          220 | ack 9   | -     | 4.25 | 4 | open     | 1210
          220 | ack 9   | -     | 4.25 | 4 | open     | 1210
          220 | ack 9   | 9, 13 | 5    | 2 | recovery | 1220";
-    play(NewReno, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+    play("newreno", &format!("{PLAIN}initial_window=8p max_window=50p"), table);
 }
 
 /// A partial ACK voids the measurement of what was sent in recovery: its ACK waits for the holes before it.
@@ -138,7 +137,7 @@ fn what_waits_for_holes_is_not_measured() {
         # 10 is acknowledged after 197 ms, 97 of them for 4. rto is still 300.
          303 | ack 11  | 12    | 2   | 4.5 | open     | 603";
     play(
-        NewReno,
+        "newreno",
         "handshake=false limited_transmit=false initial_window=8p max_window=50p tick=1ms min_rto=0s",
         table,
     );
@@ -159,5 +158,5 @@ fn duplicates_are_counted_anew_after_recovery() {
         300 | ack 7   | -     | 2 | 3  | open     | 1200
         300 | ack 7   | -     | 2 | 3  | open     | 1200
         301 | ack 7   | 7, 9-11 | 5 | 2 | recovery | 1301";
-    play(NewReno, &format!("{PLAIN}initial_window=6p max_window=50p"), table);
+    play("newreno", &format!("{PLAIN}initial_window=6p max_window=50p"), table);
 }

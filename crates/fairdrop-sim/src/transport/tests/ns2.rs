@@ -4,7 +4,6 @@
 use super::pipe::Packet::Segment;
 use super::pipe::Pipe;
 use super::script::play;
-use crate::scenario::Flavour::{Cubic, Dctcp, Ledbat, NewReno, Reno, Sack, Tahoe, Vegas};
 
 /// Jacobson 1988, appendix A: ticks of 100 ms are counted, and fractions cut off.
 #[test]
@@ -21,7 +20,7 @@ fn round_trips_are_ticks_counted() {
          690 | ack 4 | 4 | 1 | 1 | open | 1290
         # From 690 to 1280 six times. error 5: srtt 2, rttvar 1.25 + (5 - 1) / 4, rto 11.
         1280 | ack 5 | 5 | 1 | 1 | open | 2380";
-    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p", table);
+    play("reno", "era=ns2-1998 initial_window=1p max_window=1p", table);
 }
 
 /// A clock that was 0.6 of a tick old at time 0 ticks at 40 ms.
@@ -32,7 +31,7 @@ fn clocks_tick_in_their_own_phase() {
           39 | ack 1 | 1 | 1 | 1 | open | 339
         # It ticks at 40, at 140 and at 240.
          241 | ack 2 | 2 | 1 | 1 | open | 741";
-    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p tick_phase=0.6", table);
+    play("reno", "era=ns2-1998 initial_window=1p max_window=1p tick_phase=0.6", table);
 }
 
 /// The timeout doubles six times at most, and after four timeouts the next measurement is as the first.
@@ -49,7 +48,7 @@ fn backoff_is_at_most_64_and_forgets() {
         4600 | ack 2   | 2 | 1 | 2 | open | 9400
         # From 4600 to 6600: srtt 20, rttvar 10.
         6600 | ack 3   | 3 | 1 | 2 | open | 12600";
-    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p", table);
+    play("reno", "era=ns2-1998 initial_window=1p max_window=1p", table);
     let table = "
            0 | start   | 0 | 1 | 1 | open | 6000
           40 | ack 1   | 1 | 1 | 1 | open | 340
@@ -60,7 +59,7 @@ fn backoff_is_at_most_64_and_forgets() {
         9340 | timeout | 1 | 1 | 2 | open | 18940
        18940 | timeout | 1 | 1 | 2 | open | 38140
        38140 | timeout | 1 | 1 | 2 | open | 57340";
-    play(Reno, "era=ns2-1998 initial_window=1p max_window=1p", table);
+    play("reno", "era=ns2-1998 initial_window=1p max_window=1p", table);
 }
 
 /// The window, not what is in flight, is halved, in whole segments; the ACK that ends recovery opens it, too.
@@ -77,7 +76,7 @@ fn reno_halves_whole_segments_and_opens_at_the_end_of_recovery() {
          150 | ack 1 | -   | 9 | 4  | recovery | 430
          160 | ack 1 | 10  | 10 | 4 | recovery | 430
          230 | ack 10 | 11-13 | 4.25 | 4 | open | 530";
-    play(Reno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("reno", "era=ns2-1998 initial_window=8p max_window=50p", table);
 }
 
 /// Each timeout lowers `ssthresh`, also that of a segment which was already sent again by the timer.
@@ -87,7 +86,7 @@ fn every_timeout_lowers_ssthresh() {
            0 | start   | 0-7 | 8 | 50 | open | 6000
         6000 | timeout | 0   | 1 | 4  | open | 18000
        18000 | timeout | 0   | 1 | 2  | open | 42000";
-    play(Reno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("reno", "era=ns2-1998 initial_window=8p max_window=50p", table);
 }
 
 /// A segment sent in recovery goes on being timed; the full ACK measures it, and opens the window.
@@ -108,7 +107,7 @@ fn newreno_measures_what_it_sent_in_recovery() {
          240 | ack 4 | 13  | 10 | 4 | recovery | 530
         # 10, from 160 to 330: two ticks. srtt 1.125, rttvar 0.75.
          330 | ack 12 | 14-15 | 4.25 | 4 | open | 730";
-    play(NewReno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("newreno", "era=ns2-1998 initial_window=8p max_window=50p", table);
 }
 
 /// What a partial ACK acknowledges beyond the inflation is taken off the window for good; and an ACK in recovery sends
@@ -127,29 +126,29 @@ fn newreno_deflates_the_window_itself() {
          240 | ack 9 | 11  | 3 | 4 | recovery | 530
         # The window was left with 1, and is below ssthresh.
          330 | ack 11 | 12 | 2 | 4 | open | 630";
-    play(NewReno, "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("newreno", "era=ns2-1998 initial_window=8p max_window=50p", table);
 }
 
 /// Of all this Vegas, CUBIC, LEDBAT and DCTCP have the timer only: losses that no timer repairs make them send as ever.
 #[test]
-fn other_flavours_recover_as_ever() {
-    let sent = |flavour, settings: &str, compat| {
+fn other_transports_recover_as_ever() {
+    let sent = |transport, settings: &str, compat| {
         let settings = format!(
             "{settings} ns2_compat={compat} handshake=false limited_transmit=false initial_window=11p max_window=41p \
              tick=1ms min_rto=1s initial_rto=1s"
         );
         let lost = [Segment(12), Segment(15), Segment(60), Segment(61)];
-        let mut pipe = Pipe::new(flavour, &settings, |packet, copy| copy == 1 && lost.contains(&packet));
+        let mut pipe = Pipe::new(transport, &settings, |packet, copy| copy == 1 && lost.contains(&packet));
         pipe.run_until_acked(300);
         (pipe.sender.count().timeouts, pipe.log)
     };
     let repaired = "vegas_repairs=true";
-    for (flavour, settings) in [(Vegas, repaired), (Cubic, ""), (Ledbat, ""), (Dctcp, "")] {
-        let as_ever = sent(flavour, settings, false);
-        assert_eq!(as_ever.0, 0, "{flavour:?}");
-        assert!(sent(flavour, settings, true) == as_ever, "{flavour:?}");
+    for (transport, settings) in [("vegas", repaired), ("cubic", ""), ("ledbat", ""), ("dctcp", "")] {
+        let as_ever = sent(transport, settings, false);
+        assert_eq!(as_ever.0, 0, "{transport:?}");
+        assert!(sent(transport, settings, true) == as_ever, "{transport:?}");
     }
-    for flavour in [Tahoe, Reno, NewReno, Sack] {
-        assert!(sent(flavour, "", true) != sent(flavour, "", false), "{flavour:?}");
+    for transport in ["tahoe", "reno", "newreno", "sack"] {
+        assert!(sent(transport, "", true) != sent(transport, "", false), "{transport:?}");
     }
 }

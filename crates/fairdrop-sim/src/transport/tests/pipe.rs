@@ -1,9 +1,9 @@
 //! A sender and a receiver over a pipe that loses what a test says.
 
 use super::super::receiver::{Blocks, Reaction, Receiver};
+use super::super::tcp::TcpConfig;
 use super::super::tcp::{Ack, Send, Sender};
 use super::{check_invariants, config_of};
-use crate::scenario::{Flavour, TcpConfig};
 use fairdrop::Time;
 use std::collections::BTreeMap;
 
@@ -51,8 +51,8 @@ pub struct Pipe<L> {
 
 impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
     /// Opens a connection at time 0.
-    pub fn new(flavour: Flavour, settings: &str, lose: L) -> Self {
-        let config = config_of(flavour, settings);
+    pub fn new(transport: &str, settings: &str, lose: L) -> Self {
+        let config = config_of(transport, settings);
         let mut pipe = Self {
             sender: Sender::new(&config, 0.0),
             config,
@@ -93,7 +93,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
 
     fn blocks(&self) -> Option<Blocks> {
         let blocks = self.receiver.blocks(self.config.sack.sack_blocks);
-        (self.config.flavour.has_sack() && blocks.len() > 0).then_some(blocks)
+        (self.config.has_sack() && blocks.len() > 0).then_some(blocks)
     }
 
     fn send_wanted(&mut self) {

@@ -2,11 +2,10 @@
 
 use super::super::TransportCount;
 use super::super::receiver::Blocks;
-use super::super::sack::{Next, Scoreboard};
+use super::super::tcp::{Next, Scoreboard};
 use super::pipe::Packet::{self, Segment};
 use super::pipe::Pipe;
 use super::script::play;
-use crate::scenario::Flavour::{NewReno, Reno, Sack, Tahoe};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -38,7 +37,7 @@ fn three_holes_are_repaired_in_one_round_trip() {
         # Recovery point 12.
          207 | ack 12           | 16    | 5.5 | 5.5 | open     | 1207
          208 | ack 13           | 17    | 5.682 | 5.5 | open   | 1208";
-    play(Sack, &format!("{PLAIN}initial_window=10p max_window=50p"), table);
+    play("sack", &format!("{PLAIN}initial_window=10p max_window=50p"), table);
 }
 
 /// Section 5, step 2: one ACK that reports three segments is enough. Section 2: an ACK that reports nothing new is no
@@ -53,7 +52,7 @@ fn what_counts_as_a_duplicate() {
          101 | ack 0 sack 1   | -     | 8   | 50  | open     | 1000
          101 | ack 0 sack 1   | -     | 8   | 50  | open     | 1000
          102 | ack 0 sack 1-3 | 0     | 4   | 4   | recovery | 1102";
-    play(Sack, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+    play("sack", &format!("{PLAIN}initial_window=8p max_window=50p"), table);
 }
 
 /// Section 5, step 3.
@@ -65,7 +64,11 @@ fn limited_transmit_counts_what_was_reported() {
          101 | ack 0 sack 1-2 | 5     | 4   | 50  | open     | 1000
         # Half of the flight without 4 and 5.
          102 | ack 0 sack 1-3 | 0     | 2   | 2   | recovery | 1102";
-    play(Sack, "handshake=false min_rto=1s initial_rto=1s tick=1ms initial_window=4p max_window=50p", table);
+    play(
+        "sack",
+        "handshake=false min_rto=1s initial_rto=1s tick=1ms initial_window=4p max_window=50p",
+        table,
+    );
 }
 
 /// `NextSeg`, rule 4: the window of the receiver is full, so the last segment goes again, once.
@@ -80,7 +83,7 @@ fn a_rescue_sends_the_last_segment_once() {
          102 | ack 0 sack 1-2 | -     | 8   | 8   | open     | 1000
          104 | ack 0 sack 1-6 | {sent} | 4  | 4   | recovery | 1104"
         );
-        play(Sack, &format!("{PLAIN}initial_window=8p max_window=8p rescue={rescue}"), &table);
+        play("sack", &format!("{PLAIN}initial_window=8p max_window=8p rescue={rescue}"), &table);
     }
 }
 
@@ -94,7 +97,7 @@ fn after_a_timeout_what_is_reported_is_not_sent_again() {
         # 2 was lost; 3-5 are skipped.
         1100 | ack 2 sack 3-5 | 2     | 2   | 4   | open     | 3100
         1200 | ack 6          | 6-8   | 3   | 4   | open     | 3200";
-    play(Sack, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+    play("sack", &format!("{PLAIN}initial_window=8p max_window=50p"), table);
 }
 
 #[test]
@@ -109,7 +112,7 @@ fn tahoe_starts_slowly_after_a_fast_retransmit() {
          300 | ack 9 | 10-11 | 3   | 4   | open     | 1300
          300 | ack 10 | 12-13 | 4  | 4   | open     | 1300
          400 | ack 11 | 14   | 4.25 | 4  | open     | 1400";
-    play(Tahoe, &format!("{PLAIN}initial_window=8p max_window=50p"), table);
+    play("tahoe", &format!("{PLAIN}initial_window=8p max_window=50p"), table);
 }
 
 fn lose(these: &'static [(Packet, u32)]) -> impl FnMut(Packet, u32) -> bool {
@@ -118,16 +121,16 @@ fn lose(these: &'static [(Packet, u32)]) -> impl FnMut(Packet, u32) -> bool {
 
 /// Three losses in a window of 20: Reno waits for the timer, NewReno takes a round trip each, SACK one for all.
 #[test]
-fn the_same_losses_cost_each_flavour_what_they_should() {
+fn the_same_losses_cost_each_transport_what_they_should() {
     const LOST: &[(Packet, u32)] = &[(Segment(22), 1), (Segment(25), 1), (Segment(28), 1)];
     let settings = "handshake=false limited_transmit=false initial_window=10p max_window=60p";
-    let run = |flavour| {
-        let mut pipe = Pipe::new(flavour, settings, lose(LOST));
+    let run = |transport| {
+        let mut pipe = Pipe::new(transport, settings, lose(LOST));
         pipe.run_until_acked(300);
         let repaired = [22, 25, 28].map(|segment| pipe.times_of(Segment(segment))[1]);
         (pipe.sender.count(), repaired[2] - repaired[0], pipe.now)
     };
-    let (tahoe, reno, newreno, sack) = (run(Tahoe), run(Reno), run(NewReno), run(Sack));
+    let (tahoe, reno, newreno, sack) = (run("tahoe"), run("reno"), run("newreno"), run("sack"));
     assert_eq!(sack.0, TransportCount { retransmissions: 3, timeouts: 0, fast_retransmits: 1 });
     assert_eq!(newreno.0, sack.0);
     assert_eq!((reno.0.timeouts, tahoe.0.timeouts, tahoe.0.fast_retransmits), (1, 0, 1));

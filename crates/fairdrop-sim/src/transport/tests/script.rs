@@ -3,7 +3,6 @@
 use super::super::receiver::Blocks;
 use super::super::tcp::{Ack, Phase, Send, Sender};
 use super::{check_invariants, config_of};
-use crate::scenario::Flavour;
 use fairdrop::Time;
 
 /// Plays `table` against a sender with `settings`, and compares.
@@ -13,8 +12,8 @@ use fairdrop::Time;
 /// either with `owd D` (a one-way delay in ms) or `ece`, `timeout` (only at the very time of the deadline).
 /// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
 /// Lines that begin with `#`, and empty ones, say nothing.
-pub fn play(flavour: Flavour, settings: &str, table: &str) {
-    let config = config_of(flavour, settings);
+pub fn play(transport: &str, settings: &str, table: &str) {
+    let config = config_of(transport, settings);
     let mut sender = Sender::new(&config, config.tick_phase.unwrap_or(0.0));
     let (mut expected, mut actual) = (Vec::new(), Vec::new());
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -45,8 +44,8 @@ pub fn play(flavour: Flavour, settings: &str, table: &str) {
             cells[0],
             cells[1],
             ranges(&sent),
-            number(sender.cwnd),
-            number(sender.ssthresh),
+            number(sender.window.cwnd),
+            number(sender.window.ssthresh),
             phase(sender.phase),
             deadline(sender.deadline),
         ));

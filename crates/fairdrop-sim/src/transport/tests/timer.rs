@@ -1,9 +1,8 @@
 //! RFC 6298: the retransmission timer, seen from outside.
 
-use super::super::tcp::{Ack, Sender};
+use super::super::tcp::{Ack, RetransmissionTimeout, Sender};
 use super::config;
 use super::script::play;
-use crate::scenario::Flavour::Reno;
 use fairdrop::Time;
 
 const ONE: &str = "handshake=false limited_transmit=false initial_window=1p max_window=1p ";
@@ -21,7 +20,7 @@ fn smoothed_round_trip_time_and_deviation() {
          310 | ack 3 | 3 | 1 | 1 | open | 663
         # R 100: rttvar 47.344, srtt 100, rto 289.375.
          410 | ack 4 | 4 | 1 | 1 | open | 700";
-    play(Reno, &format!("{ONE}tick=1ms min_rto=0s initial_rto=1s"), table);
+    play("reno", &format!("{ONE}tick=1ms min_rto=0s initial_rto=1s"), table);
 }
 
 /// Section 2.4: never less than the floor, 1 s by the RFC.
@@ -33,7 +32,7 @@ fn the_floor() {
          500 | ack 2 | 2 | 1 | 1 | open | 1500
         # rttvar 0.75 * 112.5 + 0.25 * 862.5 = 300, srtt 137.5 + 107.8: 1445.3, above it.
         1500 | ack 3 | 3 | 1 | 1 | open | 2946";
-    play(Reno, &format!("{ONE}era=modern"), table);
+    play("reno", &format!("{ONE}era=modern"), table);
 }
 
 /// Round trips are measured to the nearest whole tick, at least one, and timeouts are whole ticks.
@@ -47,7 +46,7 @@ fn coarse_ticks() {
          189 | ack 2 | 2 | 1 | 1 | open | 489
         # 150 ms: two ticks. rttvar 28.125 + 25, srtt 112.5, rto 325: four ticks.
          339 | ack 3 | 3 | 1 | 1 | open | 739";
-    play(Reno, &format!("{ONE}era=ns2-1998 ns2_compat=false"), table);
+    play("reno", &format!("{ONE}era=ns2-1998 ns2_compat=false"), table);
 }
 
 /// Sections 5.5 and 3 (Karn): doubled by each timeout, and so until a segment sent once is measured.
@@ -63,7 +62,7 @@ fn backoff_stays_until_a_valid_sample() {
         # 2 was sent once: R 100, rttvar 37.5, rto 250, and no backoff.
         1110 | ack 3   | 3 | 1 | 2 | open | 1360
         1360 | timeout | 3 | 1 | 2 | open | 1860";
-    play(Reno, &format!("{ONE}tick=1ms min_rto=0s initial_rto=1s"), table);
+    play("reno", &format!("{ONE}tick=1ms min_rto=0s initial_rto=1s"), table);
 }
 
 /// A segment that was being timed when another was sent again is not measured either: its ACK waits for the hole.
@@ -82,7 +81,7 @@ fn a_loss_voids_the_measurement_under_way() {
         # 6 was sent once, at 140: R 100. rttvar 37.5, rto 250.
          240 | ack 7   | 8   | 2.9 | 2.5 | open    | 490";
     let settings = "handshake=false limited_transmit=false initial_window=4p max_window=50p";
-    play(Reno, &format!("{settings} tick=1ms min_rto=0s initial_rto=1s"), table);
+    play("reno", &format!("{settings} tick=1ms min_rto=0s initial_rto=1s"), table);
 }
 
 /// Section 2.5: at most `max_rto`, 64 s unless set.
@@ -96,12 +95,12 @@ fn backoff_ends_at_the_largest_timeout() {
          45000 | timeout | 0 | 1 | 2 | open | 93000
          93000 | timeout | 0 | 1 | 2 | open | 157000
         157000 | timeout | 0 | 1 | 2 | open | 221000";
-    play(Reno, &format!("{ONE}initial_rto=3s"), table);
+    play("reno", &format!("{ONE}initial_rto=3s"), table);
     let table = "
              0 | start   | 0 | 1 | 1 | open | 3000
           3000 | timeout | 0 | 1 | 2 | open | 8000
           8000 | timeout | 0 | 1 | 2 | open | 13000";
-    play(Reno, &format!("{ONE}initial_rto=3s max_rto=5s"), table);
+    play("reno", &format!("{ONE}initial_rto=3s max_rto=5s"), table);
 }
 
 /// Section 5.3: every ACK of new data restarts the timer; duplicates do not.
@@ -115,7 +114,7 @@ fn new_acks_restart_the_timer_and_duplicates_do_not() {
          900 | ack 2   | -   | 4 | 4 | open | 2200
         2200 | timeout | 2   | 1 | 2 | open | 5200";
     let settings = "handshake=false limited_transmit=false initial_window=4p max_window=4p";
-    play(Reno, &format!("{settings} tick=1ms min_rto=1s initial_rto=1s"), table);
+    play("reno", &format!("{settings} tick=1ms min_rto=1s initial_rto=1s"), table);
 }
 
 /// Section 2.3: the deviation counts for at least a tick, however steady the path.
@@ -129,4 +128,37 @@ fn a_steady_path_leaves_one_tick_of_margin() {
         sender.on_ack(Time::from_ms(100 * u64::from(trip)), Ack::of(trip), &config, &mut out);
     }
     assert_eq!(sender.deadline, Time::from_ms(30_000 + 101));
+}
+
+#[test]
+fn first_measurement_and_smoothing_follow_rfc_6298() {
+    let config = config("tick=1ms min_rto=0s");
+    let mut rto = RetransmissionTimeout::new(0.0);
+    assert_eq!(rto.current(&config), Time::from_ms(1000));
+    rto.measure(Time::ZERO, Time::from_ms(100), &config);
+    assert_eq!(rto.current(&config), Time::from_ms(300));
+    // rttvar = 50 + (|100 - 180| - 50) / 4 = 57.5; srtt = 100 + 80 / 8 = 110; rto = 110 + 230.
+    rto.measure(Time::ZERO, Time::from_ms(180), &config);
+    assert_eq!(rto.current(&config), Time::from_ms(340));
+}
+
+#[test]
+fn coarse_ticks_floor_and_backoff() {
+    let config = config("era=ns2-1998 ns2_compat=false max_doublings=32");
+    let mut rto = RetransmissionTimeout::new(0.0);
+    assert_eq!(rto.current(&config), Time::from_ms(6000));
+    rto.measure(Time::ZERO, Time::from_ms(6), &config);
+    // One tick of 100 ms: srtt 100, rttvar 50, rto 300.
+    assert_eq!(rto.current(&config), Time::from_ms(300));
+    rto.back_off(&config);
+    rto.back_off(&config);
+    assert_eq!(rto.current(&config), Time::from_ms(1200));
+    for _ in 0..10 {
+        rto.back_off(&config);
+    }
+    assert_eq!(rto.current(&config), Time::from_ms(64_000));
+    for _ in 0..100 {
+        rto.measure(Time::ZERO, Time::from_ms(6), &config);
+    }
+    assert_eq!(rto.current(&config), Time::from_ms(200));
 }

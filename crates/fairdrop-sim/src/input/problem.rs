@@ -1,0 +1,73 @@
+//! What is wrong with what was read, said so that it can be mended.
+
+use super::plain::is_control;
+use std::fmt::{self, Write as _};
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A line of the file, from 1.
+    Line(u32),
+    /// A `--set path=value` on the command line.
+    Setting(String),
+    /// Another argument of the command.
+    Command,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    file: String,
+    origin: Origin,
+    field: String,
+    value: String,
+    valid: String,
+}
+
+impl Problem {
+    /// `field` (dotted path, may be empty) has `value`, where `valid` is expected.
+    pub fn new(file: &str, origin: Origin, field: &str, value: &str, valid: &str) -> Self {
+        Self { file: file.into(), origin, field: field.into(), value: value.into(), valid: valid.into() }
+    }
+
+    /// The line, after all lines when it was not in a file.
+    pub fn line(&self) -> u32 {
+        match self.origin {
+            Origin::Line(line) => line,
+            Origin::Setting(_) | Origin::Command => u32::MAX,
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match &self.origin {
+            Origin::Line(line) => format!("{}:{line}: ", self.file),
+            Origin::Setting(setting) => format!("--set {setting}: "),
+            Origin::Command => String::new(),
+        };
+        let what = if self.field.is_empty() {
+            self.value.clone()
+        } else {
+            format!("{} = {} is not valid", self.field, self.value)
+        };
+        // Keys, paths and settings may hold what a terminal would obey; a message is one line.
+        for c in format!("{place}{what}; valid: {}", self.valid).chars() {
+            if is_control(c) { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with a file, in the order of its lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.0.iter().map(Problem::to_string).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}

@@ -1,0 +1,53 @@
+//! The transport of a group.
+
+use super::info::TransportInfo;
+use super::sources::{self, SourceConfig};
+use super::tcp::{self, TcpConfig};
+use crate::input::{Report, Section};
+use serde_json::{Value as Json, json};
+
+/// How sources send.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// TCP.
+    Tcp(TcpConfig),
+    /// A source that sends whatever is lost.
+    OpenLoop(SourceConfig),
+}
+
+/// Every transport.
+pub fn infos() -> impl Iterator<Item = TransportInfo> {
+    tcp::infos().chain(sources::infos())
+}
+
+impl Transport {
+    /// The transport called `name` with the settings of `section`; `None` when something is wrong with them.
+    pub fn read(name: &str, section: &Section, report: &mut Report) -> Option<Self> {
+        let tcp = TcpConfig::read(name, section, report).map(Self::Tcp);
+        tcp.or_else(|| SourceConfig::read(name, section, report).map(Self::OpenLoop))
+    }
+
+    /// Name, as in `fairdrop list`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Tcp(tcp) => tcp.name,
+            Self::OpenLoop(source) => source.name(),
+        }
+    }
+
+    /// The TCP settings, when it is a TCP.
+    pub const fn tcp(&self) -> Option<&TcpConfig> {
+        match self {
+            Self::Tcp(tcp) => Some(tcp),
+            Self::OpenLoop(_) => None,
+        }
+    }
+
+    /// The settings, SI units.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Self::Tcp(tcp) => tcp.to_json(),
+            Self::OpenLoop(source) => json!(source),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The contract of a congestion control: what a sender tells it, and what it answers.
+//!
+//! A control sees one connection, and decides how many segments may be outstanding. Which of them are lost, and what is
+//! sent again when, is for loss recovery, which no control knows. Every method but those of [`BuiltIn`] may be left out:
+//! what stands here is Reno (RFC 5681). Windows are in segments.
+
+use crate::input::{FieldSpec, Section};
+use fairdrop::Time;
+use serde::Serialize;
+use std::fmt::Debug;
+
+/// The least `ssthresh` after congestion (RFC 5681, equation 4).
+pub const MIN_SSTHRESH: f64 = 2.0;
+
+/// How much may be outstanding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Window {
+    /// Congestion window. In fast recovery it is loss recovery's.
+    pub cwnd: f64,
+    /// Slow start ends here.
+    pub ssthresh: f64,
+}
+
+impl Window {
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// A segment more in slow start, a segment per round trip in congestion avoidance (RFC 5681, section 3.1).
+    #[inline]
+    pub fn grow(&mut self) {
+        self.cwnd += if self.in_slow_start() { 1.0 } else { 1.0 / self.cwnd };
+    }
+}
+
+/// A segment goes on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct SendEvent {
+    pub now: Time,
+    /// First segment not acknowledged.
+    pub una: u32,
+    pub segment: u32,
+    /// It was sent before.
+    pub again: bool,
+}
+
+/// An ACK has come.
+#[derive(Clone, Copy, Debug)]
+pub struct AckEvent {
+    pub now: Time,
+    /// Segments that no ACK before this one acknowledged; 0 for a duplicate ACK.
+    pub newly_acked: u32,
+    /// First segment not acknowledged, now.
+    pub una: u32,
+    /// Next segment to send.
+    pub next: u32,
+    /// Congestion was experienced (ECE; RFC 3168, section 6.1).
+    pub echo: bool,
+    /// How long a segment took to the receiver, where [`Variant::one_way_delays`] asks for it.
+    pub one_way_delay: Option<Time>,
+    /// Smoothed round-trip time in ticks of the sender's clock; 0 before the first measurement.
+    pub srtt: Time,
+    /// The largest window that the receiver allows.
+    pub max_window: f64,
+}
+
+impl AckEvent {
+    pub fn in_flight(&self) -> f64 {
+        f64::from(self.next - self.una)
+    }
+}
+
+/// The first unacknowledged segment is lost, and is sent again without a timeout.
+#[derive(Clone, Copy, Debug)]
+pub struct LossEvent {
+    pub now: Time,
+    /// Segments in flight, without those that limited transmit has sent.
+    pub flight: f64,
+    /// The window was reduced for an echo of congestion in this round trip (RFC 3168, section 6.1.2).
+    pub follows_echo: bool,
+    /// The largest window that the receiver allows.
+    pub max_window: f64,
+}
+
+/// What a sender asks of its congestion control, event by event.
+pub trait CongestionControl: Debug {
+    /// A segment goes on the wire.
+    #[inline]
+    fn on_sent(&mut self, _sent: &SendEvent) {}
+
+    /// An ACK has come: new, duplicate or old, in recovery or not. Called before anything else follows from it.
+    #[inline]
+    fn on_ack(&mut self, _ack: &AckEvent) {}
+
+    /// An ACK of new data has come outside recovery: sets the window, which the sender then cuts to `max_window`.
+    #[inline]
+    fn open_window(&mut self, window: &mut Window, _ack: &AckEvent) {
+        window.grow();
+    }
+
+    /// Whether [`Self::open_window`] is called although the application, not the window, was the limit (RFC 7661), or
+    /// the ACK has an echo of congestion: for controls that also shrink the window there.
+    #[inline]
+    fn opens_when_limited(&self) -> bool {
+        false
+    }
+
+    /// `ssthresh` after congestion: once per loss event, echo or timeout. `flight` counts the segments in flight.
+    #[inline]
+    fn ssthresh(&mut self, _window: Window, flight: f64) -> f64 {
+        (flight * 0.5).max(MIN_SSTHRESH)
+    }
+
+    /// A loss: sets `ssthresh`, from which recovery takes the window. A loss in a window that was reduced for an echo
+    /// does not reduce it again (RFC 3168, section 6.1.2).
+    #[inline]
+    fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {
+        if !loss.follows_echo {
+            window.ssthresh = self.ssthresh(*window, loss.flight);
+        }
+    }
+
+    /// An echo of congestion, the first in a window: sets `ssthresh`, to which the sender then cuts the window.
+    #[inline]
+    fn on_echo(&mut self, window: &mut Window, flight: f64) {
+        window.ssthresh = self.ssthresh(*window, flight);
+    }
+
+    /// The retransmission timer ran out. The sender has asked for `ssthresh`, unless the same segment `una` timed out
+    /// before, and goes back to `una` with a window of 1.
+    #[inline]
+    fn on_timeout(&mut self, _una: u32) {}
+
+    /// Whether the first unacknowledged segment counts as lost before loss recovery says so. Asked after every duplicate
+    /// ACK outside recovery, with their number, and after every new ACK, with 0.
+    #[inline]
+    fn suspects_loss(&mut self, _now: Time, _duplicate_acks: u32) -> bool {
+        false
+    }
+}
+
+/// A congestion control that scenarios know by name.
+pub trait BuiltIn: CongestionControl + Sized {
+    /// Its settings, as results show them.
+    type Params: Clone + Debug + PartialEq + Serialize;
+
+    /// The transports that it makes.
+    const VARIANTS: &'static [Variant];
+
+    /// Fields of its own, beside those of all TCPs and those of the loss recovery.
+    const FIELDS: &'static [FieldSpec];
+
+    /// Its settings, from the table of a group.
+    fn read(section: &Section) -> Self::Params;
+
+    /// The state of a new connection.
+    fn new(params: &Self::Params) -> Self;
+
+    /// The loss recovery under it, where settings choose it.
+    fn recovery(variant: &Variant, _params: &Self::Params) -> LossRecovery {
+        variant.recovery
+    }
+}
+
+/// A transport: a congestion control over a loss recovery.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// Name in scenarios and tables.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    pub recovery: LossRecovery,
+    /// Its data is always ECN-capable.
+    pub needs_ecn: bool,
+    /// Each ACK says whether the last packet was marked, rather than until the sender has reacted (RFC 8257, section
+    /// 3.2).
+    pub echoes_each_packet: bool,
+    /// ACKs say how long the last segment took to the receiver.
+    pub one_way_delays: bool,
+    /// The largest initial window, segments.
+    pub max_initial_window: f64,
+    /// What `ns2_compat` changes.
+    pub ns2: Ns2Compat,
+}
+
+impl Variant {
+    /// What most have; the rest is to be said.
+    pub const OVER_SACK: Self = Self {
+        name: "",
+        title: "",
+        doc: "",
+        source: "",
+        recovery: LossRecovery::Sack,
+        needs_ecn: false,
+        echoes_each_packet: false,
+        one_way_delays: false,
+        max_initial_window: f64::INFINITY,
+        ns2: Ns2Compat::Timer,
+    };
+}
+
+/// How lost segments are found and sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossRecovery {
+    /// From the lost segment on, in slow start (Jacobson 1988).
+    GoBackN,
+    /// The first new ACK ends recovery (RFC 5681).
+    Reno,
+    /// Recovery goes on over partial ACKs (RFC 6582).
+    NewReno,
+    /// By selective acknowledgements (RFC 6675).
+    Sack,
+}
+
+/// What a TCP does as ns-2's agents do, beyond the RFCs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ns2Compat {
+    /// The timer only.
+    Timer,
+    /// What is halved, too: the window in whole segments.
+    Halving,
+    /// Recovery, too.
+    Recovery,
+}

@@ -1,0 +1,144 @@
+//! CUBIC (RFC 9438). Slow start is Reno's; there is no `HyStart`.
+
+use super::contract::{AckEvent, BuiltIn, CongestionControl, MIN_SSTHRESH, Variant, Window};
+use crate::input::{FieldSpec, SWITCH, Section, field};
+use fairdrop::Time;
+use serde::Serialize;
+
+/// Section 4.6: what a congestion event leaves of the window.
+const BETA: f64 = 0.7;
+/// Section 5: packets per cubic second.
+const C: f64 = 0.4;
+/// Section 4.3: growth per round trip that is as aggressive as Reno's.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+/// Settings of CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CubicParams {
+    /// A loss below the last plateau lowers the next one (section 4.7).
+    fast_convergence: bool,
+    /// Never slower than Reno would be (section 4.3).
+    tcp_friendly: bool,
+}
+
+/// What CUBIC remembers of a connection.
+#[derive(Debug)]
+pub struct Cubic {
+    params: CubicParams,
+    /// Plateau of the curve, packets (`W_max`).
+    w_max: f64,
+    /// The window before the last congestion event, packets (`cwnd_prior`).
+    prior: f64,
+    /// The window that Reno would have by now, packets (`W_est`).
+    w_est: f64,
+    /// Seconds from the start of the curve to its plateau.
+    k: f64,
+    /// When this congestion avoidance began; `None` until its first ACK.
+    epoch: Option<Time>,
+    after_timeout: bool,
+}
+
+impl Cubic {
+    fn begin(&mut self, now: Time, cwnd: f64) -> Time {
+        if self.after_timeout || self.w_max <= cwnd {
+            self.w_max = cwnd;
+        }
+        self.after_timeout = false;
+        self.k = cube_root((self.w_max - cwnd) / C);
+        self.w_est = cwnd;
+        self.epoch = Some(now);
+        now
+    }
+
+    /// Section 4.2, equation 1: the window `t` seconds into the epoch.
+    fn window_at(&self, t: f64) -> f64 {
+        let from_plateau = t - self.k;
+        C * from_plateau * from_plateau * from_plateau + self.w_max
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
+        if window.in_slow_start() {
+            window.grow();
+            return;
+        }
+        let epoch = self.epoch.unwrap_or_else(|| self.begin(ack.now, window.cwnd));
+        let t = ack.now.since(epoch).seconds();
+        let alpha = if self.w_est < self.prior { ALPHA } else { 1.0 };
+        self.w_est += alpha * f64::from(ack.newly_acked) / window.cwnd;
+        if self.params.tcp_friendly && self.window_at(t) < self.w_est {
+            window.cwnd = window.cwnd.max(self.w_est);
+        } else {
+            let target = self.window_at(t + ack.srtt.seconds()).clamp(window.cwnd, 1.5 * window.cwnd);
+            window.cwnd += (target - window.cwnd) / window.cwnd;
+        }
+    }
+
+    /// A congestion event (sections 4.6 and 4.7).
+    fn ssthresh(&mut self, Window { cwnd, .. }: Window, flight: f64) -> f64 {
+        let shrinking = self.params.fast_convergence && cwnd < self.w_max;
+        self.w_max = if shrinking { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.prior = cwnd;
+        self.epoch = None;
+        (flight * BETA).max(MIN_SSTHRESH)
+    }
+
+    /// The next curve begins at its plateau (section 4.8).
+    fn on_timeout(&mut self, _una: u32) {
+        self.epoch = None;
+        self.after_timeout = true;
+    }
+}
+
+impl BuiltIn for Cubic {
+    type Params = CubicParams;
+
+    const VARIANTS: &'static [Variant] = &[Variant {
+        name: "cubic",
+        title: "TCP CUBIC",
+        doc: "A window that is a cubic function of the time since the last loss, over SACK; a greedy source.",
+        source: "RFC 9438",
+        ..Variant::OVER_SACK
+    }];
+
+    const FIELDS: &'static [FieldSpec] = &[
+        field(
+            "fast_convergence",
+            "",
+            SWITCH,
+            Some("true"),
+            "A loss below the last plateau lowers the next one.",
+        )
+        .cited("RFC 9438, 4.7"),
+        field("tcp_friendly", "", SWITCH, Some("true"), "Never slower than Reno would be.")
+            .cited("RFC 9438, 4.3"),
+    ];
+
+    fn read(section: &Section) -> CubicParams {
+        CubicParams {
+            fast_convergence: section.switch("fast_convergence").unwrap_or(true),
+            tcp_friendly: section.switch("tcp_friendly").unwrap_or(true),
+        }
+    }
+
+    fn new(&params: &CubicParams) -> Self {
+        Self { params, w_max: 0.0, prior: 0.0, w_est: 0.0, k: 0.0, epoch: None, after_timeout: false }
+    }
+}
+
+/// Of a number that is not negative. Newton's iteration, so that all platforms get the same bits.
+fn cube_root(number: f64) -> f64 {
+    if number <= 0.0 {
+        return 0.0;
+    }
+    // A third of the exponent: within a tenth or so of the root.
+    let mut root = f64::from_bits(number.to_bits() / 3 + (1023 << 52) / 3 * 2);
+    for _ in 0..6 {
+        root -= (root - number / (root * root)) / 3.0;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! RFC 9438: the curve of the window between losses, and the region where Reno would be faster.
+
+use super::{Cubic, CubicParams, cube_root};
+use crate::transport::congestion::contract::{BuiltIn, CongestionControl, Window};
+use crate::transport::receiver::Blocks;
+use crate::transport::tcp::TcpConfig;
+use crate::transport::tcp::{Ack, Phase, Sender};
+use crate::transport::tests::{check_invariants, config_of};
+use fairdrop::Time;
+
+/// A sender that has just left recovery from one loss at window `window`, the time, and how its ACKs come.
+struct Paced {
+    sender: Sender,
+    config: TcpConfig,
+    now: Time,
+    round_trip: Time,
+}
+
+impl Paced {
+    fn after_a_loss(window: u32, round_trip: Time, settings: &str) -> Self {
+        let settings = format!(
+            "tick=1us min_rto=60s initial_rto=60s max_window=10000p initial_window={window}p {settings}"
+        );
+        let config = config_of("cubic", &settings);
+        let mut sender = Sender::new(&config, 0.0);
+        let mut out = Vec::new();
+        sender.start(Time::ZERO, &config, &mut out);
+        let mut blocks = Blocks::default();
+        blocks.insert(0, (1, window), Blocks::MOST);
+        sender.on_syn_ack(round_trip, &config, &mut out);
+        let now = round_trip.after(round_trip);
+        sender.on_ack(
+            now,
+            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None },
+            &config,
+            &mut out,
+        );
+        assert_eq!(sender.phase, Phase::Recovery);
+        assert!(
+            (sender.window.ssthresh - f64::from(window) * 0.7).abs() < 1e-9,
+            "section 4.6: {}",
+            sender.window.ssthresh
+        );
+        let now = now.after(round_trip);
+        sender.on_ack(now, Ack::of(sender.high), &config, &mut out);
+        assert_eq!((sender.phase, sender.count().timeouts), (Phase::Open, 0));
+        Self { sender, config, now, round_trip }
+    }
+
+    /// One ACK per segment, a window of them per round trip.
+    fn step(&mut self) {
+        self.now =
+            self.now.after(Time::from_ns((self.round_trip.ns() as f64 / self.sender.window.cwnd) as u64));
+        let next = self.sender.una + 1;
+        self.sender.on_ack(self.now, Ack::of(next), &self.config, &mut Vec::new());
+        check_invariants(&self.sender, &self.config);
+    }
+}
+
+/// Section 4.2, equations 1 and 2: concave to the plateau at K, then convex.
+#[test]
+fn the_window_follows_the_cubic_curve() {
+    const W: f64 = 400.0;
+    let round_trip = Time::from_ms(100);
+    let mut paced = Paced::after_a_loss(W as u32, round_trip, "");
+    paced.step();
+    let (start, cwnd) = (paced.now, paced.sender.window.cwnd);
+    assert!((cwnd - 280.0).abs() < 0.1, "{cwnd}");
+    let k = ((W - 0.7 * W) / 0.4_f64).cbrt();
+    let curve = |t: f64| 0.4 * (t - k).powi(3) + W;
+    let mut plateau = 0;
+    while paced.now.since(start) < Time::from_ms(12_000) {
+        paced.step();
+        let t = paced.now.since(start).seconds();
+        let cwnd = paced.sender.window.cwnd;
+        // It aims a round trip ahead, and takes one to get there.
+        assert!(
+            cwnd > curve(t - 0.1) - 0.1 && cwnd < curve(t + 0.1) + 0.1,
+            "{cwnd} at {t}, not {}",
+            curve(t)
+        );
+        plateau += u32::from((cwnd - W).abs() < 1.0);
+    }
+    // |0.4 (t - K)^3| < 1 for 2.7 s, 40 windows of 400 in 10 s.
+    assert!((9_000..13_000).contains(&plateau), "{plateau} ACKs at the plateau");
+}
+
+/// Section 4.3: with short round trips the window grows as Reno's would, 0.529 per round trip up to the old window, 1
+/// after it. Without that region it is far smaller.
+#[test]
+fn reno_sets_the_pace_of_small_windows() {
+    let round_trip = Time::from_ms(10);
+    for friendly in [true, false] {
+        let mut paced = Paced::after_a_loss(20, round_trip, &format!("tcp_friendly={friendly}"));
+        paced.step();
+        let (start, first) = (paced.now, paced.sender.window.cwnd);
+        let mut reached = None;
+        while paced.now.since(start) < Time::from_ms(300) {
+            paced.step();
+            let trips = paced.now.since(start).seconds() / 0.01;
+            let cwnd = paced.sender.window.cwnd;
+            if cwnd >= 20.0 && reached.is_none() {
+                reached = Some(trips);
+            }
+            if friendly {
+                let slow = first + trips * 9.0 / 17.0;
+                let expected = reached.map_or(slow, |at| 20.0 + trips - at);
+                assert!((cwnd - expected).abs() < 0.5, "{cwnd} after {trips} round trips, not {expected}");
+            }
+        }
+        assert_eq!(reached.is_some(), friendly, "{}", paced.sender.window.cwnd);
+    }
+}
+
+/// Section 4.8: after a timeout the curve begins at its plateau: convex at once.
+#[test]
+fn after_a_timeout_the_curve_begins_at_the_plateau() {
+    let mut paced = Paced::after_a_loss(40, Time::from_ms(100), "tcp_friendly=false");
+    let mut out = Vec::new();
+    paced.now = paced.sender.deadline;
+    paced.sender.on_timeout(paced.now, &paced.config, &mut out);
+    while paced.sender.window.cwnd < paced.sender.window.ssthresh {
+        paced.step();
+    }
+    let (start, first) = (paced.now, paced.sender.window.cwnd);
+    while paced.now.since(start) < Time::from_ms(3000) {
+        paced.step();
+    }
+    let curve = first + 0.4 * 27.0;
+    assert!((paced.sender.window.cwnd - curve).abs() < 2.0, "{} not {curve}", paced.sender.window.cwnd);
+}
+
+#[test]
+fn cube_roots_are_right_to_the_last_bits() {
+    let mut number = 1e-9;
+    while number < 1e12 {
+        assert!((cube_root(number) / f64::cbrt(number) - 1.0).abs() < 1e-15, "{number}");
+        number *= 1.003;
+    }
+    assert_eq!((cube_root(0.0), cube_root(27.0)), (0.0, 3.0));
+}
+
+/// Section 4.7: a second loss below the first plateau gives way.
+#[test]
+fn fast_convergence_lowers_the_plateau() {
+    for (fast_convergence, w_max) in [(true, 80.0 * 0.85), (false, 80.0)] {
+        let mut cubic = Cubic::new(&CubicParams { fast_convergence, tcp_friendly: true });
+        let window = |cwnd| Window { cwnd, ssthresh: 0.0 };
+        assert_eq!(cubic.ssthresh(window(100.0), 100.0), 70.0);
+        assert_eq!(cubic.w_max, 100.0);
+        cubic.ssthresh(window(80.0), 80.0);
+        assert!((cubic.w_max - w_max).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,200 @@
+//! Congestion controls, each in its own file, and the list of them.
+//!
+//! A control knows the contract and nothing else. To add one: its file, its line among the modules, and its place in the list at the
+//! end of this file.
+
+mod contract;
+mod cubic;
+mod dctcp;
+mod ledbat;
+mod reno;
+mod vegas;
+
+pub use contract::{
+    AckEvent, CongestionControl, LossEvent, LossRecovery, Ns2Compat, SendEvent, Variant, Window,
+};
+
+use crate::input::{FieldSpec, Section};
+use contract::BuiltIn;
+use fairdrop::Time;
+use reno::Reno;
+use serde_json::{Value as Json, json};
+
+/// What scenarios know of a congestion control.
+pub struct Declared {
+    pub variants: &'static [Variant],
+    pub fields: &'static [FieldSpec],
+    /// Its settings, and the loss recovery under it.
+    pub read: fn(&Variant, &Section) -> (Params, LossRecovery),
+}
+
+/// The congestion control of a connection, in eight bytes.
+#[derive(Debug)]
+pub enum Control {
+    /// It keeps no state.
+    Reno(Reno),
+    Stateful(Box<Stateful>),
+}
+
+/// Passes a call on to the control that there is.
+macro_rules! of_control {
+    ($control:expr, $name:ident => $call:expr) => {
+        match $control {
+            Control::Reno($name) => $call,
+            Control::Stateful($name) => $call,
+        }
+    };
+}
+
+/// The contract. What an event says is put together only where a control looks at it.
+impl Control {
+    #[inline(always)]
+    pub fn on_sent(&mut self, sent: impl FnOnce() -> SendEvent) {
+        of_control!(self, control => control.on_sent(&sent()));
+    }
+
+    #[inline(always)]
+    pub fn on_ack(&mut self, ack: impl FnOnce() -> AckEvent) {
+        of_control!(self, control => control.on_ack(&ack()));
+    }
+
+    #[inline(always)]
+    pub fn open_window(&mut self, window: &mut Window, ack: impl FnOnce() -> AckEvent) {
+        of_control!(self, control => control.open_window(window, &ack()));
+    }
+
+    #[inline]
+    pub fn opens_when_limited(&self) -> bool {
+        of_control!(self, control => control.opens_when_limited())
+    }
+
+    #[inline]
+    pub fn ssthresh(&mut self, window: Window, flight: f64) -> f64 {
+        of_control!(self, control => control.ssthresh(window, flight))
+    }
+
+    #[inline]
+    pub fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {
+        of_control!(self, control => control.on_loss(window, loss));
+    }
+
+    #[inline]
+    pub fn on_echo(&mut self, window: &mut Window, flight: f64) {
+        of_control!(self, control => control.on_echo(window, flight));
+    }
+
+    #[inline]
+    pub fn on_timeout(&mut self, una: u32) {
+        of_control!(self, control => control.on_timeout(una));
+    }
+
+    #[inline]
+    pub fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
+        of_control!(self, control => control.suspects_loss(now, duplicate_acks))
+    }
+}
+
+/// From one list: the declarations, the settings, and the state of controls that have some.
+macro_rules! controls {
+    ($stateless:ident::$Stateless:ident; $($stateful:ident::$Stateful:ident),* $(,)?) => {
+        /// Every congestion control.
+        pub const CONTROLS: &[Declared] = &[
+            controls!(@declared $stateless::$Stateless),
+            $(controls!(@declared $stateful::$Stateful),)*
+        ];
+
+        /// Settings of a congestion control.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Params {
+            $Stateless(<$stateless::$Stateless as BuiltIn>::Params),
+            $($Stateful(<$stateful::$Stateful as BuiltIn>::Params),)*
+        }
+
+        impl Params {
+            /// The control of a new connection.
+            pub fn control(&self) -> Control {
+                match self {
+                    Self::$Stateless(params) => Control::$Stateless($stateless::$Stateless::new(params)),
+                    $(Self::$Stateful(params) => {
+                        Control::Stateful(Box::new(Stateful::$Stateful($stateful::$Stateful::new(params))))
+                    })*
+                }
+            }
+
+            /// As results show them.
+            pub fn to_json(&self) -> Json {
+                match self {
+                    Self::$Stateless(params) => json!(params),
+                    $(Self::$Stateful(params) => json!(params),)*
+                }
+            }
+        }
+
+        /// A control with state.
+        #[derive(Debug)]
+        pub enum Stateful {
+            $($Stateful($stateful::$Stateful),)*
+        }
+
+        // Never inlined: kept out of the way of connections without state.
+        impl CongestionControl for Stateful {
+            #[inline(never)]
+            fn on_sent(&mut self, sent: &SendEvent) {
+                match self { $(Self::$Stateful(control) => control.on_sent(sent),)* }
+            }
+
+            #[inline(never)]
+            fn on_ack(&mut self, ack: &AckEvent) {
+                match self { $(Self::$Stateful(control) => control.on_ack(ack),)* }
+            }
+
+            #[inline(never)]
+            fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
+                match self { $(Self::$Stateful(control) => control.open_window(window, ack),)* }
+            }
+
+            #[inline(never)]
+            fn opens_when_limited(&self) -> bool {
+                match self { $(Self::$Stateful(control) => control.opens_when_limited(),)* }
+            }
+
+            #[inline(never)]
+            fn ssthresh(&mut self, window: Window, flight: f64) -> f64 {
+                match self { $(Self::$Stateful(control) => control.ssthresh(window, flight),)* }
+            }
+
+            #[inline(never)]
+            fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {
+                match self { $(Self::$Stateful(control) => control.on_loss(window, loss),)* }
+            }
+
+            #[inline(never)]
+            fn on_echo(&mut self, window: &mut Window, flight: f64) {
+                match self { $(Self::$Stateful(control) => control.on_echo(window, flight),)* }
+            }
+
+            #[inline(never)]
+            fn on_timeout(&mut self, una: u32) {
+                match self { $(Self::$Stateful(control) => control.on_timeout(una),)* }
+            }
+
+            #[inline(never)]
+            fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
+                match self { $(Self::$Stateful(control) => control.suspects_loss(now, duplicate_acks),)* }
+            }
+        }
+    };
+    (@declared $module:ident::$Control:ident) => {
+        Declared {
+            variants: $module::$Control::VARIANTS,
+            fields: $module::$Control::FIELDS,
+            read: |variant, section| {
+                let params = $module::$Control::read(section);
+                let recovery = $module::$Control::recovery(variant, &params);
+                (Params::$Control(params), recovery)
+            },
+        }
+    };
+}
+
+controls! { reno::Reno; vegas::Vegas, cubic::Cubic, ledbat::Ledbat, dctcp::Dctcp }

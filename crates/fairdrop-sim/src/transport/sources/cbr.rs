@@ -1,0 +1,81 @@
+//! UDP at a constant bit rate.
+
+use crate::input::{ANY_RATE, FieldKind, FieldSpec, Section, field};
+use crate::random;
+use crate::transport::info::TransportInfo;
+use crate::wire::{Rate, Wire};
+use fairdrop::{Kind, Philox, Time};
+use serde::Serialize;
+
+/// What a list of transports says of it.
+pub const INFO: TransportInfo = TransportInfo {
+    name: "cbr",
+    title: "UDP, constant bit rate",
+    doc: "Sends at one rate whatever is lost.",
+    source: "Pan, Prabhakar, Psounis 2000, III.A",
+    backs_off: false,
+    fields: [FIELDS, &[], &[]],
+};
+
+const FIELDS: &[FieldSpec] = &[
+    field("rate", "bit/s", ANY_RATE, None, "Rate of each flow, on the wire."),
+    field(
+        "jitter",
+        "",
+        FieldKind::Param(Kind::Number(0.0, 1.0)),
+        Some("0"),
+        "Each gap is multiplied by a uniform number from 1 - jitter to 1 + jitter.",
+    ),
+];
+
+/// Settings of a constant-bit-rate source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CbrConfig {
+    /// Bit/s of each flow, on the wire.
+    pub rate_bps: u64,
+    /// Gaps vary by this fraction either way.
+    pub jitter: f64,
+}
+
+impl CbrConfig {
+    pub fn read(section: &Section) -> Self {
+        Self { rate_bps: section.number_or_zero("rate") as u64, jitter: section.number_or_zero("jitter") }
+    }
+}
+
+/// When the packets of one flow are sent: as if back to back on a wire of the flow's own rate, so exact on average
+/// over any length of time.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    next: Time,
+    rate: Rate,
+    wire: Wire,
+    /// A gap is as long as at the rate, more or less this part of it at most.
+    jitter: f64,
+    gaps: Philox,
+}
+
+impl Pacer {
+    /// The first packet leaves at `start` plus a phase (0 to 1) of one gap.
+    pub fn new(start: Time, phase: f64, gaps: Philox, packet_size: u32, config: &CbrConfig) -> Self {
+        let rate = Rate::new(config.rate_bps, [packet_size, 0]);
+        let offset = Time::from_ns((rate.time_of(packet_size).ns() as f64 * phase) as u64);
+        Self { next: start.after(offset), rate, wire: Wire::default(), jitter: config.jitter, gaps }
+    }
+
+    /// When the next packet leaves; moves on to the one after it.
+    #[inline]
+    pub fn take(&mut self, packet_size: u32) -> Time {
+        let now = self.next;
+        let gap = self.wire.time_of(packet_size, &self.rate);
+        self.next = now.after(if self.jitter > 0.0 { self.jittered(gap) } else { gap });
+        now
+    }
+
+    /// A gap with jitter, which leaves the mean gap alone.
+    #[inline(never)]
+    fn jittered(&mut self, gap: Time) -> Time {
+        let factor = 1.0 + self.jitter * (2.0 * random::uniform(&mut self.gaps) - 1.0);
+        Time::from_ns((gap.ns() as f64 * factor).round() as u64)
+    }
+}

@@ -1,0 +1,233 @@
+//! Settings of a TCP, from the table of a group.
+
+use super::transfers::{Connections, connections, transfer_bytes};
+use crate::input::{ANY_RATE, FieldKind, FieldSpec, PACKET_BYTES, Report, SWITCH, Section, field};
+use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Ns2Compat, Params, Variant};
+use crate::transport::info::TransportInfo;
+use crate::units::as_seconds;
+use fairdrop::{Kind, Time};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+const RFC_6298: &str = "RFC 6298";
+
+/// Fields of all TCPs.
+const FIELDS: &[FieldSpec] = &[
+    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "ns2-1998", "ns2-2005"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today."),
+    field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
+    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: modern and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
+    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: modern and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
+    field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
+    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp.").cited("RFC 3168"),
+    field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
+    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: modern 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
+    field("tick_phase", "ticks", FieldKind::Param(Kind::Number(0.0, 0.999_999_999)), Some(""), "How old a tick of each sender's clock is at time 0, with ns2_compat; random for each when left out."),
+    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: modern 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
+    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: modern 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
+    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
+    field("ns2_compat", "", SWITCH, Some(""), "What ns-2's agents do otherwise than the RFCs, listed below: ns2-1998 and ns2-2005 true, modern false."),
+    field("max_doublings", "", FieldKind::Param(Kind::Integer(0, 32)), Some(""), "Timeouts in a row that double the timeout: ns2-1998 6, otherwise as many as max_rto allows."),
+    field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire (without what header adds); the mean with connections; no end when left out."),
+    field("app_rate", "bit/s", ANY_RATE, Some(""), "The application writes at this rate, on the wire (without what header adds); as fast as TCP takes it when left out."),
+    field("connections", "1/s", FieldKind::Param(Kind::NumberAbove(0.0, 1e6)), Some(""), "Web-like: instead of count long flows, connections of one transfer each begin as a Poisson process, this many per second for each of count users."),
+    field("sizes", "", FieldKind::Param(Kind::Choice(&["constant", "exponential", "pareto"])), Some("\"constant\""), "Law of the sizes of connections' transfers."),
+    field("size_shape", "", FieldKind::Param(Kind::NumberAbove(1.0, 100.0)), Some("1.2"), "With pareto: exponent of the tail; below 2 it is heavy.").cited("Crovella, Bestavros 1997"),
+    field("max_transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "With pareto: the largest transfer; 1000 times transfer when left out."),
+];
+
+/// Fields of TCPs with selective acknowledgements.
+const SACK: &[FieldSpec] = &[
+    field("sack_blocks", "blocks", FieldKind::Param(Kind::Integer(1, 4)), Some("3"), "Most blocks in an ACK; their bytes are not added to ack_size.").cited("RFC 2018"),
+    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: modern true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
+];
+
+/// Settings of TCPs with selective acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SackConfig {
+    /// Most blocks in an ACK (RFC 2018: 4, or 3 beside timestamps).
+    pub sack_blocks: u8,
+    /// Send the last outstanding segment once per recovery when nothing else may go (RFC 6675, `NextSeg`, rule 4).
+    pub rescue: bool,
+}
+
+/// Settings of a TCP.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpConfig {
+    /// Name of the transport.
+    #[serde(skip)]
+    pub name: &'static str,
+    /// Its congestion control.
+    #[serde(skip)]
+    pub congestion: Params,
+    /// Its loss recovery.
+    #[serde(skip)]
+    pub recovery: LossRecovery,
+    /// Each ACK says whether the last packet was marked.
+    #[serde(skip)]
+    pub echoes_each_packet: bool,
+    /// ACKs say how long the last segment took to the receiver.
+    #[serde(skip)]
+    pub one_way_delays: bool,
+    /// What it does as ns-2's agents.
+    #[serde(skip)]
+    pub ns2: Ns2Compat,
+    /// Largest window, packets.
+    pub max_window: f64,
+    /// Window at the start, packets.
+    pub initial_window: f64,
+    /// Exchange SYN and SYN-ACK first.
+    pub handshake: bool,
+    /// RFC 3042.
+    pub limited_transmit: bool,
+    /// Acknowledge every second segment.
+    pub delayed_ack: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// ACK on the wire, bytes.
+    pub ack_size: u32,
+    /// Granularity of measurement and timer.
+    #[serde(serialize_with = "as_seconds", rename = "tick_s")]
+    pub tick: Time,
+    /// How much of a tick each sender's clock is old at time 0, from 0 to below 1; `None`: random.
+    pub tick_phase: Option<f64>,
+    /// Smallest retransmission timeout.
+    #[serde(serialize_with = "as_seconds", rename = "min_rto_s")]
+    pub min_rto: Time,
+    /// Timeout before the first measurement.
+    #[serde(serialize_with = "as_seconds", rename = "initial_rto_s")]
+    pub initial_rto: Time,
+    /// Largest timeout, backed off.
+    #[serde(serialize_with = "as_seconds", rename = "max_rto_s")]
+    pub max_rto: Time,
+    /// What the agents of ns-2 do otherwise than the RFCs.
+    pub ns2_compat: bool,
+    /// Timeouts in a row that double it; at most 32.
+    pub max_doublings: u8,
+    /// Bytes that each flow sends, on the wire; `None`: no end. Of a population, the mean.
+    pub transfer_bytes: Option<u64>,
+    /// Rate at which the application writes, bit/s on the wire; `None`: as fast as TCP takes it.
+    pub app_rate_bps: Option<u64>,
+    /// The flows are short connections that come and go.
+    pub connections: Option<Connections>,
+    /// Of those with SACK.
+    #[serde(skip)]
+    pub sack: SackConfig,
+}
+
+impl TcpConfig {
+    /// The TCP called `name` with the settings of `section`; `None` when there is none of that name.
+    pub fn read(name: &str, section: &Section, report: &mut Report) -> Option<Self> {
+        let (control, variant) = variants().find(|(_, variant)| variant.name == name)?;
+        let (congestion, recovery) = (control.read)(variant, section);
+        let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
+            Some("ns2-1998") => (1.0, false, 100, 200, 6000),
+            Some("ns2-2005") => (2.0, true, 10, 200, 3000),
+            _ => (10.0, true, 1, 1000, 1000),
+        };
+        let initial_window = variant.max_initial_window.min(initial_window);
+        let of_ns2 = matches!(section.text("era"), Some("ns2-1998" | "ns2-2005"));
+        let ns2_compat = section.switch("ns2_compat").unwrap_or(of_ns2);
+        let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
+        Some(Self {
+            name: variant.name,
+            congestion,
+            recovery,
+            echoes_each_packet: variant.echoes_each_packet,
+            one_way_delays: variant.one_way_delays,
+            ns2: if ns2_compat { variant.ns2 } else { Ns2Compat::Timer },
+            max_window: section.number("max_window").unwrap_or(300.0).floor(),
+            initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
+            handshake: section.switch("handshake").unwrap_or(modern),
+            limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
+            delayed_ack: section.switch("delayed_ack").unwrap_or(false),
+            ecn: ecn(variant, section, report),
+            ack_size: section.number_or_zero("ack_size") as u32,
+            tick: time("tick", tick_ms),
+            tick_phase: section.number("tick_phase"),
+            min_rto: time("min_rto", min_rto_ms),
+            initial_rto: time("initial_rto", initial_rto_ms),
+            max_rto: time("max_rto", 64_000),
+            ns2_compat,
+            max_doublings: max_doublings(section),
+            transfer_bytes: transfer_bytes(section, report),
+            app_rate_bps: section.number("app_rate").map(|rate| rate as u64),
+            connections: connections(section, report),
+            sack: sack(section),
+        })
+    }
+
+    /// Whether its sources always have data.
+    pub const fn is_greedy(&self) -> bool {
+        self.transfer_bytes.is_none() && self.app_rate_bps.is_none()
+    }
+
+    /// Whether its receiver reports what came out of order (RFC 2018).
+    #[inline]
+    pub fn has_sack(&self) -> bool {
+        self.recovery == LossRecovery::Sack
+    }
+
+    /// Whether its window and its recovery are those of ns-2's agent of that name.
+    #[inline]
+    pub fn recovers_as_ns2(&self) -> bool {
+        self.ns2 == Ns2Compat::Recovery
+    }
+
+    /// The settings that all TCPs have, those of the loss recovery, and those of the congestion control.
+    pub fn to_json(&self) -> Json {
+        let mut all = json!(self);
+        let sack = if self.has_sack() { json!(self.sack) } else { Json::Null };
+        for more in [sack, self.congestion.to_json()] {
+            if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
+                all.extend(more);
+            }
+        }
+        all
+    }
+}
+
+fn max_doublings(section: &Section) -> u8 {
+    if section.is_set("max_doublings") {
+        section.integer("max_doublings") as u8
+    } else if section.text("era") == Some("ns2-1998") {
+        6
+    } else {
+        32
+    }
+}
+
+/// Some are nothing without it.
+fn ecn(variant: &Variant, section: &Section, report: &mut Report) -> bool {
+    let on = section.switch("ecn").unwrap_or(false);
+    if variant.needs_ecn && section.is_set("ecn") && !on {
+        let valid = format!("true with {}", variant.name);
+        report.add(section.origin("ecn"), &section.path("ecn"), "false", &valid);
+    }
+    on || variant.needs_ecn
+}
+
+fn sack(section: &Section) -> SackConfig {
+    SackConfig {
+        sack_blocks: if section.is_set("sack_blocks") { section.integer("sack_blocks") as u8 } else { 3 },
+        // RFC 6675 is of 2012; RFC 3517 before it had no rule 4.
+        rescue: section.switch("rescue").unwrap_or(section.text("era") == Some("modern")),
+    }
+}
+
+/// Every TCP, and the declaration of its congestion control.
+fn variants() -> impl Iterator<Item = (&'static Declared, &'static Variant)> {
+    CONTROLS.iter().flat_map(|control| control.variants.iter().map(move |variant| (control, variant)))
+}
+
+/// What a list of transports says of every TCP.
+pub fn infos() -> impl Iterator<Item = TransportInfo> {
+    variants().map(|(control, variant)| TransportInfo {
+        name: variant.name,
+        title: variant.title,
+        doc: variant.doc,
+        source: variant.source,
+        backs_off: true,
+        fields: [FIELDS, if variant.recovery == LossRecovery::Sack { SACK } else { &[] }, control.fields],
+    })
+}

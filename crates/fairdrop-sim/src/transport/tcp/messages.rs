@@ -1,0 +1,52 @@
+//! What a TCP sender puts on the wire, and what comes back.
+
+use crate::transport::receiver::Blocks;
+use fairdrop::Time;
+
+/// What the sender wants on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Send {
+    Syn,
+    /// New data.
+    Segment(u32),
+    /// New data that says that the window was reduced (CWR; RFC 3168, section 6.1.2).
+    Reduced(u32),
+    /// Data that was sent before.
+    Again(u32),
+}
+
+impl Send {
+    /// The segment, when it is one.
+    pub const fn segment(self) -> Option<u32> {
+        match self {
+            Self::Syn => None,
+            Self::Segment(segment) | Self::Reduced(segment) | Self::Again(segment) => Some(segment),
+        }
+    }
+
+    /// Whether it is data that was not sent before.
+    pub const fn is_new(self) -> bool {
+        matches!(self, Self::Segment(_) | Self::Reduced(_))
+    }
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// Next segment expected.
+    pub next: u32,
+    /// Congestion was experienced (ECE).
+    pub echo: bool,
+    /// What has arrived beyond it, when that is reported.
+    pub blocks: Option<&'a Blocks>,
+    /// How long a segment took to the receiver, when that is reported.
+    pub delay: Option<Time>,
+}
+
+#[cfg(test)]
+impl Ack<'_> {
+    /// Expects segment `next`, and says nothing else.
+    pub const fn of(next: u32) -> Self {
+        Self { next, echo: false, blocks: None, delay: None }
+    }
+}

@@ -1,0 +1,22 @@
+//! A TCP sender: the events, the timer and loss recovery. The window is for [congestion control](super::congestion).
+
+mod config;
+mod connection;
+mod messages;
+mod recovery;
+mod scoreboard;
+mod sender;
+mod timer;
+mod transfers;
+
+pub use config::{TcpConfig, infos};
+pub use connection::{Sender, SenderCount};
+pub use messages::{Ack, Send};
+pub use transfers::{Connections, SizeLaw};
+
+#[cfg(test)]
+pub use {
+    connection::Phase,
+    scoreboard::{Next, Scoreboard},
+    timer::RetransmissionTimeout,
+};

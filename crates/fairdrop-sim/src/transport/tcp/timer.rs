@@ -1,0 +1,127 @@
+//! The retransmission timer of RFC 6298, with the granularity of the clocks that older stacks had.
+
+use super::config::TcpConfig;
+use fairdrop::Time;
+
+/// The least timeout before the first measurement, once a SYN was lost (section 5.7).
+const AFTER_LOST_SYN: Time = Time::from_ms(3000);
+/// So many timeouts without a measurement, and 4.3BSD forgets what it had measured.
+const CLOBBERED: u8 = 4;
+
+/// Smoothed round-trip time and the timeout that follows from it, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct RetransmissionTimeout {
+    srtt: f64,
+    rttvar: f64,
+    /// How far into a tick the sender's clock was at time 0, in parts of 2^32.
+    boot: u32,
+    measured: bool,
+    /// The next measurement counts as the first.
+    anew: bool,
+    /// The connection opened only after a SYN was lost.
+    syn_lost: bool,
+    /// Timeouts since the last valid measurement: each doubles the timeout.
+    backoff: u8,
+}
+
+impl RetransmissionTimeout {
+    /// The sender's clock was `boot` (0 to below 1) of a tick old at time 0.
+    pub const fn new(boot: f64) -> Self {
+        Self::of((boot * 4_294_967_296.0) as u32)
+    }
+
+    /// That of another connection of the same host.
+    pub const fn renewed(&self) -> Self {
+        Self::of(self.boot)
+    }
+
+    const fn of(boot: u32) -> Self {
+        Self { srtt: 0.0, rttvar: 0.0, boot, measured: false, anew: true, syn_lost: false, backoff: 0 }
+    }
+
+    /// A round trip was measured on a segment that was sent once, at `sent` (Karn's algorithm, RFC 6298, section 3).
+    pub fn measure(&mut self, sent: Time, now: Time, config: &TcpConfig) {
+        if config.ns2_compat {
+            self.measure_jacobson_1988(sent, now, config);
+        } else {
+            self.measure_rfc_6298(now.since(sent), config);
+        }
+        (self.measured, self.anew, self.backoff) = (true, false, 0);
+    }
+
+    /// In whole ticks, at least one.
+    fn measure_rfc_6298(&mut self, round_trip: Time, config: &TcpConfig) {
+        let tick = config.tick.ns();
+        let sample = ((round_trip.ns() + tick / 2) / tick).max(1) as f64;
+        if self.anew {
+            // Section 2.2.
+            (self.srtt, self.rttvar) = (sample, sample / 2.0);
+        } else {
+            // Section 2.3: alpha = 1/8, beta = 1/4.
+            self.rttvar += ((self.srtt - sample).abs() - self.rttvar) / 4.0;
+            self.srtt += (sample - self.srtt) / 8.0;
+        }
+    }
+
+    /// Appendix A of Jacobson 1988 (whole numbers of eighths and quarters of ticks), as in 4.3BSD and ns-2. What is
+    /// measured is how often the sender's clock ticked meanwhile.
+    fn measure_jacobson_1988(&mut self, sent: Time, now: Time, config: &TcpConfig) {
+        let tick = config.tick.ns();
+        let boot_ns = ((u128::from(self.boot) * u128::from(tick)) >> 32) as u64;
+        let sample = ((now.ns() + boot_ns) / tick - (sent.ns() + boot_ns) / tick).max(1) as f64;
+        if self.anew {
+            (self.srtt, self.rttvar) = (sample, sample / 2.0);
+        } else {
+            let error = sample - f64::from(self.srtt as u32);
+            self.srtt = (self.srtt + error / 8.0).max(1.0 / 8.0);
+            self.rttvar = (self.rttvar + (error.abs() - f64::from(self.rttvar as u32)) / 4.0).max(1.0 / 4.0);
+        }
+    }
+
+    /// The connection has opened, and its SYN had to be sent again (section 5.7).
+    pub fn after_lost_syn(&mut self, config: &TcpConfig) {
+        if config.initial_rto < AFTER_LOST_SYN {
+            self.syn_lost = true;
+            self.backoff = 0;
+        }
+    }
+
+    /// Smoothed round-trip time; 0 before the first measurement.
+    pub fn smoothed(&self, config: &TcpConfig) -> Time {
+        Time::from_ns((self.srtt * config.tick.ns() as f64) as u64)
+    }
+
+    /// The timer ran out (section 5.5).
+    pub fn back_off(&mut self, config: &TcpConfig) {
+        self.backoff = (self.backoff + 1).min(config.max_doublings);
+        // As 4.3BSD: the path may have become another.
+        self.anew |= config.ns2_compat && self.backoff >= CLOBBERED;
+    }
+
+    /// The smoothed round-trip time in seconds; `None` before the first measurement.
+    pub fn srtt_s(&self, config: &TcpConfig) -> Option<f64> {
+        self.measured.then_some(self.srtt * config.tick.ns() as f64 / 1e9)
+    }
+
+    /// The timeout to wait now, in whole ticks.
+    pub fn current(&self, config: &TcpConfig) -> Time {
+        let base = if self.measured {
+            ((self.ticks(config) * config.tick.ns() as f64) as u64).max(config.min_rto.ns())
+        } else if self.syn_lost {
+            AFTER_LOST_SYN.ns()
+        } else {
+            config.initial_rto.ns()
+        };
+        let backed_off = base.saturating_mul(1 << self.backoff);
+        Time::from_ns(backed_off.min(config.max_rto.ns()).max(1))
+    }
+
+    /// The timeout that the measurements give.
+    fn ticks(&self, config: &TcpConfig) -> f64 {
+        if config.ns2_compat {
+            f64::from((self.srtt + 4.0 * self.rttvar) as u32).max(2.0)
+        } else {
+            (self.srtt + (4.0 * self.rttvar).max(1.0)).ceil()
+        }
+    }
+}
