@@ -309,7 +309,7 @@ fn stuck_random_sources_are_told() {
             "choke" => settings.push(("candidates", "3")),
             "choke_hardware" => settings.push(("addresses", "memory")),
             "chokew" => {
-                settings.extend([("l_th", "1"), ("l_minus", "2"), ("l_plus", "3"), ("p_plus", "0.5")])
+                settings.extend([("l_th", "1"), ("l_minus", "2"), ("l_plus", "3"), ("p_plus", "0.5")]);
             }
             "sred" => settings.push(("zombies", "7")),
             "afd" => settings.extend([("shadow", "7"), ("sample_every", "1")]),
