@@ -192,7 +192,7 @@ fn defaults_are_those_of_the_paper_and_fit_any_limit() {
     assert_eq!((params.l_th, params.l_minus, params.l_plus), (100.0, 125.0, 175.0));
     assert_eq!((params.p_plus, params.p_minus, params.weights), (0.002, 0.001, expected.weights));
     assert_eq!((params.max_draws, params.with_red), (0, false));
-    assert!(scenario.queue.warnings()[0].contains("chokew.l_plus (175 packets)"));
+    assert!(scenario.queue.warning().is_some_and(|text| text.contains("chokew.l_plus (175 packets)")));
     let ward = scenario.with_discipline("ward").expect("it is there").queue.params(1_000_000);
     assert_eq!(ward, fairdrop::AnyParams::Ward(fairdrop::WardParams { limit: 20, ..Default::default() }));
 }

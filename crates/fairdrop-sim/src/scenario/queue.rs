@@ -2,7 +2,7 @@
 
 use super::fields::QUEUE;
 use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
-use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamValue};
+use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamValue, Warning};
 use serde_json::{Map, Value as Json, json};
 
 /// A discipline, and the parameters of every discipline that a comparison may put in its place.
@@ -86,10 +86,11 @@ impl QueueConfig {
             && info.params.iter().any(|spec| spec.name == error.name)
         {
             let value = error.value.to_string();
-            report.add(section.origin(error.name), &section.path(error.name), &value, error.valid);
+            let valid = error.valid.to_string();
+            report.add(section.origin(error.name), &section.path(error.name), &value, &valid);
             return;
         }
-        for name in ["min_th", "max_th", "min_th_in", "max_th_in", "l_th", "l_minus", "l_plus"] {
+        for name in info.params.iter().filter(|spec| spec.kind.is_threshold()).map(|spec| spec.name) {
             // An infinite threshold is how it is switched off.
             let threshold = section.number(name).filter(|_| section.is_set(name)).unwrap_or(0.0);
             if threshold > f64::from(self.limit) && threshold.is_finite() {
@@ -147,40 +148,12 @@ impl QueueConfig {
     }
 
     /// What a reader should know of the chosen discipline before believing results.
-    pub fn warnings(&self) -> Vec<String> {
-        if self.discipline == "chokew" {
-            return self.chokew_warnings();
-        }
-        let uses_red = |info: &DisciplineInfo| info.name == "red" || info.also_uses == Some("red");
-        let red = self.tables.iter().find(|table| table.owner == "red");
-        let min_th = red.and_then(|table| table.values.iter().find(|(name, _)| *name == "min_th"));
-        match min_th {
-            Some((_, Value::Number(min_th)))
-                if *min_th >= f64::from(self.limit)
-                    && fairdrop::info(self.discipline).is_some_and(uses_red) =>
-            {
-                vec![format!(
-                    "under {} the average queue never reaches red.min_th ({min_th} packets), because the limit is {} \
-                     packets: it acts as DropTail",
-                    self.discipline, self.limit
-                )]
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// `CHOKeW` looks at the queue itself, and needs no RED to act.
-    fn chokew_warnings(&self) -> Vec<String> {
-        let own = self.tables.iter().find(|table| table.owner == "chokew");
-        let l_plus = own.and_then(|table| table.values.iter().find(|(name, _)| *name == "l_plus"));
-        match l_plus {
-            Some((_, Value::Number(l_plus))) if *l_plus >= f64::from(self.limit) => vec![format!(
-                "under chokew the queue is never above chokew.l_plus ({l_plus} packets), because the limit is {} \
-                 packets: nothing is drawn",
-                self.limit
-            )],
-            _ => Vec::new(),
-        }
+    pub fn warning(&self) -> Option<String> {
+        let Warning { never, value, effect } = self.params(1_000_000).warning()?;
+        let (name, limit) = (self.discipline, self.limit);
+        Some(format!(
+            "under {name} {never} ({value} packets), because the limit is {limit} packets: {effect}"
+        ))
     }
 
     /// The configuration for documents, SI units.

@@ -144,7 +144,8 @@ pub fn catalogue() -> Json {
             let params = limit.into_iter().chain(queue::fields_of(info.name));
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
-                "also_uses": info.also_uses,
+                "also_uses": info.also_uses, "label": info.label, "report": info.report,
+                "family": info.family.title(), "keeps_order": info.keeps_order, "timed": info.timed,
                 "parameters": params.map(|field| described(&field)).collect::<Vec<_>>(),
             })
         })

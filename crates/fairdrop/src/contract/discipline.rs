@@ -9,18 +9,76 @@ use crate::contract::time::Time;
 /// What a list of disciplines says of one.
 #[derive(Clone, Copy, Debug)]
 pub struct DisciplineInfo {
-    /// Name in scenarios, tables and documents.
+    /// Name in scenarios, tables and documents; that of its file.
     pub name: &'static str,
-    /// Name in prose.
+    /// Name in prose, and as a heading.
     pub title: &'static str,
+    /// Name beside an axis or inside a sentence.
+    pub label: &'static str,
     /// One sentence.
     pub doc: &'static str,
+    /// A paragraph for readers of reports who run networks and have not met it.
+    pub report: &'static str,
+    /// What it decides by.
+    pub family: Family,
+    /// Whether packets leave in the order in which they came.
+    pub keeps_order: bool,
+    /// Whether it has timers: a host must then call [`Discipline::tick`] at [`Discipline::deadline`].
+    pub timed: bool,
     /// Its own parameters.
     pub params: &'static [ParamSpec],
     /// The discipline whose parameters it uses as well.
     pub also_uses: Option<&'static str>,
     /// Where it was published.
     pub source: &'static str,
+}
+
+impl DisciplineInfo {
+    /// Nothing said yet.
+    pub(crate) const EMPTY: Self = Self {
+        name: "",
+        title: "",
+        label: "",
+        doc: "",
+        report: "",
+        family: Family::Length,
+        keeps_order: true,
+        timed: false,
+        params: &[],
+        also_uses: None,
+        source: "",
+    };
+}
+
+/// What a discipline decides by. Lists are in this order, then by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// The length of the queue, or events at its ends.
+    Length,
+    /// Comparing arrivals with packets that wait.
+    Choke,
+    /// How long packets wait.
+    Delay,
+    /// What is known of the arrival's flow, over one FIFO.
+    Flow,
+    /// Several queues.
+    Queues,
+}
+
+impl Family {
+    /// Every family, in their order.
+    pub const ALL: [Self; 5] = [Self::Length, Self::Choke, Self::Delay, Self::Flow, Self::Queues];
+
+    /// As a heading of a list.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Length => "By the length of the queue",
+            Self::Choke => "The CHOKe family",
+            Self::Delay => "By the time packets wait",
+            Self::Flow => "By flow, over one FIFO",
+            Self::Queues => "Several queues",
+        }
+    }
 }
 
 /// A queue discipline over packets with handles of type `H`.

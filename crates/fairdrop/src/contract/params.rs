@@ -3,8 +3,6 @@
 
 use core::fmt;
 
-use crate::contract::time::Time;
-
 /// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -14,7 +12,8 @@ pub enum Kind {
     Number(f64, f64),
     /// A number above the first, up to and including the second.
     NumberAbove(f64, f64),
-    /// A number of packets between the two, inclusive; written `300` or `"300p"`.
+    /// A number of packets between the two, inclusive; written `300` or `"300p"`. Without an upper end it is a threshold
+    /// of the queue, see [`Self::is_threshold`].
     Packets(f64, f64),
     /// A size in bytes between the two, inclusive; written `1000`, `"1000B"` or `"1kB"`.
     Bytes(u64, u64),
@@ -53,6 +52,22 @@ pub struct ParamSpec {
 }
 
 impl Kind {
+    /// Whether it is a length of the queue at which something begins: one above the limit is never reached, and infinity
+    /// switches it off.
+    pub const fn is_threshold(&self) -> bool {
+        matches!(self, Self::Packets(_, f64::INFINITY))
+    }
+
+    /// Unit of the values, where the kind says it.
+    pub(crate) const fn unit(self) -> &'static str {
+        match self {
+            Self::Packets(..) => "packets",
+            Self::Bytes(..) => "bytes",
+            Self::Seconds(..) => "s",
+            _ => "",
+        }
+    }
+
     /// Whether `value` is of this kind and within its range.
     pub fn accepts(&self, value: ParamValue<'_>) -> bool {
         match (*self, value) {
@@ -137,54 +152,32 @@ pub enum ParamValue<'a> {
     Numbers(&'a [f64]),
 }
 
-impl ParamValue<'_> {
-    /// Stores a number; returns whether it was one.
-    pub(crate) fn number(self, target: &mut f64) -> bool {
-        if let Self::Number(number) = self {
-            *target = number;
-        }
-        matches!(self, Self::Number(_))
+impl From<bool> for ParamValue<'_> {
+    fn from(on: bool) -> Self {
+        Self::Switch(on)
     }
+}
 
-    /// Stores a whole number; returns whether it was a number.
-    pub(crate) fn integer(self, target: &mut u32) -> bool {
-        if let Self::Number(number) = self {
-            *target = number as u32;
-        }
-        matches!(self, Self::Number(_))
+impl From<i32> for ParamValue<'_> {
+    fn from(number: i32) -> Self {
+        Self::Number(number.into())
     }
+}
 
-    /// Stores a time given in seconds, to the nearest nanosecond; returns whether it was a number.
-    pub(crate) fn time(self, target: &mut Time) -> bool {
-        if let Self::Number(seconds) = self {
-            *target = Time::from_ns((seconds * 1e9 + 0.5) as u64);
-        }
-        matches!(self, Self::Number(_))
+impl From<f64> for ParamValue<'_> {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
     }
+}
 
-    /// Stores a key; returns whether it was one.
-    pub(crate) fn key(self, target: &mut u64) -> bool {
-        let key = match self {
-            Self::Key(key) => Some(key),
-            Self::Number(number) => whole_key(number),
-            Self::Word(digits) => read_key(digits),
-            _ => None,
-        };
-        *target = key.unwrap_or(*target);
-        key.is_some()
-    }
-
-    /// Stores a switch; returns whether it was one.
-    pub(crate) fn switch(self, target: &mut bool) -> bool {
-        if let Self::Switch(on) = self {
-            *target = on;
-        }
-        matches!(self, Self::Switch(_))
+impl<'a> From<&'a str> for ParamValue<'a> {
+    fn from(word: &'a str) -> Self {
+        Self::Word(word)
     }
 }
 
 /// The key that a number is: whole, and exact, as all are up to 2^53.
-fn whole_key(number: f64) -> Option<u64> {
+pub(crate) fn whole_key(number: f64) -> Option<u64> {
     let exact = (0.0..=9_007_199_254_740_992.0).contains(&number) && (number as u64) as f64 == number;
     exact.then_some(number as u64)
 }
@@ -204,7 +197,25 @@ pub struct ParamError {
     /// Value it had.
     pub value: f64,
     /// What would be valid.
-    pub valid: &'static str,
+    pub valid: Valid,
+}
+
+/// What would be valid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Valid {
+    /// Any value of a kind.
+    Kind(Kind),
+    /// What fits with other parameters, or with the storage given.
+    Rule(&'static str),
+}
+
+impl fmt::Display for Valid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => kind.fmt(f),
+            Self::Rule(rule) => f.write_str(rule),
+        }
+    }
 }
 
 impl fmt::Display for ParamError {
@@ -222,7 +233,7 @@ pub(crate) fn require(
     value: f64,
     valid: &'static str,
 ) -> Result<(), ParamError> {
-    if holds { Ok(()) } else { Err(ParamError { name, value, valid }) }
+    if holds { Ok(()) } else { Err(ParamError { name, value, valid: Valid::Rule(valid) }) }
 }
 
 #[cfg(test)]

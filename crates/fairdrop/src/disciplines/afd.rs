@@ -10,163 +10,74 @@
 //! Source: R. Pan, L. Breslau, B. Prabhakar, S. Shenker, "Approximate fairness through differential dropping", ACM
 //! Computer Communication Review 33(2), 2003.
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
 /// Most places of a shadow buffer.
 const LARGEST_SHADOW: u32 = 1_000_000;
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "afd",
-    title: "AFD",
-    doc: "Drops arrivals of flows that are in a sample of recent arrivals more often than a fair share, which the \
-          queue's length steers.",
-    params: SPECS,
-    also_uses: None,
-    source: "Pan, Breslau, Prabhakar, Shenker 2003",
-};
-
-/// Parameters of [`Afd`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct AfdParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// The queue aimed at, in packets.
-    pub q_target: f64,
-    /// Places of the shadow buffer (b).
-    pub shadow: u32,
-    /// Packets of mean size for each that is sampled (s).
-    pub sample_every: f64,
-    /// Time between updates of the fair share.
-    pub t_update: Time,
-    /// Weight of the queue's distance from the target at the last update, in places per packet.
-    pub alpha: f64,
-    /// Weight of that distance now, in places per packet.
-    pub beta: f64,
-    /// Mean packet size in bytes: a packet is sampled the more often the longer it is.
-    pub mean_packet_size: u32,
-}
-
-impl Default for AfdParams {
-    fn default() -> Self {
-        Self {
-            limit: 300,
-            q_target: 100.0,
-            shadow: 500,
-            sample_every: 5.0,
-            t_update: Time::from_ns(6_250_000),
-            alpha: 1.7,
-            beta: 1.8,
-            mean_packet_size: 1000,
-        }
-    }
-}
 
 const PAN_2003: &str = "Pan, Breslau, Prabhakar, Shenker 2003";
 const CHOSEN: &str = "chosen here; the parameter is that of Pan et al. 2003";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "q_target",
-        unit: "packets",
-        kind: Kind::Packets(0.0, 1e9),
-        default: "100p",
-        doc: "Queue that the fair share is steered to.",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "shadow",
-        unit: "packets",
-        kind: Kind::Packets(1.0, LARGEST_SHADOW as f64),
-        default: "500p",
-        doc: "Places of the shadow buffer (b).",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "sample_every",
-        unit: "packets",
-        kind: Kind::Number(1.0, 1e6),
-        default: "5",
-        doc: "Packets of mean size for each that is sampled (s).",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "t_update",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "6.25ms",
-        doc: "Time between updates of the fair share: 160 a second.",
-        source: PAN_2003,
-    },
-    ParamSpec {
-        name: "alpha",
-        unit: "",
-        kind: Kind::Number(0.0, 1000.0),
-        default: "1.7",
-        doc: "Weight of the queue's distance from its target at the last update.",
-        source: PAN_2003,
-    },
-    ParamSpec {
-        name: "beta",
-        unit: "",
-        kind: Kind::Number(0.0, 1000.0),
-        default: "1.8",
-        doc: "Weight of the queue's distance from its target now.",
-        source: PAN_2003,
-    },
-    ParamSpec {
-        name: "mean_packet_size",
-        unit: "bytes",
-        kind: Kind::Bytes(1, 65_535),
-        default: "1000B",
-        doc: "Packet size that sample_every counts in: longer packets are sampled more often.",
-        source: CHOSEN,
-    },
-];
+params! {
+    /// Parameters of [`Afd`].
+    pub struct AfdParams {
+        limit;
+        /// Queue that the fair share is steered to.
+        q_target: f64 = 100 p, Packets(0.0, 1e9), CHOSEN;
+        /// Places of the shadow buffer (b).
+        shadow: u32 = 500 p, Packets(1.0, LARGEST_SHADOW as f64), CHOSEN;
+        /// Packets of mean size for each that is sampled (s).
+        sample_every: f64 = 5, Number(1.0, 1e6) => "packets", CHOSEN;
+        /// Time between updates of the fair share: 160 a second.
+        t_update: Time = 6.25 ms, Seconds(1e-9, 1000.0), PAN_2003;
+        /// Weight of the queue's distance from its target at the last update.
+        alpha: f64 = 1.7, Number(0.0, 1000.0), PAN_2003;
+        /// Weight of the queue's distance from its target now.
+        beta: f64 = 1.8, Number(0.0, 1000.0), PAN_2003;
+        /// Packet size that sample_every counts in: longer packets are sampled more often.
+        mean_packet_size: u32 = 1000 B, Bytes(1, 65_535), CHOSEN;
+    }
+}
 
-impl AfdParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "q_target" => value.number(&mut self.q_target),
-            "shadow" => value.integer(&mut self.shadow),
-            "sample_every" => value.number(&mut self.sample_every),
-            "t_update" => value.time(&mut self.t_update),
-            "alpha" => value.number(&mut self.alpha),
-            "beta" => value.number(&mut self.beta),
-            "mean_packet_size" => value.integer(&mut self.mean_packet_size),
-            _ => false,
-        }
+impl Registered for AfdParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "afd",
+        title: "AFD",
+        label: "AFD",
+        doc: "Drops arrivals of flows that are in a sample of recent arrivals more often than a fair share, which the \
+              queue's length steers.",
+        report: "Keeps a sample of who sent the recent packets, and drops what a flow sends above a fair share that the \
+              queue's length sets.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Pan, Breslau, Prabhakar, Shenker 2003",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Afd<H, Ring<H, M>, M::Of<u64>, M::Of<FlowPlace<u32>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let shadow = take(memory, self.shadow as usize, self.limit)?;
+        let flows = take(memory, places_for(self.shadow), self.limit)?;
+        let ring = ring(memory, self.limit)?;
+        Afd::new(self, ring, shadow, flows)
     }
 
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require((0.0..=1e9).contains(&self.q_target), "q_target", self.q_target, "0 to 1000000000")?;
-        let shadow = (1..=LARGEST_SHADOW).contains(&self.shadow);
-        require(shadow, "shadow", f64::from(self.shadow), "1 to 1000000")?;
-        require((1.0..=1e6).contains(&self.sample_every), "sample_every", self.sample_every, "1 to 1000000")?;
-        let t_update = Time::from_ns(1) <= self.t_update && self.t_update <= LONGEST;
-        require(t_update, "t_update", self.t_update.seconds(), "1 ns to 1000 s")?;
-        require((0.0..=1000.0).contains(&self.alpha), "alpha", self.alpha, "0 to 1000")?;
-        require((0.0..=1000.0).contains(&self.beta), "beta", self.beta, "0 to 1000")?;
-        let size = f64::from(self.mean_packet_size);
-        require(self.mean_packet_size > 0, "mean_packet_size", size, "1 or more")
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
     }
 }
 

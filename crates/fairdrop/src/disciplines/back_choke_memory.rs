@@ -9,81 +9,29 @@
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
 /// Most entries of the memory.
 pub const MAX_MEMORY: usize = 256;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "back_choke_memory",
-    title: "Back CHOKe with memory",
-    doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Pan, Prabhakar, Psounis 2000, IV.B",
-};
-
-/// Parameters of [`BackChokeMemory`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct BackChokeMemoryParams {
-    /// The average, its thresholds and what arrivals meet that the memory lets pass.
-    pub red: RedParams,
-    /// Entries of the memory (M); fewer than there are active flows, or nothing is admitted any more.
-    pub memory: u16,
-}
-
-impl Default for BackChokeMemoryParams {
-    fn default() -> Self {
-        Self { red: RedParams::default(), memory: 1 }
-    }
-}
-
-/// Parameters as a scenario writes them, beside those of RED.
-pub const SPECS: &[ParamSpec] = &[ParamSpec {
-    name: "memory",
-    unit: "packets",
-    kind: Kind::Integer(0, MAX_MEMORY as i64),
-    default: "1",
-    doc: "Most recently admitted packets whose flows are remembered (M); fewer than there are active flows.",
-    source: "Pan, Prabhakar, Psounis 2000, IV.B",
-}];
-
-impl BackChokeMemoryParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match (name, value) {
-            ("memory", ParamValue::Number(memory)) => self.memory = memory as u16,
-            _ => return false,
-        }
-        true
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        require(usize::from(self.memory) <= MAX_MEMORY, "memory", f64::from(self.memory), "0 to 256")
-    }
-}
-
 /// The flows of the last packets admitted, oldest overwritten first.
 #[derive(Clone, Debug)]
-struct Memory {
+struct RecentFlows {
     flows: [u64; MAX_MEMORY],
     size: usize,
     filled: usize,
     next: usize,
 }
 
-impl Memory {
+impl RecentFlows {
     fn new(size: u16) -> Self {
         Self { flows: [0; MAX_MEMORY], size: usize::from(size).min(MAX_MEMORY), filled: 0, next: 0 }
     }
@@ -108,11 +56,47 @@ impl Memory {
     }
 }
 
+params! {
+    /// Parameters of [`BackChokeMemory`].
+    pub struct BackChokeMemoryParams {
+        /// The average, its thresholds and what arrivals meet that the memory lets pass.
+        base red: RedParams;
+        /// Most recently admitted packets whose flows are remembered (M); fewer than there are active flows.
+        memory: u16 = 1, Integer(0, MAX_MEMORY as i64) => "packets", "Pan, Prabhakar, Psounis 2000, IV.B";
+    }
+}
+
+impl Registered for BackChokeMemoryParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "back_choke_memory",
+        title: "Back CHOKe with memory",
+        label: "Back CHOKe",
+        doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
+        report: "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them.",
+        family: Family::Choke,
+        keeps_order: true,
+        timed: false,
+        source: "Pan, Prabhakar, Psounis 2000, IV.B",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = BackChokeMemory<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit())?;
+        BackChokeMemory::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+}
+
 /// Back CHOKe with a memory over a FIFO.
 #[derive(Clone, Debug)]
 pub struct BackChokeMemory<H, S> {
     params: BackChokeMemoryParams,
-    memory: Memory,
+    memory: RecentFlows,
     queue: RedQueue<H, S>,
 }
 
@@ -124,7 +108,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> BackChokeMemory<H, S> {
     pub fn new(params: BackChokeMemoryParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let queue = RedQueue::new(&params.red, slots)?;
-        let memory = Memory::new(params.memory);
+        let memory = RecentFlows::new(params.memory);
         Ok(Self { params, memory, queue })
     }
 

@@ -7,100 +7,59 @@
 //! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "BLUE: a new class of active queue management algorithms",
 //! University of Michigan CSE-TR-387-99, 1999, section 3.
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "blue",
-    title: "BLUE",
-    doc: "Drops arrivals at random; overflow raises the probability, an idle link lowers it.",
-    params: SPECS,
-    also_uses: None,
-    source: "Feng, Kandlur, Saha, Shin 1999",
-};
-
-/// Parameters of [`Blue`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct BlueParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Rise of the probability when an arrival finds the buffer full.
-    pub d1: f64,
-    /// Fall of the probability when the link is idle.
-    pub d2: f64,
-    /// Shortest time between two changes.
-    pub freeze: Time,
-}
-
-impl Default for BlueParams {
-    fn default() -> Self {
-        Self { limit: 300, d1: 0.0025, d2: 0.000_25, freeze: Time::from_ms(100) }
-    }
-}
+use crate::storage::memory::Memory;
 
 /// Who uses these values, for the method of Feng and others.
 const EVALUATION: &str = "Wen, Fang, Sun 2005; the parameter is that of Feng et al. 1999";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "d1",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.0025",
-        doc: "Rise of the drop probability when an arrival finds the buffer full.",
-        source: EVALUATION,
-    },
-    ParamSpec {
-        name: "d2",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.00025",
-        doc: "Fall of the drop probability when the link is idle.",
-        source: EVALUATION,
-    },
-    ParamSpec {
-        name: "freeze",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "100ms",
-        doc: "Shortest time between two changes of the drop probability.",
-        source: EVALUATION,
-    },
-];
+params! {
+    /// Parameters of [`Blue`].
+    pub struct BlueParams {
+        limit;
+        /// Rise of the drop probability when an arrival finds the buffer full.
+        d1: f64 = 0.0025, Number(0.0, 1.0), EVALUATION;
+        /// Fall of the drop probability when the link is idle.
+        d2: f64 = 0.00025, Number(0.0, 1.0), EVALUATION;
+        /// Shortest time between two changes of the drop probability.
+        freeze: Time = 100 ms, Seconds(1e-9, 1000.0), EVALUATION;
+    }
+}
 
-impl BlueParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "d1" => value.number(&mut self.d1),
-            "d2" => value.number(&mut self.d2),
-            "freeze" => value.time(&mut self.freeze),
-            _ => false,
-        }
+impl Registered for BlueParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "blue",
+        title: "BLUE",
+        label: "BLUE",
+        doc: "Drops arrivals at random; overflow raises the probability, an idle link lowers it.",
+        report: "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who \
+              sends.",
+        family: Family::Length,
+        keeps_order: true,
+        timed: false,
+        source: "Feng, Kandlur, Saha, Shin 1999",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Blue<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        Blue::new(self, ring)
     }
 
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require((0.0..=1.0).contains(&self.d1), "d1", self.d1, "0 to 1")?;
-        require((0.0..=1.0).contains(&self.d2), "d2", self.d2, "0 to 1")?;
-        let freeze = Time::from_ns(1) <= self.freeze && self.freeze <= LONGEST;
-        require(freeze, "freeze", self.freeze.seconds(), "1 ns to 1000 s")
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
     }
 }
 

@@ -14,30 +14,33 @@
 //! J. Wang, S. Low, "Understanding CHOKe", IEEE/ACM Transactions on Networking 12(4), 2004.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, MOST_REDRAWS};
 use crate::contract::packet::{Meta, Packet};
-use crate::contract::params::{Kind, MAX_COUNTS, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{MAX_COUNTS, ParamError, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::{params, words};
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
+use crate::storage::memory::Memory;
 
 /// Most candidates drawn for one arrival.
 pub const MAX_CANDIDATES: usize = 32;
 /// Most regions between `min_th` and `max_th`.
 pub const MAX_REGIONS: usize = MAX_COUNTS;
 
-/// Where candidates come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DrawFrom {
-    /// Anywhere, each waiting packet with the same probability.
-    #[default]
-    Uniform,
-    /// The packets nearest the head ("Front CHOKe").
-    Head,
-    /// The packets nearest the tail ("Back CHOKe" as a pair, with one candidate).
-    Tail,
-    /// Evenly spread from the head on: m of n packets are those with `floor(t * n / m)` before them, t = 0 ... m - 1.
-    Spread,
+words! {
+    /// Where candidates come from.
+    pub enum DrawFrom {
+        /// Anywhere, each waiting packet with the same probability.
+        Uniform = "uniform",
+        /// The packets nearest the head ("Front CHOKe").
+        Head = "head",
+        /// The packets nearest the tail ("Back CHOKe" as a pair, with one candidate).
+        Tail = "tail",
+        /// Evenly spread from the head on: m of n packets are those with `floor(t * n / m)` before them, t = 0 ... m - 1.
+        Spread = "spread",
+    }
 }
 
 /// What a uniform draw is uniform over.
@@ -65,24 +68,24 @@ impl Sampling {
     }
 }
 
-/// Whether an arrival meets the candidates or RED first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// The candidates; RED decides about an arrival that none of them matched.
-    #[default]
-    MatchFirst,
-    /// RED; what it keeps is compared.
-    RedFirst,
+words! {
+    /// Whether an arrival meets the candidates or RED first.
+    pub enum Order {
+        /// The candidates; RED decides about an arrival that none of them matched.
+        MatchFirst = "match_first",
+        /// RED; what it keeps is compared.
+        RedFirst = "red_first",
+    }
 }
 
-/// What the average, and so its thresholds, counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AverageIn {
-    /// Packets.
-    #[default]
-    Packets,
-    /// What is sampled: packets, bytes, or cells.
-    Cells,
+words! {
+    /// What the average, and so its thresholds, counts.
+    pub enum AverageIn {
+        /// Packets.
+        Packets = "packets",
+        /// What is sampled: packets, bytes, or cells.
+        Cells = "cells",
+    }
 }
 
 /// Number of candidates in each of up to [`MAX_REGIONS`] equal regions between `min_th` and `max_th`, never falling.
@@ -179,150 +182,77 @@ pub enum Candidates {
     Regions(Schedule),
 }
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "choke",
-    title: "CHOKe",
-    doc: "RED, after comparing each arrival with packets drawn from the queue: those of its flow are dropped \
-          with it.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Pan, Prabhakar, Psounis 2000",
-};
+/// Largest packet of a network, and largest cell.
+const MAX_CELL: u32 = 65_535;
 
-/// Parameters of [`Choke`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChokeParams {
-    /// The average, its thresholds and what unmatched arrivals meet.
-    pub red: RedParams,
-    /// Candidates for each arrival.
-    pub candidates: Candidates,
-    /// Where they are drawn from.
-    pub draw: DrawFrom,
-    /// Draw with replacement: a packet may be drawn twice, and counts once.
-    pub replacement: bool,
-    /// What draws from anywhere are uniform over.
-    pub sampling: Sampling,
-    /// What the average counts.
-    pub average_in: AverageIn,
-    /// Whether candidates or RED come first.
-    pub order: Order,
-    /// A matched arrival advances RED's count of packets since the last early drop.
-    pub count_on_match: bool,
-}
-
-impl Default for ChokeParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            candidates: Candidates::Fixed(1),
-            draw: DrawFrom::Uniform,
-            replacement: false,
-            sampling: Sampling::Packet,
-            average_in: AverageIn::Packets,
-            order: Order::MatchFirst,
-            count_on_match: false,
+params! {
+    /// Parameters of [`Choke`].
+    pub struct ChokeParams {
+        /// The average, its thresholds and what unmatched arrivals meet.
+        base red: RedParams;
+        /// Packets drawn and compared for each arrival (m); "drop m+1" in the paper's naming. Not used when schedule
+        /// is set.
+        candidates = 1, Integer(0, MAX_CANDIDATES as i64) => "packets", "Pan, Prabhakar, Psounis 2000, II.A";
+        /// Candidates by region of the average (self-adjusting CHOKe): fixed uses candidates; two is 1, 2; odd is 1,
+        /// 3, 5, ...; even is 2, 4, 6, ...; a list gives them one by one.
+        schedule = "fixed", Schedule(&["fixed", "two", "odd", "even"], 0, MAX_CANDIDATES as i64) => "packets",
+            "Pan, Prabhakar, Psounis 2000, II.A and III.C; IEEE Micro 2001";
+        /// Equal regions between min_th and max_th, for the schedules odd and even.
+        regions = 3, Integer(1, MAX_REGIONS as i64), "IEEE Micro 2001";
+        /// Where candidates come from: anywhere in the queue, nearest its head (Front CHOKe), nearest its tail (Back
+        /// CHOKe, pair form), or evenly spread from the head on.
+        draw: DrawFrom = "uniform", Choice(DrawFrom::WORDS),
+            "Pan, Prabhakar, Psounis 2000, IV; IEEE Micro 2001, Front CHOKe";
+        /// Draw with replacement: a packet may be drawn twice, and counts once.
+        replacement: bool = false, Switch, "IEEE Micro 2001, implementation";
+        /// What draws from anywhere in the queue are uniform over: packets, bytes, or cells of cell_size bytes.
+        sampling = "packet", Choice(&["packet", "byte", "cell"]), "IEEE Micro 2001, chopping the packets";
+        /// Bytes of a cell for sampling by cell: a packet counts with length / cell_size, rounded up.
+        cell_size = 400 B, Bytes(1, MAX_CELL as u64), "IEEE Micro 2001: the smallest packet";
+        /// What the average and the thresholds of RED count: packets, or what is sampled (limit stays in packets).
+        average_in: AverageIn = "packets", Choice(AverageIn::WORDS), "IEEE Micro 2001 leaves it open";
+        /// Whether an arrival meets the candidates first, or RED, in which case only what RED keeps is compared.
+        order: Order = "match_first", Choice(Order::WORDS), "Tang, Wang, Low 2004, approximation 1";
+        /// A matched arrival advances RED's count of packets since the last early drop.
+        count_on_match: bool = false, Switch, "left open by Pan, Prabhakar, Psounis 2000, II.A";
+        fields {
+            /// Candidates for each arrival.
+            candidates: Candidates = Candidates::Fixed(1);
+            /// What draws from anywhere are uniform over.
+            sampling: Sampling = Sampling::Packet;
         }
     }
 }
 
-/// Largest packet of a network, and largest cell.
-const MAX_CELL: u32 = 65_535;
+impl Registered for ChokeParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "choke",
+        title: "CHOKe",
+        label: "CHOKe",
+        doc: "RED, after comparing each arrival with packets drawn from the queue: those of its flow are dropped with \
+              it.",
+        report: "RED with one addition: each arriving packet is compared with a packet drawn at random from the queue. \
+              When both belong to the same flow, both are dropped. A flow that fills the queue is hit most often, and \
+              no state per flow is kept.",
+        family: Family::Choke,
+        keeps_order: true,
+        timed: false,
+        source: "Pan, Prabhakar, Psounis 2000",
+        ..facts::<Self>()
+    };
 
-/// Parameters as a scenario writes them, beside those of RED.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "candidates",
-        unit: "packets",
-        kind: Kind::Integer(0, MAX_CANDIDATES as i64),
-        default: "1",
-        doc: "Packets drawn and compared for each arrival (m); \"drop m+1\" in the paper's naming. \
-              Not used when schedule is set.",
-        source: "Pan, Prabhakar, Psounis 2000, II.A",
-    },
-    ParamSpec {
-        name: "schedule",
-        unit: "packets",
-        kind: Kind::Schedule(&["fixed", "two", "odd", "even"], 0, MAX_CANDIDATES as i64),
-        default: "\"fixed\"",
-        doc: "Candidates by region of the average (self-adjusting CHOKe): fixed uses candidates; two is 1, 2; \
-              odd is 1, 3, 5, ...; even is 2, 4, 6, ...; a list gives them one by one.",
-        source: "Pan, Prabhakar, Psounis 2000, II.A and III.C; IEEE Micro 2001",
-    },
-    ParamSpec {
-        name: "regions",
-        unit: "",
-        kind: Kind::Integer(1, MAX_REGIONS as i64),
-        default: "3",
-        doc: "Equal regions between min_th and max_th, for the schedules odd and even.",
-        source: "IEEE Micro 2001",
-    },
-    ParamSpec {
-        name: "draw",
-        unit: "",
-        kind: Kind::Choice(&["uniform", "head", "tail", "spread"]),
-        default: "\"uniform\"",
-        doc: "Where candidates come from: anywhere in the queue, nearest its head (Front CHOKe), nearest its tail (Back \
-              CHOKe, pair form), or evenly spread from the head on.",
-        source: "Pan, Prabhakar, Psounis 2000, IV; IEEE Micro 2001, Front CHOKe",
-    },
-    ParamSpec {
-        name: "replacement",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Draw with replacement: a packet may be drawn twice, and counts once.",
-        source: "IEEE Micro 2001, implementation",
-    },
-    ParamSpec {
-        name: "sampling",
-        unit: "",
-        kind: Kind::Choice(&["packet", "byte", "cell"]),
-        default: "\"packet\"",
-        doc: "What draws from anywhere in the queue are uniform over: packets, bytes, or cells of cell_size bytes.",
-        source: "IEEE Micro 2001, chopping the packets",
-    },
-    ParamSpec {
-        name: "cell_size",
-        unit: "bytes",
-        kind: Kind::Bytes(1, MAX_CELL as u64),
-        default: "400B",
-        doc: "Bytes of a cell for sampling by cell: a packet counts with length / cell_size, rounded up.",
-        source: "IEEE Micro 2001: the smallest packet",
-    },
-    ParamSpec {
-        name: "average_in",
-        unit: "",
-        kind: Kind::Choice(&["packets", "cells"]),
-        default: "\"packets\"",
-        doc: "What the average and the thresholds of RED count: packets, or what is sampled (limit stays in packets).",
-        source: "IEEE Micro 2001 leaves it open",
-    },
-    ParamSpec {
-        name: "order",
-        unit: "",
-        kind: Kind::Choice(&["match_first", "red_first"]),
-        default: "\"match_first\"",
-        doc: "Whether an arrival meets the candidates first, or RED, in which case only what RED keeps is compared.",
-        source: "Tang, Wang, Low 2004, approximation 1",
-    },
-    ParamSpec {
-        name: "count_on_match",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "A matched arrival advances RED's count of packets since the last early drop.",
-        source: "left open by Pan, Prabhakar, Psounis 2000, II.A",
-    },
-];
+    type Queue<H, M: Memory> = Choke<H, Ring<H, M>>;
 
-impl ChokeParams {
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit())?;
+        Choke::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         if let Sampling::Cell(size) = self.sampling {
             require((1..=MAX_CELL).contains(&size), "cell_size", f64::from(size), "1 to 65535 bytes")?;
         }
@@ -334,9 +264,8 @@ impl ChokeParams {
         }
     }
 
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind. In the order of
-    /// [`SPECS`], so that `regions` finds the schedule whose regions it counts and `cell_size` the sampling by cell.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+    /// `regions` finds the schedule whose regions it counts, and `cell_size` the sampling by cell.
+    fn set_other(&mut self, name: &str, value: ParamValue<'_>) -> bool {
         match (name, value) {
             ("candidates", ParamValue::Number(count)) => self.candidates = Candidates::Fixed(count as u8),
             ("regions", ParamValue::Number(regions)) => {
@@ -354,11 +283,6 @@ impl ChokeParams {
                 Ok(schedule) => self.candidates = Candidates::Regions(schedule),
                 Err(_) => return false,
             },
-            ("draw", ParamValue::Word("uniform")) => self.draw = DrawFrom::Uniform,
-            ("draw", ParamValue::Word("head")) => self.draw = DrawFrom::Head,
-            ("draw", ParamValue::Word("tail")) => self.draw = DrawFrom::Tail,
-            ("draw", ParamValue::Word("spread")) => self.draw = DrawFrom::Spread,
-            ("replacement", _) => return value.switch(&mut self.replacement),
             ("sampling", ParamValue::Word("packet")) => self.sampling = Sampling::Packet,
             ("sampling", ParamValue::Word("byte")) => self.sampling = Sampling::Byte,
             ("sampling", ParamValue::Word("cell")) => self.sampling = Sampling::Cell(400),
@@ -367,16 +291,13 @@ impl ChokeParams {
                     *size = bytes as u32;
                 }
             }
-            ("average_in", ParamValue::Word("packets")) => self.average_in = AverageIn::Packets,
-            ("average_in", ParamValue::Word("cells")) => self.average_in = AverageIn::Cells,
-            ("order", ParamValue::Word("match_first")) => self.order = Order::MatchFirst,
-            ("order", ParamValue::Word("red_first")) => self.order = Order::RedFirst,
-            ("count_on_match", _) => return value.switch(&mut self.count_on_match),
             _ => return false,
         }
         true
     }
+}
 
+impl ChokeParams {
     #[inline]
     fn candidates_at(&self, avg: f64) -> usize {
         usize::from(match self.candidates {

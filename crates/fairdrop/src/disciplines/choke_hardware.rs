@@ -14,16 +14,20 @@
 use super::droptail::fifo_in;
 use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below};
 use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::{params, words};
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-use crate::storage::memory::Storage;
+use crate::storage::memory::{Memory, Storage};
 pub use list_memory::{ListEntry, MAX_ENTRIES, MAX_FIFOS};
 use list_memory::{ListMemory, State};
 
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "choke_hardware/list_memory.rs"]
 mod list_memory;
 
 /// Most candidates drawn for one arrival, and most banks.
@@ -34,244 +38,108 @@ const MOST_TRIES: u32 = 64 * MAX_ENTRIES as u32;
 /// Tries of the `linux` draw.
 const LINUX_TRIES: u32 = 3;
 
-/// What an address is drawn from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Addresses {
-    /// The live entries of the arrival's own FIFO: what no hardware has, and the others are measured against.
-    Live,
-    /// The entries in use, whatever for.
-    #[default]
-    Occupied,
-    /// All of the memory.
-    Memory,
-    /// From the head to the last live entry; three tries, then the head.
-    Linux,
+words! {
+    /// What an address is drawn from.
+    pub enum Addresses {
+        /// The live entries of the arrival's own FIFO: what no hardware has, and the others are measured against.
+        Live = "live",
+        /// The entries in use, whatever for.
+        Occupied = "occupied",
+        /// All of the memory.
+        Memory = "memory",
+        /// From the head to the last live entry; three tries, then the head.
+        Linux = "linux",
+    }
 }
 
-/// What a draw does that meets an entry whose packet was dropped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MarkedEntry {
-    /// It draws again.
-    #[default]
-    Reject,
-    /// There is no candidate.
-    Miss,
-    /// It compares as if nothing were marked: an arrival that matches is dropped alone.
-    Blind,
-}
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "choke_hardware",
-    title: "CHOKe in hardware",
-    doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
-          shared memory, chopped packets.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "IEEE Micro 2001",
-};
-
-/// Parameters of [`ChokeHardware`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChokeHardwareParams {
-    /// The average, its thresholds and what unmatched arrivals meet; the limit is that of the data memory.
-    pub red: RedParams,
-    /// Entries drawn for each arrival, each from the bank after the last one's.
-    pub candidates: u8,
-    /// Banks of the list memory, addresses interleaved.
-    pub banks: u8,
-    /// What addresses are drawn from.
-    pub addresses: Addresses,
-    /// Draws that meet a marked entry.
-    pub marked: MarkedEntry,
-    /// Draws that meet an unoccupied address have no candidate, instead of drawing again.
-    pub unoccupied_misses: bool,
-    /// Most tries of one draw, after which there is no candidate; 0 for no bound.
-    pub max_tries: u32,
-    /// The average counts marked packets as well until they are discarded.
-    pub physical_length: bool,
-    /// Entries of the list memory.
-    pub list_limit: u16,
-    /// FIFOs that share the memories. A packet of class c goes to FIFO c modulo this; they are served in turn.
-    pub fifos: u8,
-    /// Packets that may wait in one FIFO; 0 for as many as the memory holds.
-    pub quota: u32,
-    /// Bytes of a cell; 0 for one entry per packet.
-    pub cell_size: u32,
-    /// A match marks one cell of the candidate, whose data stays until the cells are put together at the head.
-    pub mark_one_cell: bool,
-}
-
-impl Default for ChokeHardwareParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            candidates: 1,
-            banks: 1,
-            addresses: Addresses::Occupied,
-            marked: MarkedEntry::Reject,
-            unoccupied_misses: false,
-            max_tries: 0,
-            physical_length: false,
-            list_limit: MAX_ENTRIES as u16,
-            fifos: 1,
-            quota: 0,
-            cell_size: 0,
-            mark_one_cell: false,
-        }
+words! {
+    /// What a draw does that meets an entry whose packet was dropped.
+    pub enum MarkedEntry {
+        /// It draws again.
+        Reject = "reject",
+        /// There is no candidate.
+        Miss = "miss",
+        /// It compares as if nothing were marked: an arrival that matches is dropped alone.
+        Blind = "blind",
     }
 }
 
 const IMPLEMENTATION: &str = "IEEE Micro 2001, implementation issues";
 
-/// Parameters as a scenario writes them, beside those of RED.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "candidates",
-        unit: "packets",
-        kind: Kind::Integer(0, MAX_BANKS as i64),
-        default: "1",
-        doc: "Entries drawn and compared for each arrival, from one bank after the other.",
-        source: IMPLEMENTATION,
-    },
-    ParamSpec {
-        name: "banks",
-        unit: "",
-        kind: Kind::Integer(1, MAX_BANKS as i64),
-        default: "1",
-        doc: "Memories that the list lies in, address by address in turn; each is sampled on its own.",
-        source: "IEEE Micro 2001, figure 10b",
-    },
-    ParamSpec {
-        name: "addresses",
-        unit: "",
-        kind: Kind::Choice(&["live", "occupied", "memory", "linux"]),
-        default: "\"occupied\"",
-        doc: "What addresses are drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory, \
-              or as Linux does it: from head to tail, three tries, then the head.",
-        source: "IEEE Micro 2001, implementation issues; Linux sch_choke.c",
-    },
-    ParamSpec {
-        name: "marked",
-        unit: "",
-        kind: Kind::Choice(&["reject", "miss", "blind"]),
-        default: "\"reject\"",
-        doc: "A draw that meets an entry marked as dropped: draws again, has no candidate, or compares all the same and \
-              drops the arrival alone.",
-        source: "IEEE Micro 2001 leaves it open",
-    },
-    ParamSpec {
-        name: "unoccupied_misses",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "A draw that meets an unoccupied address has no candidate, instead of drawing again.",
-        source: "IEEE Micro 2001 leaves it open",
-    },
-    ParamSpec {
-        name: "max_tries",
-        unit: "",
-        kind: Kind::Integer(0, 1_000_000),
-        default: "0",
-        doc: "Most tries of one draw, after which there is no candidate; 0 for no bound.",
-        source: "chosen here: \"may require drawing samples until\" has no bound",
-    },
-    ParamSpec {
-        name: "physical_length",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "The average counts marked packets as well, until they are discarded at the head.",
-        source: "left open by Pan, Prabhakar, Psounis 2000, II.A",
-    },
-    ParamSpec {
-        name: "list_limit",
-        unit: "",
-        kind: Kind::Integer(1, MAX_ENTRIES as i64),
-        default: "1024",
-        doc: "Entries of the list memory, marked ones included; an arrival that does not fit is dropped.",
-        source: IMPLEMENTATION,
-    },
-    ParamSpec {
-        name: "fifos",
-        unit: "",
-        kind: Kind::Integer(1, MAX_FIFOS as i64),
-        default: "1",
-        doc: "FIFOs that share the memories and are served in turn; class c goes to FIFO c modulo this. The thresholds \
-              hold for each.",
-        source: IMPLEMENTATION,
-    },
-    ParamSpec {
-        name: "quota",
-        unit: "packets",
-        kind: Kind::Integer(0, 1_073_741_816),
-        default: "0",
-        doc: "Packets that may wait in one FIFO; 0 for as many as the memories hold.",
-        source: "chosen here",
-    },
-    ParamSpec {
-        name: "cell_size",
-        unit: "bytes",
-        kind: Kind::Bytes(0, 65_535),
-        default: "0B",
-        doc: "Bytes of a cell, which is what an entry is for; 0 for one entry per packet.",
-        source: "IEEE Micro 2001, chopping the packets",
-    },
-    ParamSpec {
-        name: "mark_one_cell",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "A match marks one cell of the candidate; its data is freed when the cells are put together at the head.",
-        source: IMPLEMENTATION,
-    },
-];
+params! {
+    /// Parameters of [`ChokeHardware`].
+    pub struct ChokeHardwareParams {
+        /// The average, its thresholds and what unmatched arrivals meet; the limit is that of the data memory.
+        base red: RedParams;
+        /// Entries drawn and compared for each arrival, from one bank after the other.
+        candidates: u8 = 1, Integer(0, MAX_BANKS as i64) => "packets", IMPLEMENTATION;
+        /// Memories that the list lies in, address by address in turn; each is sampled on its own.
+        banks: u8 = 1, Integer(1, MAX_BANKS as i64), "IEEE Micro 2001, figure 10b";
+        /// What addresses are drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory,
+        /// or as Linux does it: from head to tail, three tries, then the head.
+        addresses: Addresses = "occupied", Choice(Addresses::WORDS),
+            "IEEE Micro 2001, implementation issues; Linux sch_choke.c";
+        /// A draw that meets an entry marked as dropped: draws again, has no candidate, or compares all the same and
+        /// drops the arrival alone.
+        marked: MarkedEntry = "reject", Choice(MarkedEntry::WORDS), "IEEE Micro 2001 leaves it open";
+        /// A draw that meets an unoccupied address has no candidate, instead of drawing again.
+        unoccupied_misses: bool = false, Switch, "IEEE Micro 2001 leaves it open";
+        /// Most tries of one draw, after which there is no candidate; 0 for no bound.
+        max_tries: u32 = 0, Integer(0, 1_000_000), "chosen here: \"may require drawing samples until\" has no bound";
+        /// The average counts marked packets as well, until they are discarded at the head.
+        physical_length: bool = false, Switch, "left open by Pan, Prabhakar, Psounis 2000, II.A";
+        /// Entries of the list memory, marked ones included; an arrival that does not fit is dropped.
+        list_limit: u16 = 1024, Integer(1, MAX_ENTRIES as i64), IMPLEMENTATION;
+        /// FIFOs that share the memories and are served in turn; class c goes to FIFO c modulo this. The thresholds
+        /// hold for each.
+        fifos: u8 = 1, Integer(1, MAX_FIFOS as i64), IMPLEMENTATION;
+        /// Packets that may wait in one FIFO; 0 for as many as the memories hold.
+        quota: u32 = 0, Integer(0, 1_073_741_816) => "packets", "chosen here";
+        /// Bytes of a cell, which is what an entry is for; 0 for one entry per packet.
+        cell_size: u32 = 0 B, Bytes(0, 65_535), "IEEE Micro 2001, chopping the packets";
+        /// A match marks one cell of the candidate; its data is freed when the cells are put together at the head.
+        mark_one_cell: bool = false, Switch, IMPLEMENTATION;
+    }
+}
 
-impl ChokeHardwareParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match (name, value) {
-            ("candidates", ParamValue::Number(count)) => self.candidates = count as u8,
-            ("banks", ParamValue::Number(banks)) => self.banks = banks as u8,
-            ("addresses", ParamValue::Word("live")) => self.addresses = Addresses::Live,
-            ("addresses", ParamValue::Word("occupied")) => self.addresses = Addresses::Occupied,
-            ("addresses", ParamValue::Word("memory")) => self.addresses = Addresses::Memory,
-            ("addresses", ParamValue::Word("linux")) => self.addresses = Addresses::Linux,
-            ("marked", ParamValue::Word("reject")) => self.marked = MarkedEntry::Reject,
-            ("marked", ParamValue::Word("miss")) => self.marked = MarkedEntry::Miss,
-            ("marked", ParamValue::Word("blind")) => self.marked = MarkedEntry::Blind,
-            ("unoccupied_misses", _) => return value.switch(&mut self.unoccupied_misses),
-            ("max_tries", _) => return value.integer(&mut self.max_tries),
-            ("physical_length", _) => return value.switch(&mut self.physical_length),
-            ("list_limit", ParamValue::Number(entries)) => self.list_limit = entries as u16,
-            ("fifos", ParamValue::Number(fifos)) => self.fifos = fifos as u8,
-            ("quota", _) => return value.integer(&mut self.quota),
-            ("cell_size", _) => return value.integer(&mut self.cell_size),
-            ("mark_one_cell", _) => return value.switch(&mut self.mark_one_cell),
-            _ => return false,
-        }
-        true
+impl Registered for ChokeHardwareParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "choke_hardware",
+        title: "CHOKe in hardware",
+        label: "CHOKe in hardware",
+        doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
+              shared memory, chopped packets.",
+        report: "CHOKe as a switch would build it: the packet to compare with is found by a random address in its memory, \
+              and a matched one is marked and discarded when it comes to the head.",
+        family: Family::Choke,
+        keeps_order: false,
+        timed: false,
+        source: "IEEE Micro 2001",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = ChokeHardware<H, Ring<H, M>, M::Of<ListEntry>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let entries = take(memory, usize::from(self.list_limit), self.limit())?;
+        let ring = ring(memory, self.limit())?;
+        ChokeHardware::new(self, ring, entries)
     }
 
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range, or does not go with the `linux` draw.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        let within = |name, value: usize, low: usize, high: usize, valid| {
-            require((low..=high).contains(&value), name, value as f64, valid)
-        };
-        within("candidates", usize::from(self.candidates), 0, MAX_BANKS, "0 to 32")?;
-        within("banks", usize::from(self.banks), 1, MAX_BANKS, "1 to 32")?;
-        within("list_limit", usize::from(self.list_limit), 1, MAX_ENTRIES, "1 to 1024")?;
-        within("fifos", usize::from(self.fifos), 1, MAX_FIFOS, "1 to 8")?;
-        within("banks", usize::from(self.banks), 1, usize::from(self.list_limit), "at most list_limit")?;
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        let banks = f64::from(self.banks);
+        require(u16::from(self.banks) <= self.list_limit, "banks", banks, "at most list_limit")?;
         let linux = self.addresses == Addresses::Linux;
-        require(!linux || self.banks == 1, "banks", f64::from(self.banks), "1 with addresses = \"linux\"")?;
+        require(!linux || self.banks == 1, "banks", banks, "1 with addresses = \"linux\"")?;
         require(!linux || self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses = \"linux\"")
     }
+}
 
+impl ChokeHardwareParams {
     /// Entries of a packet of `len` bytes.
     #[inline]
     fn cells(&self, len: u32) -> usize {

@@ -10,12 +10,15 @@
 //! 2005, section II: draws in figure 1, the drawing factor in figure 2 and table I.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::{Parameter, params};
+use crate::registry::entry::{ParamTable, Registered, Ring, Warning, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
 /// Most classes that have a weight of their own.
 pub const MAX_CLASSES: usize = 16;
@@ -67,168 +70,87 @@ impl Weights {
     }
 }
 
-impl Default for Weights {
-    /// 1 and 2, as in most experiments of the paper.
-    fn default() -> Self {
-        let mut by_class = [0.0; MAX_CLASSES];
-        [by_class[0], by_class[1]] = [1.0, 2.0];
-        Self { by_class, classes: 2, lowest: 1.0 }
+impl Parameter for Weights {
+    const ZERO: Self = Self::EQUAL;
+
+    fn read(value: ParamValue<'_>) -> Option<Self> {
+        let ParamValue::Numbers(numbers) = value else { return None };
+        Self::new(numbers).ok()
     }
-}
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "chokew",
-    title: "CHOKeW",
-    doc: "Compares each arrival with more packets the longer the queue has been long, fewer for classes of greater \
-          weight; RED after that on request.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Wen, Fang, Sun 2005",
-};
-
-/// Parameters of [`ChokeW`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct ChokeWParams {
-    /// What unmatched arrivals meet when `with_red` is set; otherwise only `limit` is used.
-    pub red: RedParams,
-    /// Packets waiting above which arrivals are compared (Lth).
-    pub l_th: f64,
-    /// Packets waiting below which the drawing factor falls (L-).
-    pub l_minus: f64,
-    /// Packets waiting above which the drawing factor rises (L+).
-    pub l_plus: f64,
-    /// Step by which it rises (p+).
-    pub p_plus: f64,
-    /// Step by which it falls (p-).
-    pub p_minus: f64,
-    /// Weights by priority class.
-    pub weights: Weights,
-    /// Most draws for one arrival; 0 for as many as there are packets waiting.
-    pub max_draws: u32,
-    /// Give unmatched arrivals to RED (CHOKeW-RED).
-    pub with_red: bool,
-}
-
-impl Default for ChokeWParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            l_th: 100.0,
-            l_minus: 125.0,
-            l_plus: 175.0,
-            p_plus: 0.002,
-            p_minus: 0.001,
-            weights: Weights::default(),
-            max_draws: 0,
-            with_red: false,
-        }
+    fn shown(&self) -> ParamValue<'_> {
+        ParamValue::Numbers(self.as_slice())
     }
 }
 
 const WEN_2005: &str = "Wen, Fang, Sun 2005, II and III";
 
-/// Parameters as a scenario writes them, beside those of RED.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "l_th",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "100p",
-        doc: "Packets waiting above which arrivals are compared (Lth).",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "l_minus",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "125p",
-        doc: "Packets waiting below which each arrival lowers the drawing factor (L-); above l_th.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "l_plus",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "175p",
-        doc: "Packets waiting above which each arrival raises the drawing factor (L+); above l_minus. At or above the \
-              limit of the queue it is never raised, and CHOKeW is DropTail.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "p_plus",
-        unit: "packets",
-        kind: Kind::Number(0.0, MOST),
-        default: "0.002",
-        doc: "Step by which the drawing factor rises (p+).",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "p_minus",
-        unit: "packets",
-        kind: Kind::Number(0.0, MOST),
-        default: "0.001",
-        doc: "Step by which the drawing factor falls (p-), down to 0.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "weights",
-        unit: "",
-        kind: Kind::Numbers(MAX_CLASSES, 1.0, MOST),
-        default: "[1, 2]",
-        doc: "Weights of the priority classes 0, 1, ...: an arrival meets up to drawing factor / weight packets. A \
-              class that is not listed has the lowest weight.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "max_draws",
-        unit: "packets",
-        kind: Kind::Integer(0, 1_073_741_816),
-        default: "0",
-        doc: "Most draws for one arrival; 0 for as many as there are packets waiting.",
-        source: "chosen here: the paper's drawing factor has no upper bound",
-    },
-    ParamSpec {
-        name: "with_red",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Give arrivals that nothing matched to RED (CHOKeW-RED) instead of straight to the buffer.",
-        source: "Wen, Fang, Sun 2005, II",
-    },
-];
+params! {
+    /// Parameters of [`ChokeW`].
+    pub struct ChokeWParams {
+        /// What unmatched arrivals meet when `with_red` is set; otherwise only `limit` is used.
+        base red: RedParams;
+        /// Packets waiting above which arrivals are compared (Lth).
+        l_th: f64 = 100 p, Packets(0.0, f64::INFINITY), WEN_2005;
+        /// Packets waiting below which each arrival lowers the drawing factor (L-); above l_th.
+        l_minus: f64 = 125 p, Packets(0.0, f64::INFINITY), WEN_2005;
+        /// Packets waiting above which each arrival raises the drawing factor (L+); above l_minus. At or above the
+        /// limit of the queue it is never raised, and CHOKeW is DropTail.
+        l_plus: f64 = 175 p, Packets(0.0, f64::INFINITY), WEN_2005;
+        /// Step by which the drawing factor rises (p+).
+        p_plus: f64 = 0.002, Number(0.0, MOST) => "packets", WEN_2005;
+        /// Step by which the drawing factor falls (p-), down to 0.
+        p_minus: f64 = 0.001, Number(0.0, MOST) => "packets", WEN_2005;
+        /// Weights of the priority classes 0, 1, ...: an arrival meets up to drawing factor / weight packets. A class
+        /// that is not listed has the lowest weight.
+        weights: Weights = [1, 2], Numbers(MAX_CLASSES, 1.0, MOST), WEN_2005;
+        /// Most draws for one arrival; 0 for as many as there are packets waiting.
+        max_draws: u32 = 0, Integer(0, 1_073_741_816) => "packets",
+            "chosen here: the paper's drawing factor has no upper bound";
+        /// Give arrivals that nothing matched to RED (CHOKeW-RED) instead of straight to the buffer.
+        with_red: bool = false, Switch, "Wen, Fang, Sun 2005, II";
+    }
+}
 
-impl ChokeWParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "l_th" => value.number(&mut self.l_th),
-            "l_minus" => value.number(&mut self.l_minus),
-            "l_plus" => value.number(&mut self.l_plus),
-            "p_plus" => value.number(&mut self.p_plus),
-            "p_minus" => value.number(&mut self.p_minus),
-            "weights" => {
-                let ParamValue::Numbers(numbers) = value else { return false };
-                Weights::new(numbers).map(|weights| self.weights = weights).is_ok()
-            }
-            "max_draws" => value.integer(&mut self.max_draws),
-            "with_red" => value.switch(&mut self.with_red),
-            _ => false,
-        }
+impl Registered for ChokeWParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "chokew",
+        title: "CHOKeW",
+        label: "CHOKeW",
+        doc: "Compares each arrival with more packets the longer the queue has been long, fewer for classes of greater \
+              weight; RED after that on request.",
+        report: "Compares each arriving packet with more queued packets the longer the queue has been long, and with \
+              fewer for classes of greater weight. No state per flow is kept.",
+        family: Family::Choke,
+        keeps_order: true,
+        timed: false,
+        source: "Wen, Fang, Sun 2005",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = ChokeW<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit())?;
+        ChokeW::new(self, ring)
     }
 
-    /// Checks ranges and the order of the thresholds.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        let l_th_fits = self.l_th >= 0.0 && self.l_th.is_finite();
-        require(l_th_fits, "l_th", self.l_th, "0 or more, and finite")?;
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        require(self.l_th.is_finite(), "l_th", self.l_th, "0 or more, and finite")?;
         require(self.l_minus > self.l_th, "l_minus", self.l_minus, "above l_th")?;
-        require(self.l_plus > self.l_minus, "l_plus", self.l_plus, "above l_minus")?;
-        require((0.0..=MOST).contains(&self.p_plus), "p_plus", self.p_plus, "0 to 1000000")?;
-        require((0.0..=MOST).contains(&self.p_minus), "p_minus", self.p_minus, "0 to 1000000")
+        require(self.l_plus > self.l_minus, "l_plus", self.l_plus, "above l_minus")
+    }
+
+    fn warning(&self) -> Option<Warning> {
+        (self.l_plus >= f64::from(self.limit())).then_some(Warning {
+            never: "the queue is never above chokew.l_plus",
+            value: self.l_plus,
+            effect: "nothing is drawn",
+        })
     }
 }
 
@@ -370,13 +292,14 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for ChokeW<H, S> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::contract::params::Valid;
     use std::string::ToString;
 
     #[test]
     fn classes_without_a_weight_have_the_lowest() {
         let weights = Weights::new(&[2.0, 1.5, 4.0]).unwrap();
         assert_eq!([0, 1, 2, 3, 255].map(|class| weights.of(class)), [2.0, 1.5, 4.0, 1.5, 1.5]);
-        assert_eq!(Weights::default(), Weights::new(&[1.0, 2.0]).unwrap());
+        assert_eq!(ChokeWParams::default().weights, Weights::new(&[1.0, 2.0]).unwrap());
         let all = Weights::new(&[3.0; MAX_CLASSES]).unwrap();
         assert_eq!((all.as_slice().len(), all.of(15), all.of(16)), (16, 3.0, 3.0));
     }
@@ -425,16 +348,19 @@ mod tests {
         let check = |change: fn(&mut ChokeWParams)| {
             let mut params = ChokeWParams::default();
             change(&mut params);
-            params.validate().map_err(|error| (error.name, error.valid))
+            params.validate().map_err(|error| match error.valid {
+                Valid::Rule(rule) => (error.name, rule),
+                Valid::Kind(_) => (error.name, "its range"),
+            })
         };
         assert_eq!(check(|_| ()), Ok(()));
-        assert_eq!(check(|params| params.l_th = -1.0), Err(("l_th", "0 or more, and finite")));
+        assert_eq!(check(|params| params.l_th = -1.0), Err(("l_th", "its range")));
         assert_eq!(check(|params| params.l_minus = 100.0), Err(("l_minus", "above l_th")));
         assert_eq!(check(|params| params.l_plus = 125.0), Err(("l_plus", "above l_minus")));
-        assert_eq!(check(|params| params.l_plus = f64::NAN), Err(("l_plus", "above l_minus")));
+        assert_eq!(check(|params| params.l_plus = f64::NAN), Err(("l_plus", "its range")));
         assert_eq!(check(|params| params.l_plus = f64::INFINITY), Ok(()));
-        assert_eq!(check(|params| params.p_plus = -0.1), Err(("p_plus", "0 to 1000000")));
-        assert_eq!(check(|params| params.p_minus = f64::NAN), Err(("p_minus", "0 to 1000000")));
+        assert_eq!(check(|params| params.p_plus = -0.1), Err(("p_plus", "its range")));
+        assert_eq!(check(|params| params.p_minus = f64::NAN), Err(("p_minus", "its range")));
         assert_eq!(check(|params| params.red.limit = 0).map_err(|(name, _)| name), Err("limit"));
     }
 }

@@ -7,109 +7,18 @@
 //! Source: K. Nichols, V. Jacobson and others, "Controlled delay active queue management", RFC 8289,
 //! 2018, section 5 (pseudo-code).
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, mark_or_drop};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "codel",
-    title: "CoDel",
-    doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
-    params: SPECS,
-    also_uses: None,
-    source: "RFC 8289",
-};
-
-/// Parameters of [`CoDel`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct CoDelParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Waiting time that is acceptable when it persists.
-    pub target: Time,
-    /// Time over which it must persist; of the order of the longest usual round trip.
-    pub interval: Time,
-    /// Nothing is dropped while no more bytes than this wait behind the head.
-    pub mtu: u32,
-    /// Mark ECN-capable packets instead of dropping them.
-    pub ecn: bool,
-}
-
-impl Default for CoDelParams {
-    fn default() -> Self {
-        Self { limit: 300, target: Time::from_ms(5), interval: Time::from_ms(100), mtu: 1500, ecn: true }
-    }
-}
-
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "5ms",
-        doc: "Waiting time that is acceptable when it persists.",
-        source: "RFC 8289, 5.3",
-    },
-    ParamSpec {
-        name: "interval",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "100ms",
-        doc: "Time over which all packets must have waited for target before one is dropped; about a round trip.",
-        source: "RFC 8289, 5.3",
-    },
-    ParamSpec {
-        name: "mtu",
-        unit: "bytes",
-        kind: Kind::Bytes(0, 65_535),
-        default: "1500B",
-        doc: "Nothing is dropped while no more bytes than this wait behind the head.",
-        source: "RFC 8289, 5.6",
-    },
-    ParamSpec {
-        name: "ecn",
-        unit: "",
-        kind: Kind::Switch,
-        default: "true",
-        doc: "Mark ECN-capable packets where others are dropped.",
-        source: "RFC 8290, 5.2.6; RFC 3168, 5",
-    },
-];
-
-impl CoDelParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "target" => value.time(&mut self.target),
-            "interval" => value.time(&mut self.interval),
-            "mtu" => value.integer(&mut self.mtu),
-            "ecn" => value.switch(&mut self.ecn),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require(self.target <= LONGEST, "target", self.target.seconds(), "0 to 1000 s")?;
-        let interval = Time::from_ns(1) <= self.interval && self.interval <= LONGEST;
-        require(interval, "interval", self.interval.seconds(), "1 ns to 1000 s")
-    }
-}
+use crate::storage::memory::Memory;
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down. Exact: the floor of a root is the root of the floor,
 /// so no digit depends on the platform.
@@ -234,6 +143,47 @@ impl CoDelState {
         self.last_count = self.count;
         self.drop_next = now.after(spacing(params.interval, self.count));
         self.dropping = true;
+    }
+}
+
+params! {
+    /// Parameters of [`CoDel`].
+    pub struct CoDelParams {
+        limit;
+        /// Waiting time that is acceptable when it persists.
+        target: Time = 5 ms, Seconds(0.0, 1000.0), "RFC 8289, 5.3";
+        /// Time over which all packets must have waited for target before one is dropped; about a round trip.
+        interval: Time = 100 ms, Seconds(1e-9, 1000.0), "RFC 8289, 5.3";
+        /// Nothing is dropped while no more bytes than this wait behind the head.
+        mtu: u32 = 1500 B, Bytes(0, 65_535), "RFC 8289, 5.6";
+        /// Mark ECN-capable packets where others are dropped.
+        ecn: bool = true, Switch, "RFC 8290, 5.2.6; RFC 3168, 5";
+    }
+}
+
+impl Registered for CoDelParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "codel",
+        title: "CoDel",
+        label: "CoDel",
+        doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
+        report: "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
+        family: Family::Delay,
+        keeps_order: true,
+        timed: false,
+        source: "RFC 8289",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = CoDel<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        CoDel::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
     }
 }
 

@@ -9,23 +9,22 @@
 //! allocations in high speed networks", ACM SIGCOMM 1998, section 3: estimates by equation 3, drops by equation 2, the
 //! fair rate by equation 6 and figure 2 with its two amendments.
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::arithmetic::exp::{exp_minus, mean_exp_minus};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::rate_label::RateLabel;
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring, take};
 use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
-/// Most flows that an edge keeps.
-const MOST_FLOWS: u32 = 1_000_000;
 /// A flow is forgotten after this many times `k`, when its old rate weighs 2e-9.
 const FORGOTTEN_AFTER: u64 = 20;
 /// What an overflow leaves of the fair rate.
@@ -33,130 +32,70 @@ const AFTER_OVERFLOW: f64 = 0.99;
 /// What all overflows between two estimates leave of it at the least.
 const AFTER_OVERFLOWS: f64 = 0.75;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "csfq",
-    title: "CSFQ",
-    doc: "Drops arrivals by the rate of their flow that an edge wrote on them, so that none gets more than the fair \
-          rate.",
-    params: SPECS,
-    also_uses: None,
-    source: "Stoica, Shenker, Zhang 1998",
-};
-
-/// Parameters of [`Csfq`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct CsfqParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Rate of the link, in bit/s (C).
-    pub rate_bps: u64,
-    /// Estimate the rates of flows whose packets come without a label.
-    pub edge: bool,
-    /// Flows that the edge keeps; the flows beyond are taken for one.
-    pub flows: u32,
-    /// Averaging time of the rate of a flow (K).
-    pub k: Time,
-    /// Averaging time of the rates of all that arrives and all that is accepted (Kalpha).
-    pub k_alpha: Time,
-    /// How long the link must be congested, or not, between two estimates of the fair rate (Kc).
-    pub k_c: Time,
-    /// Part of the buffer that must be full before the link counts as congested.
-    pub threshold: f64,
-}
-
-impl Default for CsfqParams {
-    fn default() -> Self {
-        let (k, k_alpha, k_c) = (Time::from_ms(100), Time::from_ms(100), Time::from_ms(100));
-        let (limit, rate_bps, flows) = (300, 1_000_000, 4096);
-        Self { limit, rate_bps, edge: true, flows, k, k_alpha, k_c, threshold: 0.5 }
-    }
-}
-
 const STOICA_1998: &str = "Stoica, Shenker, Zhang 1998, section 3";
 
-/// Parameters as a scenario writes them (`rate_bps` is that of the link).
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "edge",
-        unit: "",
-        kind: Kind::Switch,
-        default: "true",
-        doc: "Estimate the rates of flows whose packets come without a label, and label them. Otherwise such packets are \
-              dropped by overflow only.",
-        source: STOICA_1998,
-    },
-    ParamSpec {
-        name: "flows",
-        unit: "",
-        kind: Kind::Integer(1, 1_000_000),
-        default: "4096",
-        doc: "Flows that the edge keeps; those beyond are taken for one flow together.",
-        source: "chosen here",
-    },
-    ParamSpec {
-        name: "k",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "100ms",
-        doc: "Averaging time of the rate of a flow (K).",
-        source: STOICA_1998,
-    },
-    ParamSpec {
-        name: "k_alpha",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "100ms",
-        doc: "Averaging time of the rates of all that arrives and of all that is accepted (Kalpha).",
-        source: STOICA_1998,
-    },
-    ParamSpec {
-        name: "k_c",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "100ms",
-        doc: "Time for which the link is congested, or is not, between two estimates of the fair rate (Kc).",
-        source: STOICA_1998,
-    },
-    ParamSpec {
-        name: "threshold",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.5",
-        doc: "Part of the buffer that must be full before a link that was not congested counts as congested.",
-        source: STOICA_1998,
-    },
-];
+params! {
+    /// Parameters of [`Csfq`].
+    pub struct CsfqParams {
+        limit;
+        /// Estimate the rates of flows whose packets come without a label, and label them. Otherwise such packets are
+        /// dropped by overflow only.
+        edge: bool = true, Switch, STOICA_1998;
+        /// Flows that the edge keeps; those beyond are taken for one flow together.
+        flows: u32 = 4096, Integer(1, 1_000_000), "chosen here";
+        /// Averaging time of the rate of a flow (K).
+        k: Time = 100 ms, Seconds(1e-9, 1000.0), STOICA_1998;
+        /// Averaging time of the rates of all that arrives and of all that is accepted (Kalpha).
+        k_alpha: Time = 100 ms, Seconds(1e-9, 1000.0), STOICA_1998;
+        /// Time for which the link is congested, or is not, between two estimates of the fair rate (Kc).
+        k_c: Time = 100 ms, Seconds(1e-9, 1000.0), STOICA_1998;
+        /// Part of the buffer that must be full before a link that was not congested counts as congested.
+        threshold: f64 = 0.5, Number(0.0, 1.0), STOICA_1998;
+        fields {
+            /// Rate of the link, in bit/s (C).
+            rate_bps: u64 = 1_000_000;
+        }
+    }
+}
+
+impl Registered for CsfqParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "csfq",
+        title: "CSFQ",
+        label: "CSFQ",
+        doc: "Drops arrivals by the rate of their flow that an edge wrote on them, so that none gets more than the \
+              fair rate.",
+        report: "Drops by the rate that an edge wrote on each packet, so that no flow gets more than the fair rate. Only \
+              the edge keeps state per flow.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Stoica, Shenker, Zhang 1998",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Csfq<H, Ring<H, M>, M::Of<FlowPlace<RateEstimate>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let flows = take(memory, self.places(), self.limit)?;
+        let ring = ring(memory, self.limit)?;
+        Csfq::new(self, ring, flows)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "1 or more")
+    }
+
+    fn set_link_rate(&mut self, rate_bps: u64) {
+        self.rate_bps = rate_bps.max(1);
+    }
+}
 
 impl CsfqParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "edge" => value.switch(&mut self.edge),
-            "flows" => value.integer(&mut self.flows),
-            "k" => value.time(&mut self.k),
-            "k_alpha" => value.time(&mut self.k_alpha),
-            "k_c" => value.time(&mut self.k_c),
-            "threshold" => value.number(&mut self.threshold),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "1 or more")?;
-        let flows = (1..=MOST_FLOWS).contains(&self.flows);
-        require(flows, "flows", f64::from(self.flows), "1 to 1000000")?;
-        for (name, time) in [("k", self.k), ("k_alpha", self.k_alpha), ("k_c", self.k_c)] {
-            require(time > Time::ZERO && time <= LONGEST, name, time.seconds(), "1 ns to 1000 s")?;
-        }
-        require((0.0..=1.0).contains(&self.threshold), "threshold", self.threshold, "0 to 1")
-    }
-
     /// Places that the table of flows needs: few without an edge.
     pub fn places(&self) -> usize {
         places_for(self.kept())
@@ -420,6 +359,7 @@ where
 mod tests {
     extern crate std;
     use super::*;
+    use crate::contract::params::ParamValue;
 
     #[test]
     fn parameters_by_name() {

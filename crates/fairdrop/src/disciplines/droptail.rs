@@ -1,59 +1,47 @@
 //! `DropTail`: a FIFO that drops what does not fit.
 
 use super::outcome::{append_or_overflow, depart};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, Stats};
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot, slots_for};
+use crate::storage::memory::Memory;
 
-/// The buffer limit, which every discipline has.
-pub const LIMIT: ParamSpec = ParamSpec {
-    name: "limit",
-    unit: "packets",
-    // Half a gigabyte of slots; the library itself goes on to 2^30.
-    kind: Kind::Packets(1.0, 8_000_000.0),
-    default: "300p",
-    doc: "Packets that may wait; the one in transmission does not count.",
-    source: "Pan, Prabhakar, Psounis 2000, III.A",
-};
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "droptail",
-    title: "DropTail",
-    doc: "A FIFO that drops what does not fit.",
-    params: &[],
-    also_uses: None,
-    source: "common practice",
-};
-
-/// Parameters of [`DropTail`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct DropTailParams {
-    /// Packets that may wait.
-    pub limit: u32,
-}
-
-impl Default for DropTailParams {
-    fn default() -> Self {
-        Self { limit: 300 }
+params! {
+    /// Parameters of [`DropTail`].
+    pub struct DropTailParams {
+        limit;
     }
 }
 
-impl DropTailParams {
-    /// It has no parameter but the limit, which every discipline has: there is none to set by name.
-    pub fn set(&mut self, _name: &str, _value: ParamValue<'_>) -> bool {
-        false
+impl Registered for DropTailParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "droptail",
+        title: "DropTail",
+        label: "DropTail",
+        doc: "A FIFO that drops what does not fit.",
+        report: "The plain queue: packets leave in the order they came, and one that finds the buffer full is dropped. \
+              Whoever sends most fills the buffer and gets most of the link.",
+        family: Family::Length,
+        keeps_order: true,
+        timed: false,
+        source: "common practice",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = DropTail<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        DropTail::new(self, ring)
     }
 
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// `limit` is zero or beyond what a queue can hold.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        require((1..=1_073_741_816).contains(&self.limit), "limit", f64::from(self.limit), "1 to 1073741816")
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
     }
 }
 

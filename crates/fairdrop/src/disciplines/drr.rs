@@ -11,82 +11,21 @@
 //! Networking 4(3), 1996, section III; the stealing of buffers is that of P. McKenney, "Stochastic fairness queueing",
 //! INFOCOM 1990.
 
-use super::droptail::DropTailParams;
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, facts, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::length_lists::{LengthLists, LengthPlace};
-use crate::storage::memory::Storage;
+use crate::storage::memory::{Memory, Storage};
 use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
 
 /// Most bytes that one turn may add.
-const MOST_QUANTUM: u32 = 1_000_000;
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "drr",
-    title: "DRR",
-    doc: "A queue per flow; queues take turns, each by so many bytes. A full buffer takes from the longest.",
-    params: SPECS,
-    also_uses: None,
-    source: "Shreedhar, Varghese 1996",
-};
-
-/// Parameters of [`Drr`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct DrrParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Bytes that a flow may send more at each turn.
-    pub quantum: u32,
-}
-
-impl Default for DrrParams {
-    fn default() -> Self {
-        Self { limit: 300, quantum: 1500 }
-    }
-}
-
-/// The quantum of a round robin.
-pub(crate) const QUANTUM: ParamSpec = ParamSpec {
-    name: "quantum",
-    unit: "bytes",
-    kind: Kind::Bytes(1, MOST_QUANTUM as u64),
-    default: "1500B",
-    doc: "Bytes that a queue may send more at each turn; work per packet is O(1) when no packet is longer.",
-    source: "Shreedhar, Varghese 1996, III",
-};
-
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[QUANTUM];
-
-/// Checks the quantum of a round robin.
-pub(crate) fn check_quantum(quantum: u32) -> Result<(), ParamError> {
-    require((1..=MOST_QUANTUM).contains(&quantum), "quantum", f64::from(quantum), "1 to 1000000 bytes")
-}
-
-impl DrrParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "quantum" => value.integer(&mut self.quantum),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        check_quantum(self.quantum)
-    }
-}
+pub(crate) const MOST_QUANTUM: u32 = 1_000_000;
 
 /// What a round robin keeps for a queue: bytes that it may still send.
 #[derive(Clone, Copy, Debug, Default)]
@@ -223,6 +162,45 @@ where
     /// Visits the waiting packets queue by queue, in the order of the round.
     pub(crate) fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
         self.pool.list_iter(self.active).flat_map(|queue| self.pool.iter(queue)).for_each(visit);
+    }
+}
+
+params! {
+    /// Parameters of [`Drr`].
+    pub struct DrrParams {
+        limit;
+        /// Bytes that a queue may send more at each turn; work per packet is O(1) when no packet is longer.
+        quantum: u32 = 1500 B, Bytes(1, MOST_QUANTUM as u64), "Shreedhar, Varghese 1996, III";
+    }
+}
+
+impl Registered for DrrParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "drr",
+        title: "DRR",
+        label: "DRR",
+        doc: "A queue per flow; queues take turns, each by so many bytes. A full buffer takes from the longest.",
+        report: "Gives each flow a queue of its own and serves them in turn, byte for byte.",
+        family: Family::Queues,
+        keeps_order: false,
+        timed: false,
+        source: "Shreedhar, Varghese 1996",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> =
+        Drr<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<LengthPlace>, M::Of<FlowPlace<u32>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let limit = self.limit;
+        let slots = take(memory, limit as usize, limit)?;
+        let records = take(memory, limit as usize, limit)?;
+        let places = take(memory, limit as usize, limit)?;
+        Drr::new(self, slots, records, places, take(memory, places_for(limit), limit)?)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
     }
 }
 

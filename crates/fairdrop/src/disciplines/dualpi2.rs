@@ -12,167 +12,77 @@
 //! Source: K. De Schepper, B. Briscoe, G. White, "Dual-queue coupled active queue management (AQM) for low latency, low
 //! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
 
-use super::droptail::DropTailParams;
 use super::outcome::{drop_packet, mark, mark_or_drop};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::memory::Storage;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, facts, take};
+use crate::storage::memory::{Memory, Storage};
 use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
 
 /// The number of the L4S queue in the pool.
 const L4S: u32 = 0;
 /// The number of the classic queue.
 const CLASSIC: u32 = 1;
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
-/// Shortest target and round trip, so that updates are at least 33 us apart.
-const SHORTEST: Time = Time::from_ns(100_000);
 /// Weight of the distance from the target, times the round trip squared and over the time between updates (appendix
 /// A.1).
 const INTEGRAL_GAIN: f64 = 0.1;
 /// Weight of the change, times the round trip (appendix A.1).
 const PROPORTIONAL_GAIN: f64 = 0.3;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "dualpi2",
-    title: "DualPI2",
-    doc: "A queue for L4S packets, which it marks, beside one for the rest, which it drops from; coupled.",
-    params: SPECS,
-    also_uses: None,
-    source: "RFC 9332",
-};
-
-/// Parameters of [`DualPi2`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct DualPi2Params {
-    /// Packets that may wait in both queues together.
-    pub limit: u32,
-    /// Waiting time that classic packets are steered to.
-    pub target: Time,
-    /// Longest usual round trip; the gains follow from it.
-    pub rtt_max: Time,
-    /// Coupling factor k.
-    pub coupling: f64,
-    /// L4S packets that have waited no longer are not marked for it.
-    pub min_th: Time,
-    /// From this much above `min_th` all are.
-    pub range: Time,
-    /// How much longer the classic head must have waited to go first.
-    pub t_shift: Time,
-    /// Mark classic packets that are ECN-capable instead of dropping them.
-    pub ecn: bool,
-}
-
-impl Default for DualPi2Params {
-    fn default() -> Self {
-        Self {
-            limit: 300,
-            target: Time::from_ms(15),
-            rtt_max: Time::from_ms(100),
-            coupling: 2.0,
-            min_th: Time::from_ns(800_000),
-            range: Time::from_ns(400_000),
-            t_shift: Time::from_ms(50),
-            ecn: true,
-        }
+params! {
+    /// Parameters of [`DualPi2`].
+    pub struct DualPi2Params {
+        limit;
+        /// Waiting time that the controller steers to.
+        target: Time = 15 ms, Seconds(1e-4, 1000.0), "RFC 9332, A.1";
+        /// Longest usual round trip. Updates are the lesser of target and a third of it apart.
+        rtt_max: Time = 100 ms, Seconds(1e-4, 1000.0), "RFC 9332, A.1";
+        /// Coupling factor k: L4S packets are marked with k times the probability p'.
+        coupling: f64 = 2, Number(1.0, 100.0), "RFC 9332, A.1";
+        /// Waiting time up to which no L4S packet is marked for it.
+        min_th: Time = 800 us, Seconds(0.0, 1000.0), "RFC 9332, A.1";
+        /// From this much above min_th every L4S packet is marked.
+        range: Time = 400 us, Seconds(0.0, 1000.0), "RFC 9332, A.1";
+        /// How much longer than the L4S head the classic one must have waited to go first.
+        t_shift: Time = 50 ms, Seconds(0.0, 1000.0), "RFC 9332, A.2: tshift for the public Internet";
+        /// Mark classic packets that are ECN-capable where others are dropped, except in overload.
+        ecn: bool = true, Switch, "RFC 9332, A.1";
     }
 }
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target",
-        unit: "s",
-        kind: Kind::Seconds(1e-4, 1000.0),
-        default: "15ms",
-        doc: "Waiting time that the controller steers to.",
-        source: "RFC 9332, A.1",
-    },
-    ParamSpec {
-        name: "rtt_max",
-        unit: "s",
-        kind: Kind::Seconds(1e-4, 1000.0),
-        default: "100ms",
-        doc: "Longest usual round trip. Updates are the lesser of target and a third of it apart.",
-        source: "RFC 9332, A.1",
-    },
-    ParamSpec {
-        name: "coupling",
-        unit: "",
-        kind: Kind::Number(1.0, 100.0),
-        default: "2",
-        doc: "Coupling factor k: L4S packets are marked with k times the probability p'.",
-        source: "RFC 9332, A.1",
-    },
-    ParamSpec {
-        name: "min_th",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "800us",
-        doc: "Waiting time up to which no L4S packet is marked for it.",
-        source: "RFC 9332, A.1",
-    },
-    ParamSpec {
-        name: "range",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "400us",
-        doc: "From this much above min_th every L4S packet is marked.",
-        source: "RFC 9332, A.1",
-    },
-    ParamSpec {
-        name: "t_shift",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "50ms",
-        doc: "How much longer than the L4S head the classic one must have waited to go first.",
-        source: "RFC 9332, A.2: tshift for the public Internet",
-    },
-    ParamSpec {
-        name: "ecn",
-        unit: "",
-        kind: Kind::Switch,
-        default: "true",
-        doc: "Mark classic packets that are ECN-capable where others are dropped, except in overload.",
-        source: "RFC 9332, A.1",
-    },
-];
+impl Registered for DualPi2Params {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "dualpi2",
+        title: "DualPI2",
+        label: "DualPI2",
+        doc: "A queue for L4S packets, which it marks, beside one for the rest, which it drops from; coupled.",
+        report: "Keeps senders that answer to marks at once apart from the others, and couples both so that they share \
+              alike.",
+        family: Family::Queues,
+        keeps_order: false,
+        timed: true,
+        source: "RFC 9332",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = DualPi2<H, M::Of<PacketSlot<H>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let slots = take(memory, self.limit as usize, self.limit)?;
+        DualPi2::new(self, slots)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
+}
 
 impl DualPi2Params {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "target" => value.time(&mut self.target),
-            "rtt_max" => value.time(&mut self.rtt_max),
-            "coupling" => value.number(&mut self.coupling),
-            "min_th" => value.time(&mut self.min_th),
-            "range" => value.time(&mut self.range),
-            "t_shift" => value.time(&mut self.t_shift),
-            "ecn" => value.switch(&mut self.ecn),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        let long = |time: Time| SHORTEST <= time && time <= LONGEST;
-        require(long(self.target), "target", self.target.seconds(), "100 us to 1000 s")?;
-        require(long(self.rtt_max), "rtt_max", self.rtt_max.seconds(), "100 us to 1000 s")?;
-        require((1.0..=100.0).contains(&self.coupling), "coupling", self.coupling, "1 to 100")?;
-        require(self.min_th <= LONGEST, "min_th", self.min_th.seconds(), "0 to 1000 s")?;
-        require(self.range <= LONGEST, "range", self.range.seconds(), "0 to 1000 s")?;
-        require(self.t_shift <= LONGEST, "t_shift", self.t_shift.seconds(), "0 to 1000 s")
-    }
-
     /// Time between updates (appendix A.1).
     pub fn t_update(&self) -> Time {
         self.target.min(Time::from_ns(self.rtt_max.ns() / 3))

@@ -10,17 +10,18 @@
 
 use super::red::{RedParams, RedQueue};
 use crate::arithmetic::elementary::sqrt;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
 /// Most flows that can be remembered: the one that makes room for another is searched among them.
 const MOST_FLOWS: u32 = 4096;
 /// Weight of the newest packet in a flow's loss (ALTQ).
@@ -32,94 +33,55 @@ const PACKETS: u32 = 10;
 /// Packets under way beside those waiting, in the part of the link that TCP could have (ALTQ).
 const EXTRA_PACKETS: f64 = 5.0;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "flow_valve",
-    title: "Flow valve",
-    doc: "RED, with a valve that shuts for a flow that goes on sending against heavy loss.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Cho 1999",
-};
-
-/// Parameters of [`FlowValve`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct FlowValveParams {
-    /// The queue behind the valve; a flow's loss must be above `max_p` for its valve to shut.
-    pub red: RedParams,
-    /// Silence after which a valve opens again.
-    pub back_off: Time,
-    /// Time without a drop after which a flow is forgotten.
-    pub forget_after: Time,
-    /// Flows that are remembered.
-    pub max_flows: u32,
-}
-
-impl Default for FlowValveParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            back_off: Time::from_ms(1000),
-            forget_after: Time::from_ms(3000),
-            max_flows: 64,
-        }
-    }
-}
-
 const ALTQ: &str = "ALTQ, altq_red.c; the parameter is that of Cho 1999";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "back_off",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "1s",
-        doc: "A valve opens for a packet that comes more than this after the one before.",
-        source: ALTQ,
-    },
-    ParamSpec {
-        name: "forget_after",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "3s",
-        doc: "A flow is forgotten more than this after its last drop; at least back_off.",
-        source: ALTQ,
-    },
-    ParamSpec {
-        name: "max_flows",
-        unit: "",
-        kind: Kind::Integer(1, MOST_FLOWS as i64),
-        default: "64",
-        doc: "Flows that are remembered: the last ones dropped.",
-        source: ALTQ,
-    },
-];
+params! {
+    /// Parameters of [`FlowValve`].
+    pub struct FlowValveParams {
+        /// The queue behind the valve; a flow's loss must be above `max_p` for its valve to shut.
+        base red: RedParams;
+        /// A valve opens for a packet that comes more than this after the one before.
+        back_off: Time = 1 s, Seconds(0.0, 1000.0), ALTQ;
+        /// A flow is forgotten more than this after its last drop; at least back_off.
+        forget_after: Time = 3 s, Seconds(0.0, 1000.0), ALTQ;
+        /// Flows that are remembered: the last ones dropped.
+        max_flows: u32 = 64, Integer(1, MOST_FLOWS as i64), ALTQ;
+    }
+}
+
+impl Registered for FlowValveParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "flow_valve",
+        title: "Flow valve",
+        label: "flow valve",
+        doc: "RED, with a valve that shuts for a flow that goes on sending against heavy loss.",
+        report: "RED that also shuts out a flow that goes on sending against heavy loss, until it pauses.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Cho 1999",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = FlowValve<H, Ring<H, M>, M::Of<FlowPlace<ValveFlow>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let flows = take(memory, places_for(self.max_flows), self.limit())?;
+        let ring = ring(memory, self.limit())?;
+        FlowValve::new(self, ring, flows)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        let fits = self.back_off <= self.forget_after;
+        require(fits, "forget_after", self.forget_after.seconds(), "back_off to 1000 s")
+    }
+}
 
 impl FlowValveParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "back_off" => value.time(&mut self.back_off),
-            "forget_after" => value.time(&mut self.forget_after),
-            "max_flows" => value.integer(&mut self.max_flows),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        require(self.back_off <= LONGEST, "back_off", self.back_off.seconds(), "0 to 1000 s")?;
-        let forget = self.back_off <= self.forget_after && self.forget_after <= LONGEST;
-        require(forget, "forget_after", self.forget_after.seconds(), "back_off to 1000 s")?;
-        let flows = (1..=MOST_FLOWS).contains(&self.max_flows);
-        require(flows, "max_flows", f64::from(self.max_flows), "1 to 4096")
-    }
-
     /// The part of the link that a TCP flow has at the loss `p`, when all round trips are those of a queue of
     /// `max_th`: packets per round trip by the formula of Padhye and others with a timeout of four round trips, over
     /// the packets that a round trip has room for.

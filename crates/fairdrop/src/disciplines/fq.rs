@@ -18,78 +18,19 @@
 //! networks: the single-node case", IEEE/ACM Transactions on Networking 1(3), 1993, sections II and III.
 
 use super::chokew::{MAX_CLASSES, Weights};
-use super::droptail::DropTailParams;
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, facts, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
-use crate::storage::memory::Storage;
+use crate::storage::memory::{Memory, Storage};
 use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "fq",
-    title: "FQ",
-    doc: "A queue per flow; packets leave in the order in which a fluid system would finish them, by weights.",
-    params: SPECS,
-    also_uses: None,
-    source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
-};
-
-/// Parameters of [`Fq`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct FqParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Rate of the link, bit/s.
-    pub rate_bps: u64,
-    /// Weights of flows, by priority class.
-    pub weights: Weights,
-}
-
-impl Default for FqParams {
-    fn default() -> Self {
-        Self { limit: 300, rate_bps: 1_000_000, weights: Weights::EQUAL }
-    }
-}
-
-/// Parameters as a scenario writes them. The rate is that of the link.
-pub const SPECS: &[ParamSpec] = &[ParamSpec {
-    name: "weights",
-    unit: "",
-    kind: Kind::Numbers(MAX_CLASSES, 1.0, 1_000_000.0),
-    default: "[1]",
-    doc: "Weights of flows of the priority classes 0, 1, ...: shares are in proportion. A class that is not listed has \
-          the lowest weight.",
-    source: "Parekh, Gallager 1993, II",
-}];
-
-impl FqParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match (name, value) {
-            ("weights", ParamValue::Numbers(numbers)) => {
-                Weights::new(numbers).map(|weights| self.weights = weights).is_ok()
-            }
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require(self.limit <= 1 << 29, "limit", f64::from(self.limit), "1 to 536870912")?;
-        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "above 0")
-    }
-}
 
 /// What FQ keeps for a flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,6 +61,66 @@ struct Fluid<L> {
     weights: f64,
     /// By when they will have nothing left.
     served: IndexedHeap<L>,
+}
+
+params! {
+    /// Parameters of [`Fq`].
+    pub struct FqParams {
+        limit;
+        /// Weights of flows of the priority classes 0, 1, ...: shares are in proportion. A class that is not listed
+        /// has the lowest weight.
+        weights: Weights = [1], Numbers(MAX_CLASSES, 1.0, 1_000_000.0), "Parekh, Gallager 1993, II";
+        fields {
+            /// Rate of the link, bit/s.
+            rate_bps: u64 = 1_000_000;
+        }
+    }
+}
+
+impl Registered for FqParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "fq",
+        title: "FQ",
+        label: "FQ",
+        doc: "A queue per flow; packets leave in the order in which a fluid system would finish them, by weights.",
+        report: "Gives each flow a queue of its own and sends packets in the order in which a link shared bit by bit \
+              would finish them.",
+        family: Family::Queues,
+        keeps_order: false,
+        timed: false,
+        source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Fq<
+        H,
+        M::Of<PacketSlot<H, f64>>,
+        M::Of<QueueSlot<FluidFlow>>,
+        M::Of<HeapPlace<f64>>,
+        M::Of<FlowPlace<u32>>,
+    >;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let (limit, flows) = (self.limit, flows_for(self.limit));
+        let slots = take(memory, limit as usize, limit)?;
+        let records = take(memory, flows as usize, limit)?;
+        let mut places = || take(memory, flows as usize, limit);
+        let heaps = [places()?, places()?, places()?];
+        Fq::new(self, slots, records, heaps, take(memory, places_for(flows), limit)?)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        require(self.limit <= 1 << 29, "limit", f64::from(self.limit), "1 to 536870912")?;
+        require(self.rate_bps > 0, "rate_bps", self.rate_bps as f64, "above 0")
+    }
+
+    fn set_link_rate(&mut self, rate_bps: u64) {
+        self.rate_bps = rate_bps;
+    }
 }
 
 /// Fair queueing with weights.

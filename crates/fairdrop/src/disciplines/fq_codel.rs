@@ -14,99 +14,23 @@
 use core::cmp::Reverse;
 
 use super::codel::{CoDelParams, CoDelState, Head};
-use super::drr::check_quantum;
+use super::drr::MOST_QUANTUM;
 use super::outcome::drop_packet;
-use super::sfq::{QUEUES, SALT, check_queues, salted};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use super::sfq::{MOST_QUEUES, salted};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, facts, take};
 use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
-use crate::storage::memory::Storage;
+use crate::storage::memory::{Memory, Storage};
 use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
 
 /// Most packets that one overflow may drop.
 const MOST_DROPPED: u32 = 65_536;
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "fq_codel",
-    title: "FQ-CoDel",
-    doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a CoDel.",
-    params: SPECS,
-    also_uses: Some("codel"),
-    source: "RFC 8290",
-};
-
-/// Parameters of [`FqCoDel`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct FqCoDelParams {
-    /// Those of every queue; `limit` is that of all of them together.
-    pub codel: CoDelParams,
-    /// Queues that flows are hashed into.
-    pub queues: u32,
-    /// Bytes that a queue may send more at each turn.
-    pub quantum: u32,
-    /// Most packets that are dropped at once when the buffer is full.
-    pub drop_batch: u32,
-    /// Key of the hash, beside that of the host.
-    pub salt: u64,
-}
-
-impl Default for FqCoDelParams {
-    fn default() -> Self {
-        Self { codel: CoDelParams::default(), queues: 1024, quantum: 1514, drop_batch: 64, salt: 0 }
-    }
-}
-
-/// Parameters as a scenario writes them, beside those of `CoDel`.
-pub const SPECS: &[ParamSpec] = &[
-    QUEUES,
-    ParamSpec {
-        name: "quantum",
-        unit: "bytes",
-        kind: Kind::Bytes(1, 1_000_000),
-        default: "1514B",
-        doc: "Bytes that a queue may send more at each turn.",
-        source: "RFC 8290, 5.2.4",
-    },
-    ParamSpec {
-        name: "drop_batch",
-        unit: "packets",
-        kind: Kind::Integer(1, MOST_DROPPED as i64),
-        default: "64",
-        doc: "Most packets of the fattest queue that are dropped at once when the buffer is full.",
-        source: "RFC 8290, 4.1",
-    },
-    SALT,
-];
-
-impl FqCoDelParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "queues" => value.integer(&mut self.queues),
-            "quantum" => value.integer(&mut self.quantum),
-            "drop_batch" => value.integer(&mut self.drop_batch),
-            "salt" => value.key(&mut self.salt),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.codel.validate()?;
-        check_queues(self.queues)?;
-        check_quantum(self.quantum)?;
-        let batch = (1..=MOST_DROPPED).contains(&self.drop_batch);
-        require(batch, "drop_batch", f64::from(self.drop_batch), "1 to 65536 packets")
-    }
-}
 
 /// What FQ-CoDel keeps for a queue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,6 +48,52 @@ pub type Fattest = Reverse<u64>;
 /// Packet slots that a queue of at most `limit` packets needs: an arrival is queued before others make room for it.
 pub const fn slots_for(limit: u32) -> usize {
     limit as usize + 1
+}
+
+params! {
+    /// Parameters of [`FqCoDel`].
+    pub struct FqCoDelParams {
+        /// Those of every queue; `limit` is that of all of them together.
+        base codel: CoDelParams;
+        /// Queues that flows are hashed into.
+        queues: u32 = 1024, Integer(1, MOST_QUEUES as i64),
+            "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5";
+        /// Bytes that a queue may send more at each turn.
+        quantum: u32 = 1514 B, Bytes(1, MOST_QUANTUM as u64), "RFC 8290, 5.2.4";
+        /// Most packets of the fattest queue that are dropped at once when the buffer is full.
+        drop_batch: u32 = 64, Integer(1, MOST_DROPPED as i64) => "packets", "RFC 8290, 4.1";
+        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        salt: u64 = 0, Key, "McKenney 1990";
+    }
+}
+
+impl Registered for FqCoDelParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "fq_codel",
+        title: "FQ-CoDel",
+        label: "FQ-CoDel",
+        doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a CoDel.",
+        report: "Sorts flows into separate queues served in turn, each kept short by CoDel.",
+        family: Family::Queues,
+        keeps_order: false,
+        timed: false,
+        source: "RFC 8290",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> =
+        FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let (limit, queues) = (self.limit(), self.queues as usize);
+        let slots = take(memory, slots_for(limit), limit)?;
+        let records = take(memory, queues, limit)?;
+        FqCoDel::new(self, slots, records, take(memory, queues, limit)?)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
 }
 
 /// Flow queues with controlled delay.

@@ -9,83 +9,18 @@
 //! its appendix; `many_flows` is its section on supporting many flows.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "fred",
-    title: "FRED",
-    doc: "RED with a count of waiting packets per flow: refuses flows that have their share, spares those with few.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Lin, Morris 1997",
-};
-
-/// Parameters of [`Fred`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct FredParams {
-    /// The average, its thresholds and the coin; `min_th` is also the most packets of one flow.
-    pub red: RedParams,
-    /// Packets that a flow may have waiting without meeting the coin.
-    pub min_q: u32,
-    /// From `max_th` on, let every flow have two packets waiting instead of dropping every arrival.
-    pub many_flows: bool,
-}
-
-impl Default for FredParams {
-    fn default() -> Self {
-        Self { red: RedParams::default(), min_q: 4, many_flows: true }
-    }
-}
+use crate::storage::memory::Memory;
 
 const LIN_1997: &str = "Lin, Morris 1997, section 4";
-
-/// Parameters as a scenario writes them, beside those of RED.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "min_q",
-        unit: "packets",
-        kind: Kind::Integer(1, 1_073_741_816),
-        default: "4",
-        doc: "Packets that a flow may have waiting without being dropped at random: 2 for small buffers, 4 for large.",
-        source: LIN_1997,
-    },
-    ParamSpec {
-        name: "many_flows",
-        unit: "",
-        kind: Kind::Switch,
-        default: "true",
-        doc: "While the average is at red.max_th or above, let every flow have two packets waiting instead of dropping \
-              every arrival.",
-        source: "Lin, Morris 1997, on supporting many flows",
-    },
-];
-
-impl FredParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "min_q" => value.integer(&mut self.min_q),
-            "many_flows" => value.switch(&mut self.many_flows),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        require(self.min_q >= 1, "min_q", f64::from(self.min_q), "1 or more")
-    }
-}
 
 /// What FRED keeps of a flow with packets waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +29,47 @@ pub struct FredFlow {
     pub waiting: u32,
     /// Arrivals refused since its first waiting packet came.
     pub strikes: u32,
+}
+
+params! {
+    /// Parameters of [`Fred`].
+    pub struct FredParams {
+        /// The average, its thresholds and the coin; `min_th` is also the most packets of one flow.
+        base red: RedParams;
+        /// Packets that a flow may have waiting without being dropped at random: 2 for small buffers, 4 for large.
+        min_q: u32 = 4, Integer(1, 1_073_741_816) => "packets", LIN_1997;
+        /// While the average is at red.max_th or above, let every flow have two packets waiting instead of dropping
+        /// every arrival.
+        many_flows: bool = true, Switch, "Lin, Morris 1997, on supporting many flows";
+    }
+}
+
+impl Registered for FredParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "fred",
+        title: "FRED",
+        label: "FRED",
+        doc: "RED with a count of waiting packets per flow: refuses flows that have their share, spares those with \
+              few.",
+        report: "RED that also counts the queued packets of each flow and holds every flow to about the same number.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Lin, Morris 1997",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Fred<H, Ring<H, M>, M::Of<FlowPlace<FredFlow>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let flows = take(memory, places_for(self.limit()), self.limit())?;
+        let ring = ring(memory, self.limit())?;
+        Fred::new(self, ring, flows)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
 }
 
 /// Flow random early drop over a FIFO.
@@ -232,6 +208,7 @@ where
 mod tests {
     extern crate std;
     use super::*;
+    use crate::contract::params::{ParamValue, Valid};
 
     #[test]
     fn parameters_by_name() {
@@ -247,10 +224,13 @@ mod tests {
         let check = |change: fn(&mut FredParams)| {
             let mut params = FredParams::default();
             change(&mut params);
-            params.validate().map_err(|error| (error.name, error.valid))
+            params.validate().map_err(|error| match error.valid {
+                Valid::Rule(rule) => (error.name, rule),
+                Valid::Kind(_) => (error.name, "its range"),
+            })
         };
         assert_eq!(check(|_| ()), Ok(()));
-        assert_eq!(check(|params| params.min_q = 0), Err(("min_q", "1 or more")));
+        assert_eq!(check(|params| params.min_q = 0), Err(("min_q", "its range")));
         assert_eq!(check(|params| params.red.limit = 0).map_err(|(name, _)| name), Err("limit"));
         let few = Fred::new(FredParams::default(), std::vec![None::<Packet<u32>>; 0], std::vec![None; 0]);
         assert!(few.is_err());

@@ -16,176 +16,85 @@
 use super::red::{RedParams, RedQueue};
 use crate::arithmetic::elementary::{ln, sqrt};
 use crate::arithmetic::token_bucket::TokenBucket;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::{params, words};
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
 /// Most flows that can be remembered.
 const MOST_FLOWS: u32 = 1_000_000;
 
-/// Which flows are put into the box.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PenaltyTest {
-    /// Those that are not TCP-friendly and have more than ln(3n)/n of the drops.
-    #[default]
-    Disproportionate,
-    /// Those that are not TCP-friendly.
-    Unfriendly,
-}
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "penalty_box",
-    title: "RED with penalty box",
-    doc: "RED, with a shared rate limit for flows that have too much of its drops.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Floyd, Fall 1999",
-};
-
-/// Parameters of [`PenaltyBox`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct PenaltyBoxParams {
-    /// The queue behind the filter.
-    pub red: RedParams,
+words! {
     /// Which flows are put into the box.
-    pub test: PenaltyTest,
-    /// Time over which drops are counted.
-    pub interval: Time,
-    /// Nobody is put into the box after an interval with fewer drops than this.
-    pub min_drops: u32,
-    /// Shortest round trip time of the TCP flow that others are compared with.
-    pub rtt: Time,
-    /// Part of the link that all flows in the box share.
-    pub penalty_share: f64,
-    /// Packets of mean size that they may send at once.
-    pub penalty_burst: f64,
-    /// Flows that are remembered.
-    pub max_flows: u32,
-}
-
-impl Default for PenaltyBoxParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            test: PenaltyTest::Disproportionate,
-            interval: Time::from_ms(5000),
-            min_drops: 20,
-            rtt: Time::from_ms(40),
-            penalty_share: 0.05,
-            penalty_burst: 5.0,
-            max_flows: 250,
-        }
+    pub enum PenaltyTest {
+        /// Those that are not TCP-friendly and have more than ln(3n)/n of the drops.
+        Disproportionate = "disproportionate",
+        /// Those that are not TCP-friendly.
+        Unfriendly = "unfriendly",
     }
 }
 
 const FLOYD_1999: &str = "Floyd, Fall 1999";
 const CHOSEN: &str = "chosen here: the paper leaves it open";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "test",
-        unit: "",
-        kind: Kind::Choice(&["disproportionate", "unfriendly"]),
-        default: "\"disproportionate\"",
-        doc: "Flows put into the box: those above the rate of TCP (unfriendly) or, of these, those with more than \
-              ln(3n)/n of the drops.",
-        source: FLOYD_1999,
-    },
-    ParamSpec {
-        name: "interval",
-        unit: "s",
-        kind: Kind::Seconds(1e-6, 1000.0),
-        default: "5s",
-        doc: "Time over which drops are counted.",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "min_drops",
-        unit: "packets",
-        kind: Kind::Integer(1, 1_000_000),
-        default: "20",
-        doc: "Nobody is put into the box after an interval with fewer drops of RED.",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "rtt",
-        unit: "s",
-        kind: Kind::Seconds(1e-6, 1000.0),
-        default: "40ms",
-        doc: "Shortest round trip time of the TCP flow that others are compared with.",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "penalty_share",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.05",
-        doc: "Part of the link that all flows in the box share.",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "penalty_burst",
-        unit: "packets",
-        kind: Kind::Packets(0.0, 1e6),
-        default: "5p",
-        doc: "Packets of mean size that they may send at once.",
-        source: CHOSEN,
-    },
-    ParamSpec {
-        name: "max_flows",
-        unit: "",
-        kind: Kind::Integer(1, MOST_FLOWS as i64),
-        default: "250",
-        doc: "Flows that are remembered; drops of others are not noted while there is no room.",
-        source: CHOSEN,
-    },
-];
+params! {
+    /// Parameters of [`PenaltyBox`].
+    pub struct PenaltyBoxParams {
+        /// The queue behind the filter.
+        base red: RedParams;
+        /// Flows put into the box: those above the rate of TCP (unfriendly) or, of these, those with more than
+        /// ln(3n)/n of the drops.
+        test: PenaltyTest = "disproportionate", Choice(PenaltyTest::WORDS), FLOYD_1999;
+        /// Time over which drops are counted.
+        interval: Time = 5 s, Seconds(1e-6, 1000.0), CHOSEN;
+        /// Nobody is put into the box after an interval with fewer drops of RED.
+        min_drops: u32 = 20, Integer(1, 1_000_000) => "packets", CHOSEN;
+        /// Shortest round trip time of the TCP flow that others are compared with.
+        rtt: Time = 40 ms, Seconds(1e-6, 1000.0), CHOSEN;
+        /// Part of the link that all flows in the box share.
+        penalty_share: f64 = 0.05, Number(0.0, 1.0), CHOSEN;
+        /// Packets of mean size that they may send at once.
+        penalty_burst: f64 = 5 p, Packets(0.0, 1e6), CHOSEN;
+        /// Flows that are remembered; drops of others are not noted while there is no room.
+        max_flows: u32 = 250, Integer(1, MOST_FLOWS as i64), CHOSEN;
+    }
+}
+
+impl Registered for PenaltyBoxParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "penalty_box",
+        title: "RED with penalty box",
+        label: "penalty box",
+        doc: "RED, with a shared rate limit for flows that have too much of its drops.",
+        report: "RED that also gives the flows with too much of its drops a small rate to share.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Floyd, Fall 1999",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = PenaltyBox<H, Ring<H, M>, M::Of<FlowPlace<PenaltyFlow>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let flows = take(memory, places_for(self.max_flows), self.limit())?;
+        let ring = ring(memory, self.limit())?;
+        PenaltyBox::new(self, ring, flows)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+}
 
 impl PenaltyBoxParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match (name, value) {
-            ("test", ParamValue::Word("disproportionate")) => self.test = PenaltyTest::Disproportionate,
-            ("test", ParamValue::Word("unfriendly")) => self.test = PenaltyTest::Unfriendly,
-            ("interval", value) => return value.time(&mut self.interval),
-            ("min_drops", value) => return value.integer(&mut self.min_drops),
-            ("rtt", value) => return value.time(&mut self.rtt),
-            ("penalty_share", value) => return value.number(&mut self.penalty_share),
-            ("penalty_burst", value) => return value.number(&mut self.penalty_burst),
-            ("max_flows", value) => return value.integer(&mut self.max_flows),
-            _ => return false,
-        }
-        true
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        let time = |time: Time| Time::from_ns(1000) <= time && time <= LONGEST;
-        require(time(self.interval), "interval", self.interval.seconds(), "1 us to 1000 s")?;
-        let drops = (1..=1_000_000).contains(&self.min_drops);
-        require(drops, "min_drops", f64::from(self.min_drops), "1 to 1000000")?;
-        require(time(self.rtt), "rtt", self.rtt.seconds(), "1 us to 1000 s")?;
-        let share = (0.0..=1.0).contains(&self.penalty_share);
-        require(share, "penalty_share", self.penalty_share, "0 to 1")?;
-        let burst = (0.0..=1e6).contains(&self.penalty_burst);
-        require(burst, "penalty_burst", self.penalty_burst, "0 to 1000000")?;
-        let flows = (1..=MOST_FLOWS).contains(&self.max_flows);
-        require(flows, "max_flows", f64::from(self.max_flows), "1 to 1000000")
-    }
-
     /// The most that a TCP flow with round trip time `rtt` sends at the loss `p`, in bytes per second: equation 1 of
     /// Floyd and Fall, 1.5 sqrt(2/3) B / (R sqrt(p)).
     pub fn friendly_rate(&self, p: f64) -> f64 {

@@ -15,18 +15,19 @@
 //! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional integral controller enhanced (PIE)", RFC 8033,
 //! 2017: sections 4 and 5, appendix A.
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
 /// From this probability on, low delay does not spare an arrival (RFC 8033, 4.1).
 const CERTAINLY_CONGESTED: f64 = 0.2;
 /// From this probability on, one step up is at most [`LARGEST_STEP`] (RFC 8033, 5.5).
@@ -41,166 +42,6 @@ const STEEP_FROM: Time = Time::from_ms(250);
 const EARLIEST: f64 = 0.85;
 /// ... and from here on the arrival is.
 const LATEST: f64 = 8.5;
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "pie",
-    title: "PIE",
-    doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
-    params: SPECS,
-    also_uses: None,
-    source: "RFC 8033",
-};
-
-/// Parameters of [`Pie`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct PieParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// The waiting time aimed at.
-    pub target: Time,
-    /// Time between updates of the probability.
-    pub t_update: Time,
-    /// Weight of the distance from `target`, per second.
-    pub alpha: f64,
-    /// Weight of the change since the last update, per second.
-    pub beta: f64,
-    /// How long a burst after a quiet time is let through.
-    pub max_burst: Time,
-    /// Nothing is dropped early while at most two packets of this size in bytes wait.
-    pub mean_packet_size: u32,
-    /// Limit the step up when the probability is high (RFC 8033, 5.5).
-    pub cap: bool,
-    /// Raise the probability faster while the waiting time is above 250 ms; not part of RFC 8033.
-    pub steep: bool,
-    /// Space drops more evenly than a coin does (RFC 8033, 5.4).
-    pub derandomise: bool,
-}
-
-impl Default for PieParams {
-    fn default() -> Self {
-        Self {
-            limit: 300,
-            target: Time::from_ms(15),
-            t_update: Time::from_ms(15),
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Time::from_ms(150),
-            mean_packet_size: 1024,
-            cap: true,
-            steep: false,
-            derandomise: false,
-        }
-    }
-}
-
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "15ms",
-        doc: "Waiting time that the drop probability steers to.",
-        source: "RFC 8033, appendix A",
-    },
-    ParamSpec {
-        name: "t_update",
-        unit: "s",
-        kind: Kind::Seconds(1e-9, 1000.0),
-        default: "15ms",
-        doc: "Time between updates of the drop probability.",
-        source: "RFC 8033, 4.2",
-    },
-    ParamSpec {
-        name: "alpha",
-        unit: "1/s",
-        kind: Kind::Number(0.0, 1e6),
-        default: "0.125",
-        doc: "Weight of the distance of the waiting time from target.",
-        source: "RFC 8033, 4.2",
-    },
-    ParamSpec {
-        name: "beta",
-        unit: "1/s",
-        kind: Kind::Number(0.0, 1e6),
-        default: "1.25",
-        doc: "Weight of the change of the waiting time since the last update.",
-        source: "RFC 8033, 4.2",
-    },
-    ParamSpec {
-        name: "max_burst",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "150ms",
-        doc: "How long nothing is dropped early once a quiet time ends.",
-        source: "RFC 8033, 4.4",
-    },
-    ParamSpec {
-        name: "mean_packet_size",
-        unit: "bytes",
-        kind: Kind::Bytes(0, 65_535),
-        default: "1024B",
-        doc: "Nothing is dropped early while at most two packets of this size wait.",
-        source: "RFC 8033, 4.1",
-    },
-    ParamSpec {
-        name: "cap",
-        unit: "",
-        kind: Kind::Switch,
-        default: "true",
-        doc: "Raise the probability by at most 0.02 per update once it is 0.1.",
-        source: "RFC 8033, 5.5",
-    },
-    ParamSpec {
-        name: "steep",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Raise the probability by another 0.02 per update while the waiting time is above 250 ms.",
-        source: "Linux, net/sched/sch_pie.c; not in RFC 8033",
-    },
-    ParamSpec {
-        name: "derandomise",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Drop nothing before the probabilities of arrivals add up to 0.85, and certainly from 8.5 on.",
-        source: "RFC 8033, 5.4",
-    },
-];
-
-impl PieParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "target" => value.time(&mut self.target),
-            "t_update" => value.time(&mut self.t_update),
-            "alpha" => value.number(&mut self.alpha),
-            "beta" => value.number(&mut self.beta),
-            "max_burst" => value.time(&mut self.max_burst),
-            "mean_packet_size" => value.integer(&mut self.mean_packet_size),
-            "cap" => value.switch(&mut self.cap),
-            "steep" => value.switch(&mut self.steep),
-            "derandomise" => value.switch(&mut self.derandomise),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require(self.target <= LONGEST, "target", self.target.seconds(), "0 to 1000 s")?;
-        let t_update = Time::from_ns(1) <= self.t_update && self.t_update <= LONGEST;
-        require(t_update, "t_update", self.t_update.seconds(), "1 ns to 1000 s")?;
-        require((0.0..=1e6).contains(&self.alpha), "alpha", self.alpha, "0 to 1000000")?;
-        require((0.0..=1e6).contains(&self.beta), "beta", self.beta, "0 to 1000000")?;
-        require(self.max_burst <= LONGEST, "max_burst", self.max_burst.seconds(), "0 to 1000 s")
-    }
-}
 
 /// What the updates move: the controller without its FIFO.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -252,6 +93,57 @@ fn gain(probability: f64) -> f64 {
         p if p < 0.01 => 1.0 / 8.0,
         p if p < 0.1 => 1.0 / 2.0,
         _ => 1.0,
+    }
+}
+
+params! {
+    /// Parameters of [`Pie`].
+    pub struct PieParams {
+        limit;
+        /// Waiting time that the drop probability steers to.
+        target: Time = 15 ms, Seconds(0.0, 1000.0), "RFC 8033, appendix A";
+        /// Time between updates of the drop probability.
+        t_update: Time = 15 ms, Seconds(1e-9, 1000.0), "RFC 8033, 4.2";
+        /// Weight of the distance of the waiting time from target.
+        alpha: f64 = 0.125, Number(0.0, 1e6) => "1/s", "RFC 8033, 4.2";
+        /// Weight of the change of the waiting time since the last update.
+        beta: f64 = 1.25, Number(0.0, 1e6) => "1/s", "RFC 8033, 4.2";
+        /// How long nothing is dropped early once a quiet time ends.
+        max_burst: Time = 150 ms, Seconds(0.0, 1000.0), "RFC 8033, 4.4";
+        /// Nothing is dropped early while at most two packets of this size wait.
+        mean_packet_size: u32 = 1024 B, Bytes(0, 65_535), "RFC 8033, 4.1";
+        /// Raise the probability by at most 0.02 per update once it is 0.1.
+        cap: bool = true, Switch, "RFC 8033, 5.5";
+        /// Raise the probability by another 0.02 per update while the waiting time is above 250 ms.
+        steep: bool = false, Switch, "Linux, net/sched/sch_pie.c; not in RFC 8033";
+        /// Drop nothing before the probabilities of arrivals add up to 0.85, and certainly from 8.5 on.
+        derandomise: bool = false, Switch, "RFC 8033, 5.4";
+    }
+}
+
+impl Registered for PieParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "pie",
+        title: "PIE",
+        label: "PIE",
+        doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
+        report: "Drops at random to hold the waiting time near a target. It does not look at who sends.",
+        family: Family::Delay,
+        keeps_order: true,
+        timed: true,
+        source: "RFC 8033",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Pie<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        Pie::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
     }
 }
 

@@ -8,191 +8,103 @@
 //! on Networking 1(4), 1993. Gentle region: S. Floyd, "Recommendation on using the gentle variant of RED", 2000.
 //! Switches for the form that ns-2 gives it: `wait` and `ns2_compat`.
 
-use super::droptail::{LIMIT, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, mark};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, Warning, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "red",
-    title: "RED",
-    doc: "Drops arrivals early, at random, by the average queue.",
-    params: SPECS,
-    also_uses: None,
-    source: "Floyd, Jacobson 1993",
-};
-
-/// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RedParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Average in packets from which packets may be dropped early.
-    pub min_th: f64,
-    /// Average in packets from which every arrival is dropped; infinity switches that off.
-    pub max_th: f64,
-    /// Early-drop probability as the average reaches `max_th`, before spacing.
-    pub max_p: f64,
-    /// Weight of the newest queue length in the average.
-    pub w_q: f64,
-    /// Time the link takes for a packet of mean size: an idle link counts as that many arrivals to an empty queue.
-    pub mean_packet_time: Time,
-    /// Mean packet size in bytes, the unit of `byte_mode`.
-    pub mean_packet_size: u32,
-    /// The probability rises to 1 between `max_th` and twice that, instead of jumping.
-    pub gentle: bool,
-    /// Space early drops over 1/p to 2/p packets (ns-2) instead of 1 to 1/p.
-    pub wait: bool,
-    /// Use the coin's bias as it is, with no spacing: the loss rate that analytic models assume.
-    pub independent: bool,
-    /// Never drop the first packet of an excursion over `min_th`, nor when at most one packet waits (ns-2).
-    pub ns2_compat: bool,
-    /// Scale the early-drop probability with the packet's size.
-    pub byte_mode: bool,
-    /// Mark ECN-capable packets (RFC 3168) and queue them, where others are dropped early or by force.
-    pub ecn: bool,
-}
-
-impl Default for RedParams {
-    fn default() -> Self {
-        Self {
-            limit: 300,
-            min_th: 100.0,
-            max_th: 200.0,
-            max_p: 0.1,
-            w_q: 0.002,
-            mean_packet_time: Time::from_ms(8),
-            mean_packet_size: 1000,
-            gentle: false,
-            wait: false,
-            independent: false,
-            ns2_compat: false,
-            byte_mode: false,
-            ecn: false,
-        }
-    }
-}
+use crate::storage::memory::Memory;
 
 const FLOYD_1993: &str = "Floyd, Jacobson 1993";
 
-/// Parameters as a scenario writes them (`mean_packet_time` follows from the link's rate).
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "min_th",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "100p",
-        doc: "Average queue from which packets may be dropped early (and, under CHOKe, are compared).",
-        source: "Pan, Prabhakar, Psounis 2000, III.A",
-    },
-    ParamSpec {
-        name: "max_th",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "200p",
-        doc: "Average queue from which every unmatched arrival is dropped; above min_th.",
-        source: "Pan, Prabhakar, Psounis 2000, III.A",
-    },
-    ParamSpec {
-        name: "max_p",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.1",
-        doc: "Early-drop probability as the average reaches max_th, before drops are spaced.",
-        source: "ns-2 default since 1997 (linterm_ 10); Floyd, Jacobson 1993 use 0.02",
-    },
-    ParamSpec {
-        name: "w_q",
-        unit: "",
-        kind: Kind::NumberAbove(0.0, 1.0),
-        default: "0.002",
-        doc: "Weight of the newest queue length in the average.",
-        source: FLOYD_1993,
-    },
-    ParamSpec {
-        name: "mean_packet_size",
-        unit: "bytes",
-        kind: Kind::Bytes(1, 65_535),
-        default: "1000B",
-        doc: "Packet size that turns idle time into missed arrivals, and the unit of byte_mode.",
-        source: FLOYD_1993,
-    },
-    ParamSpec {
-        name: "gentle",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Raise the probability to 1 between max_th and twice max_th instead of jumping to 1.",
-        source: "Floyd 2000",
-    },
-    ParamSpec {
-        name: "wait",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Space early drops over 1/p to 2/p packets instead of 1 to 1/p.",
-        source: "ns-2 red.cc, wait_",
-    },
-    ParamSpec {
-        name: "independent",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Do not space early drops: each arrival is dropped with the probability itself.",
-        source: "the loss rate of Tang, Wang, Low 2004",
-    },
-    ParamSpec {
-        name: "ns2_compat",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Never drop the first packet of an excursion over min_th, nor when at most one packet waits.",
-        source: "ns-2 red.cc",
-    },
-    ParamSpec {
-        name: "byte_mode",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Scale the early-drop probability with packet size / mean_packet_size.",
-        source: FLOYD_1993,
-    },
-    ParamSpec {
-        name: "ecn",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Mark ECN-capable packets and queue them where others are dropped early or from max_th on; matches and \
-              overflows are dropped.",
-        source: "Floyd 1994; RFC 3168, 5 and 7",
-    },
-];
-
-impl RedParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "min_th" => value.number(&mut self.min_th),
-            "max_th" => value.number(&mut self.max_th),
-            "max_p" => value.number(&mut self.max_p),
-            "w_q" => value.number(&mut self.w_q),
-            "mean_packet_size" => value.integer(&mut self.mean_packet_size),
-            "gentle" => value.switch(&mut self.gentle),
-            "wait" => value.switch(&mut self.wait),
-            "independent" => value.switch(&mut self.independent),
-            "ns2_compat" => value.switch(&mut self.ns2_compat),
-            "byte_mode" => value.switch(&mut self.byte_mode),
-            "ecn" => value.switch(&mut self.ecn),
-            _ => false,
+params! {
+    /// Parameters of [`Red`], and of the average and congestion test inside CHOKe.
+    pub struct RedParams {
+        limit;
+        /// Average queue from which packets may be dropped early (and, under CHOKe, are compared).
+        min_th: f64 = 100 p, Packets(0.0, f64::INFINITY), "Pan, Prabhakar, Psounis 2000, III.A";
+        /// Average queue from which every unmatched arrival is dropped; above min_th.
+        max_th: f64 = 200 p, Packets(0.0, f64::INFINITY), "Pan, Prabhakar, Psounis 2000, III.A";
+        /// Early-drop probability as the average reaches max_th, before drops are spaced.
+        max_p: f64 = 0.1, Number(0.0, 1.0), "ns-2 default since 1997 (linterm_ 10); Floyd, Jacobson 1993 use 0.02";
+        /// Weight of the newest queue length in the average.
+        w_q: f64 = 0.002, NumberAbove(0.0, 1.0), FLOYD_1993;
+        /// Packet size that turns idle time into missed arrivals, and the unit of byte_mode.
+        mean_packet_size: u32 = 1000 B, Bytes(1, 65_535), FLOYD_1993;
+        /// Raise the probability to 1 between max_th and twice max_th instead of jumping to 1.
+        gentle: bool = false, Switch, "Floyd 2000";
+        /// Space early drops over 1/p to 2/p packets instead of 1 to 1/p.
+        wait: bool = false, Switch, "ns-2 red.cc, wait_";
+        /// Do not space early drops: each arrival is dropped with the probability itself.
+        independent: bool = false, Switch, "the loss rate of Tang, Wang, Low 2004";
+        /// Never drop the first packet of an excursion over min_th, nor when at most one packet waits.
+        ns2_compat: bool = false, Switch, "ns-2 red.cc";
+        /// Scale the early-drop probability with packet size / mean_packet_size.
+        byte_mode: bool = false, Switch, FLOYD_1993;
+        /// Mark ECN-capable packets and queue them where others are dropped early or from max_th on; matches and
+        /// overflows are dropped.
+        ecn: bool = false, Switch, "Floyd 1994; RFC 3168, 5 and 7";
+        fields {
+            /// Time the link takes for a packet of mean size: an idle link counts as that many arrivals to an empty queue.
+            mean_packet_time: Time = Time::from_ms(8);
         }
     }
+}
 
+impl Registered for RedParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "red",
+        title: "RED",
+        label: "RED",
+        doc: "Drops arrivals early, at random, by the average queue.",
+        report: "Random Early Detection: drops arriving packets at random, more of them the longer the queue has been on \
+              average, so that TCP slows down before the buffer is full. It does not look at who sends.",
+        family: Family::Length,
+        keeps_order: true,
+        timed: false,
+        source: "Floyd, Jacobson 1993",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Red<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        Red::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        require(self.min_th.is_finite(), "min_th", self.min_th, "0 or more, and finite")?;
+        require(self.max_th > self.min_th, "max_th", self.max_th, "above min_th")?;
+        require(self.mean_packet_time > Time::ZERO, "mean_packet_time", 0.0, "1 ns or more")?;
+        require(!(self.wait && self.independent), "independent", 1.0, "false when wait is true")
+    }
+
+    fn set_link_rate(&mut self, rate_bps: u64) {
+        let ns = u64::from(self.mean_packet_size) * 8_000_000_000 / rate_bps.max(1);
+        self.mean_packet_time = Time::from_ns(ns.max(1));
+    }
+
+    fn warning(&self) -> Option<Warning> {
+        (self.min_th >= f64::from(self.limit)).then_some(Warning {
+            never: "the average queue never reaches red.min_th",
+            value: self.min_th,
+            effect: "it acts as DropTail",
+        })
+    }
+}
+
+impl RedParams {
     /// Whether a packet is marked where another is dropped. One that is marked already is queued as well.
     #[inline]
     pub(crate) fn marks(&self, ecn: Ecn) -> bool {
@@ -203,34 +115,6 @@ impl RedParams {
     #[inline]
     pub(crate) fn is_common(&self) -> bool {
         !(self.ns2_compat || self.byte_mode || self.wait || self.independent)
-    }
-
-    /// Derives `mean_packet_time` from the link's rate (bit/s, above 0).
-    pub fn set_link_rate(&mut self, rate_bps: u64) {
-        let ns = u64::from(self.mean_packet_size) * 8_000_000_000 / rate_bps.max(1);
-        self.mean_packet_time = Time::from_ns(ns.max(1));
-    }
-
-    /// Checks ranges and the order of the thresholds.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        require(
-            (1..=1_073_741_816).contains(&self.limit),
-            LIMIT.name,
-            f64::from(self.limit),
-            "1 to 1073741816",
-        )?;
-        let min_fits = self.min_th >= 0.0 && self.min_th.is_finite();
-        require(min_fits, "min_th", self.min_th, "0 or more, and finite")?;
-        require(self.max_th > self.min_th, "max_th", self.max_th, "above min_th")?;
-        require((0.0..=1.0).contains(&self.max_p), "max_p", self.max_p, "0 to 1")?;
-        require(self.w_q > 0.0 && self.w_q <= 1.0, "w_q", self.w_q, "above 0, at most 1")?;
-        let size = f64::from(self.mean_packet_size);
-        require(self.mean_packet_size > 0, "mean_packet_size", size, "1 or more")?;
-        require(self.mean_packet_time > Time::ZERO, "mean_packet_time", 0.0, "1 ns or more")?;
-        require(!(self.wait && self.independent), "independent", 1.0, "false when wait is true")
     }
 }
 

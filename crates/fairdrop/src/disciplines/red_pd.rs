@@ -14,17 +14,18 @@
 
 use super::red::{RedParams, RedQueue};
 use crate::arithmetic::elementary::sqrt;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::flow_table::{FlowPlace, FlowTable};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
+use crate::storage::flow_table::{FlowPlace, FlowTable, places_for};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter of a discipline may be: 1000 s.
-const LONGEST: Time = Time::from_ms(1_000_000);
 /// Most lists that can be kept.
 pub const MAX_LISTS: u32 = 8;
 /// Most flows that can be remembered.
@@ -43,108 +44,57 @@ const LARGEST_FALL: f64 = 0.05;
 const LISTS_TO_RISE: u64 = 4;
 const LISTS_TO_FALL: u64 = 3;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "red_pd",
-    title: "RED-PD",
-    doc: "RED behind a filter that drops packets of the flows that RED drops most.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Mahajan, Floyd, Wetherall 2001",
-};
-
-/// Parameters of [`RedPd`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct RedPdParams {
-    /// The queue behind the filter.
-    pub red: RedParams,
-    /// Round trip time of the reference TCP flow (R).
-    pub target_rtt: Time,
-    /// Lists that are kept.
-    pub lists: u32,
-    /// Lists a flow must be in to be monitored.
-    pub appearances: u32,
-    /// Flows that are remembered.
-    pub max_flows: u32,
-}
-
-impl Default for RedPdParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            target_rtt: Time::from_ms(40),
-            lists: 5,
-            appearances: 3,
-            max_flows: 250,
-        }
-    }
-}
-
 const MAHAJAN_2001: &str = "Mahajan, Floyd, Wetherall 2001";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target_rtt",
-        unit: "s",
-        kind: Kind::Seconds(1e-6, 1000.0),
-        default: "40ms",
-        doc: "Round trip time of the TCP flow whose rate at the present loss others are held to (R).",
-        source: MAHAJAN_2001,
-    },
-    ParamSpec {
-        name: "lists",
-        unit: "",
-        kind: Kind::Integer(1, MAX_LISTS as i64),
-        default: "5",
-        doc: "Lists of dropped flows that are kept.",
-        source: MAHAJAN_2001,
-    },
-    ParamSpec {
-        name: "appearances",
-        unit: "",
-        kind: Kind::Integer(1, MAX_LISTS as i64),
-        default: "3",
-        doc: "Lists a flow must be in to be monitored; at most lists.",
-        source: MAHAJAN_2001,
-    },
-    ParamSpec {
-        name: "max_flows",
-        unit: "",
-        kind: Kind::Integer(1, MOST_FLOWS as i64),
-        default: "250",
-        doc: "Flows that are remembered, monitored or in a list; drops of others are not noted while there is no room.",
-        source: "ns-2, tcl/ex/red-pd: 50 in each list",
-    },
-];
+params! {
+    /// Parameters of [`RedPd`].
+    pub struct RedPdParams {
+        /// The queue behind the filter.
+        base red: RedParams;
+        /// Round trip time of the TCP flow whose rate at the present loss others are held to (R).
+        target_rtt: Time = 40 ms, Seconds(1e-6, 1000.0), MAHAJAN_2001;
+        /// Lists of dropped flows that are kept.
+        lists: u32 = 5, Integer(1, MAX_LISTS as i64), MAHAJAN_2001;
+        /// Lists a flow must be in to be monitored; at most lists.
+        appearances: u32 = 3, Integer(1, MAX_LISTS as i64), MAHAJAN_2001;
+        /// Flows that are remembered, monitored or in a list; drops of others are not noted while there is no room.
+        max_flows: u32 = 250, Integer(1, MOST_FLOWS as i64), "ns-2, tcl/ex/red-pd: 50 in each list";
+    }
+}
+
+impl Registered for RedPdParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "red_pd",
+        title: "RED-PD",
+        label: "RED-PD",
+        doc: "RED behind a filter that drops packets of the flows that RED drops most.",
+        report: "RED that also drops packets of the flows it drops most, before they reach the queue.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Mahajan, Floyd, Wetherall 2001",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = RedPd<H, Ring<H, M>, M::Of<FlowPlace<RedPdFlow>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let flows = take(memory, places_for(self.max_flows), self.limit())?;
+        let ring = ring(memory, self.limit())?;
+        RedPd::new(self, ring, flows)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        let appearances = f64::from(self.appearances);
+        require(self.appearances <= self.lists, "appearances", appearances, "1 to lists")
+    }
+}
 
 impl RedPdParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "target_rtt" => value.time(&mut self.target_rtt),
-            "lists" => value.integer(&mut self.lists),
-            "appearances" => value.integer(&mut self.appearances),
-            "max_flows" => value.integer(&mut self.max_flows),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        let rtt = Time::from_ns(1000) <= self.target_rtt && self.target_rtt <= LONGEST;
-        require(rtt, "target_rtt", self.target_rtt.seconds(), "1 us to 1000 s")?;
-        require((1..=MAX_LISTS).contains(&self.lists), "lists", f64::from(self.lists), "1 to 8")?;
-        let appearances = (1..=self.lists).contains(&self.appearances);
-        require(appearances, "appearances", f64::from(self.appearances), "1 to lists")?;
-        let flows = (1..=MOST_FLOWS).contains(&self.max_flows);
-        require(flows, "max_flows", f64::from(self.max_flows), "1 to 1000000")
-    }
-
     /// Packets per second of a TCP flow with round trip time `target_rtt` at the loss `p`: sqrt(3/2) / (R sqrt(p)).
     pub fn reference_rate(&self, p: f64) -> f64 {
         sqrt(1.5 / p) / self.target_rtt.seconds()

@@ -9,125 +9,68 @@
 
 use super::outcome::{append_or_overflow, drop_packet};
 use super::red::{RedParams, RedQueue, RedState};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, Stats};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "rio",
-    title: "RIO",
-    doc: "Two REDs over one FIFO: packets within their profile (IN) are judged by the IN packets alone.",
-    params: SPECS,
-    also_uses: Some("red"),
-    source: "Clark, Fang 1998",
-};
-
-/// Parameters of [`Rio`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct RioParams {
-    /// Thresholds and probability of OUT packets, and what both kinds share.
-    pub red: RedParams,
-    /// Average of IN packets from which IN packets may be dropped early.
-    pub min_th_in: f64,
-    /// Average of IN packets from which every IN packet is dropped; infinity switches that off.
-    pub max_th_in: f64,
-    /// Early-drop probability of IN packets as their average reaches `max_th_in`, before spacing.
-    pub max_p_in: f64,
-    /// Lowest class that is IN.
-    pub in_class: u32,
-    /// Move both averages as IN packets arrive only (ns-2).
-    pub ns2_compat: bool,
-}
-
-impl Default for RioParams {
-    fn default() -> Self {
-        Self {
-            red: RedParams::default(),
-            min_th_in: 110.0,
-            max_th_in: 210.0,
-            max_p_in: 0.01,
-            in_class: 1,
-            ns2_compat: false,
-        }
-    }
-}
+use crate::storage::memory::Memory;
 
 const WEN_2005: &str = "Wen, Fang, Sun 2005, III";
 
-/// Parameters as a scenario writes them, beside those of RED, which are for OUT packets.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "min_th_in",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "110p",
-        doc: "Average number of IN packets from which IN packets may be dropped early.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "max_th_in",
-        unit: "packets",
-        kind: Kind::Packets(0.0, f64::INFINITY),
-        default: "210p",
-        doc: "Average number of IN packets from which every IN packet is dropped; above min_th_in.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "max_p_in",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.01",
-        doc: "Early-drop probability of IN packets as their average reaches max_th_in, before drops are spaced.",
-        source: WEN_2005,
-    },
-    ParamSpec {
-        name: "in_class",
-        unit: "",
-        kind: Kind::Integer(0, 255),
-        default: "1",
-        doc: "Lowest priority class that is IN; packets of the classes below are OUT.",
-        source: "chosen here, so that class 0 is OUT; Clark, Fang 1998 have one bit",
-    },
-    ParamSpec {
-        name: "ns2_compat",
-        unit: "",
-        kind: Kind::Switch,
-        default: "false",
-        doc: "Move both averages as IN packets arrive only; OUT packets are judged by the last one.",
-        source: "ns-2 rio.cc",
-    },
-];
+params! {
+    /// Parameters of [`Rio`].
+    pub struct RioParams {
+        /// Thresholds and probability of OUT packets, and what both kinds share.
+        base red: RedParams;
+        /// Average number of IN packets from which IN packets may be dropped early.
+        min_th_in: f64 = 110 p, Packets(0.0, f64::INFINITY), WEN_2005;
+        /// Average number of IN packets from which every IN packet is dropped; above min_th_in.
+        max_th_in: f64 = 210 p, Packets(0.0, f64::INFINITY), WEN_2005;
+        /// Early-drop probability of IN packets as their average reaches max_th_in, before drops are spaced.
+        max_p_in: f64 = 0.01, Number(0.0, 1.0), WEN_2005;
+        /// Lowest priority class that is IN; packets of the classes below are OUT.
+        in_class: u32 = 1, Integer(0, 255), "chosen here, so that class 0 is OUT; Clark, Fang 1998 have one bit";
+        /// Move both averages as IN packets arrive only; OUT packets are judged by the last one.
+        ns2_compat: bool = false, Switch, "ns-2 rio.cc";
+    }
+}
+
+impl Registered for RioParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "rio",
+        title: "RIO",
+        label: "RIO",
+        doc: "Two REDs over one FIFO: packets within their profile (IN) are judged by the IN packets alone.",
+        report: "Two REDs over one queue: packets within their profile are judged by their own number, and dropped last.",
+        family: Family::Length,
+        keeps_order: true,
+        timed: false,
+        source: "Clark, Fang 1998",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Rio<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit())?;
+        Rio::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        require(self.min_th_in.is_finite(), "min_th_in", self.min_th_in, "0 or more, and finite")?;
+        require(self.max_th_in > self.min_th_in, "max_th_in", self.max_th_in, "above min_th_in")
+    }
+}
 
 impl RioParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "min_th_in" => value.number(&mut self.min_th_in),
-            "max_th_in" => value.number(&mut self.max_th_in),
-            "max_p_in" => value.number(&mut self.max_p_in),
-            "in_class" => value.integer(&mut self.in_class),
-            "ns2_compat" => value.switch(&mut self.ns2_compat),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges and the order of the thresholds.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        self.red.validate()?;
-        let min_fits = self.min_th_in >= 0.0 && self.min_th_in.is_finite();
-        require(min_fits, "min_th_in", self.min_th_in, "0 or more, and finite")?;
-        require(self.max_th_in > self.min_th_in, "max_th_in", self.max_th_in, "above min_th_in")?;
-        require((0.0..=1.0).contains(&self.max_p_in), "max_p_in", self.max_p_in, "0 to 1")?;
-        require(self.in_class <= 255, "in_class", f64::from(self.in_class), "0 to 255")
-    }
-
     /// What IN packets are judged by.
     fn of_in(&self) -> RedParams {
         let (min_th, max_th, max_p) = (self.min_th_in, self.max_th_in, self.max_p_in);
@@ -249,6 +192,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Rio<H, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::params::{ParamValue, Valid};
 
     #[test]
     fn parameters_by_name() {
@@ -269,7 +213,10 @@ mod tests {
         let check = |change: fn(&mut RioParams)| {
             let mut params = RioParams::default();
             change(&mut params);
-            params.validate().map_err(|error| (error.name, error.valid))
+            params.validate().map_err(|error| match error.valid {
+                Valid::Rule(rule) => (error.name, rule),
+                Valid::Kind(_) => (error.name, "its range"),
+            })
         };
         assert_eq!(check(|_| ()), Ok(()));
         assert_eq!(
@@ -278,8 +225,8 @@ mod tests {
         );
         assert_eq!(check(|params| params.max_th_in = 110.0), Err(("max_th_in", "above min_th_in")));
         assert_eq!(check(|params| params.max_th_in = f64::INFINITY), Ok(()));
-        assert_eq!(check(|params| params.max_p_in = 1.5), Err(("max_p_in", "0 to 1")));
-        assert_eq!(check(|params| params.in_class = 256), Err(("in_class", "0 to 255")));
+        assert_eq!(check(|params| params.max_p_in = 1.5), Err(("max_p_in", "its range")));
+        assert_eq!(check(|params| params.in_class = 256), Err(("in_class", "its range")));
         assert_eq!(check(|params| params.red.w_q = 0.0).map_err(|(name, _)| name), Err("w_q"));
     }
 }

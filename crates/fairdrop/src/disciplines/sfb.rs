@@ -11,197 +11,87 @@
 //! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "Stochastic fair blue: a queue management algorithm for enforcing
 //! fairness", INFOCOM 2001.
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::arithmetic::token_bucket::TokenBucket;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring, take};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Longest time that a parameter of this discipline may be: a day.
-const LONGEST: Time = Time::from_ms(86_400_000);
 /// Most hash functions.
 pub const MAX_LEVELS: u32 = 16;
 /// Most bins of a hash function.
 pub const MAX_BINS: u32 = 65_536;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "sfb",
-    title: "SFB",
-    doc: "BLUE in the bins of several hash functions; flows that drive all of theirs to 1 share a rate limit.",
-    params: SPECS,
-    also_uses: None,
-    source: "Feng, Kandlur, Saha, Shin 2001",
-};
-
-/// Parameters of [`Sfb`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct SfbParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Hash functions (L).
-    pub levels: u32,
-    /// Bins of each hash function (N).
-    pub bins: u32,
-    /// Packets of a bin that may wait before an arrival raises its probability.
-    pub bin_size: u32,
-    /// Rise of a bin's probability.
-    pub increment: f64,
-    /// Fall of a bin's probability.
-    pub decrement: f64,
-    /// Packets per second that all flows of probability 1 may send together.
-    pub penalty_rate: f64,
-    /// Packets that they may send at once.
-    pub penalty_burst: f64,
-    /// Time between changes of the hash functions; zero for never.
-    pub rehash: Time,
-    /// For how long before a change the next set of bins is kept as well.
-    pub warm_up: Time,
-}
-
-impl Default for SfbParams {
-    fn default() -> Self {
-        Self {
-            limit: 300,
-            levels: 2,
-            bins: 23,
-            bin_size: 20,
-            increment: 0.001,
-            decrement: 0.000_167,
-            penalty_rate: 10.0,
-            penalty_burst: 20.0,
-            rehash: Time::from_ms(600_000),
-            warm_up: Time::from_ms(60_000),
-        }
-    }
-}
-
 const FENG_2001: &str = "Feng, Kandlur, Saha, Shin 2001";
 const LINUX: &str = "Linux, net/sched/sch_sfb.c; the parameter is that of Feng et al. 2001";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "levels",
-        unit: "",
-        kind: Kind::Integer(1, MAX_LEVELS as i64),
-        default: "2",
-        doc: "Hash functions (L).",
-        source: FENG_2001,
-    },
-    ParamSpec {
-        name: "bins",
-        unit: "",
-        kind: Kind::Integer(1, MAX_BINS as i64),
-        default: "23",
-        doc: "Bins of each hash function (N).",
-        source: FENG_2001,
-    },
-    ParamSpec {
-        name: "bin_size",
-        unit: "packets",
-        kind: Kind::Packets(0.0, 1e9),
-        default: "20p",
-        doc: "Packets of a bin that may wait; an arrival that finds more is dropped and raises the probability.",
-        source: LINUX,
-    },
-    ParamSpec {
-        name: "increment",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.001",
-        doc: "Rise of a bin's probability when an arrival finds more than bin_size packets in it.",
-        source: LINUX,
-    },
-    ParamSpec {
-        name: "decrement",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.000167",
-        doc: "Fall of a bin's probability when an arrival finds no packet in it.",
-        source: LINUX,
-    },
-    ParamSpec {
-        name: "penalty_rate",
-        unit: "packets/s",
-        kind: Kind::Number(0.0, 1e9),
-        default: "10",
-        doc: "What all flows of probability 1 may send together.",
-        source: LINUX,
-    },
-    ParamSpec {
-        name: "penalty_burst",
-        unit: "packets",
-        kind: Kind::Packets(0.0, 1e9),
-        default: "20p",
-        doc: "What they may send at once.",
-        source: LINUX,
-    },
-    ParamSpec {
-        name: "rehash",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 86_400.0),
-        default: "600s",
-        doc: "Time between changes of the hash functions; 0 for never.",
-        source: LINUX,
-    },
-    ParamSpec {
-        name: "warm_up",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 86_400.0),
-        default: "60s",
-        doc: "For how long before a change the next set of bins is kept as well; at most rehash, unless that is 0.",
-        source: LINUX,
-    },
-];
+params! {
+    /// Parameters of [`Sfb`].
+    pub struct SfbParams {
+        limit;
+        /// Hash functions (L).
+        levels: u32 = 2, Integer(1, MAX_LEVELS as i64), FENG_2001;
+        /// Bins of each hash function (N).
+        bins: u32 = 23, Integer(1, MAX_BINS as i64), FENG_2001;
+        /// Packets of a bin that may wait; an arrival that finds more is dropped and raises the probability.
+        bin_size: u32 = 20 p, Packets(0.0, 1e9), LINUX;
+        /// Rise of a bin's probability when an arrival finds more than bin_size packets in it.
+        increment: f64 = 0.001, Number(0.0, 1.0), LINUX;
+        /// Fall of a bin's probability when an arrival finds no packet in it.
+        decrement: f64 = 0.000167, Number(0.0, 1.0), LINUX;
+        /// What all flows of probability 1 may send together.
+        penalty_rate: f64 = 10, Number(0.0, 1e9) => "packets/s", LINUX;
+        /// What they may send at once.
+        penalty_burst: f64 = 20 p, Packets(0.0, 1e9), LINUX;
+        /// Time between changes of the hash functions; 0 for never.
+        rehash: Time = 600 s, Seconds(0.0, 86_400.0), LINUX;
+        /// For how long before a change the next set of bins is kept as well; at most rehash, unless that is 0.
+        warm_up: Time = 60 s, Seconds(0.0, 86_400.0), LINUX;
+    }
+}
+
+impl Registered for SfbParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "sfb",
+        title: "SFB",
+        label: "SFB",
+        doc: "BLUE in the bins of several hash functions; flows that drive all of theirs to 1 share a rate limit.",
+        report: "Sorts flows by several hash functions into bins that each raise or lower a drop probability of their \
+              own. Flows that do not slow down share a rate limit.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Feng, Kandlur, Saha, Shin 2001",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Sfb<H, Ring<H, M>, M::Of<SfbBin>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let bins = take(memory, self.bins_needed(), self.limit)?;
+        let ring = ring(memory, self.limit)?;
+        Sfb::new(self, ring, bins)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        let fits = self.rehash == Time::ZERO || self.warm_up <= self.rehash;
+        require(fits, "warm_up", self.warm_up.seconds(), "0 s to rehash")
+    }
+}
 
 impl SfbParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "levels" => value.integer(&mut self.levels),
-            "bins" => value.integer(&mut self.bins),
-            "bin_size" => value.integer(&mut self.bin_size),
-            "increment" => value.number(&mut self.increment),
-            "decrement" => value.number(&mut self.decrement),
-            "penalty_rate" => value.number(&mut self.penalty_rate),
-            "penalty_burst" => value.number(&mut self.penalty_burst),
-            "rehash" => value.time(&mut self.rehash),
-            "warm_up" => value.time(&mut self.warm_up),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        require((1..=MAX_LEVELS).contains(&self.levels), "levels", f64::from(self.levels), "1 to 16")?;
-        require((1..=MAX_BINS).contains(&self.bins), "bins", f64::from(self.bins), "1 to 65536")?;
-        let bin_size = f64::from(self.bin_size);
-        require(self.bin_size <= 1_000_000_000, "bin_size", bin_size, "0 to 1000000000")?;
-        require((0.0..=1.0).contains(&self.increment), "increment", self.increment, "0 to 1")?;
-        require((0.0..=1.0).contains(&self.decrement), "decrement", self.decrement, "0 to 1")?;
-        let billion = 0.0..=1e9;
-        require(billion.contains(&self.penalty_rate), "penalty_rate", self.penalty_rate, "0 to 1000000000")?;
-        require(
-            billion.contains(&self.penalty_burst),
-            "penalty_burst",
-            self.penalty_burst,
-            "0 to 1000000000",
-        )?;
-        require(self.rehash <= LONGEST, "rehash", self.rehash.seconds(), "0 to 86400 s")?;
-        let fits = self.rehash == Time::ZERO || self.warm_up <= self.rehash;
-        require(self.warm_up <= LONGEST && fits, "warm_up", self.warm_up.seconds(), "0 s to rehash")
-    }
-
     /// Bins that a queue needs: two sets.
     pub fn bins_needed(&self) -> usize {
         2 * self.levels as usize * self.bins as usize

@@ -9,96 +9,73 @@
 //!
 //! Source: P. McKenney, "Stochastic fairness queueing", INFOCOM 1990.
 
-use super::droptail::DropTailParams;
-use super::drr::{QUANTUM, Rounds, Turn, check_quantum};
+use super::drr::{MOST_QUANTUM, Rounds, Turn};
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::storage::length_lists::LengthPlace;
-use crate::storage::memory::Storage;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, facts, take};
+use crate::storage::length_lists::{LengthPlace, lengths_for};
+use crate::storage::memory::{Memory, Storage};
 use crate::storage::queue_pool::{PacketSlot, QueueSlot};
 
 /// Most queues.
 pub(crate) const MOST_QUEUES: u32 = 1 << 20;
-/// Longest time between changes of the hash.
-const LONGEST_PERTURB: Time = Time::from_ms(1_000_000);
 /// Shortest, since a change moves every waiting packet.
 const SHORTEST_PERTURB: Time = Time::from_ms(1);
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "sfq",
-    title: "SFQ",
-    doc: "DRR over queues that flows are hashed into.",
-    params: SPECS,
-    also_uses: None,
-    source: "McKenney 1990",
-};
-
-/// Parameters of [`Sfq`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct SfqParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Queues that flows are hashed into.
-    pub queues: u32,
-    /// Bytes that a queue may send more at each turn.
-    pub quantum: u32,
-    /// Time between changes of the hash; zero for never.
-    pub perturb: Time,
-    /// Key of the hash, beside that of the host.
-    pub salt: u64,
-}
-
-impl Default for SfqParams {
-    fn default() -> Self {
-        Self { limit: 300, queues: 1024, quantum: 1500, perturb: Time::from_ms(10_000), salt: 0 }
+params! {
+    /// Parameters of [`Sfq`].
+    pub struct SfqParams {
+        limit;
+        /// Queues that flows are hashed into.
+        queues: u32 = 1024, Integer(1, MOST_QUEUES as i64),
+            "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5";
+        /// Bytes that a queue may send more at each turn; work per packet is O(1) when no packet is longer.
+        quantum: u32 = 1500 B, Bytes(1, MOST_QUANTUM as u64), "Shreedhar, Varghese 1996, III";
+        /// Time between changes of the hash, 1 ms or more; 0 for never.
+        perturb: Time = 10 s, Seconds(0.0, 1000.0), "McKenney 1990; the value is that of the documentation of Linux";
+        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        salt: u64 = 0, Key, "McKenney 1990";
     }
 }
 
-/// The number of queues that flows are hashed into.
-pub(crate) const QUEUES: ParamSpec = ParamSpec {
-    name: "queues",
-    unit: "",
-    kind: Kind::Integer(1, MOST_QUEUES as i64),
-    default: "1024",
-    doc: "Queues that flows are hashed into.",
-    source: "Pan, Prabhakar, Psounis 2000, I: 1000 to 2000; RFC 8290, 5.2.5",
-};
+impl Registered for SfqParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "sfq",
+        title: "SFQ",
+        label: "SFQ",
+        doc: "DRR over queues that flows are hashed into.",
+        report: "Sorts flows into separate queues by hash and serves them in turn.",
+        family: Family::Queues,
+        keeps_order: false,
+        timed: true,
+        source: "McKenney 1990",
+        ..facts::<Self>()
+    };
 
-/// The key of the hash.
-pub(crate) const SALT: ParamSpec = ParamSpec {
-    name: "salt",
-    unit: "",
-    kind: Kind::Key,
-    default: "0",
-    doc: "Key of the hash, beside that of the host: other keys, other flows that share a queue.",
-    source: "McKenney 1990",
-};
+    type Queue<H, M: Memory> = Sfq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<Turn>>, M::Of<LengthPlace>>;
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    QUEUES,
-    QUANTUM,
-    ParamSpec {
-        name: "perturb",
-        unit: "s",
-        kind: Kind::Seconds(0.0, 1000.0),
-        default: "10s",
-        doc: "Time between changes of the hash, 1 ms or more; 0 for never.",
-        source: "McKenney 1990; the value is that of the documentation of Linux",
-    },
-    SALT,
-];
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let (limit, queues) = (self.limit, self.queues);
+        let slots = take(memory, limit as usize, limit)?;
+        let records = take(memory, queues as usize, limit)?;
+        Sfq::new(self, slots, records, take(memory, lengths_for(limit, queues), limit)?)
+    }
 
-/// Checks a number of queues.
-pub(crate) fn check_queues(queues: u32) -> Result<(), ParamError> {
-    require((1..=MOST_QUEUES).contains(&queues), "queues", f64::from(queues), "1 to 1048576")
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        let perturb = self.perturb == Time::ZERO || self.perturb >= SHORTEST_PERTURB;
+        require(perturb, "perturb", self.perturb.seconds(), "0, or 1 ms to 1000 s")
+    }
 }
 
 /// The host's key, with `salt`.
@@ -107,32 +84,6 @@ pub(crate) fn check_queues(queues: u32) -> Result<(), ParamError> {
 pub(crate) fn salted<H, E: Env<H>>(salt: u64, env: &E) -> [u64; 2] {
     let [low, high] = env.flow_key();
     [salt ^ low, high]
-}
-
-impl SfqParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "queues" => value.integer(&mut self.queues),
-            "quantum" => value.integer(&mut self.quantum),
-            "perturb" => value.time(&mut self.perturb),
-            "salt" => value.key(&mut self.salt),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        check_queues(self.queues)?;
-        check_quantum(self.quantum)?;
-        let perturb = self.perturb == Time::ZERO
-            || (SHORTEST_PERTURB <= self.perturb && self.perturb <= LONGEST_PERTURB);
-        require(perturb, "perturb", self.perturb.seconds(), "0, or 1 ms to 1000 s")
-    }
 }
 
 /// Stochastic fairness queueing.

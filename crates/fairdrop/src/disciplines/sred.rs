@@ -8,118 +8,70 @@
 //! Source: T. Ott, T. Lakshman, L. Wong, "SRED: stabilized RED", IEEE INFOCOM 1999, sections II (zombies), III (simple
 //! SRED) and VI (full SRED).
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below, unit_interval};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, require};
+use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring, take};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
 
-/// Most zombies.
-const MOST_ZOMBIES: u32 = 1_000_000;
 /// Number of flows from which the probability has its bound.
 const MANY_FLOWS: f64 = 256.0;
 
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "sred",
-    title: "SRED",
-    doc: "Drops arrivals at random by the number of flows, told from how often an arrival meets its flow in a list of \
-          flows seen lately.",
-    params: SPECS,
-    also_uses: None,
-    source: "Ott, Lakshman, Wong 1999",
-};
-
-/// Parameters of [`Sred`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct SredParams {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Flows remembered (M).
-    pub zombies: u32,
-    /// Probability that an arrival takes the place of the zombie it missed (p).
-    pub overwrite: f64,
-    /// Bound of the drop probability while a third of the buffer or more is full; a quarter of it from a sixth on.
-    pub max_p: f64,
-    /// Drop arrivals that hit more often than others.
-    pub full: bool,
-}
-
-impl Default for SredParams {
-    fn default() -> Self {
-        Self { limit: 300, zombies: 1000, overwrite: 0.25, max_p: 0.15, full: true }
-    }
-}
-
 const OTT_1999: &str = "Ott, Lakshman, Wong 1999";
 
-/// Parameters as a scenario writes them.
-pub const SPECS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "zombies",
-        unit: "",
-        kind: Kind::Integer(1, 1_000_000),
-        default: "1000",
-        doc: "Flows in the list of flows seen lately (M).",
-        source: OTT_1999,
-    },
-    ParamSpec {
-        name: "overwrite",
-        unit: "",
-        kind: Kind::NumberAbove(0.0, 1.0),
-        default: "0.25",
-        doc: "Probability that an arrival takes the place of the zombie it missed (p). The weight of the newest \
-              comparison in the frequency of hits is overwrite / zombies.",
-        source: OTT_1999,
-    },
-    ParamSpec {
-        name: "max_p",
-        unit: "",
-        kind: Kind::Number(0.0, 1.0),
-        default: "0.15",
-        doc: "Bound of the drop probability while a third of the buffer or more is full, before the factor of full \
-              SRED; a quarter of it from a sixth of the buffer on, and 0 below.",
-        source: OTT_1999,
-    },
-    ParamSpec {
-        name: "full",
-        unit: "",
-        kind: Kind::Switch,
-        default: "true",
-        doc: "Full SRED: multiply the probability by 1 + 1 / frequency for arrivals that hit. Simple SRED otherwise.",
-        source: OTT_1999,
-    },
-];
+params! {
+    /// Parameters of [`Sred`].
+    pub struct SredParams {
+        limit;
+        /// Flows in the list of flows seen lately (M).
+        zombies: u32 = 1000, Integer(1, 1_000_000), OTT_1999;
+        /// Probability that an arrival takes the place of the zombie it missed (p). The weight of the newest
+        /// comparison in the frequency of hits is overwrite / zombies.
+        overwrite: f64 = 0.25, NumberAbove(0.0, 1.0), OTT_1999;
+        /// Bound of the drop probability while a third of the buffer or more is full, before the factor of full SRED;
+        /// a quarter of it from a sixth of the buffer on, and 0 below.
+        max_p: f64 = 0.15, Number(0.0, 1.0), OTT_1999;
+        /// Full SRED: multiply the probability by 1 + 1 / frequency for arrivals that hit. Simple SRED otherwise.
+        full: bool = true, Switch, OTT_1999;
+    }
+}
+
+impl Registered for SredParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "sred",
+        title: "SRED",
+        label: "SRED",
+        doc: "Drops arrivals at random by the number of flows, told from how often an arrival meets its flow in a list \
+              of flows seen lately.",
+        report: "Drops at random by the number of flows, told from how often an arriving packet meets its flow in a list.",
+        family: Family::Flow,
+        keeps_order: true,
+        timed: false,
+        source: "Ott, Lakshman, Wong 1999",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Sred<H, Ring<H, M>, M::Of<Zombie>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let zombies = take(memory, self.zombies as usize, self.limit)?;
+        let ring = ring(memory, self.limit)?;
+        Sred::new(self, ring, zombies)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+}
 
 impl SredParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match name {
-            "zombies" => value.integer(&mut self.zombies),
-            "overwrite" => value.number(&mut self.overwrite),
-            "max_p" => value.number(&mut self.max_p),
-            "full" => value.switch(&mut self.full),
-            _ => false,
-        }
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// Names the first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()?;
-        let zombies = (1..=MOST_ZOMBIES).contains(&self.zombies);
-        require(zombies, "zombies", f64::from(self.zombies), "1 to 1000000")?;
-        let overwrite = self.overwrite > 0.0 && self.overwrite <= 1.0;
-        require(overwrite, "overwrite", self.overwrite, "above 0, at most 1")?;
-        require((0.0..=1.0).contains(&self.max_p), "max_p", self.max_p, "0 to 1")
-    }
-
     /// The bound of the drop probability for an arrival that finds `waiting` packets (`p_sred`).
     #[inline]
     fn bound(&self, waiting: u32) -> f64 {
@@ -268,6 +220,7 @@ where
 mod tests {
     extern crate std;
     use super::*;
+    use crate::contract::params::ParamValue;
 
     #[test]
     fn parameters_by_name() {

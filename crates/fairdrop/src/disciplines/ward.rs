@@ -8,83 +8,69 @@
 //! Source: C.-Y. Ho, Y.-C. Chan, Y.-C. Chen, "A TCP-friendly stateless AQM scheme for fair bandwidth allocation",
 //! section 3.1.
 
-use super::droptail::{DropTailParams, fifo_in};
+use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, MOST_REDRAWS, Stream, draw_below};
 use crate::contract::packet::Packet;
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue};
+use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::{params, words};
+use crate::registry::entry::{Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
+use crate::storage::memory::Memory;
 
 /// Steps of the weight between 0.0 and 1.0.
 const TENTHS: u32 = 10;
 
-/// What becomes of an arrival to a full buffer when the two drawn packets are of one other flow and leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FullCase3 {
-    /// It is queued: there is room now.
-    #[default]
-    Queue,
-    /// It is dropped as an overflow.
-    Drop,
-}
-
-/// What a list of disciplines says of it.
-pub const INFO: DisciplineInfo = DisciplineInfo {
-    name: "ward",
-    title: "WARD",
-    doc: "Compares an arrival with two queued packets, the more likely the fuller the buffer.",
-    params: SPECS,
-    also_uses: None,
-    source: "Ho, Chan, Chen, section 3.1",
-};
-
-/// Parameters of [`Ward`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct WardParams {
-    /// Packets that may wait (B).
-    pub limit: u32,
-    /// An arrival to a full buffer whose two drawn packets match each other only.
-    pub full_case3: FullCase3,
-}
-
-impl Default for WardParams {
-    fn default() -> Self {
-        Self { limit: 300, full_case3: FullCase3::Queue }
+words! {
+    /// What becomes of an arrival to a full buffer when the two drawn packets are of one other flow and leave.
+    pub enum FullCase3 {
+        /// It is queued: there is room now.
+        Queue = "queue",
+        /// It is dropped as an overflow.
+        Drop = "drop",
     }
 }
 
-/// Parameters as a scenario writes them, beside `limit`.
-pub const SPECS: &[ParamSpec] = &[ParamSpec {
-    name: "full_case3",
-    unit: "",
-    kind: Kind::Choice(&["queue", "drop"]),
-    default: "\"queue\"",
-    doc: "An arrival to a full buffer, when the two drawn packets are of one other flow and leave: queued, or dropped \
-          as well.",
-    source: "Ho, Chan, Chen, 3.1, which can be read either way",
-}];
+params! {
+    /// Parameters of [`Ward`].
+    pub struct WardParams {
+        limit;
+        /// An arrival to a full buffer, when the two drawn packets are of one other flow and leave: queued, or
+        /// dropped as well.
+        full_case3: FullCase3 = "queue", Choice(FullCase3::WORDS), "Ho, Chan, Chen, 3.1, which can be read either way";
+    }
+}
+
+impl Registered for WardParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "ward",
+        title: "WARD",
+        label: "WARD",
+        doc: "Compares an arrival with two queued packets, the more likely the fuller the buffer.",
+        report: "Compares an arriving packet with two queued ones, the more likely the fuller the buffer. Packets of one \
+              flow that meet are dropped. Neither an average nor state per flow is kept.",
+        family: Family::Choke,
+        keeps_order: true,
+        timed: false,
+        source: "Ho, Chan, Chen, section 3.1",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Ward<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        Ward::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+}
 
 impl WardParams {
-    /// Sets the parameter called `name` (see [`SPECS`]); returns whether there is one of that kind.
-    pub fn set(&mut self, name: &str, value: ParamValue<'_>) -> bool {
-        match (name, value) {
-            ("full_case3", ParamValue::Word("queue")) => self.full_case3 = FullCase3::Queue,
-            ("full_case3", ParamValue::Word("drop")) => self.full_case3 = FullCase3::Drop,
-            _ => return false,
-        }
-        true
-    }
-
-    /// Checks ranges.
-    ///
-    /// # Errors
-    /// `limit` is zero or beyond what a queue can hold.
-    pub fn validate(&self) -> Result<(), ParamError> {
-        DropTailParams { limit: self.limit }.validate()
-    }
-
     /// Weight, in tenths, of the position that an arrival takes that finds `waiting` packets: the first decimal of
     /// position / limit, and 1.0 for the last position and for an arrival to a full buffer.
     #[inline]
@@ -224,6 +210,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Ward<H, S> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::contract::params::ParamValue;
     use std::string::ToString;
 
     #[test]

@@ -1,0 +1,370 @@
+//! Parameters declared once: `params!` makes of one line the field, its documentation, its default, the entry of the
+//! table that hosts read, and the check of its range.
+
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, Valid, read_key, require, whole_key};
+use crate::contract::time::Time;
+
+/// The type of a field that a parameter is stored in.
+pub trait Parameter: Sized {
+    /// Any value, before the default is set.
+    const ZERO: Self;
+
+    /// The value that a host read; `None` when it is of another kind.
+    fn read(value: ParamValue<'_>) -> Option<Self>;
+
+    /// The value as a host would give it.
+    fn shown(&self) -> ParamValue<'_>;
+
+    /// Stores what a host read; returns whether it is of that kind.
+    fn store(&mut self, value: ParamValue<'_>) -> bool {
+        let read = Self::read(value);
+        let stored = read.is_some();
+        if let Some(read) = read {
+            *self = read;
+        }
+        stored
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {
+        $(impl Parameter for $type {
+            const ZERO: Self = 0 as Self;
+
+            fn read(value: ParamValue<'_>) -> Option<Self> {
+                if let ParamValue::Number(number) = value { Some(number as Self) } else { None }
+            }
+
+            fn shown(&self) -> ParamValue<'_> {
+                ParamValue::Number(*self as f64)
+            }
+        })*
+    };
+}
+
+numbers!(f64 u8 u16 u32);
+
+/// A key.
+impl Parameter for u64 {
+    const ZERO: Self = 0;
+
+    fn read(value: ParamValue<'_>) -> Option<Self> {
+        match value {
+            ParamValue::Key(key) => Some(key),
+            ParamValue::Number(number) => whole_key(number),
+            ParamValue::Word(digits) => read_key(digits),
+            _ => None,
+        }
+    }
+
+    fn shown(&self) -> ParamValue<'_> {
+        ParamValue::Key(*self)
+    }
+}
+
+impl Parameter for bool {
+    const ZERO: Self = false;
+
+    fn read(value: ParamValue<'_>) -> Option<Self> {
+        if let ParamValue::Switch(on) = value { Some(on) } else { None }
+    }
+
+    fn shown(&self) -> ParamValue<'_> {
+        ParamValue::Switch(*self)
+    }
+}
+
+/// In seconds, to the nearest nanosecond.
+impl Parameter for Time {
+    const ZERO: Self = Self::ZERO;
+
+    fn read(value: ParamValue<'_>) -> Option<Self> {
+        let ParamValue::Number(seconds) = value else { return None };
+        Some(Self::from_ns((seconds * 1e9 + 0.5) as u64))
+    }
+
+    fn shown(&self) -> ParamValue<'_> {
+        ParamValue::Number(self.seconds())
+    }
+}
+
+/// Declares the parameters of a discipline.
+///
+/// ```text
+/// params! {
+///     /// Parameters of [`Blue`].
+///     pub struct BlueParams {
+///         limit;
+///         /// Shortest time between two changes of the drop probability.
+///         freeze: Time = 100 ms, Seconds(1e-9, 1000.0), "Feng et al. 1999";
+///     }
+/// }
+/// ```
+///
+/// - First comes `limit;`, or a set of parameters that is used as well: `/// Doc.` and `base red: RedParams;`.
+/// - Then each parameter: its documentation, which is also what hosts show; field and type; the default as a scenario would
+///   write it, with a space before the unit; the [`Kind`]; `=> "unit"` where the kind does not say it; the source.
+/// - A parameter without a type has no field: `Registered::set_other` stores it, and `check` checks it.
+/// - Last, in `fields { … }`, what no scenario sets: documentation, field, type, default.
+///
+/// The struct gets `Default`, `SPECS`, `set` and `validate`; it must implement `Registered`.
+macro_rules! params {
+    ($(#[$of:meta])* pub struct $name:ident { limit; $($rest:tt)* }) => {
+        params! {
+            @next [$(#[$of])*] $name
+            [#[doc = "Packets that may wait."] limit: u32 = $crate::registry::declare::DEFAULT_LIMIT;] [] []
+            $($rest)*
+        }
+        impl $crate::registry::entry::ParamTable for $name {
+            const SPECS: &'static [$crate::contract::params::ParamSpec] = Self::SPECS;
+            const BASE: Option<&'static str> = None;
+
+            fn limit(&self) -> u32 {
+                self.limit
+            }
+
+            fn set_link(&mut self, limit: u32, rate_bps: u64) {
+                self.limit = limit;
+                $crate::registry::entry::Registered::set_link_rate(self, rate_bps);
+            }
+
+            fn set_of(&mut self, owner: &str, name: &str, value: $crate::contract::params::ParamValue<'_>) -> bool {
+                owner == <Self as $crate::registry::entry::Registered>::INFO.name && self.set(name, value)
+            }
+
+            fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
+                $crate::registry::declare::check_limit(self.limit)?;
+                self.check_ranges()?;
+                $crate::registry::entry::Registered::check(self)
+            }
+
+            fn warning_of_base(&self) -> Option<$crate::registry::entry::Warning> {
+                None
+            }
+        }
+    };
+    ($(#[$of:meta])* pub struct $name:ident { $(#[doc = $doc:literal])+ base $base:ident: $ty:ty; $($rest:tt)* }) => {
+        params! {
+            @next [$(#[$of])*] $name [$(#[doc = $doc])+ $base: $ty = Default::default();] [] []
+            $($rest)*
+        }
+        impl $crate::registry::entry::ParamTable for $name {
+            const SPECS: &'static [$crate::contract::params::ParamSpec] = Self::SPECS;
+            const BASE: Option<&'static str> = Some(<$ty as $crate::registry::entry::Registered>::INFO.name);
+
+            fn limit(&self) -> u32 {
+                self.$base.limit
+            }
+
+            fn set_link(&mut self, limit: u32, rate_bps: u64) {
+                $crate::registry::entry::ParamTable::set_link(&mut self.$base, limit, rate_bps);
+                $crate::registry::entry::Registered::set_link_rate(self, rate_bps);
+            }
+
+            fn set_of(&mut self, owner: &str, name: &str, value: $crate::contract::params::ParamValue<'_>) -> bool {
+                if owner == <Self as $crate::registry::entry::Registered>::INFO.name {
+                    self.set(name, value)
+                } else {
+                    $crate::registry::entry::ParamTable::set_of(&mut self.$base, owner, name, value)
+                }
+            }
+
+            fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
+                self.$base.validate()?;
+                self.check_ranges()?;
+                $crate::registry::entry::Registered::check(self)
+            }
+
+            fn warning_of_base(&self) -> Option<$crate::registry::entry::Warning> {
+                $crate::registry::entry::Registered::warning(&self.$base)
+            }
+        }
+    };
+    // A parameter with a field, one without, and the end.
+    (@next $of:tt $name:ident $base:tt [$($fields:tt)*] [$($specs:tt)*]
+        $(#[doc = $doc:literal])+
+        $field:ident: $ty:ty = $default:tt $($unit:ident)?, $kind:expr $(=> $counts:literal)?, $source:expr;
+        $($rest:tt)*
+    ) => {
+        params! {
+            @next $of $name $base
+            [$($fields)* { [$($doc)+] $field $ty }]
+            [$($specs)* { [$($doc)+] $field [$default $($unit)?] $kind, [$($counts)?] $source }]
+            $($rest)*
+        }
+    };
+    (@next $of:tt $name:ident $base:tt [$($fields:tt)*] [$($specs:tt)*]
+        $(#[doc = $doc:literal])+
+        $field:ident = $default:tt $($unit:ident)?, $kind:expr $(=> $counts:literal)?, $source:expr;
+        $($rest:tt)*
+    ) => {
+        params! {
+            @next $of $name $base [$($fields)*]
+            [$($specs)* { [$($doc)+] $field [$default $($unit)?] $kind, [$($counts)?] $source }]
+            $($rest)*
+        }
+    };
+    (@next [$(#[$of:meta])*] $name:ident [$(#[$base_doc:meta])+ $base:ident: $base_ty:ty = $base_default:expr;]
+        [$({ [$($field_doc:literal)+] $field:ident $ty:ty })*]
+        [$({ [$($doc:literal)+] $param:ident [$($default:tt)+] $kind:expr, [$($counts:literal)?] $source:expr })*]
+        $(fields { $($(#[$plain_doc:meta])+ $plain:ident: $plain_ty:ty = $plain_default:expr;)* })?
+    ) => {
+        $(#[$of])*
+        #[derive(Clone, Debug, PartialEq)]
+        // The texts are shown to readers of scenarios as well, where names stand as they are.
+        #[allow(clippy::doc_markdown)]
+        pub struct $name {
+            $(#[$base_doc])+
+            pub $base: $base_ty,
+            $($(#[doc = $field_doc])+ pub $field: $ty,)*
+            $($($(#[$plain_doc])+ pub $plain: $plain_ty,)*)?
+        }
+
+        impl Default for $name {
+            #[allow(clippy::unreadable_literal, unused_mut)]
+            fn default() -> Self {
+                let mut params = Self {
+                    $base: $base_default,
+                    $($field: <$ty as $crate::registry::declare::Parameter>::ZERO,)*
+                    $($($plain: $plain_default,)*)?
+                };
+                // As a scenario would.
+                $(params.set(stringify!($param), params!(@value $($default)+));)*
+                params
+            }
+        }
+
+        impl $name {
+            /// Its own parameters, as a scenario writes them, in the order in which they are set.
+            pub const SPECS: &'static [$crate::contract::params::ParamSpec] = {
+                #[allow(unused_imports)]
+                use $crate::contract::params::Kind::*;
+                &[$($crate::contract::params::ParamSpec {
+                    name: stringify!($param),
+                    unit: $crate::registry::declare::unit_of($kind, concat!($($counts)?)),
+                    kind: $kind,
+                    default: params!(@text $($default)+),
+                    doc: $crate::registry::declare::without_space(concat!($($doc),+)),
+                    source: $source,
+                }),*]
+            };
+
+            /// Sets the parameter called `name` (see `SPECS`), in their order, since some qualify earlier ones; returns
+            /// whether there is one of that kind.
+            pub fn set(&mut self, name: &str, value: $crate::contract::params::ParamValue<'_>) -> bool {
+                $(if name == stringify!($field) {
+                    return $crate::registry::declare::Parameter::store(&mut self.$field, value);
+                })*
+                $crate::registry::entry::Registered::set_other(self, name, value)
+            }
+
+            /// Checks every range, then how the values fit together.
+            ///
+            /// # Errors
+            /// Names the first parameter that is not valid.
+            pub fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
+                $crate::registry::entry::ParamTable::validate(self)
+            }
+
+            #[allow(clippy::unnecessary_wraps, clippy::unused_self)]
+            fn check_ranges(&self) -> Result<(), $crate::contract::params::ParamError> {
+                $($crate::registry::declare::check_range(
+                    Self::SPECS,
+                    stringify!($field),
+                    $crate::registry::declare::Parameter::shown(&self.$field),
+                )?;)*
+                Ok(())
+            }
+        }
+    };
+    // A default as a value, and as the text of a scenario.
+    (@value $number:tt s) => { $crate::contract::params::ParamValue::Number(f64::from($number)) };
+    (@value $number:tt ms) => { $crate::contract::params::ParamValue::Number(f64::from($number) * 1e-3) };
+    (@value $number:tt us) => { $crate::contract::params::ParamValue::Number(f64::from($number) * 1e-6) };
+    (@value $number:tt p) => { $crate::contract::params::ParamValue::Number(f64::from($number)) };
+    (@value $number:tt B) => { $crate::contract::params::ParamValue::Number(f64::from($number)) };
+    (@value [$($number:tt),+]) => { $crate::contract::params::ParamValue::Numbers(&[$(f64::from($number)),+]) };
+    (@value $value:tt) => { $crate::contract::params::ParamValue::from($value) };
+    (@text $value:tt $($unit:ident)?) => { concat!(stringify!($value) $(, stringify!($unit))?) };
+}
+pub(crate) use params;
+
+/// Declares the words that a parameter may be set to, as an enum: `/// Doc.` and `Variant = "word",` each.
+macro_rules! words {
+    ($(#[$of:meta])* pub enum $name:ident { $($(#[$doc:meta])+ $variant:ident = $word:literal,)+ }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl $name {
+            /// Every value, in the order of the words.
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The words of a scenario.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl $crate::registry::declare::Parameter for $name {
+            const ZERO: Self = Self::ALL[0];
+
+            fn read(value: $crate::contract::params::ParamValue<'_>) -> Option<Self> {
+                let $crate::contract::params::ParamValue::Word(word) = value else { return None };
+                let place = Self::WORDS.iter().position(|known| *known == word)?;
+                Self::ALL.get(place).copied()
+            }
+
+            fn shown(&self) -> $crate::contract::params::ParamValue<'_> {
+                $crate::contract::params::ParamValue::Word(match self {
+                    $(Self::$variant => $word,)+
+                })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// The buffer limit, which every discipline has.
+pub const LIMIT: ParamSpec = ParamSpec {
+    name: "limit",
+    unit: "packets",
+    // Half a gigabyte of slots; the library itself goes on to 2^30.
+    kind: Kind::Packets(1.0, 8_000_000.0),
+    default: "300p",
+    doc: "Packets that may wait; the one in transmission does not count.",
+    source: "Pan, Prabhakar, Psounis 2000, III.A",
+};
+
+/// The default of [`LIMIT`].
+pub(crate) const DEFAULT_LIMIT: u32 = 300;
+
+/// Checks a limit against what a queue can hold.
+pub(crate) fn check_limit(limit: u32) -> Result<(), ParamError> {
+    require((1..=1_073_741_816).contains(&limit), LIMIT.name, f64::from(limit), "1 to 1073741816")
+}
+
+/// Checks `value` against the range of the parameter called `name`.
+pub(crate) fn check_range(
+    specs: &[ParamSpec],
+    name: &'static str,
+    value: ParamValue<'_>,
+) -> Result<(), ParamError> {
+    let Some(spec) = specs.iter().find(|spec| spec.name == name && !spec.kind.accepts(value)) else {
+        return Ok(());
+    };
+    let value = if let ParamValue::Number(number) = value { number } else { f64::NAN };
+    Err(ParamError { name, value, valid: Valid::Kind(spec.kind) })
+}
+
+/// `unit`, or that of the kind.
+pub(crate) const fn unit_of(kind: Kind, unit: &'static str) -> &'static str {
+    if unit.is_empty() { kind.unit() } else { unit }
+}
+
+/// A documentation comment without the space after its slashes.
+pub(crate) const fn without_space(doc: &'static str) -> &'static str {
+    match doc.as_bytes() {
+        [b' ', ..] => doc.split_at(1).1,
+        _ => doc,
+    }
+}

@@ -1,0 +1,123 @@
+//! What a discipline tells the registry of itself, in its own file: facts, parameters, the storage it needs.
+
+use crate::contract::discipline::{Discipline, DisciplineInfo};
+use crate::contract::packet::Packet;
+use crate::contract::params::{ParamError, ParamSpec, ParamValue, Valid};
+use crate::registry::declare::LIMIT;
+use crate::storage::leaky_fifo::{LeakyFifo, Slot, slots_for};
+use crate::storage::memory::Memory;
+
+/// What `params!` makes of every set of parameters, for the registry.
+pub trait ParamTable: Clone + Default {
+    /// Its own parameters, in the order in which they are set.
+    const SPECS: &'static [ParamSpec];
+    /// The discipline whose parameters it uses as well.
+    const BASE: Option<&'static str>;
+
+    /// Packets that may wait.
+    fn limit(&self) -> u32;
+
+    /// Sets the number of packets that may wait, and what depends on the rate of the link (bit/s).
+    fn set_link(&mut self, limit: u32, rate_bps: u64);
+
+    /// Sets a parameter of the discipline `owner`: this one, or the one whose parameters it uses as well. Returns whether
+    /// there is one of that kind.
+    fn set_of(&mut self, owner: &str, name: &str, value: ParamValue<'_>) -> bool;
+
+    /// Checks every range, then how the values fit together.
+    ///
+    /// # Errors
+    /// Names the first parameter that is not valid.
+    fn validate(&self) -> Result<(), ParamError>;
+
+    /// What the discipline whose parameters it uses as well would warn of.
+    fn warning_of_base(&self) -> Option<Warning>;
+}
+
+/// A value with which a discipline does nothing of what it is there for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Warning {
+    /// What never happens, with the parameter's name.
+    pub never: &'static str,
+    /// The value of that parameter, in packets.
+    pub value: f64,
+    /// What comes of it.
+    pub effect: &'static str,
+}
+
+/// The ring of a discipline with one FIFO.
+pub(crate) type Ring<H, M> = <M as Memory>::Of<Slot<H>>;
+
+/// A discipline of the catalogue, by its parameters.
+pub trait Registered: ParamTable {
+    /// What a list of disciplines says of it.
+    const INFO: DisciplineInfo;
+
+    /// The discipline over storage from a [`Memory`].
+    type Queue<H, M: Memory>: Discipline<H>;
+
+    /// An empty queue in storage from `memory`. Everything is taken before any of it is looked at, so that a memory which
+    /// hands out empty pieces can count what is needed; the queue is refused then.
+    ///
+    /// # Errors
+    /// A parameter is not valid, or `memory` has no room.
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError>;
+
+    /// The waiting packets, where they wait in one FIFO.
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        let _ = queue;
+        None
+    }
+
+    /// Visits every waiting packet: in the order of departure where they wait in one FIFO, otherwise queue by queue. To be
+    /// given where there is no such FIFO.
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        if let Some(fifo) = Self::fifo::<H, M>(queue) {
+            fifo.iter().for_each(visit);
+        }
+    }
+
+    /// Checks how the parameters fit together; each alone is in its range.
+    ///
+    /// # Errors
+    /// Names the first parameter that does not fit.
+    fn check(&self) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// Sets what depends on the rate of the link (bit/s), beside what the discipline whose parameters it uses does.
+    fn set_link_rate(&mut self, rate_bps: u64) {
+        let _ = rate_bps;
+    }
+
+    /// Sets a parameter that has no field of its own; returns whether there is one of that kind.
+    fn set_other(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        let _ = (name, value);
+        false
+    }
+
+    /// What a reader should know before believing results. By default that of the discipline whose parameters it uses.
+    fn warning(&self) -> Option<Warning> {
+        self.warning_of_base()
+    }
+}
+
+/// What is known of a discipline from its parameters, for the rest of [`Registered::INFO`] to be put before it.
+pub(crate) const fn facts<P: ParamTable>() -> DisciplineInfo {
+    DisciplineInfo { params: P::SPECS, also_uses: P::BASE, ..DisciplineInfo::EMPTY }
+}
+
+/// `count` places from `memory`, for a queue of `limit` packets.
+pub(crate) fn take<T: Default, M: Memory>(
+    memory: &mut M,
+    count: usize,
+    limit: u32,
+) -> Result<M::Of<T>, ParamError> {
+    let valid = Valid::Rule("what fits into the memory given");
+    memory.take(count).ok_or(ParamError { name: LIMIT.name, value: f64::from(limit), valid })
+}
+
+/// The ring of a discipline with one FIFO, for `limit` packets.
+pub(crate) fn ring<H, M: Memory>(memory: &mut M, limit: u32) -> Result<Ring<H, M>, ParamError> {
+    take(memory, slots_for(limit), limit)
+}
