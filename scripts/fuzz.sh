@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target for so many seconds: scripts/fuzz.sh SECONDS [TARGET...]. Inputs that fail are kept in
-# fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
+# Fuzzes for so many seconds each: scripts/fuzz.sh SECONDS [TARGET...]. A target is the name of a discipline, `capture` or
+# `scenario`; by default all. Inputs that fail are kept in fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -12,16 +12,18 @@ command -v cargo-fuzz >/dev/null || {
 # The library and the readers have no unsafe code, so there is nothing for the address sanitizer to find.
 cargo +nightly fuzz build --sanitizer none
 failed=
-for target in ${*:-$(ls fuzz/fuzz_targets | sed 's/\.rs$//')}; do
+disciplines=$(grep -l '^params! {' crates/fairdrop/src/disciplines/*.rs | sed 's|.*/||; s/\.rs$//')
+for target in ${*:-capture scenario $disciplines}; do
     mkdir -p "fuzz/corpus/$target"
+    program=$target
     case $target in
     capture) seeds=tests/capture ;;
     scenario) seeds=scenarios ;;
-    *) seeds= ;;
+    *) program=discipline seeds= ;;
     esac
     echo "fuzz: $target"
     # shellcheck disable=SC2086 # seeds may be nothing
-    cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" $seeds -- \
+    FAIRDROP_FUZZ=$target cargo +nightly fuzz run --sanitizer none "$program" "fuzz/corpus/$target" $seeds -- \
         -max_total_time="$seconds" -timeout=20 -print_final_stats=1 || failed="$failed $target"
 done
 [ -z "$failed" ] || {

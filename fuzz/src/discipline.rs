@@ -1,10 +1,22 @@
 //! A discipline before a transmitter: parameters, events and random bits from bytes; the invariants after each event.
 
 use arbitrary::{Result, Unstructured};
-use fairdrop::{AnyDiscipline, Discipline, Ecn, Meta, Packet, Philox, Time};
+use fairdrop::{AnyDiscipline, CATALOGUE, Departures, Discipline, Ecn, Meta, Packet, Philox, Time};
 
-use crate::host::{Heap, Host, Ledger, Order};
+use crate::host::{Heap, Host, Ledger};
 use crate::params::params;
+
+/// Runs the discipline that the first byte chooses on the rest, or with `FAIRDROP_FUZZ=name` that one on all of them.
+///
+/// # Panics
+/// An invariant does not hold, or no discipline has that name.
+pub fn any_discipline(data: &[u8]) {
+    if let Ok(name) = std::env::var("FAIRDROP_FUZZ") {
+        discipline(&name, data);
+    } else if let Some((choice, rest)) = data.split_first() {
+        discipline(CATALOGUE[usize::from(*choice) % CATALOGUE.len()].name, rest);
+    }
+}
 
 /// Runs the discipline called `name` on what the bytes say, for as long as they last.
 ///
@@ -21,12 +33,7 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
     assert_eq!(params.validate(), Ok(()), "a queue was made from parameters that are not valid");
     let chosen = (0..bytes.int_in_range(0..=16)?).map(|_| bytes.arbitrary()).collect::<Result<_>>()?;
     let random = Philox::new(bytes.arbitrary::<u16>()?.into(), 0, 0);
-    let order = match name {
-        // A change of hash functions, or of the queue that ECN chooses, lets a packet overtake one of its flow.
-        "sfq" | "dualpi2" => Order::Any,
-        "choke_hardware" | "drr" | "fq" | "fq_codel" => Order::WithinFlows,
-        _ => Order::OfArrival,
-    };
+    let order = params.info().departures;
     let host = Host { now: Time::ZERO, chosen, random, ledger: Ledger::default() };
     let mut link = Link { queue, host, order, limit: params.limit(), busy: false, arrivals: 0 };
     while !bytes.is_empty() {
@@ -39,7 +46,7 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
 struct Link {
     queue: AnyDiscipline<u32, Heap>,
     host: Host,
-    order: Order,
+    order: Departures,
     limit: u32,
     busy: bool,
     arrivals: u32,
@@ -50,7 +57,7 @@ impl Link {
         match bytes.int_in_range(0..=7)? {
             0..=3 => {
                 // Round robin of small quanta goes round for as long as the packet is.
-                let most = if matches!(self.order, Order::OfArrival) { u32::MAX } else { 65_535 };
+                let most = if matches!(self.order, Departures::InOrder) { u32::MAX } else { 65_535 };
                 self.arrive(meta(most, bytes)?);
             }
             4..=5 => {

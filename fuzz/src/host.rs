@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairdrop::{DropCause, Ecn, Env, Memory, Packet, Philox, Stats, Stream, Time};
+use fairdrop::{Departures, DropCause, Ecn, Env, Memory, Packet, Philox, Stats, Stream, Time};
 
 /// Storage from the allocator, but not without end.
 pub struct Heap;
@@ -75,7 +75,7 @@ impl Ledger {
         assert_eq!(&entered, packet, "a packet was altered");
     }
 
-    pub fn depart(&mut self, packet: &Packet<u32>, order: Order) {
+    pub fn depart(&mut self, packet: &Packet<u32>, order: Departures) {
         self.counters.departed.add(packet.meta.len);
         self.settle(packet);
         let (last, of_flow) = (
@@ -83,18 +83,10 @@ impl Ledger {
             self.last_of_flow.insert((packet.meta.flow, packet.meta.class), packet.handle),
         );
         match order {
-            Order::OfArrival => assert!(self.last < last, "packets left out of order"),
-            Order::WithinFlows => assert!(of_flow < last, "packets of a flow and class left out of order"),
-            Order::Any => {}
+            Departures::InOrder => assert!(self.last < last, "packets left out of order"),
+            Departures::InOrderWithinFlows => assert!(of_flow < last, "packets of a flow and class left out of order"),
+            Departures::AnyOrder => {}
         }
         self.last = last;
     }
-}
-
-/// The order in which a discipline lets packets go.
-#[derive(Clone, Copy)]
-pub enum Order {
-    OfArrival,
-    WithinFlows,
-    Any,
 }

@@ -4,7 +4,7 @@ mod discipline;
 mod host;
 mod params;
 
-pub use discipline::discipline;
+pub use discipline::{any_discipline, discipline};
 
 use fairdrop_capture::{KeyKind, Options, read_bytes};
 use fairdrop_sim::scenario::{Scenario, rate_bps, seconds};

@@ -5,6 +5,7 @@ use fairdrop::{AfdParams, AnyDiscipline, DropCause, Packet, Stream};
 use crate::compare::filters::Model;
 use crate::compare::{Drops, close, unit};
 use crate::host::Queue;
+use crate::slow::{Filter, Slow};
 
 /// Pan et al. 2003.
 pub struct AfdModel {
@@ -83,4 +84,8 @@ impl Model for AfdModel {
         self.updates(now);
         if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
     }
+}
+
+pub fn reference(params: AfdParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(Filter(AfdModel::new(params))))
 }

@@ -1,9 +1,10 @@
 //! BLUE as slowly and obviously as it can be written: a plain list.
 
-use fairdrop::{BlueParams, DropCause, Packet};
+use fairdrop::{BlueParams, DropCause, Packet, Stream};
 
 use crate::compare::one_stream::Model;
 use crate::compare::{Drops, unit};
+use crate::slow::{OneStream, Slow};
 
 /// The project's reading of Feng et al. 1999.
 pub struct BlueModel {
@@ -75,4 +76,8 @@ impl Model for BlueModel {
         (self.pm, self.rounding) = (theirs, 0.0);
         Ok(())
     }
+}
+
+pub fn reference(params: BlueParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(OneStream(BlueModel::new(params), Some(Stream::BlueCoin))))
 }

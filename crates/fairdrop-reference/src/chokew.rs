@@ -3,10 +3,12 @@
 //! What an arrival meets that no drawn packet matched, DropTail or RED, is the common reference. Which packets were drawn
 //! comes from the implementation under test, is checked against the rules, and is then used.
 
-use fairdrop::{DropCause, Packet, RedParams, Time};
+use fairdrop::{ChokeWParams, Discipline, DropCause, Packet, RedParams, Stream, Time};
 
 use crate::compare::Drops;
+use crate::host::{Queue, Step};
 use crate::red::{Handed, Reference, Scheme};
+use crate::slow::{Random, Slow};
 
 /// The scheme as the paper writes it, its weights by class and the class of all others.
 #[derive(Clone, Debug)]
@@ -109,4 +111,47 @@ impl ChokeWReference {
 
 fn none_left<'a>(mut drawn: impl Iterator<Item = &'a u32>) -> Result<(), String> {
     if drawn.next().is_none() { Ok(()) } else { Err("drew too many".into()) }
+}
+
+pub fn reference(params: ChokeWParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(ChokeWReference::new(paper(&params))))
+}
+
+impl Slow for ChokeWReference {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        step: &Step,
+        fast: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
+        let handed = Handed { drawn: &step.drawn, average: fast.average_packets() };
+        let random = std::cell::RefCell::new(random);
+        let mut fraction = || random.borrow_mut()(Stream::DrawingFraction);
+        let mut coin = || random.borrow_mut()(Stream::EarlyDrop);
+        ChokeWReference::arrive(self, packet, Time::from_ns(now), &handed, &mut fraction, &mut coin)
+    }
+
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+        Ok((Vec::new(), self.rest.dequeue(Time::from_ns(now))))
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.rest.queue.clone()
+    }
+}
+
+fn paper(params: &ChokeWParams) -> Paper {
+    Paper {
+        red: params.red.clone(),
+        l_th: params.l_th,
+        l_minus: params.l_minus,
+        l_plus: params.l_plus,
+        p_plus: params.p_plus,
+        p_minus: params.p_minus,
+        weights: params.weights.as_slice().to_vec(),
+        max_draws: params.max_draws,
+        with_red: params.with_red,
+    }
 }

@@ -4,6 +4,7 @@ use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
 
 use crate::compare::one_stream::Model;
 use crate::compare::{Drops, bytes};
+use crate::slow::{OneStream, Slow};
 
 /// RFC 8289, section 5.
 pub struct CoDelModel {
@@ -113,4 +114,8 @@ impl Model for CoDelModel {
         }
         (drops, packet)
     }
+}
+
+pub fn reference(params: CoDelParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(OneStream(CoDelModel::new(params), None)))
 }

@@ -8,6 +8,7 @@ use fairdrop::{AnyDiscipline, CsfqParams, DropCause, Packet, Stream};
 use crate::compare::Drops;
 use crate::compare::every_stream::{Model, Random};
 use crate::host::Queue;
+use crate::slow::{EveryStream, Slow};
 
 #[derive(Clone, Copy, Default)]
 struct Rate {
@@ -207,4 +208,8 @@ impl Model for CsfqModel {
         let forgotten = self.flows.keys().find(|flow| fast.flow(**flow).is_none());
         forgotten.map_or(Ok(()), |flow| Err(format!("flow {flow} is not kept")))
     }
+}
+
+pub fn reference(params: CsfqParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(EveryStream(CsfqModel::new(params))))
 }

@@ -1,9 +1,10 @@
 //! DRR and SFQ as slowly and obviously as they can be written: lists of lists, searched from end to end, round by round.
 
-use fairdrop::{DropCause, Packet, SfqParams, siphash};
+use fairdrop::{DropCause, DrrParams, Packet, SfqParams, siphash};
 
 use crate::compare::Drops;
 use crate::compare::several_queues::Model;
+use crate::slow::{SeveralQueues, Slow};
 
 /// The queue that a keyed hash puts a flow in.
 pub fn hashed(salt: u64, perturbation: u64, flow: u64, queues: u32) -> u64 {
@@ -117,4 +118,8 @@ impl Model for RoundRobin {
         }
         (Vec::new(), None)
     }
+}
+
+pub fn reference(params: DrrParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(SeveralQueues(RoundRobin::drr(params.limit, params.quantum))))
 }

@@ -4,6 +4,7 @@ use fairdrop::{DropCause, DualPi2Params, Ecn, MOST_UPDATES, Packet};
 
 use crate::compare::Drops;
 use crate::compare::several_queues::Model;
+use crate::slow::{SeveralQueues, Slow};
 
 /// RFC 9332, appendix A.
 pub struct DualPi2Model {
@@ -108,4 +109,8 @@ impl Model for DualPi2Model {
             return (drops, Some(packet));
         }
     }
+}
+
+pub fn reference(params: DualPi2Params) -> Option<Box<dyn Slow>> {
+    Some(Box::new(SeveralQueues(DualPi2Model::new(params))))
 }

@@ -6,6 +6,7 @@ use crate::compare::filters::Model;
 use crate::compare::{Drops, close};
 use crate::host::Queue;
 use crate::red::{Reference, Scheme, behind};
+use crate::slow::{Filter, Slow};
 
 /// One flow of the valve's list.
 struct Entry {
@@ -116,4 +117,8 @@ impl Model for ValveModel {
     fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
         self.red.dequeue(Time::from_ns(now))
     }
+}
+
+pub fn reference(params: FlowValveParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(Filter(ValveModel::new(params))))
 }

@@ -4,6 +4,7 @@ use fairdrop::{DropCause, FqParams, Packet};
 
 use crate::compare::Drops;
 use crate::compare::several_queues::Model;
+use crate::slow::{SeveralQueues, Slow};
 
 /// A flow of FQ: its packets with the virtual times of their starts.
 struct Tagged {
@@ -126,4 +127,8 @@ impl Model for FqModel {
         self.forget();
         (Vec::new(), packet)
     }
+}
+
+pub fn reference(params: FqParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(SeveralQueues(FqModel::new(params))))
 }

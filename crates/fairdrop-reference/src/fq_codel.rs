@@ -7,6 +7,7 @@ use crate::compare::Drops;
 use crate::compare::one_stream::Model as _;
 use crate::compare::several_queues::Model;
 use crate::drr::hashed;
+use crate::slow::{SeveralQueues, Slow};
 
 /// RFC 8290, sections 4.1 and 4.2.
 pub struct FqCoDelModel {
@@ -80,4 +81,8 @@ impl Model for FqCoDelModel {
             }
         }
     }
+}
+
+pub fn reference(params: FqCoDelParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(SeveralQueues(FqCoDelModel::new(params))))
 }

@@ -8,6 +8,7 @@ use crate::compare::Drops;
 use crate::compare::every_stream::{Model, Random};
 use crate::host::Queue;
 use crate::red::{Reference, Scheme};
+use crate::slow::{EveryStream, Slow};
 
 pub struct FredModel {
     params: FredParams,
@@ -114,4 +115,8 @@ impl Model for FredModel {
         }
         Ok(())
     }
+}
+
+pub fn reference(params: FredParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(EveryStream(FredModel::new(params))))
 }

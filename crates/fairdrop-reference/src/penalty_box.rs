@@ -8,6 +8,7 @@ use crate::compare::filters::Model;
 use crate::compare::{Drops, close};
 use crate::host::Queue;
 use crate::red::{Reference, Scheme, behind};
+use crate::slow::{Filter, Slow};
 
 /// Floyd and Fall 1999, section 4, and the project's reading of the box.
 pub struct PenaltyModel {
@@ -108,4 +109,8 @@ impl Model for PenaltyModel {
     fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
         self.red.dequeue(Time::from_ns(now))
     }
+}
+
+pub fn reference(params: PenaltyBoxParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(Filter(PenaltyModel::new(params))))
 }

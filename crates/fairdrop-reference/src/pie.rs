@@ -1,10 +1,11 @@
 //! PIE as slowly and obviously as it can be written: a plain list, times in seconds as f64 where the algorithm computes
 //! with them, every update made one by one.
 
-use fairdrop::{DropCause, MOST_UPDATES, Packet, PieParams};
+use fairdrop::{DropCause, MOST_UPDATES, Packet, PieParams, Stream};
 
 use crate::compare::one_stream::Model;
 use crate::compare::{Drops, bytes, unit};
+use crate::slow::{OneStream, Slow};
 
 /// RFC 8033, sections 4 and 5, appendix A.
 pub struct PieModel {
@@ -129,4 +130,8 @@ impl Model for PieModel {
         }
         Err(format!("probability {theirs:?}, should be {:e}", self.drop_prob))
     }
+}
+
+pub fn reference(params: PieParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(OneStream(PieModel::new(params), Some(Stream::PieCoin))))
 }

@@ -13,7 +13,8 @@ use fairdrop::{
 };
 
 use crate::compare::{Drops, unit};
-use crate::host::Queue;
+use crate::host::{Queue, Step};
+use crate::slow::{Random, Slow};
 
 /// Candidates by region of the average.
 #[derive(Clone, Debug)]
@@ -350,4 +351,30 @@ pub fn behind(
 ) -> Result<Drops, String> {
     let handed = Handed { drawn: &[], average: theirs.average_packets() };
     red.arrive(packet, Time::from_ns(now), &handed, &mut || coin(Stream::EarlyDrop))
+}
+
+pub fn reference(params: RedParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(Reference::new(Scheme::Red(params))))
+}
+
+impl Slow for Reference {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        step: &Step,
+        fast: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
+        let handed = Handed { drawn: &step.drawn, average: fast.average_packets() };
+        Reference::arrive(self, packet, Time::from_ns(now), &handed, &mut || random(Stream::EarlyDrop))
+    }
+
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+        Ok((Vec::new(), Reference::dequeue(self, Time::from_ns(now))))
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
+    }
 }

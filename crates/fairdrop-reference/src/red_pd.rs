@@ -8,6 +8,7 @@ use crate::compare::filters::Model;
 use crate::compare::{Drops, close, unit};
 use crate::host::Queue;
 use crate::red::{Reference, Scheme, behind};
+use crate::slow::{Filter, Slow};
 
 /// Mahajan et al. 2001 and the scripts for ns-2.
 pub struct RedPdModel {
@@ -152,4 +153,8 @@ impl Model for RedPdModel {
     fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
         self.red.dequeue(Time::from_ns(now))
     }
+}
+
+pub fn reference(params: RedPdParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(Filter(RedPdModel::new(params))))
 }

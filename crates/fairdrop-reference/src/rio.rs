@@ -7,6 +7,7 @@ use crate::compare::Drops;
 use crate::compare::every_stream::{Model, Random};
 use crate::host::Queue;
 use crate::red::{Reference, Scheme};
+use crate::slow::{EveryStream, Slow};
 
 pub struct RioModel {
     params: RioParams,
@@ -100,4 +101,8 @@ impl Model for RioModel {
             Err("another n_in".into())
         }
     }
+}
+
+pub fn reference(params: RioParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(EveryStream(RioModel::new(params))))
 }

@@ -7,6 +7,7 @@ use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
 use crate::compare::filters::Model;
 use crate::compare::{Drops, close, unit};
 use crate::host::Queue;
+use crate::slow::{Filter, Slow};
 
 /// One set of hash functions of SFB.
 struct HashSet {
@@ -138,4 +139,8 @@ impl Model for SfbModel {
     fn dequeue(&mut self, _now: u64) -> Option<Packet<u32>> {
         if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
     }
+}
+
+pub fn reference(params: SfbParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(Filter(SfbModel::new(params))))
 }

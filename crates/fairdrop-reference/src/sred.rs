@@ -5,6 +5,7 @@ use fairdrop::{AnyDiscipline, DropCause, Packet, SredParams, Stream, Time, Zombi
 use crate::compare::every_stream::{Model, Random};
 use crate::compare::{Drops, unit};
 use crate::host::Queue;
+use crate::slow::{EveryStream, Slow};
 
 pub struct SredModel {
     params: SredParams,
@@ -88,4 +89,8 @@ impl Model for SredModel {
         }
         Ok(())
     }
+}
+
+pub fn reference(params: SredParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(EveryStream(SredModel::new(params))))
 }

@@ -2,9 +2,11 @@
 //!
 //! Which packets were drawn comes from the implementation under test, is checked against the rules, and is then used.
 
-use fairdrop::{DropCause, FullCase3, Packet};
+use fairdrop::{DropCause, FullCase3, Packet, Stream, WardParams, uniform_below};
 
 use crate::compare::Drops;
+use crate::host::{Queue, Step};
+use crate::slow::{Random, Slow};
 
 pub struct WardReference {
     limit: usize,
@@ -105,5 +107,31 @@ impl WardReference {
             drops.push((self.queue.remove(place), cause));
         }
         drops
+    }
+}
+
+pub fn reference(params: WardParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(WardReference::new(params.limit, params.full_case3)))
+}
+
+impl Slow for WardReference {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        _: u64,
+        step: &Step,
+        _: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
+        let mut tenths = || uniform_below(10, || random(Stream::WardCoin));
+        WardReference::arrive(self, packet, &step.drawn, &mut tenths)
+    }
+
+    fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Result<(Drops, Option<Packet<u32>>), String> {
+        Ok((Vec::new(), WardReference::dequeue(self)))
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 }

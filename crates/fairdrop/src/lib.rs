@@ -41,7 +41,7 @@ mod registry;
 mod storage;
 
 pub use arithmetic::philox::Philox;
-pub use contract::discipline::{Discipline, DisciplineInfo, Family};
+pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
 pub use contract::flow_key::{Endpoints, FlowKey, siphash};
 pub use contract::packet::{Ecn, MAX_LEN, Meta, Packet};

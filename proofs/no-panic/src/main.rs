@@ -10,11 +10,8 @@ use core::hint::black_box;
 use core::panic::PanicInfo;
 
 use fairdrop::{
-    Afd, AnyDiscipline, BackChokeMemory, Blue, CATALOGUE, Choke, ChokeHardware, ChokeW, CoDel, Csfq,
-    Discipline, DropCause, DropTail, Drr, DualPi2, Env, Fattest, FlowPlace, FlowQueue, FlowValve, FluidFlow,
-    Fq, FqCoDel, Fred, FredFlow, HeapPlace, LengthPlace, ListEntry, Memory, Packet, PacketSlot, PenaltyBox,
-    PenaltyFlow, Pie, QueueSlot, RateEstimate, Red, RedPd, RedPdFlow, Rio, Sfb, SfbBin, Sfq, Slot, Sred,
-    Stream, Time, Turn, ValveFlow, Ward, Zombie,
+    AnyDiscipline, ChokeParams, Discipline, DropCause, Env, Memory, Packet, Registered, Stream, Time,
+    for_each_discipline,
 };
 
 unsafe extern "C" {
@@ -104,53 +101,26 @@ fn tick<D: Discipline<u32>>(queue: &mut D, host: &mut Host) {
     queue.tick(host);
 }
 
-/// Addresses of the three functions of each type.
-macro_rules! entries {
-    ($($queue:ty;)*) => {
-        [$([enqueue::<$queue> as *const (), dequeue::<$queue> as *const (), tick::<$queue> as *const ()]),*]
-    };
+/// Addresses of the three functions of a type.
+fn of<D: Discipline<u32>>() -> [*const (); 3] {
+    [enqueue::<D> as *const (), dequeue::<D> as *const (), tick::<D> as *const ()]
 }
 
-type Ring = Lent<Slot<u32>>;
-type Slab = Lent<PacketSlot<u32>>;
-type Flows<T> = Lent<FlowPlace<T>>;
+/// Those of every discipline, and of all of them behind one type.
+macro_rules! entries {
+    ($($discipline:ident $params:ty;)*) => {
+        [$(of::<<$params as Registered>::Queue<u32, Pieces>>(),)* of::<AnyDiscipline<u32, Pieces>>()]
+    };
+}
 
 /// Keeps the functions in the program. Called by nobody.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() {
-    let entries = entries! {
-        DropTail<u32, Ring>;
-        Red<u32, Ring>;
-        Choke<u32, Ring>;
-        BackChokeMemory<u32, Ring>;
-        ChokeHardware<u32, Ring, Lent<ListEntry>>;
-        ChokeW<u32, Ring>;
-        Ward<u32, Ring>;
-        Fred<u32, Ring, Flows<FredFlow>>;
-        Rio<u32, Ring>;
-        Sred<u32, Ring, Lent<Zombie>>;
-        Blue<u32, Ring>;
-        Sfb<u32, Ring, Lent<SfbBin>>;
-        RedPd<u32, Ring, Flows<RedPdFlow>>;
-        PenaltyBox<u32, Ring, Flows<PenaltyFlow>>;
-        FlowValve<u32, Ring, Flows<ValveFlow>>;
-        Csfq<u32, Ring, Flows<RateEstimate>>;
-        Afd<u32, Ring, Lent<u64>, Flows<u32>>;
-        CoDel<u32, Ring>;
-        Pie<u32, Ring>;
-        Sfq<u32, Slab, Lent<QueueSlot<Turn>>, Lent<LengthPlace>>;
-        Drr<u32, Slab, Lent<QueueSlot<Turn>>, Lent<LengthPlace>, Flows<u32>>;
-        Fq<u32, Lent<PacketSlot<u32, f64>>, Lent<QueueSlot<FluidFlow>>, Lent<HeapPlace<f64>>, Flows<u32>>;
-        FqCoDel<u32, Slab, Lent<QueueSlot<FlowQueue>>, Lent<HeapPlace<Fattest>>>;
-        DualPi2<u32, Slab>;
-        AnyDiscipline<u32, Pieces>;
-    };
-    // One line for each discipline, and one for all of them behind one type.
-    let _: &[_; CATALOGUE.len() + 1] = &entries;
+    let entries = for_each_discipline!(entries);
     #[cfg(not(feature = "choke_alone"))]
     black_box(&entries);
     #[cfg(feature = "choke_alone")]
-    black_box(entries[2]);
+    black_box(of::<<ChokeParams as Registered>::Queue<u32, Pieces>>());
     #[cfg(feature = "canary")]
     black_box(canary as *const ());
 }

@@ -6,14 +6,34 @@ mod policed;
 mod red;
 mod rounds;
 
-use fairdrop::Ecn;
+use fairdrop::{CATALOGUE, DisciplineInfo, Ecn};
 
 use crate::script::{Mix, Phase};
 use crate::{Case, Numbers};
 
-/// Every vector, by discipline.
+/// Every vector, by discipline. One without vectors of its own has those of [`general`].
 pub fn all() -> Vec<Case> {
-    [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat()
+    let own = [red::cases(), choke::cases(), delay::cases(), policed::cases(), rounds::cases()].concat();
+    let without = CATALOGUE.iter().filter(|info| own.iter().all(|case| case.discipline != info.name));
+    let more: Vec<_> = without.flat_map(general).collect();
+    [own, more].concat()
+}
+
+/// What any discipline can be given, with its defaults.
+fn general(info: &DisciplineInfo) -> Vec<Case> {
+    let of = |name, text| case(info.name, name, info.source, text);
+    let mut cases = vec![
+        of("basic", "A greedy flow and five others, with the defaults."),
+        of("mixed", "Packets of many lengths, of four classes, with every ECN field.")
+            .flows(CLASSES)
+            .lengths(LENGTHS)
+            .ecn(EVERY_ECN),
+        of("limit-1", "Room for one packet.").limit(1),
+    ];
+    if info.timed {
+        cases.push(of("ticks", "As basic, and the host calls at each deadline.").ticks());
+    }
+    cases
 }
 
 const MS: u64 = 1_000_000;

@@ -1,8 +1,9 @@
 //! Comparing a discipline with its reference event by event, and what must hold of every trace. One form for each kind of
-//! reference: with one random stream, with all of them, behind a filter, or with several queues.
+//! reference: of any kind, by name; with one random stream, with all of them, behind a filter, or with several queues.
 
 use fairdrop::{DropCause, Packet};
 
+pub mod by_name;
 pub mod every_stream;
 pub mod filters;
 pub mod one_stream;

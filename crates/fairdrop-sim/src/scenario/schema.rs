@@ -145,7 +145,7 @@ pub fn catalogue() -> Json {
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
                 "also_uses": info.also_uses, "label": info.label, "report": info.report,
-                "family": info.family.title(), "keeps_order": info.keeps_order, "timed": info.timed,
+                "family": info.family.title(), "departures": info.departures.name(), "timed": info.timed,
                 "parameters": params.map(|field| described(&field)).collect::<Vec<_>>(),
             })
         })

@@ -12,7 +12,7 @@ mod ring;
 
 use std::time::Instant;
 
-use fairdrop::{AnyDiscipline, CATALOGUE, Discipline};
+use fairdrop::{AnyDiscipline, CATALOGUE, Discipline, for_each_discipline};
 use load::{Heap, Load, params};
 use ring::Ring;
 
@@ -46,13 +46,18 @@ impl Task<'_> {
     }
 }
 
-macro_rules! by_its_type {
-    ($task:ident, $queue:ident: $($variant:ident)*) => {
-        match $queue {
-            $(AnyDiscipline::$variant(queue) => $task.run(queue),)*
+/// The discipline by itself: everything is known when the loop is compiled.
+macro_rules! run_by_type {
+    ($($discipline:ident $params:ty;)*) => {
+        fn run_by_type(task: &Task, queue: AnyDiscipline<u64, Heap>) {
+            match queue {
+                $(AnyDiscipline::$discipline(queue) => task.run(queue),)*
+            }
         }
     };
 }
+
+for_each_discipline!(run_by_type);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
@@ -79,10 +84,4 @@ fn main() {
         }
         (_, queue) => run_by_type(&task, queue),
     }
-}
-
-/// The discipline by itself: everything is known when the loop is compiled.
-fn run_by_type(task: &Task, queue: AnyDiscipline<u64, Heap>) {
-    by_its_type!(task, queue: DropTail Red Choke BackChokeMemory ChokeHardware ChokeW Ward Fred Rio Sred Blue Sfb RedPd
-        PenaltyBox FlowValve Csfq Afd CoDel Pie Sfq Drr Fq FqCoDel DualPi2);
 }

@@ -21,8 +21,8 @@ pub struct DisciplineInfo {
     pub report: &'static str,
     /// What it decides by.
     pub family: Family,
-    /// Whether packets leave in the order in which they came.
-    pub keeps_order: bool,
+    /// In what order packets leave.
+    pub departures: Departures,
     /// Whether it has timers: a host must then call [`Discipline::tick`] at [`Discipline::deadline`].
     pub timed: bool,
     /// Its own parameters.
@@ -42,12 +42,34 @@ impl DisciplineInfo {
         doc: "",
         report: "",
         family: Family::Length,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         params: &[],
         also_uses: None,
         source: "",
     };
+}
+
+/// In what order the packets leave that are not dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// That of their arrival.
+    InOrder,
+    /// Those of one flow in that of their arrival.
+    InOrderWithinFlows,
+    /// Some packet may overtake another of its flow.
+    AnyOrder,
+}
+
+impl Departures {
+    /// As lists say it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InOrder => "in order",
+            Self::InOrderWithinFlows => "in order within flows",
+            Self::AnyOrder => "in any order",
+        }
+    }
 }
 
 /// What a discipline decides by. Lists are in this order, then by name.

@@ -12,7 +12,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -61,7 +61,7 @@ impl Registered for AfdParams {
         report: "Keeps a sample of who sent the recent packets, and drops what a flow sends above a fair share that the \
               queue's length sets.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Pan, Breslau, Prabhakar, Shenker 2003",
         ..facts::<Self>()

@@ -9,7 +9,7 @@
 //! Source: R. Pan, B. Prabhakar, K. Psounis, "CHOKe ...", INFOCOM 2000, IV.B.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -74,7 +74,7 @@ impl Registered for BackChokeMemoryParams {
         doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
         report: "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them.",
         family: Family::Choke,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Pan, Prabhakar, Psounis 2000, IV.B",
         ..facts::<Self>()

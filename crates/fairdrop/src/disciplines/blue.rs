@@ -9,7 +9,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -45,7 +45,7 @@ impl Registered for BlueParams {
         report: "Drops at random; a full buffer raises the probability, an idle link lowers it. It does not look at who \
               sends.",
         family: Family::Length,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Feng, Kandlur, Saha, Shin 1999",
         ..facts::<Self>()

@@ -14,7 +14,7 @@
 //! J. Wang, S. Low, "Understanding CHOKe", IEEE/ACM Transactions on Networking 12(4), 2004.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, MOST_REDRAWS};
 use crate::contract::packet::{Meta, Packet};
 use crate::contract::params::{MAX_COUNTS, ParamError, ParamValue, require};
@@ -235,7 +235,7 @@ impl Registered for ChokeParams {
               When both belong to the same flow, both are dropped. A flow that fills the queue is hit most often, and \
               no state per flow is kept.",
         family: Family::Choke,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Pan, Prabhakar, Psounis 2000",
         ..facts::<Self>()

@@ -14,7 +14,7 @@
 use super::droptail::fifo_in;
 use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below};
 use crate::contract::packet::{Ecn, Packet};
 use crate::contract::params::{ParamError, require};
@@ -112,7 +112,7 @@ impl Registered for ChokeHardwareParams {
         report: "CHOKe as a switch would build it: the packet to compare with is found by a random address in its memory, \
               and a matched one is marked and discarded when it comes to the head.",
         family: Family::Choke,
-        keeps_order: false,
+        departures: Departures::InOrderWithinFlows,
         timed: false,
         source: "IEEE Micro 2001",
         ..facts::<Self>()

@@ -10,7 +10,7 @@
 //! 2005, section II: draws in figure 1, the drawing factor in figure 2 and table I.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, ParamValue, require};
@@ -122,7 +122,7 @@ impl Registered for ChokeWParams {
         report: "Compares each arriving packet with more queued packets the longer the queue has been long, and with \
               fewer for classes of greater weight. No state per flow is kept.",
         family: Family::Choke,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Wen, Fang, Sun 2005",
         ..facts::<Self>()

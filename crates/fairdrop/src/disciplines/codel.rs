@@ -9,7 +9,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, mark_or_drop};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -169,7 +169,7 @@ impl Registered for CoDelParams {
         doc: "Drops at the head, ever faster, while packets wait longer than a target for longer than an interval.",
         report: "Drops by how long packets wait, not by how many there are. It does not look at who sends.",
         family: Family::Delay,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "RFC 8289",
         ..facts::<Self>()

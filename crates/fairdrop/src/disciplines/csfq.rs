@@ -12,7 +12,7 @@
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::arithmetic::exp::{exp_minus, mean_exp_minus};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -68,7 +68,7 @@ impl Registered for CsfqParams {
         report: "Drops by the rate that an edge wrote on each packet, so that no flow gets more than the fair rate. Only \
               the edge keeps state per flow.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Stoica, Shenker, Zhang 1998",
         ..facts::<Self>()

@@ -1,7 +1,7 @@
 //! `DropTail`: a FIFO that drops what does not fit.
 
 use super::outcome::{append_or_overflow, depart};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -27,7 +27,7 @@ impl Registered for DropTailParams {
         report: "The plain queue: packets leave in the order they came, and one that finds the buffer full is dropped. \
               Whoever sends most fills the buffer and gets most of the link.",
         family: Family::Length,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "common practice",
         ..facts::<Self>()

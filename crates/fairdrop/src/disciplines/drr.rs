@@ -12,7 +12,7 @@
 //! INFOCOM 1990.
 
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -182,7 +182,7 @@ impl Registered for DrrParams {
         doc: "A queue per flow; queues take turns, each by so many bytes. A full buffer takes from the longest.",
         report: "Gives each flow a queue of its own and serves them in turn, byte for byte.",
         family: Family::Queues,
-        keeps_order: false,
+        departures: Departures::InOrderWithinFlows,
         timed: false,
         source: "Shreedhar, Varghese 1996",
         ..facts::<Self>()

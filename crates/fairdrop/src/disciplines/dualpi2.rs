@@ -13,7 +13,7 @@
 //! loss, and scalable throughput (L4S)", RFC 9332, 2023: section 2 and appendix A.
 
 use super::outcome::{drop_packet, mark, mark_or_drop};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::{Ecn, Packet};
 use crate::contract::params::ParamError;
@@ -64,7 +64,7 @@ impl Registered for DualPi2Params {
         report: "Keeps senders that answer to marks at once apart from the others, and couples both so that they share \
               alike.",
         family: Family::Queues,
-        keeps_order: false,
+        departures: Departures::AnyOrder,
         timed: true,
         source: "RFC 9332",
         ..facts::<Self>()

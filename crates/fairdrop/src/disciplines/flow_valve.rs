@@ -10,7 +10,7 @@
 
 use super::red::{RedParams, RedQueue};
 use crate::arithmetic::elementary::sqrt;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -57,7 +57,7 @@ impl Registered for FlowValveParams {
         doc: "RED, with a valve that shuts for a flow that goes on sending against heavy loss.",
         report: "RED that also shuts out a flow that goes on sending against heavy loss, until it pauses.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Cho 1999",
         ..facts::<Self>()

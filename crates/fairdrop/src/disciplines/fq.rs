@@ -19,7 +19,7 @@
 
 use super::chokew::{MAX_CLASSES, Weights};
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -86,7 +86,7 @@ impl Registered for FqParams {
         report: "Gives each flow a queue of its own and sends packets in the order in which a link shared bit by bit \
               would finish them.",
         family: Family::Queues,
-        keeps_order: false,
+        departures: Departures::InOrderWithinFlows,
         timed: false,
         source: "Demers, Keshav, Shenker 1989; Parekh, Gallager 1993",
         ..facts::<Self>()

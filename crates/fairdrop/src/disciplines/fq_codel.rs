@@ -17,7 +17,7 @@ use super::codel::{CoDelParams, CoDelState, Head};
 use super::drr::MOST_QUANTUM;
 use super::outcome::drop_packet;
 use super::sfq::{MOST_QUEUES, salted};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
 use crate::contract::packet::Packet;
@@ -75,7 +75,7 @@ impl Registered for FqCoDelParams {
         doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a CoDel.",
         report: "Sorts flows into separate queues served in turn, each kept short by CoDel.",
         family: Family::Queues,
-        keeps_order: false,
+        departures: Departures::InOrderWithinFlows,
         timed: false,
         source: "RFC 8290",
         ..facts::<Self>()

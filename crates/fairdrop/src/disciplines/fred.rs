@@ -9,7 +9,7 @@
 //! its appendix; `many_flows` is its section on supporting many flows.
 
 use super::red::{RedParams, RedQueue};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -53,7 +53,7 @@ impl Registered for FredParams {
               few.",
         report: "RED that also counts the queued packets of each flow and holds every flow to about the same number.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Lin, Morris 1997",
         ..facts::<Self>()

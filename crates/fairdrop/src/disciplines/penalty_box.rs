@@ -16,7 +16,7 @@
 use super::red::{RedParams, RedQueue};
 use crate::arithmetic::elementary::{ln, sqrt};
 use crate::arithmetic::token_bucket::TokenBucket;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -75,7 +75,7 @@ impl Registered for PenaltyBoxParams {
         doc: "RED, with a shared rate limit for flows that have too much of its drops.",
         report: "RED that also gives the flows with too much of its drops a small rate to share.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Floyd, Fall 1999",
         ..facts::<Self>()

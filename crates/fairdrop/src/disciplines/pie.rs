@@ -17,7 +17,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -129,7 +129,7 @@ impl Registered for PieParams {
         doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
         report: "Drops at random to hold the waiting time near a target. It does not look at who sends.",
         family: Family::Delay,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: true,
         source: "RFC 8033",
         ..facts::<Self>()

@@ -10,7 +10,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, mark};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::{Ecn, Packet};
 use crate::contract::params::{ParamError, require};
@@ -66,7 +66,7 @@ impl Registered for RedParams {
         report: "Random Early Detection: drops arriving packets at random, more of them the longer the queue has been on \
               average, so that TCP slows down before the buffer is full. It does not look at who sends.",
         family: Family::Length,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Floyd, Jacobson 1993",
         ..facts::<Self>()

@@ -14,7 +14,7 @@
 
 use super::red::{RedParams, RedQueue};
 use crate::arithmetic::elementary::sqrt;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -70,7 +70,7 @@ impl Registered for RedPdParams {
         doc: "RED behind a filter that drops packets of the flows that RED drops most.",
         report: "RED that also drops packets of the flows it drops most, before they reach the queue.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Mahajan, Floyd, Wetherall 2001",
         ..facts::<Self>()

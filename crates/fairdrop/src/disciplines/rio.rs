@@ -9,7 +9,7 @@
 
 use super::outcome::{append_or_overflow, drop_packet};
 use super::red::{RedParams, RedQueue, RedState};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -47,7 +47,7 @@ impl Registered for RioParams {
         doc: "Two REDs over one FIFO: packets within their profile (IN) are judged by the IN packets alone.",
         report: "Two REDs over one queue: packets within their profile are judged by their own number, and dropped last.",
         family: Family::Length,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Clark, Fang 1998",
         ..facts::<Self>()

@@ -14,7 +14,7 @@
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
 use crate::arithmetic::token_bucket::TokenBucket;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -67,7 +67,7 @@ impl Registered for SfbParams {
         report: "Sorts flows by several hash functions into bins that each raise or lower a drop probability of their \
               own. Flows that do not slow down share a rate limit.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Feng, Kandlur, Saha, Shin 2001",
         ..facts::<Self>()

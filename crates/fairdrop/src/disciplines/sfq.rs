@@ -11,7 +11,7 @@
 
 use super::drr::{MOST_QUANTUM, Rounds, Turn};
 use super::outcome::drop_packet;
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::flow_key::bucket;
 use crate::contract::packet::Packet;
@@ -53,7 +53,7 @@ impl Registered for SfqParams {
         doc: "DRR over queues that flows are hashed into.",
         report: "Sorts flows into separate queues by hash and serves them in turn.",
         family: Family::Queues,
-        keeps_order: false,
+        departures: Departures::AnyOrder,
         timed: true,
         source: "McKenney 1990",
         ..facts::<Self>()

@@ -10,7 +10,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below, unit_interval};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
@@ -52,7 +52,7 @@ impl Registered for SredParams {
               of flows seen lately.",
         report: "Drops at random by the number of flows, told from how often an arriving packet meets its flow in a list.",
         family: Family::Flow,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Ott, Lakshman, Wong 1999",
         ..facts::<Self>()

@@ -10,7 +10,7 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet};
-use crate::contract::discipline::{Discipline, DisciplineInfo, Family};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, MOST_REDRAWS, Stream, draw_below};
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
@@ -52,7 +52,7 @@ impl Registered for WardParams {
         report: "Compares an arriving packet with two queued ones, the more likely the fuller the buffer. Packets of one \
               flow that meet are dropped. Neither an average nor state per flow is kept.",
         family: Family::Choke,
-        keeps_order: true,
+        departures: Departures::InOrder,
         timed: false,
         source: "Ho, Chan, Chen, section 3.1",
         ..facts::<Self>()
