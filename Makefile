@@ -61,6 +61,7 @@ conformance: ## the conformance vectors, when a change of decisions is meant
 
 lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 crates/fairdrop/src/disciplines/*.rs crates/fairdrop-reference/src/*.rs crates/fairdrop-reference/src/compare/*.rs
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -22,8 +22,8 @@ def document(headline):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_discipline_of_the_catalogue_has_what_reports_need(name):
     facts = disciplines.known()[name]
-    assert facts.name, f"{name}: give it a title in the library"
-    assert facts.paragraph.endswith("."), f"{name}: give it a sentence (doc) in the library"
+    assert facts.name, f"{name}: give it a label in the library"
+    assert facts.paragraph.endswith("."), f"{name}: give it a paragraph (report) in the library"
     assert disciplines.discipline_name(name) == facts.name
 
 
@@ -33,7 +33,7 @@ def test_disciplines_look_different_to_a_reader():
 
 
 def test_no_words_are_kept_for_what_the_library_does_not_have():
-    assert set(disciplines._PARAGRAPHS) | set(disciplines._IN_TEXT) | set(colours.KNOWN_DISCIPLINES) <= set(NAMES)
+    assert set(colours.KNOWN_DISCIPLINES) <= set(NAMES)
     assert set(colours.CAUSES) <= set(CAUSES)
 
 
