@@ -8,6 +8,9 @@ A block whose paragraph above begins with a file name in code type and ends with
 `<!-- not run: REASON -->` above a block excludes it; a file is written all the same. Commands that set something up
 (`make`, `cargo`, `pip`, `git`) are not run.
 
+Files below `crates` and `docs` are what a page adds to the program: they are written into a copy of the checkout, in which
+the first `cargo test` of the page then runs.
+
 A comment `<!-- measured: fairdrop run SCENARIO --seeds N -->` above a table says how its numbers are measured: each row
 with the `--set` of its column `settings`.
 """
@@ -18,9 +21,10 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,8 +82,15 @@ class Block:
     start: int
     file: str | None
     not_run: str | None
+    # The paragraph before it.
+    above: str = ""
     # The block of its output.
     output: Block | None = None
+
+    @property
+    def changes_the_checkout(self) -> bool:
+        """Whether it is a file, or a line of one, that a reader adds to the program."""
+        return self.language in ("rust", "markdown") and (self.file or "").startswith(("crates/", "docs/"))
 
     @property
     def builds(self) -> bool:
@@ -110,6 +121,7 @@ def blocks(text: str) -> list[Block]:
                 match.start("body"),
                 file[1] if file else None,
                 " ".join(reason[1].split()) if reason else None,
+                paragraph,
             )
         )
     return found
@@ -174,6 +186,45 @@ class Place:
         with contextlib.chdir(self.directory), contextlib.redirect_stdout(printed):
             exec(compile(code, "<page>", "exec"), self.names)
         return printed.getvalue()
+
+
+class Checkout:
+    """A copy of the files under version control, to which a page adds."""
+
+    def __init__(self, root: Path, directory: Path) -> None:
+        self.root, self.directory = root, directory
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True).stdout
+        for name in filter(None, listed.split("\0")):
+            if (root / name).is_file():
+                path = directory / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(root / name, path)
+
+    def add(self, block: Block) -> None:
+        """A new file; or a line of an old one, with the modules that the sentence above it names."""
+        path = self.directory / block.file
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.body, encoding="utf-8")
+            return
+        word = block.body.split()[0]
+        text, replaced = re.subn(rf"^{re.escape(word)} .*\n", block.body, path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert replaced == 1, f"{block.file}: {word}"
+        modules = "".join(f"{module}\n" for module in re.findall(r"`(mod \w+;)`", block.above))
+        path.write_text(re.sub(r"^mod ", f"{modules}mod ", text, count=1, flags=re.MULTILINE), encoding="utf-8")
+
+    def cargo(self, words: Sequence[str]) -> tuple[int, str]:
+        """Exit status and output of a command of the page; what others have built is used."""
+        done = subprocess.run(
+            [*words, "--offline", "--target-dir", self.root / "target"],
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
 
 
 def commands(block: Block) -> Iterator[tuple[str, str, int]]:

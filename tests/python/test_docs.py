@@ -40,6 +40,10 @@ def with_blocks(*languages):
     ]
 
 
+def adds_to_the_program(path):
+    return any(block.changes_the_checkout for block in pages.blocks(path.read_text(encoding="utf-8")))
+
+
 class Outputs:
     """Compares the outputs of a page, and writes them anew where that is asked for."""
 
@@ -72,6 +76,8 @@ def test_examples_print_what_the_page_says(path, tmp_path):
         where = f"line {block.line}"
         if block.body.startswith("make ffi"):
             place.build_for_c()
+        elif block.changes_the_checkout:
+            continue
         elif block.file and block.language not in ("sh", "console"):
             if not (ROOT / block.file).exists():
                 place.write(block.file, block.body)
@@ -192,7 +198,7 @@ def manifest(name):
     )
 
 
-@pytest.mark.parametrize("path", with_blocks("rust"))
+@pytest.mark.parametrize("path", [path for path in with_blocks("rust") if not adds_to_the_program(*path.values)])
 def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
     """A block under the name of a file is that file; any other is a program of its own."""
     if shutil.which("cargo") is None:
@@ -228,6 +234,22 @@ def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
         if block.output:
             outputs.compare(name, block.output.body, block.output.start, done.stdout)
     outputs.settle()
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in PAGES if adds_to_the_program(path)])
+def test_what_a_page_adds_to_the_program_passes_its_tests(path, tmp_path):
+    if shutil.which("cargo") is None:
+        pytest.skip("there is no cargo")
+    text = path.read_text(encoding="utf-8")
+    checkout = pages.Checkout(ROOT, tmp_path)
+    for block in pages.blocks(text):
+        if block.changes_the_checkout:
+            checkout.add(block)
+    tests = re.findall(r"^cargo test .*--(?:test|lib) .*", text, re.MULTILINE)
+    status, printed = checkout.cargo(shlex.split(next(line for line in tests if "complete" not in line)))
+    assert status == 0, printed
+    passed = sum(map(int, re.findall(r"(\d+) passed", printed)))
+    assert passed >= 2, printed
 
 
 @pytest.mark.parametrize(
