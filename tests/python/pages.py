@@ -8,8 +8,8 @@ A block whose paragraph above begins with a file name in code type and ends with
 `<!-- not run: REASON -->` above a block excludes it; a file is written all the same. Commands that set something up
 (`make`, `cargo`, `pip`, `git`) are not run.
 
-Files below `crates` and `docs` are what a page adds to the program: they are written into a copy of the checkout, in which
-the first `cargo test` of the page then runs.
+Files below `crates` and `docs` are what a page adds to the program: they are written into a copy of the checkout, in
+which the tests of the page then run.
 
 A comment `<!-- measured: fairdrop run SCENARIO --seeds N -->` above a table says how its numbers are measured: each row
 with the `--set` of its column `settings`.
@@ -208,7 +208,8 @@ class Checkout:
             path.write_text(block.body, encoding="utf-8")
             return
         word = block.body.split()[0]
-        text, replaced = re.subn(rf"^{re.escape(word)} .*\n", block.body, path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        before = path.read_text(encoding="utf-8")
+        text, replaced = re.subn(rf"^{re.escape(word)} .*\n", block.body, before, flags=re.MULTILINE)
         assert replaced == 1, f"{block.file}: {word}"
         modules = "".join(f"{module}\n" for module in re.findall(r"`(mod \w+;)`", block.above))
         path.write_text(re.sub(r"^mod ", f"{modules}mod ", text, count=1, flags=re.MULTILINE), encoding="utf-8")

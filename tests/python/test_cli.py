@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import OnTerminal
+from patience import OnTerminal
 
 SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")
 

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import fairdrop as library
-from conftest import PATIENCE, OnTerminal, wait_for
+from patience import PATIENCE, OnTerminal, wait_for
 
 SHORT = ("--set", "duration=20s", "--set", "warm_up=5s")
 

@@ -11,7 +11,6 @@ from itertools import product
 
 import pytest
 
-from conftest import PATIENCE, wait_for
 from fairdrop import reproduce
 from fairdrop.cli import main
 from fairdrop.measures import jain_index
@@ -27,6 +26,7 @@ from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.runs import fairness_of_groups, jain
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.workspace import Workspace
+from patience import PATIENCE, wait_for
 
 PAPER_IDS = {
     "choke": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig10 fig11 table1 table2 table3 eq1 eq4 eq5 c1 c2 c3 c4",
