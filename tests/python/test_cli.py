@@ -123,7 +123,7 @@ def test_list_names_everything_with_units_defaults_and_sources(fairdrop):
     [
         (["run", "missing.toml"], ["missing.toml", "No such file"]),
         (["run", "."], ["is a directory; valid: a regular file"]),
-        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "one of droptail, red, choke"]),
+        (["compare", "HEADLINE", "--disciplines", "red,tea"], ["'tea'|\"tea\"", "one of blue, droptail"]),
         (["run", "HEADLINE", "--set", "queue.red.max_p=2"], ["queue.red.max_p = 2", "0 to 1"]),
         (["run", "HEADLINE", "--set", "groups.udp.rate=2mbps"], ["2mbps", "1mbit"]),
         (["run", "HEADLINE", "--set", "groups.sctp.rate=1mbit"], ["sctp", "tcp, udp"]),

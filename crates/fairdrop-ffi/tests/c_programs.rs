@@ -246,7 +246,7 @@ fn the_example_says_what_is_wrong() {
         (&["0", "1", "0", "choke"], "choke: link_bps = 0 is not valid: a rate above 0"),
         (
             &["0", "1", "1000", "chock"],
-            "chock: there is no discipline \"chock\"; there are blue droptail red",
+            "chock: there is no discipline \"chock\"; there are blue droptail",
         ),
         (&["0", "1", "1000", "choke", "min_th=-1"], "min_th: min_th = \"-1\" is not valid: packets from 0"),
         (&["0", "1", "1000", "choke", "tea=1"], "tea: choke has no parameter \"tea\""),
