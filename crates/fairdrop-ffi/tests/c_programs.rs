@@ -244,10 +244,7 @@ fn the_example_says_what_is_wrong() {
         (&["0", "1"][..], "usage: forward LISTEN TO"),
         (&["0", "1", "fast", "choke"], "fast: the rate is a whole number of bit/s"),
         (&["0", "1", "0", "choke"], "choke: link_bps = 0 is not valid: a rate above 0"),
-        (
-            &["0", "1", "1000", "chock"],
-            "chock: there is no discipline \"chock\"; there are blue droptail",
-        ),
+        (&["0", "1", "1000", "chock"], "chock: there is no discipline \"chock\"; there are blue droptail"),
         (&["0", "1", "1000", "choke", "min_th=-1"], "min_th: min_th = \"-1\" is not valid: packets from 0"),
         (&["0", "1", "1000", "choke", "tea=1"], "tea: choke has no parameter \"tea\""),
         (&["0", "1", "1000", "choke", "min_th"], "min_th: parameters are given as NAME=VALUE"),

@@ -3,7 +3,13 @@
 //!
 //! One discipline, one file, which the build script lists: it has a function `reference`, from which [`reference_of`] is
 //! made. `red` also does DropTail and CHOKe, and `drr` SFQ, which differ from them in a few lines.
-#![allow(missing_docs, clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "only tests use it")]
+#![allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::needless_pass_by_value,
+    reason = "only tests use it"
+)]
 
 include!(concat!(env!("OUT_DIR"), "/references.rs"));
 

@@ -58,7 +58,6 @@ macro_rules! registry {
         }
 
         /// Any discipline.
-        #[expect(clippy::large_enum_variant, reason = "one per queue, and a box would need an allocator")]
         pub enum AnyDiscipline<H, M: Memory> {
             $(
                 #[doc = concat!("See [`", stringify!($variant), "`](crate::", stringify!($variant), ").")]
