@@ -12,9 +12,8 @@ use pcap_parser::pcap::{
     parse_pcap_header,
 };
 
-use crate::collector::{Collector, Packet};
+use crate::collector::{Collector, Packet, absurd_length};
 use crate::notes::DamageKind;
-use crate::reader::{absurd_length, read_error};
 use crate::source::Source;
 use crate::{Error, Format, LinkType};
 
@@ -129,5 +128,5 @@ fn append<R: Read>(
     count: usize,
 ) -> Result<bool, Error> {
     let result = source.append(buffer, count);
-    result.map_err(|e| read_error(name, source.offset(), e))
+    result.map_err(|e| Error::read(name, source.offset(), e))
 }

@@ -8,6 +8,16 @@ use crate::headers::{Frame, Ip, NonIpKind, has_ports};
 use crate::notes::{Damage, DamageKind};
 use crate::{Arrival, Capture, Error, FlowInfo, Format, KeyKind, LinkType, Notes, Options, Protocol, link};
 
+/// Bytes of the longest packet, captured or on the wire: 16 MiB, which is also
+/// the longest that a queue takes. A larger length field is damage, not data.
+pub const MAX_PACKET_BYTES: u32 = 1 << 24;
+
+/// `Some` if a record cannot have these lengths.
+pub(crate) fn absurd_length(captured: u32, original: u32) -> Option<DamageKind> {
+    let longest = captured.max(original);
+    (longest > MAX_PACKET_BYTES).then_some(DamageKind::Length(u64::from(longest)))
+}
+
 /// A packet as the file has it.
 pub(crate) struct Packet<'a> {
     /// Nanoseconds since whatever epoch the file uses.

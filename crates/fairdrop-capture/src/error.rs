@@ -110,3 +110,9 @@ pub struct UnknownKey {
     /// The name found.
     pub found: String,
 }
+
+impl Error {
+    pub(crate) fn read(name: &str, offset: u64, source: io::Error) -> Self {
+        Self::Read { file: name.to_owned(), offset, source }
+    }
+}

@@ -80,6 +80,7 @@ mod reader;
 mod regular;
 mod source;
 
+pub use collector::MAX_PACKET_BYTES;
 pub use error::{Error, UnknownKey};
 pub use flow_key::{KeyKind, Protocol};
 pub use link::LinkType;
@@ -106,7 +107,8 @@ pub struct Arrival {
     /// one arrival to the next.
     pub time_ns: u64,
     /// Bytes the packet had on the wire, link header included, however few of
-    /// them were captured. At most 256 MiB.
+    /// them were captured. At most
+    /// [`MAX_PACKET_BYTES`].
     pub wire_len: u32,
     /// Index into [`Capture::flows`].
     pub flow: u32,

@@ -12,9 +12,8 @@ use pcap_parser::pcapng::{
 };
 use pcap_parser::traits::PcapNGPacketBlock;
 
-use crate::collector::{Collector, Packet};
+use crate::collector::{Collector, Packet, absurd_length};
 use crate::notes::DamageKind;
-use crate::reader::{MAX_LEN, absurd_length, read_error};
 use crate::source::Source;
 use crate::{Error, Format, LinkType};
 
@@ -32,6 +31,9 @@ const METADATA: [u32; 4] = [4, 5, 9, 10];
 /// Type, length and either contents or the second length (3.1).
 const BLOCK_START: usize = 12;
 const SHORTEST_SECTION_HEADER: u32 = 28;
+/// No block is this long (bytes), whatever it holds: a larger length field is
+/// damage, not data.
+const MAX_BLOCK: u32 = 256 * 1024 * 1024;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
@@ -147,7 +149,7 @@ pub(crate) fn read<R: Read>(
     loop {
         let start = source.offset();
         match read_block(source, &mut buffer, &mut section.order) {
-            Err(error) => return Err(read_error(name, source.offset(), error)),
+            Err(error) => return Err(Error::read(name, source.offset(), error)),
             Ok(Ok(true)) => {}
             Ok(Ok(false)) => return Ok(Format::PcapNg),
             Ok(Err(DamageKind::HeaderCut | DamageKind::BodyCut)) if start == 0 => {
@@ -201,7 +203,7 @@ fn read_block<R: Read>(
     let length = order.u32(buffer, 4).unwrap_or(0);
     let missing = (length as usize).checked_sub(BLOCK_START);
     let missing = match missing {
-        Some(n) if length <= MAX_LEN && length.is_multiple_of(4) => n,
+        Some(n) if length <= MAX_BLOCK && length.is_multiple_of(4) => n,
         _ => return Ok(Err(DamageKind::Length(u64::from(length)))),
     };
     if !source.append(buffer, missing)? {

@@ -4,15 +4,11 @@ use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
 use crate::collector::Collector;
-use crate::notes::DamageKind;
 use crate::regular::open_regular;
 use crate::source::Source;
 use crate::{Capture, Error, Options, classic, pcapng};
 
 const BUFFER: usize = 256 * 1024;
-
-/// No packet is this long (bytes): a larger length field is damage, not data.
-pub(crate) const MAX_LEN: u32 = 256 * 1024 * 1024;
 
 /// Longest capture that is read: 16 GiB.
 pub const MAX_FILE_BYTES: u64 = 16 << 30;
@@ -60,7 +56,7 @@ pub fn read_from<R: Read>(stream: R, name: &str, options: &Options) -> Result<Ca
     let mut start = Vec::new();
     let mut source = Source::new(&mut stream);
     if let Err(error) = source.append(&mut start, SHOWN) {
-        return Err(read_error(name, source.offset(), error));
+        return Err(Error::read(name, source.offset(), error));
     }
     if let Some(error) = refuse(&start, name) {
         return Err(error);
@@ -74,17 +70,6 @@ pub fn read_from<R: Read>(stream: R, name: &str, options: &Options) -> Result<Ca
         classic::read(&mut source, name, &mut collector)?
     };
     collector.finish(name, format)
-}
-
-pub(crate) fn read_error(name: &str, offset: u64, source: std::io::Error) -> Error {
-    let file = name.to_owned();
-    Error::Read { file, offset, source }
-}
-
-/// `Some` if a record cannot have these lengths.
-pub(crate) fn absurd_length(captured: u32, original: u32) -> Option<DamageKind> {
-    let longest = captured.max(original);
-    (longest > MAX_LEN).then_some(DamageKind::Length(u64::from(longest)))
 }
 
 const COMPRESSIONS: [(&[u8], &str, &str); 6] = [

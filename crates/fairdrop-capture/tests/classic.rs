@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use fairdrop_capture::{
-    Damage, DamageKind, Error, Format, KeyKind, LinkType, Options, Protocol, read, read_bytes,
+    Damage, DamageKind, Error, Format, KeyKind, LinkType, MAX_PACKET_BYTES, Options, Protocol, read,
+    read_bytes,
 };
 
 #[test]
@@ -145,7 +146,9 @@ fn a_file_cut_anywhere_keeps_the_packets_before() {
 
 #[test]
 fn absurd_lengths_end_the_reading() {
-    for (caplen, wire) in [(0x1000_0001, 60), (u32::MAX, u32::MAX), (42, u32::MAX)] {
+    for (caplen, wire) in
+        [(MAX_PACKET_BYTES + 1, 60), (42, MAX_PACKET_BYTES + 1), (u32::MAX, u32::MAX), (42, u32::MAX)]
+    {
         let file =
             Pcap::ethernet().packet((1, 0), &web()).raw((2, 0), caplen, wire, &web()).packet((3, 0), &web());
         let capture = five(&file.bytes);
@@ -153,7 +156,8 @@ fn absurd_lengths_end_the_reading() {
         let kind = DamageKind::Length(u64::from(caplen.max(wire)));
         assert_eq!(capture.notes.damage, Some(Damage { offset: 82, kind }));
     }
-    let file = Pcap::ethernet().packet((1, 0), &web()).raw((2, 0), 0x1000_0000, 0x1000_0000, &web());
+    let file =
+        Pcap::ethernet().packet((1, 0), &web()).raw((2, 0), MAX_PACKET_BYTES, MAX_PACKET_BYTES, &web());
     let kind = DamageKind::BodyCut;
     let damage = five(&file.bytes).notes.damage;
     assert_eq!(damage, Some(Damage { offset: 82, kind }));

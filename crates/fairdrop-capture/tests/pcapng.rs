@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use fairdrop_capture::{Damage, DamageKind, Error, Format, LinkType, Options, read_bytes};
+use fairdrop_capture::{Damage, DamageKind, Error, Format, LinkType, MAX_PACKET_BYTES, Options, read_bytes};
 
 const TSRESOL: u16 = 9;
 const TSOFFSET: u16 = 14;
@@ -140,6 +140,27 @@ fn big_blocks_are_read_whole() {
         Ng::new(Order::Little).interface(1, 0, &[]).enhanced(0, 0, length, &big).enhanced(0, 1, 42, &web());
     let capture = five(&file.bytes);
     assert_eq!(capture.arrivals, [arrival(0, length, 0), arrival(1_000, 42, 0)]);
+}
+
+/// The longest packet that a queue takes is read; a longer one is left out,
+/// counted, and named.
+#[test]
+fn packets_that_cannot_be_are_left_out() {
+    let one = Ng::new(Order::Little).interface(1, 0, &[]).enhanced(0, 0, MAX_PACKET_BYTES, &web());
+    let offset = one.bytes.len() as u64;
+    let too_long = MAX_PACKET_BYTES + 1;
+    let file = one
+        .enhanced(0, 1, too_long, &web())
+        .simple(too_long, &web())
+        .obsolete(0, 2, too_long, &web())
+        .enhanced(0, 3, 42, &web());
+    let capture = five(&file.bytes);
+    assert_eq!(capture.arrivals, [arrival(0, MAX_PACKET_BYTES, 0), arrival(3_000, 42, 0)]);
+    assert_eq!(capture.notes.damaged_blocks, 3);
+    let kind = DamageKind::Length(u64::from(too_long));
+    assert_eq!(capture.notes.first_damaged_block, Some(Damage { offset, kind }));
+    let told = "3 damaged blocks left out (first: impossible length of 16777217 bytes in the record at byte";
+    assert!(capture.notes.warnings()[0].starts_with(told), "{:?}", capture.notes.warnings());
 }
 
 #[test]

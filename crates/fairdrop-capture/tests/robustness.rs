@@ -5,7 +5,7 @@ mod common;
 use std::io::{self, Read};
 
 use common::*;
-use fairdrop_capture::{Error, KeyKind, Options, read_bytes, read_from};
+use fairdrop_capture::{Error, KeyKind, MAX_PACKET_BYTES, Options, read_bytes, read_from};
 use proptest::prelude::*;
 
 /// Whatever is read must satisfy what the documentation promises.
@@ -19,7 +19,7 @@ fn check(bytes: &[u8]) {
         assert!(capture.arrivals.is_sorted_by_key(|a| a.time_ns));
         for arrival in &capture.arrivals {
             assert!((arrival.flow as usize) < capture.flows.len());
-            assert!(arrival.wire_len <= 256 * 1024 * 1024);
+            assert!(arrival.wire_len <= MAX_PACKET_BYTES);
         }
         let mut names: Vec<_> = capture.flows.iter().map(|f| &f.name).collect();
         names.sort();

@@ -14,9 +14,11 @@ use crate::result::{
 use crate::scenario::QueueConfig;
 use crate::transport::TransportCount;
 use crate::wire::Rate;
-use fairdrop::{Ecn, ParamError, Time};
-use fairdrop_capture::{Capture, Protocol};
+use fairdrop::{Ecn, MAX_LEN, ParamError, Time};
+use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol};
 use thiserror::Error;
+
+const _: () = assert!(MAX_PACKET_BYTES <= MAX_LEN, "what a capture has, a queue takes");
 
 /// Points of the queue's time series.
 const SAMPLES: u64 = 600;
