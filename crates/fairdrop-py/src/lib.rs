@@ -50,11 +50,8 @@ mod _core {
     impl Scenario {
         /// Reads TOML text; `file` is what messages call it.
         #[new]
-        fn new(text: &str, file: &str, settings: Vec<String>) -> PyResult<Self> {
-            let parsed = scenario::Scenario::parse(text, file, &settings);
-            parsed
-                .map(|inner| Self(Arc::new(inner)))
-                .map_err(|problems| PyValueError::new_err(problems.to_string()))
+        fn new(py: Python<'_>, text: &str, file: &str, settings: Vec<String>) -> PyResult<Self> {
+            work::read_scenario(py, text, file, &settings).map(|inner| Self(Arc::new(inner)))
         }
 
         /// After defaults and settings, as JSON text.

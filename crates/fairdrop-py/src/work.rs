@@ -95,6 +95,17 @@ pub struct Replay {
     pub source: String,
 }
 
+/// Reads a scenario, and the lists of arrivals that it names, as long as nobody presses Ctrl-C.
+pub fn read_scenario(py: Python<'_>, text: &str, file: &str, settings: &[String]) -> PyResult<Scenario> {
+    let control = Control::default();
+    let read = |control: &Control| Scenario::parse_watched(text, file, settings, control);
+    let scenario = watched(py, &control, &ProgressBar::hidden(), read)?;
+    if control.is_stopped() {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    scenario.map_err(|problems| PyValueError::new_err(problems.to_string()))
+}
+
 /// Reads a capture from a file or from standard input, as long as nobody presses Ctrl-C.
 pub fn read_capture(py: Python<'_>, path: &Path, options: &Options) -> PyResult<Capture> {
     let raised = Mutex::new(None);

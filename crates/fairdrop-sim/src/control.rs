@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Parts per run in which progress is counted.
 pub const PARTS: u64 = 1000;
 
+/// Flows, or the like, between looks whether to stop: each takes less than a microsecond.
+const MANY: usize = 1 << 12;
+
 /// Shared by all runs of one piece of work.
 #[derive(Debug, Default)]
 pub struct Control {
@@ -52,6 +55,25 @@ impl Control {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Does `work` on each of `items`; `None` when somebody asked to stop meanwhile, and the rest was left. What is done with
+    /// few items is always finished.
+    pub(crate) fn each<T>(&self, items: impl Iterator<Item = T>, mut work: impl FnMut(T)) -> Option<()> {
+        for (number, item) in (1_usize..).zip(items) {
+            work(item);
+            if number.is_multiple_of(MANY) && self.is_stopped() {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// The same: the items in a vector.
+    pub(crate) fn gather<T>(&self, items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+        let mut gathered = Vec::with_capacity(items.size_hint().0);
+        self.each(items, |item| gathered.push(item))?;
+        Some(gathered)
+    }
+
     /// How often somebody looked whether to stop.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Relaxed)
@@ -93,4 +115,22 @@ impl Control {
 fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Many items are left when somebody has asked to stop, and the looks are few; a few items are not left.
+    #[test]
+    fn long_work_is_left() {
+        let control = Control::default();
+        assert_eq!(control.gather(0..3 * MANY).map(|all| all.len()), Some(3 * MANY));
+        assert_eq!(control.looks(), 3);
+        control.stop();
+        let mut done = 0;
+        assert_eq!(control.each(0..3 * MANY, |_| done += 1), None);
+        assert_eq!(done, MANY);
+        assert_eq!(control.gather(0..MANY - 1).map(|all| all.len()), Some(MANY - 1));
+    }
 }

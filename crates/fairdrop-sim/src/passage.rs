@@ -1,5 +1,6 @@
 //! What flows did at one link: the rows of its tables.
 
+use crate::control::Control;
 use crate::meter::{AtPosition, FlowCount, QueueMeter, Waits};
 use crate::result::{Drops, Sojourn, fraction, rate_bps};
 use fairdrop::{Count, DropCause, Time};
@@ -161,23 +162,24 @@ fn occurring<S: serde::Serializer>(drops: &Drops, serializer: S) -> Result<S::Ok
 }
 
 /// Everything at the link of `meter`: all flows together, each row of flows that was there, and each group. `row_of`
-/// gives the row of each flow number, `name_of` the name of each row.
+/// gives the row of each flow number, `name_of` the name of each row. `None` when `control` stopped that.
 pub(crate) fn passages(
     meter: &QueueMeter,
     group_names: &[String],
     row_of: impl Fn(usize) -> usize,
     name_of: impl Fn(usize) -> String,
-) -> (Passage, Vec<LinkFlow>, Vec<LinkGroup>) {
+    control: &Control,
+) -> Option<(Passage, Vec<LinkFlow>, Vec<LinkGroup>)> {
     let window = meter.window();
     let mut all = Passage::default();
     let mut rows: Vec<Option<LinkFlow>> = Vec::new();
     let mut groups = vec![(0_u32, Passage::default(), Drops::default()); group_names.len()];
-    for (number, count) in meter.flows().iter().enumerate() {
+    control.each(meter.flows().iter().enumerate(), |(number, count)| {
         let of_flow = meter.drops(number as u32);
         let mut own = Passage::default();
         own.add(count, &of_flow);
         if own.is_empty() {
-            continue;
+            return;
         }
         all.add(count, &of_flow);
         let group = count.group as usize;
@@ -199,9 +201,9 @@ pub(crate) fn passages(
         flow.passage.add(count, &of_flow);
         flow.mean_packets += meter.mean_packets(number as u32);
         flow.drops.add(&of_flow);
-    }
-    let finished = |flow: LinkFlow| LinkFlow { passage: flow.passage.finish(window), ..flow };
-    let flows = rows.into_iter().flatten().map(finished).collect();
+    })?;
+    control.each(rows.iter_mut().flatten(), |flow| flow.passage = flow.passage.finish(window))?;
+    let flows = rows.into_iter().flatten().collect();
     let means = meter.waits_by_group().zip(meter.mean_packets_by_group());
     let groups = group_names.iter().zip(groups).zip(means);
     let groups = groups.map(|((name, (flows, passage, drops)), (waits, mean_packets))| LinkGroup {
@@ -213,7 +215,7 @@ pub(crate) fn passages(
         sojourn_s: sojourn(waits),
         sojourn_histogram: sojourn_histogram(waits),
     });
-    (all.finish(window), flows, groups.collect())
+    Some((all.finish(window), flows, groups.collect()))
 }
 
 pub(crate) fn sojourn(waits: &Waits) -> Sojourn {

@@ -154,7 +154,7 @@ pub fn replay(
     let drained = link.send_until(Time::NEVER).max(end);
     link.port.close(drained);
     control.progress(part, end, end);
-    Ok(Some(collect(capture, config, seed, &groups, &link.port, grid)))
+    Ok(collect(capture, config, seed, &groups, &link.port, grid, control))
 }
 
 /// A port and the end of its current transmission.
@@ -211,7 +211,8 @@ fn collect(
     groups: &Groups,
     port: &Port,
     grid: Time,
-) -> RunResult {
+    control: &Control,
+) -> Option<RunResult> {
     let meter = port.meter();
     let discipline = config.queue.discipline;
     let facts = QueueFacts {
@@ -223,13 +224,14 @@ fn collect(
         sample: Some(grid),
         group_names: &groups.names,
     };
-    let queue = queue_result(&facts, port, |flow| flow, |flow| capture.flows[flow].name.clone());
-    let flows: Vec<_> =
-        (0..capture.flows.len()).map(|flow| flow_result(capture, config, meter, flow)).collect();
+    let name = |flow: usize| capture.flows[flow].name.clone();
+    let queue = queue_result(&facts, port, |flow| flow, name, control)?;
+    let of_flow = |flow| flow_result(capture, config, meter, flow);
+    let flows = control.gather((0..capture.flows.len()).map(of_flow))?;
     let throughputs = || flows.iter().map(|flow| flow.measured.throughput_bps);
     let fair_share_bps = config.rate_bps as f64 / flows.len().max(1) as f64;
     let names: Vec<_> = groups.names.iter().map(|name| (name.clone(), name.clone())).collect();
-    RunResult {
+    Some(RunResult {
         discipline,
         seed,
         measured_from_s: 0.0,
@@ -248,7 +250,7 @@ fn collect(
         queues: vec![queue],
         windows: WindowsSeries::default(),
         link_losses: Vec::new(),
-    }
+    })
 }
 
 fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flow: usize) -> FlowResult {

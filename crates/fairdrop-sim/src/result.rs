@@ -1,5 +1,6 @@
 //! What a run found, as `docs/reference/result.md` describes it. Everything is SI.
 
+use crate::control::Control;
 use crate::meter::{CLASS_ENDS, QueueMeter, TransferMeter, jain_index};
 use crate::passage::{
     Amount, LinkFlow, LinkGroup, Passage, VelocityResult, distribution, passages, sojourn, sojourn_histogram,
@@ -381,23 +382,24 @@ pub(crate) struct QueueFacts<'a> {
 }
 
 /// The result of one queue. `row_of` gives the row of each flow number, `name_of` the name of each row; it is asked
-/// only for rows that were there.
+/// only for rows that were there. `None` when `control` stopped that.
 pub(crate) fn queue_result(
     facts: &QueueFacts<'_>,
     port: &Port<impl Tracer>,
     row_of: impl Fn(usize) -> usize,
     name_of: impl Fn(usize) -> String,
-) -> QueueResult {
+    control: &Control,
+) -> Option<QueueResult> {
     let meter = port.meter();
     let mut drops = Drops::default();
-    (0..meter.flows().len() as u32).for_each(|flow| drops.add(&meter.drops(flow)));
-    let (total, flows, groups) = passages(meter, facts.group_names, row_of, name_of);
+    control.each(0..meter.flows().len() as u32, |flow| drops.add(&meter.drops(flow)))?;
+    let (total, flows, groups) = passages(meter, facts.group_names, row_of, name_of, control)?;
     let by_flow =
         flows.iter().filter(|flow| flow.passage.arrived.packets + flow.passage.departed.packets > 0);
     let by_group: Vec<_> = facts.group_names.iter().cloned().zip(meter.mean_packets_by_group()).collect();
     let waits = meter.waits();
     let internals = port.internals().results();
-    QueueResult {
+    Some(QueueResult {
         name: facts.name.into(),
         discipline: facts.discipline,
         rate_bps: facts.rate_bps,
@@ -414,9 +416,8 @@ pub(crate) fn queue_result(
         max_packets: meter.max_packets(),
         mean_bytes: meter.mean_bytes(),
         mean_packets_by_group: by_group,
-        throughput_bps_by_flow: by_flow
-            .map(|flow| (flow.name.clone(), flow.passage.throughput_bps))
-            .collect(),
+        throughput_bps_by_flow: control
+            .gather(by_flow.map(|flow| (flow.name.clone(), flow.passage.throughput_bps)))?,
         flows,
         groups,
         internals: internals
@@ -428,7 +429,7 @@ pub(crate) fn queue_result(
         series: series(facts, port),
         positions: positions(facts, meter),
         velocity: meter.velocity().into_iter().map(VelocityResult::from).collect(),
-    }
+    })
 }
 
 /// The transfers of a group.

@@ -31,11 +31,11 @@ pub enum RunError {
 /// # Errors
 /// A discipline refuses its parameters, or the run needs more memory than `control` allows.
 pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, RunError> {
-    let mut engine = Engine::new(scenario, seed)?;
+    let Some(mut engine) = Engine::new(scenario, seed, control)? else { return Ok(None) };
     let finished = control.timed(|| engine.run(control));
     match engine.excess() {
         Some(excess) => Err(excess.into()),
-        None => Ok(finished.then(|| collect(scenario, seed, &engine))),
+        None => Ok(finished.then(|| collect(scenario, seed, &engine, control)).flatten()),
     }
 }
 
@@ -50,29 +50,36 @@ pub fn simulate_traced<S: TraceSink>(
     control: &Control,
     mut sink: impl FnMut(usize) -> S,
 ) -> Result<io::Result<Option<RunResult>>, RunError> {
-    let mut engine = Engine::traced(scenario, seed, |link| LinkTracer::new(sink(link)))?;
+    let tracer = |link| LinkTracer::new(sink(link));
+    let Some(mut engine) = Engine::traced(scenario, seed, control, tracer)? else { return Ok(Ok(None)) };
     let finished = control.timed(|| engine.run(control));
     if let Some(excess) = engine.excess() {
         return Err(excess.into());
     }
-    let result = finished.then(|| collect(scenario, seed, &engine));
+    let result = finished.then(|| collect(scenario, seed, &engine, control)).flatten();
     let written: io::Result<Vec<S>> = engine.into_tracers().map(LinkTracer::finish).collect();
     Ok(written.map(|_| result))
 }
 
-fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> RunResult {
-    let rows = Rows::of(scenario, engine);
+/// What a finished run found; `None` when `control` stopped that.
+fn collect(
+    scenario: &Scenario,
+    seed: u64,
+    engine: &Engine<'_, impl Tracer>,
+    control: &Control,
+) -> Option<RunResult> {
+    let rows = Rows::of(scenario, engine, control)?;
     let group_names: Vec<_> = scenario.groups.iter().map(|group| group.name.clone()).collect();
     let queues: Vec<QueueResult> = queue_numbers(scenario, engine)
         .map(|(number, port)| {
             let facts = facts(scenario, number, &group_names);
-            queue_result(&facts, port, |flow| rows.of_flow[flow], |row| rows.name(scenario, row))
+            queue_result(&facts, port, |flow| rows.of_flow[flow], |row| rows.name(scenario, row), control)
         })
-        .collect();
+        .collect::<Option<_>>()?;
     let reference = queue_numbers(scenario, engine).next();
     let link = &scenario.links[reference.as_ref().map_or(0, |(number, _)| *number)];
-    let flows: Vec<_> =
-        (0..rows.members.len()).map(|row| flow_result(scenario, engine, &rows, row, link.rate_bps)).collect();
+    let of_row = |row| flow_result(scenario, engine, &rows, row, link.rate_bps);
+    let flows = control.gather((0..rows.members.len()).map(of_row))?;
     let crossing = crossing(scenario, queues.first(), &flows);
     let fair_share_bps = link.rate_bps as f64 / crossing.len().max(1) as f64;
     let named: Vec<_> =
@@ -88,7 +95,7 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
         .then(|| format!("{lost} packets were lost on links that are not under study"))
         .into_iter()
         .collect::<Vec<_>>();
-    RunResult {
+    Some(RunResult {
         discipline: scenario.queue.discipline,
         seed,
         measured_from_s: scenario.warm_up.seconds(),
@@ -114,7 +121,7 @@ fn collect(scenario: &Scenario, seed: u64, engine: &Engine<'_, impl Tracer>) -> 
                 .collect(),
         },
         link_losses: engine.lossy_links().map(|(link, lossy)| link_loss(scenario, link, lossy)).collect(),
-    }
+    })
 }
 
 fn link_loss(scenario: &Scenario, link: usize, lossy: &LossyLink) -> LinkLoss {
@@ -246,7 +253,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(scenario: &Scenario, engine: &Engine<'_, impl Tracer>) -> Self {
+    /// `None` when `control` stopped that.
+    fn of(scenario: &Scenario, engine: &Engine<'_, impl Tracer>, control: &Control) -> Option<Self> {
         let mut rows =
             Self { members: Vec::new(), group: Vec::new(), first: Vec::new(), of_flow: Vec::new() };
         for (number, group) in scenario.groups.iter().enumerate() {
@@ -256,7 +264,7 @@ impl Rows {
             rows.group.resize(rows.group.len() + count, number);
         }
         let mut next = rows.first.clone();
-        for flow in 0..engine.flows().len() {
+        control.each(0..engine.flows().len(), |flow| {
             let group = engine.flows().group_number(flow);
             let row = next[group];
             if !scenario.groups[group].is_population() {
@@ -264,8 +272,8 @@ impl Rows {
             }
             rows.members[row].push(flow);
             rows.of_flow.push(row);
-        }
-        rows
+        })?;
+        Some(rows)
     }
 
     fn name(&self, scenario: &Scenario, row: usize) -> String {

@@ -3,7 +3,10 @@
 //! checks, as all tests are.
 //!
 //! With few of them a run stops after so many looks whether to stop, which no clock decides. With many a watching thread asks
-//! it to, and it may take a second.
+//! it to, and the processor time that the run's thread takes from then on, until all is given back, may be a second: of set-up,
+//! simulation, the collecting of results, and the return of their memory, the kernel's part included. The slowest is printed.
+//! Wall-clock time is not judged, since the machine may be busy with other things: with one thread per processor it is little
+//! more.
 
 use fairdrop::{CATALOGUE, Kind, ParamSpec, Philox, unit_interval};
 use fairdrop_capture::{KeyKind, Options, read_bytes};
@@ -408,7 +411,11 @@ fn watched(patience: Duration, control: &Control, work: impl Fn(&Control) -> Out
 }
 
 /// What is wrong with a case, or what became of it.
-fn tried(case: u32, by_time: bool, work: impl Fn(u32, &Control) -> Outcome) -> Result<Outcome, String> {
+fn tried(
+    case: u32,
+    by_time: bool,
+    work: impl Fn(u32, &Control) -> Outcome,
+) -> Result<(Outcome, Duration), String> {
     let control = || Control::default().with_memory(AVAILABLE);
     let run = || {
         if !by_time {
@@ -427,7 +434,7 @@ fn tried(case: u32, by_time: bool, work: impl Fn(u32, &Control) -> Outcome) -> R
             text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
         })?;
         if took <= TO_STOP {
-            return Ok(outcome);
+            return Ok((outcome, took));
         }
         late = late.min(took);
     }
@@ -445,9 +452,13 @@ fn try_all(least: usize, work: impl Fn(u32, &Control) -> Outcome + Sync, shown: 
     let wrong = (0..).zip(&done).filter_map(|(case, done)| Some((case, done.as_ref().err()?)));
     let wrong: Vec<_> = wrong.map(|(case, why)| format!("case {case}: {why}\n{}", shown(case))).collect();
     assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
-    let of = |outcome| done.iter().filter(|done| **done == Ok(outcome)).count();
+    let done: Vec<_> = done.into_iter().flatten().collect();
+    let of = |outcome| done.iter().filter(|(became, _)| *became == outcome).count();
     let [ended, refused, stopped] = [Outcome::Ended, Outcome::Refused, Outcome::Stopped].map(of);
     println!("{ended} ended, {refused} were refused, {stopped} were stopped");
+    if let Some((case, (_, took))) = (0..).zip(&done).max_by_key(|(_, (_, took))| *took).filter(|_| by_time) {
+        println!("case {case} took longest to stop: {} s of processor time", took.as_secs_f64());
+    }
     assert_eq!(done.len(), count as usize);
     assert!(100 * (ended + stopped) >= least * count as usize, "{refused} of {count} were refused");
 }

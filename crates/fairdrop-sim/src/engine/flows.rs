@@ -6,6 +6,7 @@ use super::events::Lane;
 use super::links::Carrier;
 use super::packets::{InFlight, Role};
 use super::population::Population;
+use crate::control::Control;
 use crate::meter::TransferMeter;
 use crate::prefetch::prefetch;
 use crate::random::{self, FlowPurpose};
@@ -279,8 +280,8 @@ pub struct WindowSeries {
 }
 
 impl<'s> Flows<'s> {
-    /// The flows of `scenario` under `seed`, and when each of them starts.
-    pub fn new(scenario: &'s Scenario, seed: u64) -> (Self, Vec<Time>) {
+    /// The flows of `scenario` under `seed`, and when each of them starts; `None` when `control` stopped that.
+    pub fn new(scenario: &'s Scenario, seed: u64, control: &Control) -> Option<(Self, Vec<Time>)> {
         let total = scenario.groups.iter().map(|group| group.lasting_flows() as usize).sum();
         let is_tcp = |group: &&Group| group.transport.tcp().is_some();
         let tcp_flows =
@@ -305,15 +306,15 @@ impl<'s> Flows<'s> {
         };
         let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
-            starts.extend(start_times(group, flows.len(), seed));
-            for index in 0..group.lasting_flows() {
+            starts.append(&mut start_times(group, flows.len(), seed, control)?);
+            control.each(0..group.lasting_flows(), |index| {
                 flows.add(number as u16, index, starts[flows.len() as usize], seed);
-            }
+            })?;
         }
         let chosen = |flow: &u32| scenario.windows.contains(&flows.group_number(*flow));
         flows.window_series.by_flow =
             (0..total as u32).filter(chosen).map(|flow| (flow, Vec::new())).collect();
-        (flows, starts)
+        Some((flows, starts))
     }
 
     /// Adds a flow to group `number`, its `index`-th, which starts at `start`; returns its number.
@@ -885,17 +886,17 @@ fn largest_packet(group: &Group) -> u32 {
 
 /// When the lasting flows of `group` start, of which `first` is the first: at its start, plus for each a part of the spread.
 /// Flows of a group are alike, so their numbers may follow the order of these times without any other change in law.
-fn start_times(group: &Group, first: u32, seed: u64) -> Vec<Time> {
+fn start_times(group: &Group, first: u32, seed: u64, control: &Control) -> Option<Vec<Time>> {
     let spread_ns = group.start_spread.ns() as f64;
     let start = |flow| {
         let part = random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Start));
         group.start.after(Time::from_ns((spread_ns * part) as u64))
     };
-    let mut starts: Vec<_> = (first..first + group.lasting_flows()).map(start).collect();
+    let mut starts = control.gather((first..first + group.lasting_flows()).map(start))?;
     if group.lasting_flows() > NUMBERED_BY_START {
         starts.sort_unstable();
     }
-    starts
+    Some(starts)
 }
 
 #[cfg(test)]
@@ -922,7 +923,7 @@ mod tests {
                 [[groups]]\nname = \"tcp\"\ntransport = \"reno\"\ncount = {count}\nstart = 1\nstart_spread = \"20ms\"\n"
             );
             let scenario = Scenario::parse(&text, "test", &[]).unwrap();
-            Flows::new(&scenario, 1).1
+            Flows::new(&scenario, 1, &Control::default()).expect("nothing stops it").1
         };
         let (small, large) = (starts(NUMBERED_BY_START), starts(NUMBERED_BY_START + 1));
         let last = small.len();

@@ -1,9 +1,10 @@
 //! Links: ports under study, and plain FIFOs whose departures are arithmetic.
 
 use super::flows::Flows;
+use crate::control::Control;
 use crate::meter::QueueMeter;
 use crate::port::Port;
-use crate::scenario::{PLAIN_LIMIT, Scenario};
+use crate::scenario::{Link, PLAIN_LIMIT, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::{ParamError, Time};
@@ -72,15 +73,16 @@ pub struct Links<T> {
 }
 
 impl<T: Tracer> Links<T> {
-    /// `tracer` makes the tracer of the link with the given number.
+    /// `tracer` makes the tracer of the link with the given number. `None` when `control` stopped that.
     pub fn new(
         scenario: &Scenario,
         flows: &Flows<'_>,
         seed: u64,
+        control: &Control,
         mut tracer: impl FnMut(usize) -> T,
-    ) -> Result<Self, ParamError> {
+    ) -> Result<Option<Self>, ParamError> {
         let sizes = common_sizes(scenario);
-        let links = scenario.links.iter().enumerate().map(|(index, link)| {
+        let mut link = |(index, link): (usize, &Link)| {
             let (rate, delay) = (Rate::new(link.rate_bps, sizes), link.delay);
             let Some(queue) = scenario.queue_of(link) else {
                 return Ok(LinkState::Plain(SharedPlain { wire: Wire::default(), largest: 0, rate, delay }));
@@ -91,13 +93,20 @@ impl<T: Tracer> Links<T> {
             let params = queue.params(link.rate_bps);
             let port = Port::new(params, rate, meter, tracer(index), seed, index as u32)?;
             Ok(LinkState::Port { port: Box::new(port), delay })
-        });
-        let links = links.collect::<Result<_, _>>()?;
+        };
+        let mut links = Vec::new();
+        for each in scenario.links.iter().enumerate() {
+            links.push(link(each)?);
+            // Storage for a million packets takes a while.
+            if control.is_stopped() {
+                return Ok(None);
+            }
+        }
         let steps = scenario.links.iter().enumerate().flat_map(|(index, link)| {
             let rate = move |&(at, bps): &(Time, u64)| (at, index as u32, Rate::new(bps, sizes));
             link.rate_schedule.iter().map(rate)
         });
-        Ok(Self { links, changes: steps.collect() })
+        Ok(Some(Self { links, changes: steps.collect() }))
     }
 
     /// When each change of a rate is due.

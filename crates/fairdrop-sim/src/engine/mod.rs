@@ -116,12 +116,12 @@ pub struct Engine<'s, T = ()> {
 }
 
 impl<'s> Engine<'s> {
-    /// A run of `scenario` under `seed`, before its first event.
+    /// A run of `scenario` under `seed`, before its first event; `None` when `control` stopped it before that.
     ///
     /// # Errors
     /// A discipline refuses its parameters.
-    pub fn new(scenario: &'s Scenario, seed: u64) -> Result<Self, ParamError> {
-        Self::traced(scenario, seed, |_| ())
+    pub fn new(scenario: &'s Scenario, seed: u64, control: &Control) -> Result<Option<Self>, ParamError> {
+        Self::traced(scenario, seed, control, |_| ())
     }
 }
 
@@ -133,10 +133,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
     pub fn traced(
         scenario: &'s Scenario,
         seed: u64,
+        control: &Control,
         tracer: impl FnMut(usize) -> T,
-    ) -> Result<Self, ParamError> {
-        let (flows, starts) = Flows::new(scenario, seed);
-        let links = Links::new(scenario, &flows, seed, tracer)?;
+    ) -> Result<Option<Self>, ParamError> {
+        let Some((flows, starts)) = Flows::new(scenario, seed, control) else { return Ok(None) };
+        let Some(links) = Links::new(scenario, &flows, seed, control, tracer)? else { return Ok(None) };
         let mut engine = Self {
             scenario,
             seed,
@@ -168,7 +169,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);
         }
-        Ok(engine)
+        Ok(Some(engine))
     }
 
     /// Schedules what each flow and population does first.
@@ -773,7 +774,7 @@ mod tests {
         for queue in ["choke", "red", "fq_codel", "csfq"] {
             let scenario = Scenario::parse(text, "test", &[format!("queue.discipline={queue}")]).unwrap();
             let counters = |few_flows| {
-                let mut engine = Engine::new(&scenario, 1).unwrap();
+                let mut engine = Engine::new(&scenario, 1, &Control::default()).unwrap().unwrap();
                 engine.few_flows = few_flows;
                 engine.links.ports_mut().for_each(|port| port.meter_mut().few_flows = few_flows);
                 assert!(engine.run(&Control::default()));
@@ -797,7 +798,7 @@ mod tests {
             sizes = \"pareto\"\nmax_transfer = \"100kB\"\ndelayed_ack = true\nstop = \"350s\"\n\
             mark_excess = { rate = \"1mbit\", burst = \"10kB\", class = 1 }\n";
         let scenario = Scenario::parse(text, "test", &[]).unwrap();
-        let mut engine = Engine::new(&scenario, 1).unwrap();
+        let mut engine = Engine::new(&scenario, 1, &Control::default()).unwrap().unwrap();
         assert!(engine.run(&Control::default()));
         let meter = engine.flows().transfers(0).unwrap();
         assert!((meter.begun() as f64 - 7000.0).abs() < 5.0 * 7000_f64.sqrt(), "{}", meter.begun());

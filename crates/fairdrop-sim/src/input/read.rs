@@ -4,6 +4,7 @@ use super::field::{FieldKind, FieldSpec};
 use super::plain::{MAX_NAME, is_plain};
 use super::problem::{Origin, Problem};
 use super::tree::{Data, Node};
+use crate::control::Control;
 use crate::units;
 use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
@@ -43,14 +44,16 @@ impl Value {
 
 /// Problems found so far.
 #[derive(Debug)]
-pub struct Report {
+pub struct Report<'a> {
     pub file: String,
     pub problems: Vec<Problem>,
+    /// Stops the reading of what may be long.
+    pub control: &'a Control,
 }
 
-impl Report {
-    pub fn new(file: &str) -> Self {
-        Self { file: file.into(), problems: Vec::new() }
+impl<'a> Report<'a> {
+    pub fn new(file: &str, control: &'a Control) -> Self {
+        Self { file: file.into(), problems: Vec::new(), control }
     }
 
     pub fn add(&mut self, origin: &Origin, field: &str, value: &str, valid: &str) {
@@ -76,7 +79,7 @@ impl Section {
         path: &str,
         specs: &[FieldSpec],
         tables: &[&str],
-        report: &mut Report,
+        report: &mut Report<'_>,
     ) -> Self {
         let origin = node.map_or(Origin::Line(1), |node| node.origin.clone());
         let mut section = Self {
@@ -107,7 +110,7 @@ impl Section {
         node: &Node,
         specs: &[FieldSpec],
         tables: &[&str],
-        report: &mut Report,
+        report: &mut Report<'_>,
     ) {
         let path = join(&self.path, key);
         if let Some(spec) = specs.iter().find(|spec| spec.name == key) {
@@ -131,7 +134,7 @@ impl Section {
         }
     }
 
-    fn fill_default(&mut self, spec: &FieldSpec, report: &mut Report) {
+    fn fill_default(&mut self, spec: &FieldSpec, report: &mut Report<'_>) {
         if self.values.contains_key(spec.name) {
             return;
         }

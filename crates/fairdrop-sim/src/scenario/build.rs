@@ -3,6 +3,7 @@
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
 use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
+use crate::control::Control;
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport};
@@ -25,8 +26,13 @@ struct Access {
     ends: Option<(String, String)>,
 }
 
-pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec<Problem>> {
-    let mut report = Report::new(file);
+pub fn scenario(
+    root: &Node,
+    file: &str,
+    source: String,
+    control: &Control,
+) -> Result<Scenario, Vec<Problem>> {
+    let mut report = Report::new(file, control);
     let tables = ["dumbbell", "chain", "links", "queue", "groups"];
     let top = Section::read(Some(root), "", SCENARIO, &tables, &mut report);
     let queue = QueueConfig::read(root.get("queue"), "queue", &mut report);
@@ -65,7 +71,7 @@ pub fn scenario(root: &Node, file: &str, source: String) -> Result<Scenario, Vec
 }
 
 /// A group that starts when all is over, or stops before it starts, was not meant.
-fn check_times(root: &Node, groups: &[Group], duration: Time, report: &mut Report) {
+fn check_times(root: &Node, groups: &[Group], duration: Time, report: &mut Report<'_>) {
     let Some(Data::List(items)) = root.get("groups").map(|node| &node.data) else { return };
     // When a group was refused, the others have no place in the list.
     if items.len() != groups.len() || duration == Time::ZERO {
@@ -101,7 +107,7 @@ fn not_studied(root: &Node, file: &str, queue: &QueueConfig, links: &[Link]) -> 
 }
 
 /// A sampling grid; `None` when it is 0. Points are kept in memory, so there is a most.
-fn grid(name: &str, top: &Section, duration: Time, report: &mut Report) -> Option<Time> {
+fn grid(name: &str, top: &Section, duration: Time, report: &mut Report<'_>) -> Option<Time> {
     let grid = top.time(name).filter(|&grid| grid > Time::ZERO)?;
     if duration.ns() / grid.ns() > MAX_SAMPLES {
         let valid =
@@ -112,7 +118,7 @@ fn grid(name: &str, top: &Section, duration: Time, report: &mut Report) -> Optio
 }
 
 /// Numbers of the groups whose windows are recorded.
-fn windows(top: &Section, groups: &[Group], report: &mut Report) -> Vec<usize> {
+fn windows(top: &Section, groups: &[Group], report: &mut Report<'_>) -> Vec<usize> {
     let mut numbers = Vec::new();
     for name in top.names("windows").into_iter().flatten() {
         let tcp = |group: &Group| group.name == *name && group.transport.tcp().is_some();
@@ -130,7 +136,7 @@ fn windows(top: &Section, groups: &[Group], report: &mut Report) -> Vec<usize> {
 }
 
 /// The default of 60 s gives way to a shorter duration; a warm-up that was asked for does not.
-fn warm_up(top: &Section, duration: Time, report: &mut Report) -> Time {
+fn warm_up(top: &Section, duration: Time, report: &mut Report<'_>) -> Time {
     let warm_up = top.time("warm_up").unwrap_or(Time::ZERO);
     if warm_up < duration {
         return warm_up;
@@ -142,7 +148,7 @@ fn warm_up(top: &Section, duration: Time, report: &mut Report) -> Time {
     Time::from_ns(duration.ns() / 5)
 }
 
-fn topology(root: &Node, queue: &QueueConfig, report: &mut Report) -> (Vec<Link>, Access) {
+fn topology(root: &Node, queue: &QueueConfig, report: &mut Report<'_>) -> (Vec<Link>, Access) {
     let given: Vec<_> = ["dumbbell", "chain", "links"]
         .into_iter()
         .filter_map(|name| root.get(name).map(|node| (name, node)))
@@ -177,7 +183,7 @@ fn access(section: &Section, ends: (String, String)) -> Access {
     }
 }
 
-fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report) -> (Vec<Link>, Access) {
+fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) -> (Vec<Link>, Access) {
     let links = chain::links(section, queue, report);
     let last = chain::router(links.len() / 2 + 1);
     (links, access(section, (chain::router(1), last)))
@@ -202,7 +208,7 @@ fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
     (links, access(section, (LEFT.into(), RIGHT.into())))
 }
 
-fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
+fn graph(node: &Node, report: &mut Report<'_>) -> Vec<Link> {
     let Data::List(items) = &node.data else {
         report.add(&node.origin, "links", &node.shown(), "a list of tables, [[links]]");
         return Vec::new();
@@ -252,7 +258,7 @@ fn graph(node: &Node, report: &mut Report) -> Vec<Link> {
     links
 }
 
-fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report) -> Vec<Group> {
+fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report<'_>) -> Vec<Group> {
     let items = match root.get("groups").map(|node| (&node.data, node)) {
         Some((Data::List(items), _)) if !items.is_empty() => items,
         Some((_, node)) => {
@@ -281,7 +287,7 @@ fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report) -> 
     groups
 }
 
-fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut Report) -> Option<Group> {
+fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut Report<'_>) -> Option<Group> {
     let info = match item.get("transport").map(|node| (&node.data, node)) {
         Some((Data::Text(name), node)) => {
             let info = transport::infos().find(|info| info.name == name);
@@ -335,7 +341,7 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
 }
 
 /// The edge meter of a group.
-fn mark_excess(group: &Node, path: &str, report: &mut Report) -> Option<MarkExcess> {
+fn mark_excess(group: &Node, path: &str, report: &mut Report<'_>) -> Option<MarkExcess> {
     let section = Section::read(
         Some(group.get("mark_excess")?),
         &format!("{path}.mark_excess"),
@@ -351,7 +357,7 @@ fn mark_excess(group: &Node, path: &str, report: &mut Report) -> Option<MarkExce
 }
 
 /// Bytes of a data packet on the wire, and of the headers that are added for that.
-fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report) -> (u32, u32) {
+fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report<'_>) -> (u32, u32) {
     let header = section.number_or_zero("header") as u32;
     let size = section.number_or_zero("packet_size") as u32 + header;
     if header > 0 && matches!(transport, Some(Transport::OpenLoop(SourceConfig::Trace(_)))) {
@@ -367,7 +373,7 @@ fn sizes(section: &Section, transport: Option<&Transport>, report: &mut Report) 
 }
 
 /// A list of arrivals says itself how many flows there are, and when they begin.
-fn flows_of_trace(section: &Section, flows: usize, report: &mut Report) -> u32 {
+fn flows_of_trace(section: &Section, flows: usize, report: &mut Report<'_>) -> u32 {
     for name in ["count", "start_spread"] {
         if section.is_set(name) {
             let what = format!("{} is given", section.path(name));
@@ -382,9 +388,9 @@ fn ways(
     section: &Section,
     links: &[Link],
     access: &Access,
-    report: &mut Report,
+    report: &mut Report<'_>,
 ) -> Option<(Vec<usize>, Vec<usize>)> {
-    let end = |name: &str, number: &str, default: Option<&String>, report: &mut Report| {
+    let end = |name: &str, number: &str, default: Option<&String>, report: &mut Report<'_>| {
         let router = section.is_set(number).then(|| chain::router(section.integer(number) as usize));
         if router.is_some() && section.is_set(name) {
             let what = format!("both {} and {} are given", section.path(name), number);

@@ -11,7 +11,7 @@ pub fn router(number: usize) -> String {
 }
 
 /// The links of the chain, each followed by the one back.
-pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec<Link> {
+pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) -> Vec<Link> {
     let rates = section.numbers("rates").unwrap_or(&[]);
     let delays = section.numbers("delays").unwrap_or(&[1e-3]);
     let names = section.names("queues");
@@ -44,7 +44,7 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report) -> Vec
     links
 }
 
-fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut Report) -> LinkQueue {
+fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut Report<'_>) -> LinkQueue {
     match (name, queue.with_discipline(name)) {
         ("queue", _) => LinkQueue::Study,
         ("plain", _) => LinkQueue::Plain,

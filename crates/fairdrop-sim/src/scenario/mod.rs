@@ -13,6 +13,7 @@ pub use crate::transport::Transport;
 pub use queue::QueueConfig;
 pub use schema::{catalogue, json_schema};
 
+use crate::control::Control;
 use crate::input;
 use crate::units;
 use fairdrop::Time;
@@ -171,8 +172,21 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
+        Self::parse_watched(text, file, settings, &Control::default())
+    }
+
+    /// The same; when `control` stops it while it reads a list of arrivals, that is a problem as well.
+    ///
+    /// # Errors
+    /// As those of [`Scenario::parse`].
+    pub fn parse_watched(
+        text: &str,
+        file: &str,
+        settings: &[String],
+        control: &Control,
+    ) -> Result<Self, Problems> {
         let (root, source) = input::read(text, file, settings).map_err(Problems)?;
-        build::scenario(&root, file, source).map_err(Problems)
+        build::scenario(&root, file, source, control).map_err(Problems)
     }
 
     /// The same scenario with another discipline on the links under study.

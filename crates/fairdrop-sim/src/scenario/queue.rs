@@ -1,6 +1,7 @@
 //! `[queue]`: a discipline by name, with the parameters of all, so that one scenario compares many.
 
 use super::fields::QUEUE;
+use crate::control::Control;
 use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
 use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamValue, Warning};
 use serde_json::{Map, Value as Json, json};
@@ -41,7 +42,7 @@ fn with_tables() -> impl Iterator<Item = &'static DisciplineInfo> {
 
 impl QueueConfig {
     /// Reads `[queue]` and its sub-tables.
-    pub(super) fn read(node: Option<&Node>, path: &str, report: &mut Report) -> Self {
+    pub(super) fn read(node: Option<&Node>, path: &str, report: &mut Report<'_>) -> Self {
         let names: Vec<_> = with_tables().map(|info| info.name).collect();
         let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
         let section = Section::read(node, path, &fields, &names, report);
@@ -80,7 +81,7 @@ impl QueueConfig {
     }
 
     /// What ranges alone do not say: how the parameters of a discipline fit together, and with the limit.
-    fn check(&self, info: &DisciplineInfo, section: &Section, report: &mut Report) {
+    fn check(&self, info: &DisciplineInfo, section: &Section, report: &mut Report<'_>) {
         let params = Self { discipline: info.name, ..self.clone() }.params(1_000_000);
         if let Err(error) = params.validate()
             && info.params.iter().any(|spec| spec.name == error.name)
@@ -110,7 +111,8 @@ impl QueueConfig {
     /// Everything that is wrong, each with its line, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
         let (root, source) = input::read(text, file, settings).map_err(Problems)?;
-        let mut report = Report::new(file);
+        let control = Control::default();
+        let mut report = Report::new(file, &control);
         for setting in settings.iter().filter(|setting| !setting.trim_start().starts_with("queue.")) {
             let valid = "paths that begin with queue., since there is no network here";
             report.add(&Origin::Setting(setting.clone()), "", "this field has no effect", valid);

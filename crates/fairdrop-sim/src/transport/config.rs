@@ -22,7 +22,7 @@ pub fn infos() -> impl Iterator<Item = TransportInfo> {
 
 impl Transport {
     /// The transport called `name` with the settings of `section`; `None` when something is wrong with them.
-    pub fn read(name: &str, section: &Section, report: &mut Report) -> Option<Self> {
+    pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
         let tcp = TcpConfig::read(name, section, report).map(Self::Tcp);
         tcp.or_else(|| SourceConfig::read(name, section, report).map(Self::OpenLoop))
     }

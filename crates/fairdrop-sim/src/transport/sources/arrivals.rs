@@ -1,6 +1,7 @@
 //! Lists of arrivals: CSV files, and captures.
 
 use super::trace::{Arrival, TraceConfig};
+use crate::control::Control;
 use crate::input::{Origin, Problem, Report, Section};
 use crate::units;
 use fairdrop::Time;
@@ -14,6 +15,11 @@ use std::sync::Arc;
 const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Largest packet of a run.
 const MAX_BYTES: u32 = 65_535;
+/// Lines of a list between looks whether to stop, and bytes of a file.
+const LINES_BETWEEN_LOOKS: usize = 1 << 14;
+const MOST_AT_ONCE: usize = 16 << 20;
+/// What is said of a file that was not read to its end.
+const STOPPED: &str = "interrupted";
 /// Wrong lines of one file that are told.
 const MAX_TOLD: usize = 10;
 /// Latest arrival: the longest duration of a run.
@@ -22,14 +28,16 @@ const MAX_SECONDS: f64 = 1e7;
 type Flows = Vec<Vec<Arrival>>;
 
 /// The list that `file` of a group names; problems with the file are added to `report`.
-pub fn config(section: &Section, report: &mut Report) -> Option<TraceConfig> {
+pub fn config(section: &Section, report: &mut Report<'_>) -> Option<TraceConfig> {
     let name = section.text("file")?;
     let path = Path::new(&report.file).parent().unwrap_or(Path::new("")).join(name);
     let shown = path.display().to_string();
-    let flows = match bytes_of(&path) {
+    let flows = match bytes_of(&path, report.control) {
         // A capture begins with a magic number, a list with the name of a column.
-        Ok(bytes) if bytes.first().is_some_and(u8::is_ascii_alphabetic) => csv(&bytes, &shown),
-        Ok(bytes) => capture(&bytes, &shown),
+        Ok(bytes) if bytes.first().is_some_and(u8::is_ascii_alphabetic) => {
+            csv(&bytes, &shown, report.control)
+        }
+        Ok(bytes) => capture(&bytes, &shown, report.control),
         Err(error) => {
             let valid = format!("a list of arrivals or a capture ({shown}: {error})");
             report.add(section.origin("file"), &section.path("file"), &format!("{name:?}"), &valid);
@@ -45,15 +53,33 @@ pub fn config(section: &Section, report: &mut Report) -> Option<TraceConfig> {
     }
 }
 
-fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+/// A stream that fails once somebody has asked to stop.
+struct Watched<'a, R> {
+    stream: R,
+    control: &'a Control,
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.control.is_stopped() {
+            return Err(io::Error::other(STOPPED));
+        }
+        let most = buffer.len().min(MOST_AT_ONCE);
+        self.stream.read(&mut buffer[..most])
+    }
+}
+
+fn bytes_of(path: &Path, control: &Control) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular(path, MAX_FILE_BYTES)?.read_to_end(&mut bytes)?;
+    let stream = open_regular(path, MAX_FILE_BYTES)?;
+    Watched { stream, control }.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn capture(bytes: &[u8], file: &str) -> Result<Flows, Vec<Problem>> {
+fn capture(bytes: &[u8], file: &str, control: &Control) -> Result<Flows, Vec<Problem>> {
     let refuse = |what: &str, valid: &str| vec![Problem::new("", Origin::Command, "", what, valid)];
-    let capture = fairdrop_capture::read_bytes(bytes, file, &Options::default())
+    let stream = Watched { stream: bytes, control };
+    let capture = fairdrop_capture::read_from(stream, file, &Options::default())
         .map_err(|error| refuse(&error.to_string(), "a CSV list of arrivals, a pcap or pcapng capture"))?;
     let mut flows = vec![Vec::new(); capture.flows.len()];
     for (number, arrival) in capture.arrivals.iter().enumerate() {
@@ -92,7 +118,7 @@ impl Columns {
     }
 }
 
-fn csv(bytes: &[u8], file: &str) -> Result<Flows, Vec<Problem>> {
+fn csv(bytes: &[u8], file: &str, control: &Control) -> Result<Flows, Vec<Problem>> {
     let wrong = |line: usize, field: &str, value: &str, valid: &str| {
         Problem::new(file, Origin::Line(line as u32 + 1), field, value, valid)
     };
@@ -122,6 +148,10 @@ fn csv(bytes: &[u8], file: &str) -> Result<Flows, Vec<Problem>> {
         }
         if problems.len() == MAX_TOLD {
             break;
+        }
+        if line.is_multiple_of(LINES_BETWEEN_LOOKS) && control.is_stopped() {
+            let what = format!("{file}: {STOPPED}");
+            return Err(vec![Problem::new("", Origin::Command, "", &what, "a list that is read whole")]);
         }
     }
     if flows.is_empty() && problems.is_empty() {
@@ -165,6 +195,26 @@ fn arrival<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn csv(bytes: &[u8], file: &str) -> Result<Flows, Vec<Problem>> {
+        super::csv(bytes, file, &Control::default())
+    }
+
+    /// Each way of reading looks whether to stop, and says so when it does.
+    #[test]
+    fn long_files_are_left() {
+        let text = format!("time_s,size_bytes\n{}", "1,100\n".repeat(2 * LINES_BETWEEN_LOOKS));
+        let control = Control::default();
+        assert!(super::csv(text.as_bytes(), "list.csv", &control).is_ok());
+        assert_eq!(control.looks(), 2);
+        control.stop();
+        let told = super::csv(text.as_bytes(), "list.csv", &control).unwrap_err();
+        assert!(told[0].to_string().contains("list.csv: interrupted"), "{}", told[0]);
+        let told = capture(&[0xD4, 0xC3, 0xB2, 0xA1], "a.pcap", &control).unwrap_err();
+        assert!(told[0].to_string().contains("interrupted"), "{}", told[0]);
+        let path = std::env::current_exe().unwrap();
+        assert_eq!(bytes_of(&path, &control).unwrap_err().to_string(), STOPPED);
+    }
 
     #[test]
     fn a_list_is_split_by_flow() {

@@ -37,7 +37,7 @@ pub fn infos() -> impl Iterator<Item = TransportInfo> {
 
 impl SourceConfig {
     /// The source called `name` with the settings of `section`; `None` when something is wrong with them.
-    pub fn read(name: &str, section: &Section, report: &mut Report) -> Option<Self> {
+    pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
         Some(match name {
             "poisson" => Self::Poisson(PoissonConfig::read(section)),
             "on_off" => Self::OnOff(OnOffConfig::read(section)),

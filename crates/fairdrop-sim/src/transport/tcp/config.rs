@@ -117,7 +117,7 @@ pub struct TcpConfig {
 
 impl TcpConfig {
     /// The TCP called `name` with the settings of `section`; `None` when there is none of that name.
-    pub fn read(name: &str, section: &Section, report: &mut Report) -> Option<Self> {
+    pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
         let (control, variant) = variants().find(|(_, variant)| variant.name == name)?;
         let (congestion, recovery) = (control.read)(variant, section);
         let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
@@ -198,7 +198,7 @@ fn max_doublings(section: &Section) -> u8 {
 }
 
 /// Some are nothing without it.
-fn ecn(variant: &Variant, section: &Section, report: &mut Report) -> bool {
+fn ecn(variant: &Variant, section: &Section, report: &mut Report<'_>) -> bool {
     let on = section.switch("ecn").unwrap_or(false);
     if variant.needs_ecn && section.is_set("ecn") && !on {
         let valid = format!("true with {}", variant.name);
