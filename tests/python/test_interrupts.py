@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -12,8 +13,9 @@ import termios
 
 import pytest
 
-from test_replay import pcap
+from test_replay import packet, pcap
 
+GIGABYTE = 1 << 30
 # Python runs this before anything of the command: the signal comes when a module is asked for.
 HOOK = """\
 import os, signal, sys
@@ -105,3 +107,57 @@ def unread(pipe: int) -> int:
     """Bytes that nobody has read yet."""
     answer = fcntl.ioctl(pipe, termios.FIONREAD, struct.pack("i", 0))
     return int(struct.unpack("i", answer)[0])
+
+
+def test_ctrl_c_while_a_capture_keeps_coming(tmp_path):
+    """Packets come without end, so that no read ever waits; sent on until nobody takes them."""
+    packets = packet(0, 40, 7) * 4000
+    command = [sys.executable, "-m", "fairdrop", "replay", "-"]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as reading:
+        assert reading.stdin is not None
+        reading.stdin.write(pcap([]))
+        taken = 0
+        try:
+            while taken < GIGABYTE:
+                # A pipe holds 64 KiB: when the second piece is written, the command reads.
+                reading.stdin.write(packets)
+                if taken == len(packets):
+                    reading.send_signal(signal.SIGINT)
+                taken += len(packets)
+        except BrokenPipeError:
+            pass
+        with contextlib.suppress(BrokenPipeError):
+            reading.stdin.close()
+        stderr = reading.stderr.read() if reading.stderr else b""
+    assert reading.returncode == 130, stderr
+    assert stderr == b"fairdrop: error: interrupted\n"
+    assert taken < GIGABYTE
+
+
+def test_ctrl_c_ends_the_queue_host():
+    """It would take years; the signal comes once its thread is there."""
+    script = """\
+import os, signal, threading
+import fairdrop
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+def interrupt():
+    while threads() <= before:
+        os.sched_yield()
+    os.kill(os.getpid(), signal.SIGINT)
+
+queue_host = fairdrop.queue_host
+watch = threading.Thread(target=lambda: ready.wait() and interrupt())
+ready = threading.Event()
+watch.start()
+before = threads()
+ready.set()
+try:
+    queue_host([1.0], arrivals=2**63)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
