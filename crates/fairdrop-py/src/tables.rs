@@ -4,7 +4,7 @@ use crate::columns::Columns;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use fairdrop::DropCause;
-use fairdrop_sim::{Measured, Passage, QueueResult, RunResult, Windows};
+use fairdrop_sim::{LinkStats, Measured, QueueResult, RunResult, Windows};
 
 /// Makes one table of a set of runs.
 pub type Maker = fn(&[RunResult]) -> Result<RecordBatch, ArrowError>;
@@ -95,7 +95,7 @@ fn windows<'a>(columns: Columns, rows: impl Iterator<Item = (Option<f64>, &'a Wi
 }
 
 /// The columns of what happened at one link.
-fn passage<'a>(columns: Columns, rows: impl Iterator<Item = &'a Passage> + Clone) -> Columns {
+fn stats<'a>(columns: Columns, rows: impl Iterator<Item = &'a LinkStats> + Clone) -> Columns {
     columns
         .number("throughput_bps", rows.clone().map(|row| row.throughput_bps))
         .count("arrivals", rows.clone().map(|row| row.arrived.packets))
@@ -311,7 +311,7 @@ fn link_flows(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("queue", rows.each(|row| row.0))
         .text("flow", rows.each(|row| row.1.name.as_str()))
         .text("group", rows.each(|row| row.1.group.as_str()));
-    passage(columns, rows.0.iter().map(|(_, row)| &row.1.passage))
+    stats(columns, rows.0.iter().map(|(_, row)| &row.1.stats))
         .number("mean_packets", rows.each(|row| row.1.mean_packets))
         .finish()
 }
@@ -324,7 +324,7 @@ fn link_groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .text("queue", rows.each(|row| row.0))
         .text("group", rows.each(|row| row.1.name.as_str()))
         .count("flows", rows.each(|row| u64::from(row.1.flows)));
-    passage(columns, rows.0.iter().map(|(_, row)| &row.1.passage))
+    stats(columns, rows.0.iter().map(|(_, row)| &row.1.stats))
         .number("mean_packets", rows.each(|row| row.1.mean_packets))
         .number("sojourn_mean_s", rows.each(|row| row.1.sojourn_s.mean))
         .number("sojourn_p50_s", rows.each(|row| row.1.sojourn_s.p50))

@@ -11,7 +11,6 @@ mod huge_pages;
 mod input;
 pub mod memory;
 mod meter;
-mod passage;
 mod port;
 mod prefetch;
 mod queue_host;
@@ -20,7 +19,6 @@ mod replay;
 mod result;
 mod run;
 pub mod scenario;
-mod stored;
 pub mod trace;
 mod transport;
 mod units;
@@ -30,12 +28,12 @@ pub use control::{Control, PARTS};
 pub use engine::Excess;
 pub use huge_pages::HugePages;
 pub use meter::jain_index;
-pub use passage::{Amount, LinkFlow, LinkGroup, Passage, VelocityResult};
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, ReplayError, replay};
 pub use result::{
-    Drops, FlowResult, GroupResult, InternalResult, LinkLoss, Measured, PositionsResult, QueueResult,
-    RunResult, SeriesResult, SizeClassResult, Sojourn, TransfersResult, Windows, WindowsSeries,
+    Amount, Drops, FlowResult, GroupResult, InternalResult, LinkFlow, LinkGroup, LinkLoss, LinkStats,
+    Measured, PositionsResult, QueueResult, RunResult, SeriesResult, SizeClassResult, Sojourn,
+    TransfersResult, VelocityResult, Windows, WindowsSeries,
 };
 pub use run::{RunError, simulate, simulate_traced};
 pub use transport::TransportCount;

@@ -1,7 +1,7 @@
 //! What is measured, against cases computed by hand and against what must add up.
 
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::{Amount, Control, Passage, QueueResult, RunResult, simulate};
+use fairdrop_sim::{Amount, Control, LinkStats, QueueResult, RunResult, simulate};
 
 /// Two congested links in a row, which some flows cross both of.
 const CASCADE: &str = r#"
@@ -78,13 +78,13 @@ fn add(sum: Amount, other: Amount) -> Amount {
 }
 
 /// In packets and in bytes: what was there and came has left, was dropped, or is there.
-fn assert_conserved(what: &str, passage: &Passage) {
-    let came = add(passage.held_at_start, passage.arrived);
-    let gone = add(add(passage.departed, passage.dropped), passage.held_at_end);
+fn assert_conserved(what: &str, stats: &LinkStats) {
+    let came = add(stats.held_at_start, stats.arrived);
+    let gone = add(add(stats.departed, stats.dropped), stats.held_at_end);
     assert_eq!(came, gone, "{what}");
 }
 
-fn sum_of<'a>(parts: impl Iterator<Item = &'a Passage> + Clone, value: fn(&Passage) -> Amount) -> Amount {
+fn sum_of<'a>(parts: impl Iterator<Item = &'a LinkStats> + Clone, value: fn(&LinkStats) -> Amount) -> Amount {
     parts.fold(Amount::default(), |sum, part| add(sum, value(part)))
 }
 
@@ -94,17 +94,17 @@ fn sum_of<'a>(parts: impl Iterator<Item = &'a Passage> + Clone, value: fn(&Passa
 fn everything_adds_up_at_every_link_under_every_discipline() {
     for info in fairdrop::CATALOGUE {
         let run = run(CASCADE, info.name, &[]);
-        let values: [fn(&Passage) -> Amount; 5] =
+        let values: [fn(&LinkStats) -> Amount; 5] =
             [|p| p.arrived, |p| p.departed, |p| p.dropped, |p| p.held_at_start, |p| p.held_at_end];
         for queue in &run.queues {
             assert_conserved(info.name, &queue.total);
             for flow in &queue.flows {
-                assert_conserved(&flow.name, &flow.passage);
-                assert_eq!(flow.drops.total(), flow.passage.dropped.packets, "{}", flow.name);
+                assert_conserved(&flow.name, &flow.stats);
+                assert_eq!(flow.drops.total(), flow.stats.dropped.packets, "{}", flow.name);
             }
             for value in values {
-                let flows = sum_of(queue.flows.iter().map(|flow| &flow.passage), value);
-                let groups = sum_of(queue.groups.iter().map(|group| &group.passage), value);
+                let flows = sum_of(queue.flows.iter().map(|flow| &flow.stats), value);
+                let groups = sum_of(queue.groups.iter().map(|group| &group.stats), value);
                 assert_eq!((flows, groups), (value(&queue.total), value(&queue.total)), "{}", info.name);
             }
             let waited: u64 = queue.groups.iter().flat_map(|g| &g.sojourn_histogram).map(|bin| bin.1).sum();
@@ -114,7 +114,7 @@ fn everything_adds_up_at_every_link_under_every_discipline() {
         }
         for flow in &run.flows {
             let at = run.queues.iter().flat_map(|queue| &queue.flows).filter(|at| at.name == flow.name);
-            let dropped: u64 = at.map(|at| at.passage.dropped.packets).sum();
+            let dropped: u64 = at.map(|at| at.stats.dropped.packets).sum();
             assert_eq!(dropped, flow.measured.drops.total(), "{}: {}", info.name, flow.name);
         }
         assert!(run.queues[0].total.dropped.packets > 0, "{}: nothing was dropped", info.name);
@@ -159,7 +159,7 @@ fn draws_per_arrival() {
     let all = &three.queues[0].total;
     assert_eq!(all.most_draws, 3);
     assert!(all.drawn > 2 * all.compared && all.drawn <= 3 * all.compared);
-    let most = three.queues[0].groups.iter().map(|group| group.passage.most_draws).max();
+    let most = three.queues[0].groups.iter().map(|group| group.stats.most_draws).max();
     assert_eq!(most, Some(3));
     let none = run(CASCADE, "droptail", &[]);
     let all = &none.queues[0].total;

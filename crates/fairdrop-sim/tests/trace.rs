@@ -75,13 +75,13 @@ fn a_trace_tells_what_the_tables_count() {
         for (number, flow) in queue.flows.iter().enumerate() {
             let of_flow = || events.iter().filter(|event| event.meta.flow == number as u64);
             let count = |happened| of_flow().filter(|event| event.happened == happened).count() as u64;
-            assert_eq!(count(Happened::Arrive), flow.passage.arrived.packets, "{}", flow.name);
-            assert_eq!(count(Happened::Depart), flow.passage.departed.packets);
+            assert_eq!(count(Happened::Arrive), flow.stats.arrived.packets, "{}", flow.name);
+            assert_eq!(count(Happened::Depart), flow.stats.departed.packets);
             for (cause, packets) in DropCause::ALL.into_iter().zip(flow.drops.0) {
                 assert_eq!(count(Happened::Drop(cause)), packets, "{}: {cause:?}", flow.name);
             }
-            let refused = flow.passage.dropped.packets - flow.passage.leaked;
-            assert_eq!(count(Happened::Admit), flow.passage.arrived.packets - refused);
+            let refused = flow.stats.dropped.packets - flow.stats.leaked;
+            assert_eq!(count(Happened::Admit), flow.stats.arrived.packets - refused);
         }
         assert!(events.is_sorted_by_key(|event| event.time));
         let longest = events.iter().map(|event| event.waiting).max();

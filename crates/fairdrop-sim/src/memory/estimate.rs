@@ -6,9 +6,8 @@
 
 use crate::engine;
 use crate::meter::{self, Series};
-use crate::passage::{LinkFlow, VelocityResult};
 use crate::replay::ReplayConfig;
-use crate::result::FlowResult;
+use crate::result::{FlowResult, LinkFlow, VelocityResult};
 use crate::scenario::{Group, LinkQueue, PLAIN_LIMIT, QueueConfig, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;

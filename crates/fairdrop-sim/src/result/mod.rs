@@ -1,45 +1,28 @@
 //! What a run found, as `docs/reference/result.md` describes it. Everything is SI.
 
+mod drops;
+mod link;
+mod ratio;
+mod sojourn;
+mod stored;
+
+pub use drops::Drops;
+pub use link::{Amount, LinkFlow, LinkGroup, LinkStats, VelocityResult};
+pub(crate) use ratio::{fraction, rate_bps};
+pub use sojourn::Sojourn;
+
 use crate::control::Control;
 use crate::meter::{CLASS_ENDS, QueueMeter, TransferMeter, jain_index};
-use crate::passage::{
-    Amount, LinkFlow, LinkGroup, Passage, VelocityResult, distribution, passages, sojourn, sojourn_histogram,
-};
 use crate::port::Port;
-use crate::stored;
 use crate::trace::Tracer;
 use crate::transport::TransportCount;
-use fairdrop::{Count, DropCause, Time};
-use serde::ser::SerializeMap;
+use fairdrop::Time;
+use link::link_stats;
 use serde::{Deserialize, Serialize, Serializer};
+use sojourn::{distribution, sojourn, sojourn_histogram};
 
 /// Name of a discipline of this version. (An alias, because serde would borrow a reference from what it reads.)
 type DisciplineName = &'static str;
-
-/// Packets dropped, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops(pub [u64; DropCause::COUNT]);
-
-impl Drops {
-    /// For all causes.
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-
-    pub(crate) fn add(&mut self, other: &[u64; DropCause::COUNT]) {
-        self.0.iter_mut().zip(other).for_each(|(sum, count)| *sum += count);
-    }
-}
-
-impl Serialize for Drops {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(DropCause::COUNT))?;
-        for cause in DropCause::ALL {
-            map.serialize_entry(cause.name(), &self.0[cause as usize])?;
-        }
-        map.end()
-    }
-}
 
 /// One discipline under one seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -260,7 +243,7 @@ pub struct QueueResult {
     /// Waiting packets drawn and compared with arrivals.
     pub candidates_drawn: u64,
     /// All flows together, in packets and bytes.
-    pub total: Passage,
+    pub total: LinkStats,
     /// Packets marked instead of dropped (RFC 3168), by cause.
     pub marks: Drops,
     /// Bits sent / bits that could have been sent.
@@ -319,23 +302,6 @@ pub struct PositionsResult {
     pub by_group: Vec<(String, Vec<u64>)>,
 }
 
-/// A distribution of times, in seconds: of the waits of packets that left through a link, or of completion times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sojourn {
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// 99.9th percentile.
-    pub p999: f64,
-    /// Longest.
-    pub max: f64,
-}
-
 /// The queue on the sampling grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesResult {
@@ -357,16 +323,6 @@ pub struct SeriesResult {
 
 fn as_map<S: Serializer, V: Serialize>(pairs: &[(String, V)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
-}
-
-/// `part / whole`, 0 when there is no whole.
-pub(crate) fn fraction(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-/// Bits per second of `count` over `window`.
-pub(crate) fn rate_bps(count: Count, window: Time) -> f64 {
-    if window == Time::ZERO { 0.0 } else { count.bytes as f64 * 8.0 / window.seconds() }
 }
 
 /// What is known of a queue besides what its meter saw.
@@ -393,9 +349,8 @@ pub(crate) fn queue_result(
     let meter = port.meter();
     let mut drops = Drops::default();
     control.each(0..meter.flows().len() as u32, |flow| drops.add(&meter.drops(flow)))?;
-    let (total, flows, groups) = passages(meter, facts.group_names, row_of, name_of, control)?;
-    let by_flow =
-        flows.iter().filter(|flow| flow.passage.arrived.packets + flow.passage.departed.packets > 0);
+    let (total, flows, groups) = link_stats(meter, facts.group_names, row_of, name_of, control)?;
+    let by_flow = flows.iter().filter(|flow| flow.stats.arrived.packets + flow.stats.departed.packets > 0);
     let by_group: Vec<_> = facts.group_names.iter().cloned().zip(meter.mean_packets_by_group()).collect();
     let waits = meter.waits();
     let internals = port.internals().results();
@@ -417,7 +372,7 @@ pub(crate) fn queue_result(
         mean_bytes: meter.mean_bytes(),
         mean_packets_by_group: by_group,
         throughput_bps_by_flow: control
-            .gather(by_flow.map(|flow| (flow.name.clone(), flow.passage.throughput_bps)))?,
+            .gather(by_flow.map(|flow| (flow.name.clone(), flow.stats.throughput_bps)))?,
         flows,
         groups,
         internals: internals

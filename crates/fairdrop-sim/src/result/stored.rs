@@ -1,7 +1,5 @@
 //! Reading results back: what serde does not derive.
 
-use crate::result::Drops;
-use fairdrop::DropCause;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -37,17 +35,5 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for Pairs<V> {
             pairs.push(pair);
         }
         Ok(pairs)
-    }
-}
-
-impl<'de> Deserialize<'de> for Drops {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut drops = Self::default();
-        for (name, packets) in pairs::<D, u64>(deserializer)? {
-            let cause = DropCause::ALL.into_iter().find(|cause| cause.name() == name);
-            let cause = cause.ok_or_else(|| D::Error::custom(format!("there is no drop cause {name:?}")))?;
-            drops.0[cause as usize] = packets;
-        }
-        Ok(drops)
     }
 }

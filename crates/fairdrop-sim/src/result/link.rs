@@ -1,10 +1,11 @@
 //! What flows did at one link: the rows of its tables.
 
+use super::drops::Drops;
+use super::ratio::{fraction, rate_bps};
+use super::sojourn::{Sojourn, sojourn, sojourn_histogram};
 use crate::control::Control;
-use crate::meter::{AtPosition, FlowCount, QueueMeter, Waits};
-use crate::result::{Drops, Sojourn, fraction, rate_bps};
+use crate::meter::{AtPosition, FlowCount, QueueMeter};
 use fairdrop::{Count, DropCause, Time};
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Packets and bytes.
@@ -32,7 +33,7 @@ impl From<Count> for Amount {
 /// What a flow, or all flows of a group, did at one link. In packets and in bytes,
 /// `held_at_start + arrived = departed + dropped + held_at_end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Passage {
+pub struct LinkStats {
     /// Offered.
     pub arrived: Amount,
     /// Sent, to the last bit.
@@ -67,7 +68,7 @@ pub struct Passage {
     pub most_draws: u32,
 }
 
-impl Passage {
+impl LinkStats {
     fn add(&mut self, count: &FlowCount, drops: &[u64; DropCause::COUNT]) {
         self.arrived.add(count.arrived());
         self.departed.add(count.sent);
@@ -109,7 +110,7 @@ pub struct LinkFlow {
     pub group: String,
     /// What it did.
     #[serde(flatten)]
-    pub passage: Passage,
+    pub stats: LinkStats,
     /// Mean over time of waiting packets.
     pub mean_packets: f64,
     /// Packets dropped, by the causes that occurred.
@@ -126,7 +127,7 @@ pub struct LinkGroup {
     pub flows: u32,
     /// What they did.
     #[serde(flatten)]
-    pub passage: Passage,
+    pub stats: LinkStats,
     /// Packets dropped, by cause.
     pub drops: Drops,
     /// Mean over time of waiting packets.
@@ -163,28 +164,28 @@ fn occurring<S: serde::Serializer>(drops: &Drops, serializer: S) -> Result<S::Ok
 
 /// Everything at the link of `meter`: all flows together, each row of flows that was there, and each group. `row_of`
 /// gives the row of each flow number, `name_of` the name of each row. `None` when `control` stopped that.
-pub(crate) fn passages(
+pub fn link_stats(
     meter: &QueueMeter,
     group_names: &[String],
     row_of: impl Fn(usize) -> usize,
     name_of: impl Fn(usize) -> String,
     control: &Control,
-) -> Option<(Passage, Vec<LinkFlow>, Vec<LinkGroup>)> {
+) -> Option<(LinkStats, Vec<LinkFlow>, Vec<LinkGroup>)> {
     let window = meter.window();
-    let mut all = Passage::default();
+    let mut all = LinkStats::default();
     let mut rows: Vec<Option<LinkFlow>> = Vec::new();
-    let mut groups = vec![(0_u32, Passage::default(), Drops::default()); group_names.len()];
+    let mut groups = vec![(0_u32, LinkStats::default(), Drops::default()); group_names.len()];
     control.each(meter.flows().iter().enumerate(), |(number, count)| {
         let of_flow = meter.drops(number as u32);
-        let mut own = Passage::default();
+        let mut own = LinkStats::default();
         own.add(count, &of_flow);
         if own.is_empty() {
             return;
         }
         all.add(count, &of_flow);
         let group = count.group as usize;
-        let (members, passage, drops) = &mut groups[group];
-        passage.add(count, &of_flow);
+        let (members, stats, drops) = &mut groups[group];
+        stats.add(count, &of_flow);
         drops.add(&of_flow);
         let row = row_of(number);
         rows.resize_with(rows.len().max(row + 1), || None);
@@ -193,52 +194,27 @@ pub(crate) fn passages(
             LinkFlow {
                 name: name_of(row),
                 group: group_names[group].clone(),
-                passage: Passage::default(),
+                stats: LinkStats::default(),
                 mean_packets: 0.0,
                 drops: Drops::default(),
             }
         });
-        flow.passage.add(count, &of_flow);
+        flow.stats.add(count, &of_flow);
         flow.mean_packets += meter.mean_packets(number as u32);
         flow.drops.add(&of_flow);
     })?;
-    control.each(rows.iter_mut().flatten(), |flow| flow.passage = flow.passage.finish(window))?;
+    control.each(rows.iter_mut().flatten(), |flow| flow.stats = flow.stats.finish(window))?;
     let flows = rows.into_iter().flatten().collect();
     let means = meter.waits_by_group().zip(meter.mean_packets_by_group());
     let groups = group_names.iter().zip(groups).zip(means);
-    let groups = groups.map(|((name, (flows, passage, drops)), (waits, mean_packets))| LinkGroup {
+    let groups = groups.map(|((name, (flows, stats, drops)), (waits, mean_packets))| LinkGroup {
         name: name.clone(),
         flows,
-        passage: passage.finish(window),
+        stats: stats.finish(window),
         drops,
         mean_packets,
         sojourn_s: sojourn(waits),
         sojourn_histogram: sojourn_histogram(waits),
     });
     Some((all.finish(window), flows, groups.collect()))
-}
-
-pub(crate) fn sojourn(waits: &Waits) -> Sojourn {
-    distribution(&waits.histogram, waits.mean_s())
-}
-
-/// Of times in nanoseconds, whose exact mean is known.
-pub(crate) fn distribution(histogram: &Histogram<u64>, mean_s: f64) -> Sojourn {
-    let quantile = |q| histogram.value_at_quantile(q) as f64 / 1e9;
-    Sojourn {
-        mean: mean_s,
-        p50: quantile(0.5),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        p999: quantile(0.999),
-        max: histogram.max() as f64 / 1e9,
-    }
-}
-
-/// Bins that grow by a quarter, from a microsecond: enough to draw, few enough to keep.
-pub(crate) fn sojourn_histogram(waits: &Waits) -> Vec<(f64, u64)> {
-    let bins = waits.histogram.iter_log(1000, 1.25);
-    bins.map(|bin| (bin.value_iterated_to() as f64 / 1e9, bin.count_since_last_iteration()))
-        .filter(|&(_, count)| count > 0)
-        .collect()
 }
