@@ -22,7 +22,7 @@ pub struct TooLarge {
 
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { part: Part { field, value, bytes: of_part }, bytes, available } = self;
+        let Self { part: Part { field, value, bytes: of_part, .. }, bytes, available } = self;
         write!(
             f,
             "{field} = {value} is not valid here: the work needs about {}, {} of it for this, and {} are available ({}); valid: \
@@ -47,18 +47,21 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
     let left = available.bytes.saturating_sub(results);
     let Some(largest) = runs.iter().max_by_key(|run| run.bytes()) else { return Ok((threads, left)) };
     let one = largest.bytes().saturating_sub(largest.result_bytes()).max(1);
-    let bytes = results.saturating_add(one);
+    // The document is made when no run goes on any more.
+    let document = runs.iter().fold(0_u64, |sum, run| sum.saturating_add(run.document_bytes()));
+    let bytes = results.saturating_add(one.max(document));
     if bytes <= available.bytes {
         let threads = threads.min((left / one) as usize).max(1);
         // Its own result is part of what a run takes.
         return Ok((threads, (left / threads as u64).saturating_add(largest.result_bytes())));
     }
-    let of_results =
-        Part { field: "seeds".into(), value: format!("results of {} runs", runs.len()), bytes: results };
+    let results = results.saturating_add(document);
+    let value = format!("results of {} runs", runs.len());
+    let of_results = Part { field: "seeds".into(), value, bytes: results, document };
     let part = largest
         .largest()
-        .filter(|part| part.bytes >= results || runs.len() == 1)
-        .cloned()
+        .filter(|part| part.bytes.saturating_add(part.document) >= results || runs.len() == 1)
+        .map(|part| Part { bytes: part.bytes.saturating_add(part.document), ..part.clone() })
         .unwrap_or(of_results);
     Err(TooLarge { part, bytes, available: available.clone() })
 }
@@ -96,7 +99,7 @@ mod tests {
     /// A run that just fits, alone, has room for all that it needs; two at once need another, without the results.
     #[test]
     fn as_many_threads_work_as_fit() {
-        let run = estimate(&[]);
+        let run = estimate(&["groups.g.count=10", "queue.limit=1_000_000"]);
         let (all, result) = (run.bytes(), run.result_bytes());
         let runs = [run.clone(), run.clone(), run];
         let one = all + 2 * result;
@@ -104,6 +107,17 @@ mod tests {
         assert_eq!(share(&runs, 3, &available(one + all - result)), Ok((2, all)));
         assert_eq!(share(&runs, 2, &available(u64::MAX)).map(|(threads, _)| threads), Ok(2));
         assert!(share(&runs, 3, &available(one - 1)).is_err());
+    }
+
+    /// What is made of the results needs more than the run did.
+    #[test]
+    fn the_document_must_fit() {
+        let run = estimate(&[]);
+        let (result, document) = (run.result_bytes(), run.document_bytes());
+        assert!(result + document > run.bytes());
+        assert!(share(&[run.clone()], 1, &available(result + document)).is_ok());
+        let text = share(&[run], 1, &available(result + document - 1)).unwrap_err().to_string();
+        assert!(text.starts_with("groups.0.count = 100000 is not valid here"), "{text}");
     }
 
     #[test]
