@@ -5,7 +5,7 @@ use crate::columns::Columns;
 use crate::files::{FileError, Staged};
 use fairdrop::DropCause;
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::trace::{Happened, Pcap, TraceEvent, TraceSink};
+use fairdrop_sim::trace::{PacketEvent, Pcap, TraceEvent, TraceSink};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -79,8 +79,8 @@ impl LinkFiles {
                 .and_then(|file| Pcap::new(BufWriter::new(file), wanted))
                 .map_err(|error| failed(name, error))
         };
-        let arrivals = pcap(arrivals, Happened::Arrive)?;
-        let departures = pcap(departures, Happened::Depart)?;
+        let arrivals = pcap(arrivals, PacketEvent::Arrive)?;
+        let departures = pcap(departures, PacketEvent::Depart)?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let open = || -> io::Result<_> {
             let empty = rows(&names, &[])?;
@@ -130,14 +130,14 @@ impl TraceSink for LinkFiles {
 }
 
 fn rows(names: &[String], events: &[TraceEvent]) -> io::Result<arrow_array::RecordBatch> {
-    let cause = |event: &TraceEvent| match event.happened {
-        Happened::Drop(cause) => Some(DropCause::name(cause)),
+    let cause = |event: &TraceEvent| match event.event {
+        PacketEvent::Drop(cause) => Some(DropCause::name(cause)),
         _ => None,
     };
     let flow = |event: &TraceEvent| names.get(event.meta.flow as usize).map_or("", String::as_str);
     Columns::default()
         .count("time_ns", events.iter().map(|event| event.time.ns()))
-        .text("event", events.iter().map(|event| event.happened.name()))
+        .text("event", events.iter().map(|event| event.event.name()))
         .maybe_text("cause", events.iter().map(cause))
         .count("packet", events.iter().map(|event| event.number))
         .text("flow", events.iter().map(flow))

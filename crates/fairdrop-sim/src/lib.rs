@@ -6,6 +6,7 @@
 pub mod campaign;
 mod control;
 mod engine;
+mod frame;
 mod heap;
 mod huge_pages;
 mod input;

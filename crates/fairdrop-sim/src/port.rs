@@ -1,28 +1,17 @@
 //! A port: a discipline, the transmitter that it feeds, and the meter that watches both. Simulator and replay run
 //! packets through the same ports.
 
+use crate::frame::Frame;
 use crate::heap::Heap;
 use crate::meter::{Internals, QueueMeter, Waiting};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
-use crate::trace::{Happened, Tracer};
+use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Ecn, Env, Meta, Packet, ParamError, Philox,
-    Stream, Time,
+    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream,
+    Time,
 };
-
-/// What a port carries: enough of a packet to account for it, and the host's handle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    pub flow: u32,
-    pub len: u32,
-    pub class: u8,
-    /// The rate that CSFQ wrote on it on its way.
-    pub label: u16,
-    pub ecn: Ecn,
-    pub handle: u32,
-}
 
 /// A queue and its link.
 #[derive(Debug)]
@@ -93,10 +82,10 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
             _ => self.world.meter.leaked(self.now, Waiting::of(&packet), cause),
         }
         if T::ON {
-            self.world.tracer.happened(
+            self.world.tracer.event(
                 self.now,
                 packet.handle,
-                Happened::Drop(cause),
+                PacketEvent::Drop(cause),
                 self.world.meter.waiting(),
             );
         }
@@ -153,7 +142,7 @@ impl<T: Tracer> Port<T> {
         } else {
             self.world.meter.joined(now, &frame, group);
             if T::ON {
-                self.world.tracer.happened(now, frame.handle, Happened::Admit, self.world.meter.waiting());
+                self.world.tracer.event(now, frame.handle, PacketEvent::Enqueue, self.world.meter.waiting());
             }
         }
         let done = if self.sending.is_none() { self.start(now, lost) } else { None };
@@ -168,7 +157,7 @@ impl<T: Tracer> Port<T> {
         if let Some(frame) = frame {
             self.world.meter.sent(frame.flow, frame.len);
             if T::ON {
-                self.world.tracer.happened(now, frame.handle, Happened::Depart, self.world.meter.waiting());
+                self.world.tracer.event(now, frame.handle, PacketEvent::Depart, self.world.meter.waiting());
             }
         }
         self.internals.hold_at_departure(now, &self.discipline);
@@ -314,6 +303,7 @@ impl<T: Tracer> Port<T> {
 mod tests {
     use super::*;
     use crate::scenario::Scenario;
+    use fairdrop::Ecn;
 
     /// A port with the queue of the first link of a scenario.
     fn port(queue: &str) -> Port {

@@ -5,8 +5,9 @@
 //! when the queue has drained, so every packet has left or was dropped.
 
 use crate::control::Control;
+use crate::frame::Frame;
 use crate::meter::{QueueMeter, jain_index};
-use crate::port::{Frame, Port};
+use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
     queue_result, rate_bps,

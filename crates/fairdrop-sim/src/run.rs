@@ -2,6 +2,7 @@
 
 use crate::control::Control;
 use crate::engine::{Engine, Excess, LossyLink};
+use crate::memory::Estimate;
 use crate::meter::jain_index;
 use crate::port::Port;
 use crate::result::{
@@ -32,7 +33,7 @@ pub enum RunError {
 /// A discipline refuses its parameters, or the run needs more memory than `control` allows.
 pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, RunError> {
     let Some(mut engine) = Engine::new(scenario, seed, control)? else { return Ok(None) };
-    let finished = control.timed(|| engine.run(control));
+    let finished = run(scenario, &mut engine, control);
     match engine.excess() {
         Some(excess) => Err(excess.into()),
         None => Ok(finished.then(|| collect(scenario, seed, &engine, control)).flatten()),
@@ -52,13 +53,21 @@ pub fn simulate_traced<S: TraceSink>(
 ) -> Result<io::Result<Option<RunResult>>, RunError> {
     let tracer = |link| LinkTracer::new(sink(link));
     let Some(mut engine) = Engine::traced(scenario, seed, control, tracer)? else { return Ok(Ok(None)) };
-    let finished = control.timed(|| engine.run(control));
+    let finished = run(scenario, &mut engine, control);
     if let Some(excess) = engine.excess() {
         return Err(excess.into());
     }
     let result = finished.then(|| collect(scenario, seed, &engine, control)).flatten();
     let written: io::Result<Vec<S>> = engine.into_tracers().map(LinkTracer::finish).collect();
     Ok(written.map(|_| result))
+}
+
+/// Runs to the end, within the memory that there is. Returns whether it came to the end.
+fn run(scenario: &Scenario, engine: &mut Engine<'_, impl Tracer>, control: &Control) -> bool {
+    if let Some(bytes) = control.memory() {
+        engine.limit_room(bytes.saturating_sub(Estimate::of(scenario).fixed_bytes()));
+    }
+    control.timed(|| engine.run(control))
 }
 
 /// What a finished run found; `None` when `control` stopped that.

@@ -12,7 +12,7 @@ use fairdrop::{CATALOGUE, Kind, ParamSpec, Philox, unit_interval};
 use fairdrop_capture::{KeyKind, Options, read_bytes};
 use fairdrop_sim::memory::{Available, Estimate, Limit, share};
 use fairdrop_sim::scenario::{QueueConfig, Scenario};
-use fairdrop_sim::trace::{Happened, Pcap};
+use fairdrop_sim::trace::{PacketEvent, Pcap};
 use fairdrop_sim::{Control, ReplayConfig, campaign, replay, simulate, simulate_traced};
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -298,7 +298,7 @@ fn classic() -> Vec<u8> {
         [[groups]]\nname = \"udp\"\ntransport = \"poisson\"\nrate = \"300kbit\"\ncount = 2\n";
     let scenario = Scenario::parse(text, "capture.toml", &[]).expect("valid");
     let file = Shared::default();
-    let sink = |_| Pcap::new(file.clone(), Happened::Arrive).expect("memory takes it");
+    let sink = |_| Pcap::new(file.clone(), PacketEvent::Arrive).expect("memory takes it");
     let run = simulate_traced(&scenario, 1, &Control::default(), sink);
     run.expect("valid").expect("memory takes it").expect("nothing stops it");
     file.0.take()

@@ -5,7 +5,7 @@
 
 use fairdrop_capture::{Options, read_bytes};
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::trace::{Happened, Pcap};
+use fairdrop_sim::trace::{PacketEvent, Pcap};
 use fairdrop_sim::{Control, ReplayConfig, RunResult, campaign, replay, simulate, simulate_traced};
 use serde::Serialize;
 use std::cell::RefCell;
@@ -65,7 +65,7 @@ fn work(job: &Job) -> RunResult {
         return run.expect("nothing stops it");
     }
     let file = Shared::default();
-    let sink = |_| Pcap::new(file.clone(), Happened::Arrive).expect("memory takes it");
+    let sink = |_| Pcap::new(file.clone(), PacketEvent::Arrive).expect("memory takes it");
     let run = simulate_traced(&job.scenario, job.seed, &control, sink).expect("valid parameters");
     run.expect("memory takes it").expect("nothing stops it");
     let capture = read_bytes(&file.0.borrow(), "trace", &Options::default()).expect("our own capture");

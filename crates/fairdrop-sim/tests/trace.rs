@@ -3,7 +3,7 @@
 use fairdrop::DropCause;
 use fairdrop_capture::{Capture, Format, LinkType, Options, read_bytes};
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::trace::{Happened, PacketKind, Pcap, TraceEvent, TraceSink};
+use fairdrop_sim::trace::{PacketEvent, PacketKind, Pcap, TraceEvent, TraceSink};
 use fairdrop_sim::{Control, RunResult, simulate, simulate_traced};
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -74,14 +74,14 @@ fn a_trace_tells_what_the_tables_count() {
         let queue = &run.queues[0];
         for (number, flow) in queue.flows.iter().enumerate() {
             let of_flow = || events.iter().filter(|event| event.meta.flow == number as u64);
-            let count = |happened| of_flow().filter(|event| event.happened == happened).count() as u64;
-            assert_eq!(count(Happened::Arrive), flow.stats.arrived.packets, "{}", flow.name);
-            assert_eq!(count(Happened::Depart), flow.stats.departed.packets);
+            let count = |wanted| of_flow().filter(|event| event.event == wanted).count() as u64;
+            assert_eq!(count(PacketEvent::Arrive), flow.stats.arrived.packets, "{}", flow.name);
+            assert_eq!(count(PacketEvent::Depart), flow.stats.departed.packets);
             for (cause, packets) in DropCause::ALL.into_iter().zip(flow.drops.0) {
-                assert_eq!(count(Happened::Drop(cause)), packets, "{}: {cause:?}", flow.name);
+                assert_eq!(count(PacketEvent::Drop(cause)), packets, "{}: {cause:?}", flow.name);
             }
             let refused = flow.stats.dropped.packets - flow.stats.leaked;
-            assert_eq!(count(Happened::Admit), flow.stats.arrived.packets - refused);
+            assert_eq!(count(PacketEvent::Enqueue), flow.stats.arrived.packets - refused);
         }
         assert!(events.is_sorted_by_key(|event| event.time));
         let longest = events.iter().map(|event| event.waiting).max();
@@ -96,13 +96,13 @@ fn packets_are_followed() {
     let mut last = std::collections::BTreeMap::new();
     for event in &events {
         let before: Option<TraceEvent> = last.insert(event.number, *event);
-        let expected = match event.happened {
-            Happened::Arrive => None,
-            Happened::Admit => Some(Happened::Arrive),
-            Happened::Depart => Some(Happened::Admit),
-            Happened::Drop(_) => before.map(|event| event.happened),
+        let expected = match event.event {
+            PacketEvent::Arrive => None,
+            PacketEvent::Enqueue => Some(PacketEvent::Arrive),
+            PacketEvent::Depart => Some(PacketEvent::Enqueue),
+            PacketEvent::Drop(_) => before.map(|event| event.event),
         };
-        assert_eq!(before.map(|event| event.happened), expected);
+        assert_eq!(before.map(|event| event.event), expected);
         if let Some(before) = before {
             assert_eq!((before.meta, before.about), (event.meta, event.about));
         }
@@ -114,7 +114,7 @@ fn packets_are_followed() {
     assert!(events.iter().all(|event| event.meta.class == if event.meta.flow == 5 { 10 } else { 0 }));
 }
 
-fn pcap(events: &[TraceEvent], wanted: Happened) -> Vec<u8> {
+fn pcap(events: &[TraceEvent], wanted: PacketEvent) -> Vec<u8> {
     let mut pcap = Pcap::new(Vec::new(), wanted).expect("memory takes it");
     for event in events {
         pcap.event(event).expect("memory takes it");
@@ -130,10 +130,10 @@ fn read(bytes: &[u8]) -> Capture {
 #[test]
 fn captures_read_back() {
     let (run, events) = traced("choke");
-    for wanted in [Happened::Arrive, Happened::Depart] {
+    for wanted in [PacketEvent::Arrive, PacketEvent::Depart] {
         let capture = read(&pcap(&events, wanted));
         assert_eq!((capture.format, &capture.link_types[..]), (Format::PcapNanosecond, &[LinkType(101)][..]));
-        let expected: Vec<_> = events.iter().filter(|event| event.happened == wanted).collect();
+        let expected: Vec<_> = events.iter().filter(|event| event.event == wanted).collect();
         assert_eq!(capture.arrivals.len(), expected.len());
         let first = expected[0].time;
         for (arrival, event) in capture.arrivals.iter().zip(&expected) {
@@ -148,14 +148,14 @@ fn captures_read_back() {
         let warnings = capture.notes.warnings();
         assert!(matches!(&warnings[..], [one] if one.contains("captured only in part")), "{warnings:?}");
     }
-    assert_eq!(read(&pcap(&events, Happened::Arrive)).wire_bytes(), run.queues[0].total.arrived.bytes);
+    assert_eq!(read(&pcap(&events, PacketEvent::Arrive)).wire_bytes(), run.queues[0].total.arrived.bytes);
 }
 
 /// So does tcpdump, where there is one: every packet, no checksum it finds wrong, numbers that go on from the SYN.
 #[test]
 fn tcpdump_reads_captures() {
     let (_, events) = traced("red");
-    let bytes = pcap(&events, Happened::Arrive);
+    let bytes = pcap(&events, PacketEvent::Arrive);
     let started = Command::new("tcpdump")
         .args(["-n", "-v", "-S", "-tt", "-r", "-"])
         .stdin(Stdio::piped())
@@ -173,7 +173,7 @@ fn tcpdump_reads_captures() {
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let packets = text.lines().filter(|line| line.contains(" IP (")).count();
-    assert_eq!(packets, events.iter().filter(|event| event.happened == Happened::Arrive).count());
+    assert_eq!(packets, events.iter().filter(|event| event.event == PacketEvent::Arrive).count());
     for bad in ["incorrect", "bad", "wrong"] {
         assert!(!text.contains(bad), "{:?}", text.lines().find(|line| line.contains(bad)));
     }

@@ -1,5 +1,5 @@
-//! The books of a run: every packet that entered the network has left it, in one of four ways, or is under way.
-//! They are kept in builds with debug assertions only, where they are checked at every event.
+//! Conservation of packets: every packet that entered the network has left it, in one of four ways, or is under way.
+//! Counted in builds with debug assertions only, and checked at every event there.
 
 /// How a packet leaves the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,12 @@ pub enum Fate {
 
 /// How many packets entered, and how many left in each way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Books {
+pub struct Conservation {
     entered: u64,
     left: [u64; 4],
 }
 
-impl Books {
+impl Conservation {
     #[inline]
     pub fn enter(&mut self) {
         if cfg!(debug_assertions) {
@@ -46,27 +46,29 @@ impl Books {
     }
 }
 
-// Without debug assertions nothing is kept.
-#[cfg(all(test, debug_assertions))]
+#[cfg(test)]
 mod tests {
+    // Without debug assertions nothing is counted.
+    #![cfg(debug_assertions)]
+
     use super::*;
 
     #[test]
-    fn balanced_books() {
-        let mut books = Books::default();
-        (0..5).for_each(|_| books.enter());
+    fn what_entered_left_or_is_under_way() {
+        let mut conservation = Conservation::default();
+        (0..5).for_each(|_| conservation.enter());
         for fate in [Fate::Delivered, Fate::Dropped, Fate::LinkLoss, Fate::Stray] {
-            books.leave(fate);
+            conservation.leave(fate);
         }
-        books.check(1);
+        conservation.check(1);
     }
 
     #[test]
     #[should_panic(expected = "conservation of packets")]
     fn a_packet_that_vanished() {
-        let mut books = Books::default();
-        (0..3).for_each(|_| books.enter());
-        books.leave(Fate::Delivered);
-        books.check(1);
+        let mut conservation = Conservation::default();
+        (0..3).for_each(|_| conservation.enter());
+        conservation.leave(Fate::Delivered);
+        conservation.check(1);
     }
 }

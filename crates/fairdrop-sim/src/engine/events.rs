@@ -22,7 +22,7 @@ pub enum Kind {
     Arrive = 1,
     /// The next packet of an open-loop source reaches its first link. Entity: flow.
     Source = 2,
-    /// A packet reaches the host at the end of its way. Entity: packet.
+    /// A packet reaches the host at the end of its path. Entity: packet.
     Deliver = 3,
     /// A retransmission timer may have run out. Entity: flow.
     Timer = 4,

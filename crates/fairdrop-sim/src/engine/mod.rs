@@ -4,7 +4,8 @@
 //! flow. Hosts' own links cannot lose a packet in a valid run and carry one flow each, so their departures are
 //! arithmetic; so is the receiver, unless it delays ACKs.
 
-mod books;
+mod carrier;
+mod conservation;
 mod edge;
 mod events;
 mod flows;
@@ -15,14 +16,15 @@ mod population;
 mod stamps;
 
 use crate::control::Control;
-use crate::memory::{Bytes, Estimate};
+use crate::frame::Frame;
+use crate::memory::Bytes;
 use crate::meter;
-use crate::port::{Frame, Port};
+use crate::port::Port;
 use crate::prefetch::{BATCH, FEW_FLOWS, LEAD};
 use crate::scenario::Scenario;
 use crate::trace::{About, Tracer};
 use crate::transport::tcp::{Ack, Send};
-use books::{Books, Fate};
+use conservation::{Conservation, Fate};
 use events::{Events, Kind, Lane, MAX_ENTITIES};
 use fairdrop::{Ecn, ParamError, Time};
 pub use flows::bytes_per_flow;
@@ -30,14 +32,12 @@ use flows::{Coming, Flows, NextOfSource};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
-use packets::{InFlight, Packets, Role};
+use packets::{InFlight, Packets, Role, SYN_BYTES};
 use stamps::Stamps;
 use thiserror::Error;
 
 /// Wait before a delayed ACK goes out alone (RFC 1122 allows 500 ms; ns-2 waits 100 ms).
 const DELAYED_ACK: Time = Time::from_ms(100);
-/// A SYN or SYN-ACK on the wire, bytes.
-const SYN_BYTES: u16 = 40;
 /// Events between looks at the outside world, a power of two.
 const CHECK_EVERY: u64 = 1 << 10;
 /// The same where a drop takes time by the length of the queue, since positions are kept.
@@ -103,7 +103,7 @@ pub struct Engine<'s, T = ()> {
     stray_losses: u64,
     losses: Losses,
     stamps: Stamps,
-    books: Books,
+    conservation: Conservation,
     /// With more than these, what comes is prefetched.
     few_flows: u32,
     /// When each flow starts, until that is scheduled.
@@ -152,7 +152,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             stray_losses: 0,
             losses: Losses::new(scenario, seed),
             stamps: Stamps::new(scenario),
-            books: Books::default(),
+            conservation: Conservation::default(),
             few_flows: FEW_FLOWS,
             starts,
             cut_short: false,
@@ -217,6 +217,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
+    /// Packets under way and connections may take so many bytes.
+    pub fn limit_room(&mut self, bytes: u64) {
+        self.room = bytes;
+    }
+
     /// Why the run ended before its end, when it was for want of room.
     pub fn excess(&self) -> Option<Excess> {
         self.excess
@@ -244,9 +249,6 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let end = self.scenario.duration;
         let mut part = 0;
         let every = if self.scenario.positions.is_some() { CHECK_EVERY_WITH_POSITIONS } else { CHECK_EVERY };
-        if let Some(bytes) = control.memory() {
-            self.room = bytes.saturating_sub(Estimate::of(self.scenario).fixed_bytes());
-        }
         self.schedule_starts(control);
         while let Some((at, kind, entity)) = self.events.pop() {
             if at >= end {
@@ -269,7 +271,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.prefetch_ahead();
             }
             self.handle(kind, entity, control);
-            self.books.check(self.packets.under_way());
+            self.conservation.check(self.packets.under_way());
         }
         if self.cut_short {
             return false;
@@ -369,7 +371,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// A packet is under way from now on.
     #[inline]
     fn add_packet(&mut self, packet: InFlight) -> u32 {
-        self.books.enter();
+        self.conservation.enter();
         self.flows.packet_added(packet.flow);
         self.packets.add(packet)
     }
@@ -377,7 +379,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// A packet has arrived or was lost.
     #[inline]
     fn remove_packet(&mut self, handle: u32, fate: Fate) {
-        self.books.leave(fate);
+        self.conservation.leave(fate);
         let flow = self.packets.remove(handle);
         if self.flows.has_connections() {
             self.flows.packet_removed(flow);
@@ -434,11 +436,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    /// A packet reaches the next link of its way. It is given as well, so that one just made is not read back.
+    /// A packet reaches the next link of its path. It is given as well, so that one just made is not read back.
     #[inline(always)]
     fn on_arrive(&mut self, handle: u32, packet: InFlight) {
-        let way = self.flows.way(packet.group, packet.role.is_backward());
-        let link = way[usize::from(packet.hop)] as u32;
+        let path = self.flows.path(packet.group, packet.role.is_backward());
+        let link = path[usize::from(packet.hop)] as u32;
         let mut class = packet.class;
         if self.flows.has_edge_meters() && packet.hop == 0 && !packet.role.is_backward() {
             class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
@@ -563,8 +565,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
-                self.books.leave(Fate::Delivered);
-                self.books.enter();
+                self.conservation.leave(Fate::Delivered);
+                self.conservation.enter();
                 let class = self.scenario.groups[usize::from(packet.group)].class;
                 let answer = InFlight { class, ..InFlight::new(packet.flow, packet.group, seq, len, role) };
                 *self.packets.get_mut(handle) = answer;

@@ -7,6 +7,9 @@ use fairdrop::Ecn;
 use crate::prefetch::{prefetch, prefetch_behind};
 use crate::trace::PacketKind;
 
+/// A SYN or SYN-ACK on the wire, bytes.
+pub const SYN_BYTES: u16 = 40;
+
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -49,7 +52,7 @@ pub struct InFlight {
     pub len: u16,
     /// Group of the flow.
     pub group: u16,
-    /// Index into its way of the link it is at, or comes to next.
+    /// Index into its path of the link it is at, or comes to next.
     pub hop: u16,
     /// The rate that CSFQ wrote on it; 0 before.
     pub label: u16,
@@ -64,7 +67,7 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// A packet at the start of its way, of class 0.
+    /// A packet at the start of its path, of class 0.
     #[inline]
     pub const fn new(flow: u32, group: u16, seq: u32, len: u16, role: Role) -> Self {
         let (hop, label, class, ecn) = (0, 0, 0, Ecn::NotCapable);

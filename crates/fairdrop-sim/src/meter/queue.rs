@@ -3,7 +3,7 @@
 use super::audit::Audit;
 use super::flow_count::FlowCount;
 use super::velocity::{AtPosition, VelocityMeter};
-use crate::port::Frame;
+use crate::frame::Frame;
 use crate::prefetch::{FEW_FLOWS, prefetch};
 use fairdrop::{Backlog, DropCause, Packet, Time};
 use hdrhistogram::Histogram;

@@ -312,10 +312,10 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
     let transport = info.and_then(|info| Transport::read(info.name, &section, report));
     let mark_excess = mark_excess(item, path, report);
-    let ways = ways(&section, links, access, report);
+    let paths = paths(&section, links, access, report);
     let (packet_size, header) = sizes(&section, transport.as_ref(), report);
     let transport = transport?;
-    let (forward, backward) = ways?;
+    let (forward, backward) = paths?;
     let count = match &transport {
         Transport::OpenLoop(SourceConfig::Trace(trace)) => {
             flows_of_trace(&section, trace.flows.len(), report)
@@ -384,7 +384,7 @@ fn flows_of_trace(section: &Section, flows: usize, report: &mut Report<'_>) -> u
 }
 
 /// Links there and back.
-fn ways(
+fn paths(
     section: &Section,
     links: &[Link],
     access: &Access,

@@ -41,23 +41,23 @@ impl PacketKind {
 
 /// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum PacketEvent {
     /// It came to the queue.
     Arrive,
     /// It was queued.
-    Admit,
+    Enqueue,
     /// It was dropped: on arrival, or after it was queued.
     Drop(DropCause),
     /// Its last bit left through the link.
     Depart,
 }
 
-impl Happened {
+impl PacketEvent {
     /// The name used in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "arrive",
-            Self::Admit => "admit",
+            Self::Enqueue => "enqueue",
             Self::Drop(_) => "drop",
             Self::Depart => "depart",
         }
@@ -81,7 +81,7 @@ pub struct TraceEvent {
     /// When.
     pub time: Time,
     /// What happened.
-    pub happened: Happened,
+    pub event: PacketEvent,
     /// Counts packets as they arrive at the link; a packet keeps its number.
     pub number: u64,
     /// The packet, its ECN field as it is after the event.
@@ -129,7 +129,7 @@ pub trait Tracer {
     /// A packet goes into transmission, perhaps marked.
     fn taken(&mut self, handle: u32, meta: Meta);
     /// Something else happens to a packet.
-    fn happened(&mut self, now: Time, handle: u32, happened: Happened, waiting: u32);
+    fn event(&mut self, now: Time, handle: u32, event: PacketEvent, waiting: u32);
 }
 
 /// Nobody listens.
@@ -138,7 +138,7 @@ impl Tracer for () {
     fn about(&mut self, _: u32, _: About) {}
     fn arrive(&mut self, _: Time, _: u32, _: Meta, _: u32) {}
     fn taken(&mut self, _: u32, _: Meta) {}
-    fn happened(&mut self, _: Time, _: u32, _: Happened, _: u32) {}
+    fn event(&mut self, _: Time, _: u32, _: PacketEvent, _: u32) {}
 }
 
 /// What is remembered of a packet at the link.
@@ -177,10 +177,10 @@ impl<S: TraceSink> LinkTracer<S> {
         }
     }
 
-    fn tell(&mut self, time: Time, happened: Happened, seen: Seen, waiting: u32) {
+    fn tell(&mut self, time: Time, event: PacketEvent, seen: Seen, waiting: u32) {
         if self.error.is_none() {
             let Seen { number, meta, about } = seen;
-            let event = TraceEvent { time, happened, number, meta, about, waiting };
+            let event = TraceEvent { time, event, number, meta, about, waiting };
             self.error = self.sink.event(&event).err();
         }
     }
@@ -202,7 +202,7 @@ impl<S: TraceSink> Tracer for LinkTracer<S> {
             self.seen.resize(index + 1, None);
         }
         self.seen[index] = Some(seen);
-        self.tell(now, Happened::Arrive, seen, waiting);
+        self.tell(now, PacketEvent::Arrive, seen, waiting);
     }
 
     fn taken(&mut self, handle: u32, meta: Meta) {
@@ -211,13 +211,13 @@ impl<S: TraceSink> Tracer for LinkTracer<S> {
         }
     }
 
-    fn happened(&mut self, now: Time, handle: u32, happened: Happened, waiting: u32) {
+    fn event(&mut self, now: Time, handle: u32, event: PacketEvent, waiting: u32) {
         let Some(slot) = self.seen.get_mut(handle as usize) else { return };
         let Some(seen) = *slot else { return };
-        if !matches!(happened, Happened::Arrive | Happened::Admit) {
+        if !matches!(event, PacketEvent::Arrive | PacketEvent::Enqueue) {
             *slot = None;
         }
-        self.tell(now, happened, seen, waiting);
+        self.tell(now, event, seen, waiting);
     }
 }
 

@@ -7,7 +7,7 @@
 //! the six bits of the DS field (RFC 2474), its two upper bits lost; the identification is the packet's number on the
 //! link, modulo 2^16. A packet shorter than its headers is stored cut off at its own length.
 
-use super::{Happened, PacketKind, TraceEvent, TraceSink, ecn_bits};
+use super::{PacketEvent, PacketKind, TraceEvent, TraceSink, ecn_bits};
 use std::io::{self, Write};
 
 /// Classic pcap with nanoseconds.
@@ -29,7 +29,7 @@ const ACK: u8 = 16;
 #[derive(Debug)]
 pub struct Pcap<W> {
     out: W,
-    wanted: Happened,
+    wanted: PacketEvent,
 }
 
 impl<W: Write> Pcap<W> {
@@ -37,7 +37,7 @@ impl<W: Write> Pcap<W> {
     ///
     /// # Errors
     /// The file's header cannot be written.
-    pub fn new(mut out: W, wanted: Happened) -> io::Result<Self> {
+    pub fn new(mut out: W, wanted: PacketEvent) -> io::Result<Self> {
         out.write_all(&MAGIC.to_le_bytes())?;
         out.write_all(&[2, 0, 4, 0])?;
         out.write_all(&[0; 8])?;
@@ -54,7 +54,7 @@ impl<W: Write> Pcap<W> {
 
 impl<W: Write> TraceSink for Pcap<W> {
     fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
-        if event.happened != self.wanted {
+        if event.event != self.wanted {
             return Ok(());
         }
         let headers = headers(event);
@@ -169,7 +169,7 @@ mod tests {
     fn event(kind: PacketKind, seq: u32, len: u32) -> TraceEvent {
         TraceEvent {
             time: Time::from_ns(3_000_000_007),
-            happened: Happened::Depart,
+            event: PacketEvent::Depart,
             number: 65_537,
             meta: Meta { class: 46, ecn: Ecn::Ce, ..Meta::of_flow(4, len) },
             about: About { kind, seq, data_size: 1000 },
@@ -178,9 +178,9 @@ mod tests {
     }
 
     fn record(event: &TraceEvent) -> Vec<u8> {
-        let mut pcap = Pcap::new(Vec::new(), Happened::Depart).unwrap();
+        let mut pcap = Pcap::new(Vec::new(), PacketEvent::Depart).unwrap();
         pcap.event(event).unwrap();
-        pcap.event(&TraceEvent { happened: Happened::Arrive, ..*event }).unwrap();
+        pcap.event(&TraceEvent { event: PacketEvent::Arrive, ..*event }).unwrap();
         pcap.into_inner().split_off(24)
     }
 

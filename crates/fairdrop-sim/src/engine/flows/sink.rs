@@ -1,0 +1,73 @@
+//! The receiving end of a flow.
+
+use crate::engine::packets::InFlight;
+use crate::transport::receiver::{Reaction, Receiver};
+use crate::transport::tcp::TcpConfig;
+use crate::wire::Wire;
+use fairdrop::{Count, Ecn, Time};
+
+/// Where a flow ends: what a packet of it meets as it leaves the network. Two lines of the cache.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct Sink {
+    /// The host's own link, from the network and back to it.
+    pub link_in: Wire,
+    pub link_out: Wire,
+    /// Unused when the flow is not TCP.
+    pub receiver: Receiver,
+    /// When a delayed ACK is due, if one is pending.
+    pub ack_due: Time,
+    pub delivered: Delivered,
+}
+
+const _: () = assert!(size_of::<Sink>() == 128);
+
+/// What reached the sink of a flow within the measuring window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivered {
+    /// Everything.
+    pub all: Count,
+    /// The first copy of each segment.
+    pub distinct: Count,
+}
+
+/// What the sink sends back.
+pub enum Answer {
+    Later,
+    Now { seq: u32, len: u16 },
+}
+
+impl Delivered {
+    /// A packet of `len` bytes with `header` bytes of headers, which is no copy of another.
+    #[inline]
+    pub fn add(&mut self, len: u32, header: u32) {
+        self.all.add(len);
+        self.distinct.add(len - header);
+    }
+}
+
+impl Sink {
+    /// Takes a data packet of a TCP flow, with `header` bytes of headers; it counts when `measured`.
+    #[inline]
+    pub fn receive(&mut self, packet: InFlight, config: &TcpConfig, header: u32, measured: bool) -> Answer {
+        let marked = packet.ecn == Ecn::Ce;
+        let at_once = if config.echoes_each_packet {
+            self.receiver.note_marking(marked)
+        } else {
+            self.receiver.note_congestion(marked, packet.echo);
+            false
+        };
+        let (is_new, reaction) = self.receiver.take(packet.seq, config.delayed_ack && !at_once);
+        if measured {
+            let len = u32::from(packet.len);
+            self.delivered.all.add(len);
+            if is_new {
+                self.delivered.distinct.add(len - header);
+            }
+        }
+        match reaction {
+            Reaction::Wait => Answer::Later,
+            Reaction::Acknowledge => Answer::Now { seq: self.receiver.next, len: config.ack_size as u16 },
+        }
+    }
+}
