@@ -6,7 +6,7 @@
 
 mod carrier;
 mod conservation;
-mod edge;
+mod edge_meter;
 mod events;
 mod flows;
 mod links;

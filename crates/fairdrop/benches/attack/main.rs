@@ -9,9 +9,10 @@
 use std::time::Instant;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DropCause, Env, Memory, Meta, Packet, ParamValue,
-    Philox, Stream, Time, siphash,
+    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DropCause, Env, Meta, Packet, ParamValue, Philox,
+    Stream, Time, siphash,
 };
+use fairdrop_reference::host::Heap;
 
 const FLOWS: usize = 20_000;
 /// Packets that may wait, and that are kept waiting: one of each flow.
@@ -22,16 +23,6 @@ const CHUNK: usize = 1000;
 /// Tables have so many places or fewer: numbers that share one of these share one of fewer, in both hashes.
 const PLACES: u32 = 1 << 16;
 const KNOWN: [u64; 2] = [1, 2];
-
-struct Heap;
-
-impl Memory for Heap {
-    type Of<T> = Box<[T]>;
-
-    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
-    }
-}
 
 /// A host with a key of its own.
 struct World {

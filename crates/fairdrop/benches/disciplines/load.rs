@@ -2,20 +2,8 @@
 
 use std::hint::black_box;
 
-use fairdrop::{
-    AnyParams, Discipline, DrawnAhead, DropCause, Env, Memory, Meta, Packet, ParamValue, Stream, Time,
-};
-
-/// Storage from the allocator.
-pub struct Heap;
-
-impl Memory for Heap {
-    type Of<T> = Box<[T]>;
-
-    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
-    }
-}
+use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, ParamValue, Stream, Time};
+pub use fairdrop_reference::host::Heap;
 
 /// A linear congruential generator modulo 2^64 (multiplier and increment of the C standard's example), of which all
 /// users take the high bits: three instructions, so that disciplines make up what is measured. `rte_red` has one of 32

@@ -14,7 +14,7 @@ pub use transfer::Transfer;
 pub use window::WindowSeries;
 
 use super::carrier::Carrier;
-use super::edge::TokenBucket;
+use super::edge_meter::EdgeMeter;
 use super::events::Lane;
 use super::packets::{InFlight, Role};
 use super::population::Population;
@@ -59,7 +59,7 @@ pub struct Flows<'s> {
     open: Vec<OpenFlow<'s>>,
     window_series: WindowSeries,
     /// By flow, when some group has edge meters.
-    buckets: Vec<Option<TokenBucket>>,
+    buckets: Vec<Option<EdgeMeter>>,
     /// By group; `None` where flows are lasting.
     populations: Vec<Option<Population>>,
     /// By group; `None` where transfers have no end.
@@ -113,7 +113,7 @@ impl<'s> Flows<'s> {
         let flow = self.len();
         let group = &self.scenario.groups[usize::from(number)];
         if self.scenario.groups.iter().any(|group| group.mark_excess.is_some()) {
-            self.buckets.push(group.mark_excess.as_ref().map(TokenBucket::new));
+            self.buckets.push(group.mark_excess.as_ref().map(EdgeMeter::new));
         }
         let index = match &group.transport {
             Transport::Tcp(config) => {
@@ -165,7 +165,7 @@ impl<'s> Flows<'s> {
             self.add(number as u16, 0, group.start, seed)
         });
         if let Some(bucket) = self.buckets.get_mut(flow as usize) {
-            *bucket = group.mark_excess.as_ref().map(TokenBucket::new);
+            *bucket = group.mark_excess.as_ref().map(EdgeMeter::new);
         }
         let tcp = self.tcp_of(flow, number as u16).0;
         // Counts go on, for the group; so do pending timer events, which then find nothing to do.

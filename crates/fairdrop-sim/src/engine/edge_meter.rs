@@ -6,14 +6,14 @@ use fairdrop::Time;
 /// Tokens are counted in bits times 10^9, so that a nanosecond brings a whole number of them at any rate.
 const PER_BYTE: u128 = 8_000_000_000;
 
-/// The token bucket of one flow.
+/// The token bucket of one flow, exact to the nanosecond.
 #[derive(Clone, Copy, Debug)]
-pub struct TokenBucket {
+pub struct EdgeMeter {
     tokens: u128,
     since: Time,
 }
 
-impl TokenBucket {
+impl EdgeMeter {
     /// A full bucket.
     pub fn new(meter: &MarkExcess) -> Self {
         Self { tokens: u128::from(meter.burst_bytes) * PER_BYTE, since: Time::ZERO }
@@ -45,7 +45,7 @@ mod tests {
     /// 1 Mb/s: 1000 B in 8 ms. A full bucket of 3000 B lets three packets through at once.
     #[test]
     fn exact_times() {
-        let mut bucket = TokenBucket::new(&METER);
+        let mut bucket = EdgeMeter::new(&METER);
         let mut take = |ns| bucket.conforms(Time::from_ns(ns), 1000, &METER);
         assert_eq!([take(0), take(0), take(0), take(0)], [true, true, true, false]);
         assert!(!take(7_999_999));
@@ -60,7 +60,7 @@ mod tests {
         /// In any interval what conforms is at most rate x length + burst.
         #[test]
         fn what_conforms_is_bounded(gaps in prop::collection::vec((0_u64..20_000_000, 40_u32..1500), 1..200)) {
-            let (mut bucket, mut now) = (TokenBucket::new(&METER), Time::ZERO);
+            let (mut bucket, mut now) = (EdgeMeter::new(&METER), Time::ZERO);
             let mut passed: Vec<(Time, u64)> = Vec::new();
             for (gap, bytes) in gaps {
                 now = now.after(Time::from_ns(gap));
