@@ -226,7 +226,7 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let mut head = head("simulation", &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     head.insert("scenario_source".into(), json!(scenario.source));
-    let of_queues = scenarios.iter().flat_map(|scenario| scenario.queue.warning());
+    let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
     let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).collect();
     head.insert("warnings".into(), json!(warnings));
     let kept_in = kept.map(|kept| kept.folder().to_owned());
@@ -284,7 +284,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let mut head = head("replay", &name, &title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), replay_json(replay));
     head.insert("scenario_source".into(), json!(replay.source));
-    let warnings = configs.iter().flat_map(|config| config.queue.warning());
+    let warnings = configs.iter().filter_map(|config| config.queue.warning());
     let warnings: Vec<_> = replay.capture.notes.warnings().into_iter().chain(warnings).collect();
     head.insert("warnings".into(), json!(warnings));
     Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in: None })

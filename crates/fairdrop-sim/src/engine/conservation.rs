@@ -46,11 +46,10 @@ impl Conservation {
     }
 }
 
+// Without debug assertions nothing is counted.
+#[cfg(debug_assertions)]
 #[cfg(test)]
 mod tests {
-    // Without debug assertions nothing is counted.
-    #![cfg(debug_assertions)]
-
     use super::*;
 
     #[test]

@@ -229,7 +229,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
 
     fn schedule_first(&mut self, flow: u32, start: Time) {
         if self.flows.is_open(self.flows.group_number(flow) as u16) {
-            let (_, first) = self.flows.next_of_source(flow);
+            let first = self.flows.next_of_source(flow);
             self.schedule_source(flow, first);
         } else {
             self.events.push_far(start, Kind::Start, flow);
@@ -701,7 +701,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// The packet of an open-loop source that was on its own link reaches the first shared one.
     #[inline]
     fn on_source(&mut self, flow: u32) {
-        let (packet, next) = self.flows.next_of_source(flow);
+        let packet = self.flows.packet_of_source(flow);
+        let next = self.flows.next_of_source(flow);
         let handle = self.add_packet(packet);
         self.on_arrive(handle, packet);
         self.schedule_source(flow, next);
@@ -724,7 +725,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if self.gives_way(control) {
             return;
         }
-        let (_, next) = self.flows.next_of_source(flow);
+        let next = self.flows.next_of_source(flow);
         self.schedule_source(flow, next);
     }
 

@@ -61,8 +61,7 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
     let part = largest
         .largest()
         .filter(|part| part.bytes.saturating_add(part.document) >= results || runs.len() == 1)
-        .map(|part| Part { bytes: part.bytes.saturating_add(part.document), ..part.clone() })
-        .unwrap_or(of_results);
+        .map_or(of_results, |part| Part { bytes: part.bytes.saturating_add(part.document), ..part.clone() });
     Err(TooLarge { part, bytes, available: available.clone() })
 }
 
@@ -85,6 +84,7 @@ impl fmt::Display for Bytes {
 mod tests {
     use super::*;
     use crate::scenario::Scenario;
+    use std::slice;
 
     fn estimate(settings: &[&str]) -> Estimate {
         let text = "[queue]\ndiscipline = \"drr\"\n[[groups]]\nname = \"g\"\ntransport = \"reno\"\ncount = 100_000\n";
@@ -115,7 +115,7 @@ mod tests {
         let run = estimate(&[]);
         let (result, document) = (run.result_bytes(), run.document_bytes());
         assert!(result + document > run.bytes());
-        assert!(share(&[run.clone()], 1, &available(result + document)).is_ok());
+        assert!(share(slice::from_ref(&run), 1, &available(result + document)).is_ok());
         let text = share(&[run], 1, &available(result + document - 1)).unwrap_err().to_string();
         assert!(text.starts_with("groups.0.count = 100000 is not valid here"), "{text}");
     }

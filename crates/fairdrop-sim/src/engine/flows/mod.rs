@@ -432,16 +432,21 @@ impl<'s> Flows<'s> {
         self.hosts[usize::from(group)].delays_acks
     }
 
-    /// The packet of an open-loop source that comes to the end of its host's own link, and the source's next one.
+    /// The packet of an open-loop source that comes to the end of its host's own link.
+    #[inline]
+    pub fn packet_of_source(&self, flow: u32) -> InFlight {
+        let group = self.group_of[flow as usize];
+        let Datagram { len, class } = self.open[self.index(flow, group) as usize].pending;
+        InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) }
+    }
+
+    /// The next packet of an open-loop source, in place of that one.
     #[inline(always)]
-    pub fn next_of_source(&mut self, flow: u32) -> (InFlight, NextOfSource) {
+    pub fn next_of_source(&mut self, flow: u32) -> NextOfSource {
         let group = self.group_of[flow as usize];
         let index = self.index(flow, group);
-        let open = &mut self.open[index as usize];
-        let settings = &self.scenario.groups[usize::from(group)];
-        let Datagram { len, class } = open.pending;
-        let next = open.next(settings.packet_size, &self.hosts[usize::from(group)]);
-        (InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) }, next)
+        let group = usize::from(group);
+        self.open[index as usize].next(self.scenario.groups[group].packet_size, &self.hosts[group])
     }
 
     /// Bytes of a segment on the wire.
