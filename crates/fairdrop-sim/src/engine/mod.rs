@@ -248,7 +248,6 @@ impl<'s, T: Tracer> Engine<'s, T> {
     pub fn run(&mut self, control: &Control) -> bool {
         let end = self.scenario.duration;
         let mut part = 0;
-        let every = if self.scenario.positions.is_some() { CHECK_EVERY_WITH_POSITIONS } else { CHECK_EVERY };
         self.schedule_starts(control);
         while let Some((at, kind, entity)) = self.events.pop() {
             if at >= end {
@@ -257,15 +256,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             debug_assert!(at >= self.now, "time runs forwards");
             self.now = at;
             self.handled += 1;
-            if self.handled & (every - 1) == 0 {
-                part = control.progress(part, at, end);
-                if control.is_stopped() {
-                    return false;
-                }
-                self.look_for_room();
-                if self.cut_short {
-                    return false;
-                }
+            if self.handled.is_multiple_of(CHECK_EVERY_WITH_POSITIONS) && !self.goes_on(control, &mut part) {
+                return false;
             }
             if self.flows.len() > self.few_flows && self.events.is_time_to_look() {
                 self.prefetch_ahead();
@@ -280,6 +272,20 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.links.ports_mut().for_each(|port| port.close(end));
         control.progress(part, end, end);
         true
+    }
+
+    /// Tells `control` how far the run is, and asks whether it goes on.
+    #[inline(never)]
+    fn goes_on(&mut self, control: &Control, part: &mut u64) -> bool {
+        if !self.handled.is_multiple_of(CHECK_EVERY) && self.scenario.positions.is_none() {
+            return true;
+        }
+        *part = control.progress(*part, self.now, self.scenario.duration);
+        if control.is_stopped() {
+            return false;
+        }
+        self.look_for_room();
+        !self.cut_short
     }
 
     /// Prefetches what coming events of the last one's ring will need: their packets, and later, when the packets are there
@@ -714,9 +720,15 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.stray_losses += lost;
         match coming {
             Coming::Packet(at) => self.events.push_in(lane, at, Kind::Source, flow),
-            Coming::Search(at) => self.events.push(at.max(self.now), Kind::Search, flow),
+            Coming::Search(at) => self.schedule_search(flow, at),
             Coming::Nothing => {}
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn schedule_search(&mut self, flow: u32, at: Time) {
+        self.events.push(at.max(self.now), Kind::Search, flow);
     }
 
     /// An open-loop source goes on looking for its next packet.
