@@ -1,7 +1,7 @@
 //! Parameters declared once: `params!` makes of one line the field, its documentation, its default, the entry of the
 //! table that hosts read, and the check of its range.
 
-use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, Valid, read_key, require, whole_key};
+use crate::contract::params::{Kind, ParamError, ParamSpec, ParamValue, Valid, read_key, whole_key};
 use crate::contract::time::Time;
 
 /// The type of a field that a parameter is stored in.
@@ -112,7 +112,7 @@ macro_rules! params {
     ($(#[$of:meta])* pub struct $name:ident { limit; $($rest:tt)* }) => {
         params! {
             @next [$(#[$of])*] $name
-            [#[doc = "Packets that may wait."] limit: u32 = $crate::registry::declare::DEFAULT_LIMIT;] [] []
+            [#[doc = "Packets that may wait."] limit: u32 = $crate::registry::limit::DEFAULT_LIMIT;] [] []
             $($rest)*
         }
         impl $crate::registry::entry::ParamTable for $name {
@@ -133,7 +133,7 @@ macro_rules! params {
             }
 
             fn validate(&self) -> Result<(), $crate::contract::params::ParamError> {
-                $crate::registry::declare::check_limit(self.limit)?;
+                $crate::registry::limit::check_limit(self.limit)?;
                 self.check_ranges()?;
                 $crate::registry::entry::Registered::check(self)
             }
@@ -323,25 +323,6 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
-
-/// The buffer limit, which every discipline has.
-pub const LIMIT: ParamSpec = ParamSpec {
-    name: "limit",
-    unit: "packets",
-    // Half a gigabyte of slots; the library itself goes on to 2^30.
-    kind: Kind::Packets(1.0, 8_000_000.0),
-    default: "300p",
-    doc: "Packets that may wait; the one in transmission does not count.",
-    source: "Pan, Prabhakar, Psounis 2000, III.A",
-};
-
-/// The default of [`LIMIT`].
-pub(crate) const DEFAULT_LIMIT: u32 = 300;
-
-/// Checks a limit against what a queue can hold.
-pub(crate) fn check_limit(limit: u32) -> Result<(), ParamError> {
-    require((1..=1_073_741_816).contains(&limit), LIMIT.name, f64::from(limit), "1 to 1073741816")
-}
 
 /// Checks `value` against the range of the parameter called `name`.
 pub(crate) fn check_range(

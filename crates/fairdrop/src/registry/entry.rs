@@ -3,7 +3,7 @@
 use crate::contract::discipline::{Discipline, DisciplineInfo};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, ParamSpec, ParamValue, Valid};
-use crate::registry::declare::LIMIT;
+use crate::registry::limit::LIMIT;
 use crate::storage::leaky_fifo::{LeakyFifo, Slot, slots_for};
 use crate::storage::memory::Memory;
 
