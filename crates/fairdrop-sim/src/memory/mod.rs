@@ -61,7 +61,11 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
     let part = largest
         .largest()
         .filter(|part| part.bytes.saturating_add(part.document) >= results || runs.len() == 1)
-        .map_or(of_results, |part| Part { bytes: part.bytes.saturating_add(part.document), ..part.clone() });
+        // Not all of a part is there at once: flows go before the document comes.
+        .map_or(of_results, |part| Part {
+            bytes: part.bytes.saturating_add(part.document).min(bytes),
+            ..part.clone()
+        });
     Err(TooLarge { part, bytes, available: available.clone() })
 }
 
@@ -116,8 +120,9 @@ mod tests {
         let (result, document) = (run.result_bytes(), run.document_bytes());
         assert!(result + document > run.bytes());
         assert!(share(slice::from_ref(&run), 1, &available(result + document)).is_ok());
-        let text = share(&[run], 1, &available(result + document - 1)).unwrap_err().to_string();
-        assert!(text.starts_with("groups.0.count = 100000 is not valid here"), "{text}");
+        let refused = share(&[run], 1, &available(result + document - 1)).unwrap_err();
+        assert!(refused.part.bytes <= refused.bytes, "{refused}");
+        assert!(refused.to_string().starts_with("groups.0.count = 100000 is not valid here"), "{refused}");
     }
 
     #[test]
