@@ -77,7 +77,8 @@ fn refusals_name_the_parameter_and_what_is_valid() {
     let (parameter, message) = refused("chock", &[]);
     assert!(
         parameter.is_empty()
-            && message.starts_with("there is no discipline \"chock\"; there are droptail red")
+            && message.starts_with("there is no discipline \"chock\"; there are ")
+            && CATALOGUE.iter().all(|info| message.contains(info.name))
     );
     let (_, message) = params_of("red", 0, &[]).err().unwrap();
     assert_eq!(message, "link_bps = 0 is not valid: a rate above 0, in bit/s");
@@ -332,7 +333,8 @@ fn stuck_random_sources_are_told() {
             }
         }
     }
-    assert_eq!(said, ["choke", "choke_hardware", "chokew", "ward", "sred", "afd"]);
+    said.sort_unstable();
+    assert_eq!(said, ["afd", "choke", "choke_hardware", "chokew", "sred", "ward"]);
 }
 
 /// The longest packets that may be offered leave in a call each, whatever the quantum.
@@ -541,7 +543,8 @@ fn the_catalogue_is_that_of_the_library() {
             assert!(fairdrop_parameter_word(number, index, told.words).is_null());
         }
     }
-    let min_th = parameter(1, 1).unwrap();
+    let red = CATALOGUE.iter().position(|info| info.name == "red").unwrap();
+    let min_th = parameter(red, 1).unwrap();
     assert_eq!(
         (text_of(min_th.name), min_th.kind, min_th.low, min_th.high),
         ("min_th", Kind::Packets, 0.0, f64::INFINITY)
