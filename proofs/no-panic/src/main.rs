@@ -116,9 +116,8 @@ macro_rules! entries {
 /// Keeps the functions in the program. Called by nobody.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() {
-    let entries = for_each_discipline!(entries);
     #[cfg(not(feature = "choke_alone"))]
-    black_box(&entries);
+    black_box(&for_each_discipline!(entries));
     #[cfg(feature = "choke_alone")]
     black_box(of::<<ChokeParams as Registered>::Queue<u32, Pieces>>());
     #[cfg(feature = "canary")]
