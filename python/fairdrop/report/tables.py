@@ -204,8 +204,8 @@ def _link_columns(document: Document) -> list[Column]:
         ("Jain index of all flows", 1, 3, of(lambda run: run["jain_index"])),
         ("Link used, %", 100, 2, of(lambda run: run["utilisation"])),
         ("Mean queue, packets", 1, 1, of(lambda run: (reference_queue(run) or {}).get("mean_packets"))),
-        (f"Half wait less than, {unit}", 1 / divisor, digits, of(_wait("p50"))),
-        (f"99 % wait less than, {unit}", 1 / divisor, digits, of(_wait("p99"))),
+        (f"Median delay, {unit}", 1 / divisor, digits, of(_wait("p50"))),
+        (f"99th-percentile delay, {unit}", 1 / divisor, digits, of(_wait("p99"))),
     ]
     rows = [(name, "") for name in disciplines(document)]
     return [column for each in wanted if (column := _column(*each, rows)) is not None]
