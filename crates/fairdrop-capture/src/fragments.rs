@@ -36,6 +36,12 @@ pub(crate) struct Fragments {
 }
 
 impl Fragments {
+    /// Remembers nothing yet, and never allocates again.
+    pub(crate) fn reserved() -> Self {
+        let (table, order) = (HashMap::with_capacity(CAPACITY + 1), VecDeque::with_capacity(CAPACITY + 1));
+        Self { table, order, serial: 0 }
+    }
+
     /// Remembers a first fragment; gives a later one the protocol and ports of
     /// its first. Whole packets pass. Returns false for a later fragment whose
     /// first is not known. `time_ns` is that of the file.
@@ -83,6 +89,8 @@ mod tests {
             protocol: 17,
             ports: first.then_some((1, 2)),
             fragment: Some(Fragment { first, ident, protocol: Some(17) }),
+            traffic_class: 0,
+            bytes: 28,
         }
     }
 

@@ -34,6 +34,10 @@ pub(crate) struct Ip {
     pub(crate) ports: Option<(u16, u16)>,
     /// `None` for whole packets.
     pub(crate) fragment: Option<Fragment>,
+    /// Type of service or traffic class: DS field and ECN field.
+    pub(crate) traffic_class: u8,
+    /// Bytes from the start of the IP header to the end of the frame.
+    pub(crate) bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,6 +101,8 @@ pub(crate) fn ipv4(data: &[u8]) -> Option<Frame> {
         protocol: protocol.0,
         ports: ports(protocol, payload, fragment),
         fragment,
+        traffic_class: data[1],
+        bytes: data.len(),
     }))
 }
 
@@ -126,6 +132,8 @@ pub(crate) fn ipv6(data: &[u8]) -> Option<Frame> {
         protocol: protocol.0,
         ports: ports(protocol, payload, fragment),
         fragment,
+        traffic_class: data[0] << 4 | data[1] >> 4,
+        bytes: data.len(),
     }))
 }
 

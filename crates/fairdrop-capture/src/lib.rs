@@ -68,6 +68,7 @@
 #![warn(missing_docs, clippy::pedantic)]
 
 mod classic;
+mod classifier;
 mod collector;
 mod error;
 mod flow_key;
@@ -80,6 +81,7 @@ mod reader;
 mod regular;
 mod source;
 
+pub use classifier::{Classified, Classifier};
 pub use collector::MAX_PACKET_BYTES;
 pub use error::{Error, UnknownKey};
 pub use flow_key::{KeyKind, Protocol};

@@ -27,8 +27,10 @@ mod wire;
 
 pub use control::{Control, PARTS};
 pub use engine::Excess;
+pub use heap::Heap;
 pub use huge_pages::HugePages;
 pub use meter::jain_index;
+pub use random::of_queue as queue_streams;
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use replay::{ReplayConfig, ReplayError, replay};
 pub use result::{
@@ -38,3 +40,4 @@ pub use result::{
 };
 pub use run::{RunError, simulate, simulate_traced};
 pub use transport::TransportCount;
+pub use wire::{Rate, Wire};

@@ -1,0 +1,185 @@
+//! Frames as they pass: which flow each belongs to, by the rules of captures, for hosts that forward.
+
+use std::hash::{Hash, Hasher};
+
+use fairdrop::{Ecn, siphash};
+
+use crate::flow_key::FlowKey;
+use crate::fragments::Fragments;
+use crate::headers::Frame;
+use crate::{KeyKind, LinkType, Protocol, link};
+
+/// What a forwarder needs to know of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Classified {
+    /// The number of its flow, under the classifier's key.
+    pub flow: u64,
+    /// The protocol group.
+    pub protocol: Protocol,
+    /// Where the IP header begins, in bytes from the start of the frame; `None`
+    /// for frames without IP.
+    pub ip: Option<usize>,
+    /// The DS field's codepoint (RFC 2474), 0 to 63; 0 for frames without IP.
+    pub dscp: u8,
+    /// The ECN field; not capable for frames without IP.
+    pub ecn: Ecn,
+}
+
+/// Tells the flow of one frame after another.
+///
+/// Two flows have the same number with probability 2^-64 to whoever does not
+/// know the key. Memory is bounded: the 4,096 newest fragmented packets are
+/// remembered, so that later fragments join the flow of their first.
+pub struct Classifier {
+    link: LinkType,
+    kind: KeyKind,
+    key: [u64; 2],
+    fragments: Fragments,
+    last: FlowKey,
+}
+
+impl Classifier {
+    /// For frames of link type `link`; `key` is secret, from the operating
+    /// system's random numbers.
+    #[must_use]
+    pub fn new(link: LinkType, kind: KeyKind, key: [u64; 2]) -> Self {
+        Self { link, kind, key, fragments: Fragments::reserved(), last: FlowKey::Unparsed }
+    }
+
+    /// The flow of `frame`, which passes at `now_ns` on a clock that does not
+    /// run backwards.
+    pub fn classify(&mut self, frame: &[u8], now_ns: u64) -> Classified {
+        let mut headers = link::parse(self.link, frame);
+        if let Frame::Ip(ip) = &mut headers {
+            self.fragments.resolve(ip, i128::from(now_ns));
+        }
+        self.last = FlowKey::of(self.kind, &headers);
+        let mut bytes = KeyBytes { bytes: [0; LONGEST], len: 0 };
+        self.last.hash(&mut bytes);
+        let flow = siphash(self.key, &bytes.bytes[..bytes.len]);
+        let protocol = Protocol::of(&headers);
+        match headers {
+            Frame::Ip(ip) => Classified {
+                flow,
+                protocol,
+                ip: frame.len().checked_sub(ip.bytes),
+                dscp: ip.traffic_class >> 2,
+                ecn: ecn(ip.traffic_class),
+            },
+            Frame::NonIp(..) | Frame::Unreadable => {
+                Classified { flow, protocol, ip: None, dscp: 0, ecn: Ecn::NotCapable }
+            }
+        }
+    }
+
+    /// The flow of the frame classified last, in words, as captures name flows.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.last.to_string()
+    }
+}
+
+fn ecn(traffic_class: u8) -> Ecn {
+    match traffic_class & 3 {
+        0 => Ecn::NotCapable,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// Longest key: two IPv6 addresses, two ports, the protocol, and the numbers of
+/// the enumerations' variants, each as wide as a pointer, with lengths.
+const LONGEST: usize = 128;
+
+/// Gathers what a key consists of; the hash is taken of all of it at once.
+struct KeyBytes {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Hasher for KeyBytes {
+    fn write(&mut self, bytes: &[u8]) {
+        let room = &mut self.bytes[self.len..];
+        debug_assert!(bytes.len() <= room.len(), "a key is longer than {LONGEST} bytes");
+        let len = bytes.len().min(room.len());
+        room[..len].copy_from_slice(&bytes[..len]);
+        self.len += len;
+    }
+
+    fn finish(&self) -> u64 {
+        unreachable!("the bytes are hashed under a key instead")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An Ethernet frame with IPv4 and UDP.
+    fn frame(source: u8, port: u16, traffic_class: u8, vlan: bool) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        if vlan {
+            frame.extend_from_slice(&[0x81, 0, 0, 7]);
+        }
+        frame.extend_from_slice(&[8, 0, 0x45, traffic_class, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, source]);
+        frame.extend_from_slice(&[10, 0, 0, 9]);
+        frame.extend_from_slice(&port.to_be_bytes());
+        frame.extend_from_slice(&[0, 53, 0, 8, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn flows_by_the_chosen_key() {
+        for (kind, ports_count) in [(KeyKind::FiveTuple, true), (KeyKind::Src, false), (KeyKind::SrcDst, false)] {
+            let mut classifier = Classifier::new(LinkType(1), kind, [1, 2]);
+            let mut flow = |source, port, vlan| classifier.classify(&frame(source, port, 0, vlan), 0).flow;
+            assert_eq!(flow(1, 5, false), flow(1, 5, true), "a tag does not make a flow");
+            assert_eq!(flow(1, 5, false) != flow(1, 6, false), ports_count, "{kind}");
+            assert_ne!(flow(1, 5, false), flow(2, 5, false));
+        }
+    }
+
+    #[test]
+    fn another_key_gives_other_numbers() {
+        let of = |key| Classifier::new(LinkType(1), KeyKind::FiveTuple, key).classify(&frame(1, 5, 0, false), 0).flow;
+        assert_ne!(of([1, 2]), of([1, 3]));
+    }
+
+    #[test]
+    fn where_the_header_is_and_what_it_asks_for() {
+        let mut classifier = Classifier::new(LinkType(1), KeyKind::FiveTuple, [1, 2]);
+        let seen = classifier.classify(&frame(1, 5, 46 << 2 | 2, true), 0);
+        assert_eq!((seen.ip, seen.dscp, seen.ecn, seen.protocol), (Some(18), 46, Ecn::Ect0, Protocol::Udp));
+        assert_eq!(classifier.name(), "udp 10.0.0.1:5 > 10.0.0.9:53");
+        let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
+        let seen = classifier.classify(&arp, 0);
+        assert_eq!((seen.ip, seen.dscp, seen.ecn), (None, 0, Ecn::NotCapable));
+        let raw = Classifier::new(LinkType(101), KeyKind::FiveTuple, [1, 2]).classify(&frame(1, 5, 3, false)[14..], 0);
+        assert_eq!((raw.ip, raw.ecn), (Some(0), Ecn::Ce));
+    }
+
+    #[test]
+    fn later_fragments_are_of_their_first_ones_flow() {
+        let mut classifier = Classifier::new(LinkType(1), KeyKind::FiveTuple, [1, 2]);
+        let mut first = frame(1, 5, 0, false);
+        (first[19], first[20]) = (77, 0x20);
+        let mut later = first.clone();
+        (later[20], later[21]) = (0, 4);
+        let of_first = classifier.classify(&first, 0).flow;
+        assert_eq!(classifier.classify(&later, 1).flow, of_first);
+        assert_ne!(classifier.classify(&later, 61_000_000_000).flow, of_first, "it is forgotten after 60 s");
+    }
+
+    #[test]
+    fn whatever_arrives_is_classified() {
+        let whole = frame(1, 5, 0, true);
+        for link in [1, 101, 113, 0, 9, 105, 127, 276, 4711] {
+            let mut classifier = Classifier::new(LinkType(link), KeyKind::FiveTuple, [1, 2]);
+            for len in 0..whole.len() {
+                let seen = classifier.classify(&whole[..len], 0);
+                assert!(seen.ip.is_none_or(|ip| ip < len));
+            }
+        }
+    }
+}

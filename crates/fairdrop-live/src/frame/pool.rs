@@ -1,0 +1,95 @@
+//! A fixed number of frame buffers. Nothing is allocated for a packet; who finds no buffer drops it.
+
+/// Buffers of equal size, by number.
+#[derive(Debug)]
+pub struct FramePool {
+    bytes: Box<[u8]>,
+    frame_bytes: usize,
+    lengths: Box<[u32]>,
+    free: Vec<u32>,
+}
+
+impl FramePool {
+    /// `frames` buffers of `frame_bytes` each, all free.
+    pub fn new(frames: u32, frame_bytes: usize) -> Self {
+        Self {
+            bytes: vec![0; frames as usize * frame_bytes].into_boxed_slice(),
+            frame_bytes,
+            lengths: vec![0; frames as usize].into_boxed_slice(),
+            // The first to be taken is the last: the same buffers are used again while they are in the cache.
+            free: (0..frames).rev().collect(),
+        }
+    }
+
+    /// Bytes of memory that a pool of this size takes.
+    pub const fn bytes_for(frames: u32, frame_bytes: usize) -> usize {
+        frames as usize * (frame_bytes + 2 * size_of::<u32>())
+    }
+
+    /// Buffers in all.
+    pub fn frames(&self) -> u32 {
+        self.lengths.len() as u32
+    }
+
+    /// Buffers that are free.
+    pub fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// The longest frame that fits, bytes.
+    pub fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// The buffer that [`Self::take`] would give, to be filled first; `None` when none is free.
+    pub fn next(&mut self) -> Option<&mut [u8]> {
+        let &handle = self.free.last()?;
+        let start = handle as usize * self.frame_bytes;
+        self.bytes.get_mut(start..start + self.frame_bytes)
+    }
+
+    /// Takes the buffer that was filled, with the length of what is in it.
+    pub fn take(&mut self, len: usize) -> Option<u32> {
+        let handle = self.free.pop()?;
+        self.lengths[handle as usize] = len.min(self.frame_bytes) as u32;
+        Some(handle)
+    }
+
+    /// Gives a buffer back.
+    pub fn release(&mut self, handle: u32) {
+        debug_assert!(!self.free.contains(&handle) || self.frames() > 1024, "buffer {handle} is free already");
+        self.free.push(handle);
+    }
+
+    /// What is in a buffer.
+    pub fn frame(&self, handle: u32) -> &[u8] {
+        let start = handle as usize * self.frame_bytes;
+        &self.bytes[start..start + self.lengths[handle as usize] as usize]
+    }
+
+    /// The same, to be changed.
+    pub fn frame_mut(&mut self, handle: u32) -> &mut [u8] {
+        let start = handle as usize * self.frame_bytes;
+        &mut self.bytes[start..start + self.lengths[handle as usize] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_come_back() {
+        let mut pool = FramePool::new(2, 8);
+        pool.next().unwrap()[..3].copy_from_slice(b"one");
+        let one = pool.take(3).unwrap();
+        pool.next().unwrap()[..3].copy_from_slice(b"two");
+        let two = pool.take(3).unwrap();
+        assert_eq!((pool.frame(one), pool.frame(two), pool.free()), (&b"one"[..], &b"two"[..], 0));
+        assert!(pool.next().is_none() && pool.take(1).is_none());
+        pool.release(one);
+        assert_eq!(pool.take(2), Some(one));
+        pool.frame_mut(one)[0] = b'O';
+        assert_eq!(pool.frame(one), b"On");
+    }
+}

@@ -1,0 +1,4 @@
+//! Real traffic through the queue disciplines of the `fairdrop` crate, on Linux.
+
+pub mod frame;
+pub mod link;

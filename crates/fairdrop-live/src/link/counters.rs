@@ -1,0 +1,151 @@
+//! What happened to the packets of a link. At any moment arrived = delivered + dropped by cause + waiting, in packets and in
+//! bytes.
+
+use fairdrop::{Count, DropCause};
+use serde::Serialize;
+
+/// Why a packet was dropped by the host rather than by the discipline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum HostCause {
+    /// No frame buffer was free.
+    NoBuffer,
+    /// It is longer than a frame buffer.
+    TooLong,
+    /// The link lost it, as configured.
+    LinkLoss,
+    /// It waited, and the queue's limit was made smaller.
+    Reconfigured,
+    /// The port could not take it.
+    Output,
+    /// It waited, or was on its way, when the link was stopped.
+    Shutdown,
+}
+
+impl HostCause {
+    /// Every cause, in the order of their numbers.
+    pub const ALL: [Self; 6] =
+        [Self::NoBuffer, Self::TooLong, Self::LinkLoss, Self::Reconfigured, Self::Output, Self::Shutdown];
+
+    /// The name used in tables and documents, as those of [`DropCause`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoBuffer => "no_buffer",
+            Self::TooLong => "too_long",
+            Self::LinkLoss => "link_loss",
+            Self::Reconfigured => "reconfigured",
+            Self::Output => "output",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// By the discipline.
+    Queue(DropCause),
+    /// By the host.
+    Host(HostCause),
+}
+
+impl Cause {
+    /// The name used in tables and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queue(cause) => cause.name(),
+            Self::Host(cause) => cause.name(),
+        }
+    }
+
+    /// Every cause.
+    pub fn all() -> impl Iterator<Item = Self> {
+        DropCause::ALL.into_iter().map(Self::Queue).chain(HostCause::ALL.into_iter().map(Self::Host))
+    }
+}
+
+/// The counters of one link since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that came to the link.
+    pub arrived: Count,
+    /// Packets handed to the port at its end.
+    pub delivered: Count,
+    /// Packets in the queue, on the wire, or on their way.
+    pub waiting: Count,
+    /// Packets that left with a mark they did not come with.
+    pub marked: Count,
+    dropped: [Count; DropCause::COUNT],
+    dropped_by_host: [Count; HostCause::ALL.len()],
+}
+
+impl Counters {
+    /// Drops by `cause`.
+    pub fn dropped(&self, cause: Cause) -> Count {
+        match cause {
+            Cause::Queue(cause) => self.dropped[cause as usize],
+            Cause::Host(cause) => self.dropped_by_host[cause as usize],
+        }
+    }
+
+    /// Drops by any cause.
+    pub fn dropped_in_all(&self) -> Count {
+        Cause::all().map(|cause| self.dropped(cause)).fold(Count::default(), |all, one| Count {
+            packets: all.packets + one.packets,
+            bytes: all.bytes + one.bytes,
+        })
+    }
+
+    /// A packet of `len` bytes comes. It waits until something else is said of it.
+    pub(crate) fn arrive(&mut self, len: u32) {
+        self.arrived.add(len);
+        self.waiting.add(len);
+    }
+
+    pub(crate) fn deliver(&mut self, len: u32) {
+        self.delivered.add(len);
+        self.leave(len);
+    }
+
+    pub(crate) fn drop(&mut self, len: u32, cause: Cause) {
+        match cause {
+            Cause::Queue(cause) => self.dropped[cause as usize].add(len),
+            Cause::Host(cause) => self.dropped_by_host[cause as usize].add(len),
+        }
+        self.leave(len);
+    }
+
+    /// What was counted as delivered could not be.
+    pub(crate) fn undeliver(&mut self, len: u32) {
+        self.delivered.packets -= 1;
+        self.delivered.bytes -= u64::from(len);
+        self.dropped_by_host[HostCause::Output as usize].add(len);
+    }
+
+    fn leave(&mut self, len: u32) {
+        self.waiting.packets -= 1;
+        self.waiting.bytes -= u64::from(len);
+    }
+
+    /// Whether arrived = delivered + dropped + waiting.
+    pub fn reconcile(&self) -> bool {
+        let dropped = self.dropped_in_all();
+        self.arrived.packets == self.delivered.packets + dropped.packets + self.waiting.packets
+            && self.arrived.bytes == self.delivered.bytes + dropped.bytes + self.waiting.bytes
+    }
+}
+
+/// Packets and bytes, as documents have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+}
+
+impl From<Count> for Amount {
+    fn from(Count { packets, bytes }: Count) -> Self {
+        Self { packets, bytes }
+    }
+}

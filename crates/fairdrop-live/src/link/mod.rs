@@ -1,0 +1,292 @@
+//! One direction of a link in logical time: a discipline, the transmitter that it feeds, and the way to the other end.
+//!
+//! A departure is computed from arrivals and the pace, never from when somebody looked. The owner tells when packets come
+//! ([`Link::arrive`]), lets time pass ([`Link::advance`]), and takes what happened from [`Link::outcomes`]; it may do so late,
+//! and the times stay the same. It is the port of the simulator, event by event (tests/as_simulated.rs).
+
+mod chances;
+mod counters;
+mod pace;
+mod way;
+
+pub use chances::{Chances, TraceError};
+pub use counters::{Amount, Cause, Counters, HostCause};
+pub use pace::Pace;
+pub use way::Impairments;
+
+use std::collections::VecDeque;
+
+use fairdrop::{
+    AnyDiscipline, AnyParams, Backlog, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream, Time,
+};
+use fairdrop_sim::Heap;
+
+use pace::Pacer;
+use way::Way;
+
+/// What a link is made of.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// When packets may leave.
+    pub pace: Pace,
+    /// The discipline, its limit and the rate that it knows of set.
+    pub queue: AnyParams,
+    /// What happens on the way.
+    pub impairments: Impairments,
+    /// Of all random numbers but the flow key.
+    pub seed: u64,
+    /// Names the random streams beside the seed: links of one host have different ones.
+    pub number: u32,
+    /// Of the tables by flow; secret, from the operating system, unless nobody hostile sends.
+    pub flow_key: [u64; 2],
+    /// Packets that are in it at most, wherever: the room that is reserved.
+    pub frames: u32,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The owner's reference.
+    pub handle: u32,
+    /// The packet; its ECN field as it is now.
+    pub meta: Meta,
+    /// When it arrived at the link.
+    pub arrived: Time,
+    /// When it happened, in logical time.
+    pub at: Time,
+    /// What happened.
+    pub fate: Fate,
+}
+
+/// The end of a packet's stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It has reached the other end; its last bit had left the queue's transmitter at this time.
+    Delivered {
+        /// End of transmission.
+        sent: Time,
+    },
+    /// It was dropped.
+    Dropped(Cause),
+}
+
+/// A link.
+#[derive(Debug)]
+pub struct Link {
+    discipline: AnyDiscipline<u32, Heap>,
+    /// Packets that waited when the discipline was exchanged, and go first.
+    carried: VecDeque<Packet<u32>>,
+    carried_bytes: u64,
+    world: World,
+    pacer: Pacer,
+    sending: Option<(Packet<u32>, Time)>,
+    way: Way,
+    clock: Time,
+}
+
+/// What a discipline borrows.
+#[derive(Debug)]
+struct World {
+    random: [Philox; Stream::COUNT],
+    flow_key: [u64; 2],
+    counters: Counters,
+    outcomes: Vec<Outcome>,
+}
+
+/// The same, for one call.
+struct LinkEnv<'a> {
+    now: Time,
+    world: &'a mut World,
+}
+
+impl Env<u32> for LinkEnv<'_> {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn random(&mut self, stream: Stream) -> u64 {
+        self.world.random[stream as usize].next_u64()
+    }
+
+    #[inline]
+    fn flow_key(&self) -> [u64; 2] {
+        self.world.flow_key
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.world.drop(self.now, packet, Cause::Queue(cause));
+    }
+}
+
+impl World {
+    fn drop(&mut self, at: Time, packet: Packet<u32>, cause: Cause) {
+        let Packet { meta, enqueued: arrived, handle } = packet;
+        self.counters.drop(meta.len, cause);
+        self.outcomes.push(Outcome { handle, meta, arrived, at, fate: Fate::Dropped(cause) });
+    }
+}
+
+impl Link {
+    /// An empty link, whose time begins at `now`.
+    ///
+    /// # Errors
+    /// The discipline refuses its parameters, or there is no memory for its queue.
+    pub fn new(config: LinkConfig, now: Time) -> Result<Self, ParamError> {
+        let room = config.frames as usize;
+        Ok(Self {
+            discipline: AnyDiscipline::new(config.queue, &mut Heap)?,
+            carried: VecDeque::new(),
+            carried_bytes: 0,
+            world: World {
+                random: fairdrop_sim::queue_streams(config.seed, config.number),
+                flow_key: config.flow_key,
+                counters: Counters::default(),
+                outcomes: Vec::with_capacity(room),
+            },
+            pacer: Pacer::new(config.pace, now),
+            sending: None,
+            way: Way::new(config.impairments, config.seed, config.number, room),
+            clock: now,
+        })
+    }
+
+    /// A packet arrives at `now`, or at the time up to which the link has been advanced if that is later.
+    pub fn arrive(&mut self, now: Time, meta: Meta, handle: u32) {
+        let now = now.max(self.clock);
+        self.advance(now);
+        self.world.counters.arrive(meta.len);
+        let mut env = LinkEnv { now, world: &mut self.world };
+        self.discipline.enqueue(Packet::new(meta, now, handle), &mut env);
+        if self.sending.is_none() {
+            self.start(now);
+        }
+    }
+
+    /// A packet came that the host could not keep.
+    pub fn refuse(&mut self, len: u32, cause: HostCause) {
+        self.world.counters.arrive(len);
+        self.world.counters.drop(len, Cause::Host(cause));
+    }
+
+    /// A packet was reported as delivered, and the port could not take it after all.
+    pub fn undeliver(&mut self, len: u32) {
+        self.world.counters.undeliver(len);
+    }
+
+    /// When something happens next if nothing arrives; `None`: never.
+    pub fn next_event(&self) -> Option<Time> {
+        let sent = self.sending.as_ref().map(|&(_, done)| done);
+        [sent, self.way.next()].into_iter().flatten().min()
+    }
+
+    /// Lets time pass up to and including `until`.
+    pub fn advance(&mut self, until: Time) {
+        while let Some(next) = self.next_event().filter(|&next| next <= until) {
+            if self.sending.as_ref().is_some_and(|&(_, done)| done == next) {
+                self.sent(next);
+            } else if let Some(outcome) = self.way.arrived() {
+                self.world.counters.deliver(outcome.meta.len);
+                self.world.outcomes.push(outcome);
+            }
+        }
+        self.clock = self.clock.max(until);
+    }
+
+    /// The transmitter has sent the last bit of a packet.
+    fn sent(&mut self, now: Time) {
+        if let Some((packet, _)) = self.sending.take()
+            && let Err(lost) = self.way.enter(packet, now)
+        {
+            self.world.drop(now, lost, Cause::Host(HostCause::LinkLoss));
+        }
+        self.start(now);
+    }
+
+    /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it learns
+    /// that the link is idle.
+    fn start(&mut self, now: Time) {
+        let packet = match self.carried.pop_front() {
+            Some(packet) => {
+                self.carried_bytes -= u64::from(packet.meta.len);
+                Some(packet)
+            }
+            None => self.discipline.dequeue(&mut LinkEnv { now, world: &mut self.world }),
+        };
+        self.sending = packet.map(|packet| {
+            let done = self.pacer.send(now, packet.meta.len);
+            (packet, done)
+        });
+    }
+
+    /// What became of packets since this was last asked, in order. Its owner clears it.
+    pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
+        &mut self.world.outcomes
+    }
+
+    /// Another pace from `now` on; the packet in transmission keeps its time.
+    pub fn set_pace(&mut self, pace: Pace, now: Time) {
+        self.pacer.change(pace, now.max(self.clock));
+    }
+
+    /// Other impairments for packets that leave from now on; those under way keep their times, and none overtakes another.
+    pub fn set_impairments(&mut self, impairments: Impairments) {
+        self.way.set(impairments);
+    }
+
+    /// Another discipline, or the same with other parameters. Packets that wait stay and leave first, in the order in which the
+    /// old discipline lists them; those beyond the new limit are dropped from the tail. The new discipline begins anew.
+    ///
+    /// # Errors
+    /// It refuses its parameters, or there is no memory for its queue; nothing has changed then.
+    pub fn set_queue(&mut self, params: AnyParams, now: Time) -> Result<(), ParamError> {
+        let now = now.max(self.clock);
+        let limit = params.limit();
+        let new = AnyDiscipline::new(params, &mut Heap)?;
+        self.advance(now);
+        let carried = &mut self.carried;
+        self.discipline.for_each_waiting(|packet| carried.push_back(packet.clone()));
+        while self.carried.len() > limit as usize {
+            if let Some(packet) = self.carried.pop_back() {
+                self.world.drop(now, packet, Cause::Host(HostCause::Reconfigured));
+            }
+        }
+        self.carried_bytes = self.carried.iter().map(|packet| u64::from(packet.meta.len)).sum();
+        self.discipline = new;
+        Ok(())
+    }
+
+    /// Drops everything that is in it.
+    pub fn shut_down(&mut self, now: Time) {
+        let now = now.max(self.clock);
+        self.advance(now);
+        let sending = self.sending.take().map(|(packet, _)| packet);
+        let mut left: Vec<_> = self.carried.drain(..).chain(sending).chain(self.way.drain()).collect();
+        self.discipline.for_each_waiting(|packet| left.push(packet.clone()));
+        self.carried_bytes = 0;
+        for packet in left {
+            self.world.drop(now, packet, Cause::Host(HostCause::Shutdown));
+        }
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> &Counters {
+        &self.world.counters
+    }
+
+    /// What waits in the queue now, the packet in transmission and those on their way not among it.
+    pub fn backlog(&self) -> Backlog {
+        let Backlog { packets, bytes } = self.discipline.backlog();
+        Backlog { packets: packets + self.carried.len() as u32, bytes: bytes + self.carried_bytes }
+    }
+
+    /// The discipline.
+    pub fn discipline(&self) -> &AnyDiscipline<u32, Heap> {
+        &self.discipline
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! When packets may leave: at a rate, at the delivery chances of a trace, or at once.
+
+use fairdrop::Time;
+use fairdrop_sim::{Rate, Wire};
+
+use crate::link::chances::Chances;
+
+/// What paces a link.
+#[derive(Clone, Debug)]
+pub enum Pace {
+    /// A packet leaves when it comes.
+    Unlimited,
+    /// Packets leave at a rate in bit/s.
+    Rate(u64),
+    /// Packets leave at the delivery chances of a trace.
+    Trace(Chances),
+}
+
+/// The pace of one transmitter, with what it has to remember.
+#[derive(Debug)]
+pub(super) enum Pacer {
+    Unlimited,
+    Rate { rate: Rate, wire: Wire },
+    Trace { chances: Chances, begun: Time, used: Used },
+}
+
+/// How far a trace has been used: the chance, and the bytes of it that packets have taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Used {
+    chance: u64,
+    bytes: u32,
+}
+
+/// Sizes of packets that are sent most: a full frame and a bare acknowledgement.
+const COMMON_BYTES: [u32; 2] = [1500, 52];
+
+impl Pacer {
+    pub fn new(pace: Pace, begun: Time) -> Self {
+        match pace {
+            Pace::Unlimited => Self::Unlimited,
+            Pace::Rate(bps) => Self::Rate { rate: Rate::new(bps, COMMON_BYTES), wire: Wire::default() },
+            Pace::Trace(chances) => Self::Trace { chances, begun, used: Used::default() },
+        }
+    }
+
+    /// A packet of `bytes` goes into transmission at `ready`: when its last bit has left.
+    pub fn send(&mut self, ready: Time, bytes: u32) -> Time {
+        match self {
+            Self::Unlimited => ready,
+            Self::Rate { rate, wire } => wire.send(ready, bytes, rate),
+            Self::Trace { chances, begun, used } => {
+                let mut left = bytes;
+                // The part of a chance that is past when nobody used it is lost.
+                let first = chances.at_or_after(ready.since(*begun));
+                if first > used.chance {
+                    *used = Used { chance: first, bytes: 0 };
+                }
+                loop {
+                    let room = Chances::BYTES - used.bytes;
+                    let taken = left.min(room);
+                    (left, used.bytes) = (left - taken, used.bytes + taken);
+                    let done = begun.after(chances.time_of(used.chance));
+                    if used.bytes == Chances::BYTES {
+                        *used = Used { chance: used.chance + 1, bytes: 0 };
+                    }
+                    if left == 0 {
+                        return done.max(ready);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Another pace from `now` on; the packet in transmission keeps its time.
+    pub fn change(&mut self, pace: Pace, now: Time) {
+        match (&mut *self, pace) {
+            (Self::Rate { rate, wire }, Pace::Rate(bps)) => {
+                let new = Rate::new(bps, COMMON_BYTES);
+                wire.change_rate(rate, &new);
+                *rate = new;
+            }
+            (_, pace) => *self = Self::new(pace, now),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+use super::*;
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+
+fn ms(ms: u64) -> Time {
+    Time::from_ns(ms * MS)
+}
+
+fn queue(name: &str, limit: u32) -> AnyParams {
+    let mut params = AnyParams::of(name).unwrap();
+    params.set_link(limit, 1_000_000);
+    params
+}
+
+fn link(pace: Pace, impairments: Impairments) -> Link {
+    let config =
+        LinkConfig { pace, queue: queue("droptail", 3), impairments, seed: 1, number: 0, flow_key: [1, 2], frames: 64 };
+    Link::new(config, Time::ZERO).unwrap()
+}
+
+fn arrive(link: &mut Link, at: Time, handles: std::ops::Range<u32>) {
+    for handle in handles {
+        link.arrive(at, Meta::of_flow(7, 1000), handle);
+    }
+}
+
+/// Handle, time in ns, and whether it was delivered.
+fn fates(link: &mut Link) -> Vec<(u32, u64, bool)> {
+    let fate = |outcome: Outcome| (outcome.handle, outcome.at.ns(), matches!(outcome.fate, Fate::Delivered { .. }));
+    link.outcomes().drain(..).map(fate).collect()
+}
+
+#[test]
+fn packets_leave_at_the_rate_however_late_one_looks() {
+    let mut once = link(Pace::Rate(1_000_000), Impairments { delay: ms(5), ..Impairments::default() });
+    arrive(&mut once, Time::ZERO, 0..4);
+    assert_eq!(once.next_event(), Some(ms(8)));
+    once.advance(ms(1000));
+    let times = [(0, 13 * MS, true), (1, 21 * MS, true), (2, 29 * MS, true), (3, 37 * MS, true)];
+    assert_eq!(fates(&mut once), times);
+    assert_eq!(once.next_event(), None);
+    assert!(once.counters().reconcile());
+}
+
+#[test]
+fn a_full_queue_drops_and_counts() {
+    let mut full = link(Pace::Rate(1_000_000), Impairments::default());
+    arrive(&mut full, Time::ZERO, 0..6);
+    assert_eq!(fates(&mut full), [(4, 0, false), (5, 0, false)]);
+    let counters = *full.counters();
+    assert_eq!(counters.dropped(Cause::Queue(DropCause::Overflow)).packets, 2);
+    assert_eq!(counters.waiting, fairdrop::Count { packets: 4, bytes: 4000 });
+    full.shut_down(ms(1));
+    assert_eq!(full.counters().dropped(Cause::Host(HostCause::Shutdown)).packets, 4);
+    assert_eq!((full.counters().waiting.packets, full.counters().reconcile()), (0, true));
+}
+
+#[test]
+fn a_change_of_rate_counts_from_the_next_packet() {
+    let mut changed = link(Pace::Rate(1_000_000), Impairments::default());
+    arrive(&mut changed, Time::ZERO, 0..3);
+    changed.set_pace(Pace::Rate(2_000_000), ms(4));
+    changed.advance(ms(100));
+    assert_eq!(fates(&mut changed), [(0, 8 * MS, true), (1, 12 * MS, true), (2, 16 * MS, true)]);
+}
+
+#[test]
+fn packets_that_wait_stay_when_the_discipline_is_exchanged() {
+    let mut swapped = link(Pace::Rate(1_000_000), Impairments::default());
+    arrive(&mut swapped, Time::ZERO, 0..4);
+    swapped.set_queue(queue("choke", 2), ms(1)).unwrap();
+    assert_eq!(fates(&mut swapped), [(3, MS, false)], "the limit is smaller: the last is dropped");
+    arrive(&mut swapped, ms(2), 4..5);
+    assert_eq!(swapped.backlog(), Backlog { packets: 3, bytes: 3000 });
+    swapped.advance(ms(100));
+    let order: Vec<_> = fates(&mut swapped).iter().map(|fate| fate.0).collect();
+    assert_eq!(order, [0, 1, 2, 4]);
+    assert!(swapped.counters().reconcile());
+    assert_eq!(swapped.counters().dropped(Cause::Host(HostCause::Reconfigured)).packets, 1);
+}
+
+#[test]
+fn a_refused_discipline_changes_nothing() {
+    let mut kept = link(Pace::Rate(1_000_000), Impairments::default());
+    arrive(&mut kept, Time::ZERO, 0..3);
+    let mut wrong = queue("choke", 300);
+    assert!(wrong.set("red", "min_th", fairdrop::ParamValue::Number(-1.0)));
+    assert!(kept.set_queue(wrong, ms(1)).is_err());
+    assert_eq!(kept.backlog().packets, 2);
+}
+
+/// Chances at 2, 4 and 10 ms: 1,000 bytes need one, what is left of it goes to the next packet.
+#[test]
+fn chances_of_a_trace() {
+    let chances = Chances::parse("2\n4\n10\n").unwrap();
+    let mut traced = link(Pace::Trace(chances), Impairments::default());
+    arrive(&mut traced, Time::ZERO, 0..3);
+    traced.advance(ms(100));
+    assert_eq!(fates(&mut traced), [(0, 2 * MS, true), (1, 4 * MS, true), (2, 4 * MS, true)]);
+    // The one at 102 belongs to the 11th round; those before found nothing waiting.
+    arrive(&mut traced, ms(101), 3..4);
+    traced.advance(ms(200));
+    assert_eq!(fates(&mut traced), [(3, 102 * MS, true)]);
+}
+
+#[test]
+fn losses_have_their_probability_and_their_stream() {
+    let mut lossy = link(Pace::Unlimited, Impairments { loss: 0.25, ..Impairments::default() });
+    for packet in 0..10_000 {
+        arrive(&mut lossy, ms(packet), 0..1);
+        lossy.outcomes().clear();
+    }
+    lossy.advance(ms(10_000));
+    let lost = lossy.counters().dropped(Cause::Host(HostCause::LinkLoss)).packets;
+    assert!(lost.abs_diff(2500) < 5 * 44, "{lost} of 10,000, five standard deviations allowed");
+}
+
+proptest! {
+    /// In whatever way time is cut into pieces, the same happens at the same times; order is kept; counters reconcile.
+    #[test]
+    fn looking_more_often_changes_nothing(
+        gaps in prop::collection::vec(0_u64..12_000_000, 1..200),
+        looks in prop::collection::vec(1_u64..30_000_000, 0..100),
+        jitter_ms in 0_u64..30,
+        name in prop::sample::select(vec!["droptail", "choke", "codel", "fq_codel", "sfq", "pie"]),
+    ) {
+        let make = || {
+            let impairments = Impairments { delay: ms(3), jitter: ms(jitter_ms), loss: 0.05 };
+            let config = LinkConfig {
+                pace: Pace::Rate(1_000_000), queue: queue(name, 20), impairments, seed: 5, number: 1,
+                flow_key: [3, 4], frames: 256,
+            };
+            Link::new(config, Time::ZERO).unwrap()
+        };
+        let (mut seldom, mut often) = (make(), make());
+        let (mut now, mut look) = (Time::ZERO, looks.iter());
+        let mut seen = Time::ZERO;
+        for (handle, &gap) in gaps.iter().enumerate() {
+            now = now.after(Time::from_ns(gap));
+            while let Some(&step) = look.next() {
+                seen = seen.after(Time::from_ns(step));
+                if seen > now { break; }
+                often.advance(seen);
+                prop_assert!(often.counters().reconcile());
+            }
+            let meta = Meta::of_flow(handle as u64 % 5, 200 + handle as u32 % 7 * 200);
+            seldom.arrive(now, meta, handle as u32);
+            often.arrive(now, meta, handle as u32);
+        }
+        seldom.advance(ms(1_000_000));
+        often.advance(ms(1_000_000));
+        prop_assert_eq!(seldom.outcomes().clone(), often.outcomes().clone());
+        prop_assert_eq!(seldom.outcomes().len(), gaps.len());
+        prop_assert!(seldom.counters().reconcile() && seldom.counters().waiting.packets == 0);
+        let delivered = seldom.outcomes().iter().filter(|outcome| matches!(outcome.fate, Fate::Delivered { .. }));
+        prop_assert!(delivered.map(|outcome| outcome.at).is_sorted());
+    }
+}

@@ -1,0 +1,87 @@
+//! From the transmitter to the other end: delay, jitter and random loss. Order is kept.
+
+use std::collections::VecDeque;
+
+use fairdrop::{Packet, Philox, Time, unit_interval};
+
+use crate::link::{Fate, Outcome};
+
+/// What happens to packets on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Impairments {
+    /// Propagation delay.
+    pub delay: Time,
+    /// Added to it, uniform from 0 to this; no packet overtakes another.
+    pub jitter: Time,
+    /// Probability with which a packet is lost.
+    pub loss: f64,
+}
+
+/// What random numbers are drawn for, beside those of the queue.
+#[repr(u32)]
+enum Purpose {
+    /// As in the simulator.
+    Loss = 0x107,
+    Jitter = 0x200,
+}
+
+#[derive(Debug)]
+pub(super) struct Way {
+    impairments: Impairments,
+    loss: Philox,
+    jitter: Philox,
+    /// By the time of their arrival at the other end.
+    under_way: VecDeque<(Packet<u32>, Time, Time)>,
+    last: Time,
+}
+
+impl Way {
+    pub fn new(impairments: Impairments, seed: u64, number: u32, room: usize) -> Self {
+        Self {
+            impairments,
+            loss: Philox::new(seed, number, Purpose::Loss as u32),
+            jitter: Philox::new(seed, number, Purpose::Jitter as u32),
+            under_way: VecDeque::with_capacity(room),
+            last: Time::ZERO,
+        }
+    }
+
+    pub fn set(&mut self, impairments: Impairments) {
+        self.impairments = impairments;
+    }
+
+    /// A packet has left the transmitter at `sent`.
+    ///
+    /// # Errors
+    /// It is lost.
+    pub fn enter(&mut self, packet: Packet<u32>, sent: Time) -> Result<(), Packet<u32>> {
+        let Impairments { delay, jitter, loss } = self.impairments;
+        if loss > 0.0 && unit_interval(self.loss.next_u64()) < loss {
+            return Err(packet);
+        }
+        let mut at = sent.after(delay);
+        if jitter > Time::ZERO {
+            at = at.after(Time::from_ns((unit_interval(self.jitter.next_u64()) * jitter.ns() as f64) as u64));
+        }
+        self.last = at.max(self.last);
+        self.under_way.push_back((packet, sent, self.last));
+        Ok(())
+    }
+
+    /// When the next packet arrives.
+    pub fn next(&self) -> Option<Time> {
+        self.under_way.front().map(|&(_, _, at)| at)
+    }
+
+    /// The packet that arrives next.
+    pub fn arrived(&mut self) -> Option<Outcome> {
+        let (packet, sent, at) = self.under_way.pop_front()?;
+        let Packet { meta, enqueued: arrived, handle } = packet;
+        Some(Outcome { handle, meta, arrived, at, fate: Fate::Delivered { sent } })
+    }
+
+    /// The packets that are under way, which are no longer.
+    pub fn drain(&mut self) -> impl Iterator<Item = Packet<u32>> {
+        self.under_way.drain(..).map(|(packet, ..)| packet)
+    }
+}
