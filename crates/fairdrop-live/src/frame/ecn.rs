@@ -3,10 +3,11 @@
 use fairdrop::Ecn;
 
 /// Sets the ECN field of the IP packet that begins at `ip` in `frame` to "congestion experienced" (RFC 3168, section 5).
-/// The IPv4 header's checksum is updated by what changed (RFC 1624, equation 3). Returns whether there was such a header.
+/// The IPv4 header's checksum is updated by what changed (RFC 1624, equation 3). Returns whether that changed something:
+/// whether there was such a header, without the mark.
 pub fn mark(frame: &mut [u8], ip: usize) -> bool {
     match frame.get(ip).map(|first| first >> 4) {
-        Some(4) if frame.len() >= ip + 20 => {
+        Some(4) if frame.len() >= ip + 20 && frame[ip + 1] & 3 != 3 => {
             let before = u16::from_be_bytes([frame[ip], frame[ip + 1]]);
             let after = before | Ecn::Ce as u16;
             frame[ip + 1] |= Ecn::Ce as u8;
@@ -14,7 +15,7 @@ pub fn mark(frame: &mut [u8], ip: usize) -> bool {
             frame[ip + 10..ip + 12].copy_from_slice(&updated(sum, before, after).to_be_bytes());
             true
         }
-        Some(6) if frame.len() >= ip + 40 => {
+        Some(6) if frame.len() >= ip + 40 && frame[ip + 1] >> 4 & 3 != 3 => {
             // The traffic class lies across the first two bytes; its ECN field is bits 4 and 5 of the second.
             frame[ip + 1] |= (Ecn::Ce as u8) << 4;
             true
@@ -55,7 +56,7 @@ mod tests {
                     header[10..12].copy_from_slice(&sum.to_be_bytes());
                     let mut frame = vec![0; 14];
                     frame.extend_from_slice(&header);
-                    assert!(mark(&mut frame, 14));
+                    assert_eq!(mark(&mut frame, 14), ecn != 3);
                     assert_eq!(frame[15], dscp << 2 | 3);
                     assert_eq!(checksum(&frame[14..]), 0, "dscp {dscp}, ecn {ecn}, ident {ident}");
                 }

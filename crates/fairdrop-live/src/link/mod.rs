@@ -61,9 +61,11 @@ pub struct Outcome {
 /// The end of a packet's stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It has reached the other end; its last bit had left the queue's transmitter at this time.
+    /// It has reached the other end.
     Delivered {
-        /// End of transmission.
+        /// When it left the queue: the beginning of its transmission.
+        taken: Time,
+        /// When its last bit left the transmitter.
         sent: Time,
     },
     /// It was dropped.
@@ -79,9 +81,17 @@ pub struct Link {
     carried_bytes: u64,
     world: World,
     pacer: Pacer,
-    sending: Option<(Packet<u32>, Time)>,
+    sending: Option<Sending>,
     way: Way,
     clock: Time,
+}
+
+/// A packet in transmission.
+#[derive(Clone, Debug)]
+struct Sending {
+    packet: Packet<u32>,
+    taken: Time,
+    done: Time,
 }
 
 /// What a discipline borrows.
@@ -176,16 +186,21 @@ impl Link {
         self.world.counters.undeliver(len);
     }
 
+    /// A packet of `len` bytes left with a mark that it did not come with.
+    pub fn marked(&mut self, len: u32) {
+        self.world.counters.marked.add(len);
+    }
+
     /// When something happens next if nothing arrives; `None`: never.
     pub fn next_event(&self) -> Option<Time> {
-        let sent = self.sending.as_ref().map(|&(_, done)| done);
+        let sent = self.sending.as_ref().map(|sending| sending.done);
         [sent, self.way.next()].into_iter().flatten().min()
     }
 
     /// Lets time pass up to and including `until`.
     pub fn advance(&mut self, until: Time) {
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
-            if self.sending.as_ref().is_some_and(|&(_, done)| done == next) {
+            if self.sending.as_ref().is_some_and(|sending| sending.done == next) {
                 self.sent(next);
             } else if let Some(outcome) = self.way.arrived() {
                 self.world.counters.deliver(outcome.meta.len);
@@ -197,8 +212,8 @@ impl Link {
 
     /// The transmitter has sent the last bit of a packet.
     fn sent(&mut self, now: Time) {
-        if let Some((packet, _)) = self.sending.take()
-            && let Err(lost) = self.way.enter(packet, now)
+        if let Some(sending) = self.sending.take()
+            && let Err(lost) = self.way.enter(sending)
         {
             self.world.drop(now, lost, Cause::Host(HostCause::LinkLoss));
         }
@@ -217,7 +232,7 @@ impl Link {
         };
         self.sending = packet.map(|packet| {
             let done = self.pacer.send(now, packet.meta.len);
-            (packet, done)
+            Sending { packet, taken: now, done }
         });
     }
 
@@ -262,7 +277,7 @@ impl Link {
     pub fn shut_down(&mut self, now: Time) {
         let now = now.max(self.clock);
         self.advance(now);
-        let sending = self.sending.take().map(|(packet, _)| packet);
+        let sending = self.sending.take().map(|sending| sending.packet);
         let mut left: Vec<_> = self.carried.drain(..).chain(sending).chain(self.way.drain()).collect();
         self.discipline.for_each_waiting(|packet| left.push(packet.clone()));
         self.carried_bytes = 0;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fairdrop::{Packet, Philox, Time, unit_interval};
 
-use crate::link::{Fate, Outcome};
+use crate::link::{Fate, Outcome, Sending};
 
 /// What happens to packets on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,7 +31,7 @@ pub(super) struct Way {
     loss: Philox,
     jitter: Philox,
     /// By the time of their arrival at the other end.
-    under_way: VecDeque<(Packet<u32>, Time, Time)>,
+    under_way: VecDeque<(Sending, Time)>,
     last: Time,
 }
 
@@ -50,38 +50,38 @@ impl Way {
         self.impairments = impairments;
     }
 
-    /// A packet has left the transmitter at `sent`.
+    /// A packet has left the transmitter.
     ///
     /// # Errors
     /// It is lost.
-    pub fn enter(&mut self, packet: Packet<u32>, sent: Time) -> Result<(), Packet<u32>> {
+    pub fn enter(&mut self, sending: Sending) -> Result<(), Packet<u32>> {
         let Impairments { delay, jitter, loss } = self.impairments;
         if loss > 0.0 && unit_interval(self.loss.next_u64()) < loss {
-            return Err(packet);
+            return Err(sending.packet);
         }
-        let mut at = sent.after(delay);
+        let mut at = sending.done.after(delay);
         if jitter > Time::ZERO {
             at = at.after(Time::from_ns((unit_interval(self.jitter.next_u64()) * jitter.ns() as f64) as u64));
         }
         self.last = at.max(self.last);
-        self.under_way.push_back((packet, sent, self.last));
+        self.under_way.push_back((sending, self.last));
         Ok(())
     }
 
     /// When the next packet arrives.
     pub fn next(&self) -> Option<Time> {
-        self.under_way.front().map(|&(_, _, at)| at)
+        self.under_way.front().map(|&(_, at)| at)
     }
 
     /// The packet that arrives next.
     pub fn arrived(&mut self) -> Option<Outcome> {
-        let (packet, sent, at) = self.under_way.pop_front()?;
+        let (Sending { packet, taken, done: sent }, at) = self.under_way.pop_front()?;
         let Packet { meta, enqueued: arrived, handle } = packet;
-        Some(Outcome { handle, meta, arrived, at, fate: Fate::Delivered { sent } })
+        Some(Outcome { handle, meta, arrived, at, fate: Fate::Delivered { taken, sent } })
     }
 
     /// The packets that are under way, which are no longer.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet<u32>> {
-        self.under_way.drain(..).map(|(packet, ..)| packet)
+        self.under_way.drain(..).map(|(sending, _)| sending.packet)
     }
 }

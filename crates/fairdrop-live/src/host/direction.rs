@@ -1,0 +1,221 @@
+//! The loop of one direction: read, classify, offer to the link, hand on what is due, sleep.
+
+use crate::frame::{self, FramePool};
+use crate::host::command::Command;
+use crate::host::report::{Aside, Waits};
+use crate::host::{Change, Commands, Lateness, Ports, Report, Watch};
+use crate::link::{Fate, HostCause, Link, LinkConfig, Outcome};
+use fairdrop::{AnyParams, Ecn, Meta, ParamError, Time};
+use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType};
+use std::io;
+
+/// Frames read between two looks at the clock.
+const BATCH: usize = 64;
+
+/// What a direction is made of, beside its ports.
+#[derive(Clone, Debug)]
+pub struct DirectionConfig {
+    /// The link.
+    pub link: LinkConfig,
+    /// Link type of the frames.
+    pub link_type: LinkType,
+    /// What makes a flow.
+    pub flow_key: KeyKind,
+    /// Priority class by DSCP.
+    pub classes: [u8; 64],
+    /// Bytes that a packet takes on the emulated link beyond those of its frame.
+    pub overhead: u32,
+    /// The longest frame, bytes.
+    pub frame_bytes: usize,
+}
+
+/// Where the IP header of a waiting frame begins, or that it has none.
+const NO_IP: u16 = u16::MAX;
+
+/// A direction.
+pub struct Direction<W> {
+    link: Link,
+    queue: AnyParams,
+    pool: FramePool,
+    classifier: Classifier,
+    classes: [u8; 64],
+    overhead: u32,
+    /// By frame buffer.
+    ip_at: Box<[u16]>,
+    watch: W,
+    commands: Commands,
+    lateness: Lateness,
+    waits: Waits,
+    begun: Time,
+    lost_before: u64,
+    stopping: bool,
+}
+
+impl<W: Watch> Direction<W> {
+    /// A direction whose time begins at `now`.
+    ///
+    /// # Errors
+    /// The discipline refuses its parameters, or there is no memory for its queue.
+    pub fn new(config: DirectionConfig, commands: Commands, watch: W, now: Time) -> Result<Self, ParamError> {
+        let frames = config.link.frames;
+        Ok(Self {
+            queue: config.link.queue.clone(),
+            pool: FramePool::new(frames, config.frame_bytes),
+            classifier: Classifier::new(config.link_type, config.flow_key, config.link.flow_key),
+            classes: config.classes,
+            overhead: config.overhead,
+            ip_at: vec![NO_IP; frames as usize].into(),
+            watch,
+            commands,
+            lateness: Lateness::default(),
+            waits: Waits::new(),
+            begun: now,
+            lost_before: 0,
+            stopping: false,
+            link: Link::new(config.link, now)?,
+        })
+    }
+
+    /// Runs until it is told to stop, or its ports end. What is left in the link then is dropped and counted. Returns how it
+    /// was at the end.
+    ///
+    /// # Errors
+    /// A port failed.
+    pub fn run(mut self, ports: &mut impl Ports) -> io::Result<Report> {
+        let ended = loop {
+            match self.turn(ports) {
+                Ok(()) if self.stopping => break Ok(()),
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.link.shut_down(ports.now());
+        self.settle(ports, ended.is_ok())?;
+        ended.map(|()| self.report(ports))
+    }
+
+    fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {
+        let read = self.read(ports)?;
+        self.link.advance(ports.now());
+        self.settle(ports, true)?;
+        ports.flush()?;
+        self.answer(ports);
+        if read == BATCH || self.stopping { Ok(()) } else { ports.wait(self.link.next_event()) }
+    }
+
+    /// Reads what is there, at most a batch; what falls due meanwhile is handed on.
+    fn read(&mut self, ports: &mut impl Ports) -> io::Result<usize> {
+        for read in 0..BATCH {
+            let Some(buffer) = self.pool.next() else { return self.overrun(ports).map(|()| read) };
+            let room = buffer.len();
+            let Some(received) = ports.receive(buffer)? else { return Ok(read) };
+            self.link.advance(received.at);
+            if received.len > room {
+                self.link.refuse(self.wire_len(received.len), HostCause::TooLong);
+            } else {
+                self.offer(received.len, received.at);
+            }
+            self.settle(ports, true)?;
+        }
+        Ok(BATCH)
+    }
+
+    /// No buffer is free: a frame is read and dropped, so that the port's own queue does not hide ours.
+    fn overrun(&mut self, ports: &mut impl Ports) -> io::Result<()> {
+        let mut nowhere = [0; 2048];
+        for _ in 0..BATCH {
+            let Some(received) = ports.receive(&mut nowhere)? else { return Ok(()) };
+            self.link.refuse(self.wire_len(received.len), HostCause::NoBuffer);
+        }
+        Ok(())
+    }
+
+    fn wire_len(&self, frame_len: usize) -> u32 {
+        (frame_len as u32).saturating_add(self.overhead).min(fairdrop::MAX_LEN)
+    }
+
+    /// The frame in the pool's next buffer is offered to the link.
+    fn offer(&mut self, len: usize, at: Time) {
+        let Some(handle) = self.pool.take(len) else { return };
+        let frame = self.pool.frame(handle);
+        let Classified { flow, ip, dscp, ecn, .. } = self.classifier.classify(frame, at.ns());
+        let class = self.classes[usize::from(dscp & 63)];
+        let meta = Meta { class, ecn, ..Meta::of_flow(flow, self.wire_len(len)) };
+        self.watch.arrived(at, &meta, frame);
+        self.ip_at[handle as usize] = ip.and_then(|ip| u16::try_from(ip).ok()).unwrap_or(NO_IP);
+        self.link.arrive(at, meta, handle);
+    }
+
+    /// Hands on what is due and frees the buffers of what is gone.
+    fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+        let mut outcomes = std::mem::take(self.link.outcomes());
+        for outcome in outcomes.drain(..) {
+            if let Fate::Delivered { taken, .. } = outcome.fate {
+                self.waits.record(taken.since(outcome.arrived));
+                self.hand_on(&outcome, ports, open)?;
+            }
+            self.watch.gone(&outcome, self.pool.frame(outcome.handle));
+            self.pool.release(outcome.handle);
+        }
+        *self.link.outcomes() = outcomes;
+        Ok(())
+    }
+
+    fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+        let ip = self.ip_at[outcome.handle as usize];
+        if outcome.meta.ecn == Ecn::Ce && ip != NO_IP {
+            let frame = self.pool.frame_mut(outcome.handle);
+            if frame::mark(frame, usize::from(ip)) {
+                self.link.marked(outcome.meta.len);
+            }
+        }
+        self.lateness.record(outcome.at, ports.now());
+        if !open || !ports.deliver(self.pool.frame(outcome.handle))? {
+            self.link.undeliver(outcome.meta.len);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, ports: &mut impl Ports) {
+        while let Ok(command) = self.commands.receiver.try_recv() {
+            match command {
+                // Nobody waits for the answer any more: nothing to do.
+                Command::Report(reply) => drop(reply.try_send(self.report(ports))),
+                Command::Change(change, reply) => {
+                    let changed = self.change(change, ports.now());
+                    drop(reply.try_send(changed));
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, change: Change, now: Time) -> Result<(), String> {
+        match change {
+            Change::Pace(pace) => self.link.set_pace(pace, now),
+            Change::Impairments(impairments) => self.link.set_impairments(impairments),
+            Change::Queue(params) => {
+                self.link.set_queue(params.clone(), now).map_err(|error| error.to_string())?;
+                self.queue = params;
+            }
+            Change::Stop => self.stopping = true,
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, ports: &mut impl Ports) -> Report {
+        self.lost_before += ports.lost_before();
+        Report::of(
+            &self.link,
+            &Aside {
+                uptime: ports.now().since(self.begun),
+                discipline: self.queue.name(),
+                limit: self.queue.limit(),
+                lost_before: self.lost_before,
+                waits: &self.waits,
+                lateness: self.lateness.report(),
+                buffers: (self.pool.frames(), self.pool.free()),
+            },
+        )
+    }
+}

@@ -1,0 +1,260 @@
+//! The live loop under a virtual clock does what the simulator does, packet by packet and nanosecond by nanosecond: whatever
+//! arrived at the simulator's bottleneck is offered to the loop, which must drop and send the same packets at the same times
+//! with the same marks, for every discipline, however late it is woken.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use fairdrop::{CATALOGUE, Ecn, Meta, Philox, Time};
+use fairdrop_capture::{KeyKind, LinkType};
+use fairdrop_live::host::{Direction, DirectionConfig, Ports, Received, Watch, mailbox};
+use fairdrop_live::link::{Cause, Fate, Impairments, Link, LinkConfig, Outcome, Pace};
+use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
+use fairdrop_sim::{Control, simulate_traced};
+
+const RATE_BPS: u64 = 1_000_000;
+const SEED: u64 = 7;
+
+/// TCP with and without ECN, a greedy sender and a bursty one, of two classes.
+const SCENARIO: &str = r#"
+schema = "fairdrop/scenario/1"
+name = "mixed"
+duration = "12s"
+warm_up = "1s"
+seed = 7
+[dumbbell]
+rate = "1mbit"
+delay = "1ms"
+access_rate = "10mbit"
+access_delay = "3ms"
+[queue]
+limit = "40p"
+[queue.red]
+min_th = "8p"
+max_th = "20p"
+ecn = true
+[[groups]]
+name = "tcp"
+transport = "reno"
+count = 5
+packet_size = "1000B"
+ecn = true
+[[groups]]
+name = "important"
+transport = "cubic"
+count = 2
+packet_size = "613B"
+class = 1
+[[groups]]
+name = "udp"
+transport = "poisson"
+rate = "700kbit"
+packet_size = "777B"
+"#;
+
+/// Keeps the events of one link.
+struct Keep(Option<Sender<TraceEvent>>);
+
+impl TraceSink for Keep {
+    fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |to| to.send(*event).map_err(io::Error::other))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The scenario under a discipline, and what happened at its bottleneck, with the number of that link.
+fn simulated(discipline: &str) -> (Scenario, u32, Vec<TraceEvent>) {
+    let scenario = Scenario::parse(SCENARIO, "mixed.toml", &[]).unwrap().with_discipline(discipline).unwrap();
+    let study = scenario.links.iter().position(|link| scenario.queue_of(link).is_some()).unwrap();
+    let (to, from): (_, Receiver<TraceEvent>) = channel();
+    simulate_traced(&scenario, SEED, &Control::default(), |link| Keep((link == study).then(|| to.clone())))
+        .unwrap()
+        .unwrap();
+    drop(to);
+    (scenario, study as u32, from.into_iter().collect())
+}
+
+fn link_config(scenario: &Scenario, number: u32) -> LinkConfig {
+    LinkConfig {
+        pace: Pace::Rate(RATE_BPS),
+        queue: scenario.queue.params(RATE_BPS),
+        impairments: Impairments::default(),
+        seed: SEED,
+        number,
+        flow_key: [0, 0],
+        frames: 256,
+    }
+}
+
+/// What became of a packet: its number, when, why it was dropped if it was, and its ECN field.
+type Event = (u64, Time, Option<Cause>, Ecn);
+
+/// Drops and departures of the simulator, by number of the packet.
+fn expected(events: &[TraceEvent]) -> Vec<Event> {
+    let mut expected: Vec<_> = events
+        .iter()
+        .filter_map(|event| {
+            let cause = match event.event {
+                PacketEvent::Drop(cause) => Some(Cause::Queue(cause)),
+                PacketEvent::Depart => None,
+                PacketEvent::Arrive | PacketEvent::Enqueue => return None,
+            };
+            Some((event.number, event.time, cause, event.meta.ecn))
+        })
+        .collect();
+    expected.sort_by_key(|event| event.0);
+    expected
+}
+
+fn arrivals(events: &[TraceEvent]) -> impl Iterator<Item = &TraceEvent> {
+    events.iter().filter(|event| event.event == PacketEvent::Arrive)
+}
+
+/// An outcome, the packet's number in place of its handle; those after the end of the simulation are not compared.
+fn event_of(outcome: &Outcome, number: u64, end: Time) -> Option<Event> {
+    let (at, cause) = match outcome.fate {
+        Fate::Delivered { sent, .. } => (sent, None),
+        Fate::Dropped(cause) => (outcome.at, Some(cause)),
+    };
+    let ecn = if cause.is_none() { outcome.meta.ecn } else { Ecn::NotCapable };
+    (at <= end).then_some((number, at, cause, ecn))
+}
+
+/// The simulator tells the field of a dropped packet as it arrived: not compared.
+fn without_field_of_dropped(events: Vec<Event>) -> Vec<Event> {
+    let plain = |(number, at, cause, ecn): Event| (number, at, cause, if cause.is_some() { Ecn::NotCapable } else { ecn });
+    events.into_iter().map(plain).collect()
+}
+
+#[test]
+fn a_link_is_the_simulators_port() {
+    for info in CATALOGUE {
+        let (scenario, number, events) = simulated(info.name);
+        let end = events.last().unwrap().time;
+        let mut link = Link::new(link_config(&scenario, number), Time::ZERO).unwrap();
+        for event in arrivals(&events) {
+            link.arrive(event.time, event.meta, event.number as u32);
+        }
+        link.advance(end);
+        let mut seen: Vec<_> =
+            link.outcomes().iter().filter_map(|outcome| event_of(outcome, u64::from(outcome.handle), end)).collect();
+        seen.sort_by_key(|event| event.0);
+        let expected = without_field_of_dropped(expected(&events));
+        assert!(expected.len() > 1000, "{}: {} events", info.name, expected.len());
+        assert_eq!(seen.len(), expected.len(), "{}", info.name);
+        for (seen, expected) in seen.iter().zip(&expected) {
+            assert_eq!(seen, expected, "{}", info.name);
+        }
+    }
+}
+
+/// Ports in a time of their own. Frames have the times of the trace; wake-ups come up to 5 ms late.
+struct VirtualPorts {
+    now: Time,
+    coming: VecDeque<(Time, Vec<u8>)>,
+    late: Philox,
+    end: Time,
+}
+
+impl Ports for VirtualPorts {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        if self.coming.front().is_none_or(|&(at, _)| at > self.now) {
+            return Ok(None);
+        }
+        let Some((at, frame)) = self.coming.pop_front() else { return Ok(None) };
+        buffer[..frame.len()].copy_from_slice(&frame);
+        Ok(Some(Received { len: frame.len(), at }))
+    }
+
+    fn deliver(&mut self, _: &[u8]) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        let next = [until, self.coming.front().map(|&(at, _)| at)].into_iter().flatten().min();
+        let next = next.filter(|&next| next <= self.end).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let late = Time::from_ns(self.late.next_u64() % 5_000_000);
+        self.now = self.now.max(next.after(late)).min(self.end);
+        Ok(())
+    }
+}
+
+/// The packet's number is in the payload; the flow is in the ports; a frame is cut to its headers, and the rest of its length
+/// is the overhead of the link.
+fn frame_of(event: &TraceEvent) -> Vec<u8> {
+    let Meta { flow, len, class, ecn, .. } = event.meta;
+    let mut frame = vec![0x45, class << 2 | ecn as u8, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    frame[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    frame.extend_from_slice(&(flow as u16).to_be_bytes());
+    frame.extend_from_slice(&[0, 53]);
+    frame.extend_from_slice(&(len as u16 - 20).to_be_bytes());
+    frame.extend_from_slice(&[0, 0]);
+    frame.extend_from_slice(&event.number.to_be_bytes());
+    frame.resize(len as usize, 0);
+    frame
+}
+
+/// Notes what becomes of each packet, as its frame tells.
+struct Note {
+    events: Sender<Event>,
+    end: Time,
+}
+
+impl Watch for Note {
+    fn arrived(&mut self, _: Time, _: &Meta, _: &[u8]) {}
+
+    fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
+        let number = u64::from_be_bytes(*frame[28..].first_chunk().unwrap());
+        let event = event_of(outcome, number, self.end);
+        if event.is_some() && outcome.meta.ecn == Ecn::Ce {
+            assert!(frame[1] & 3 == 3 || matches!(outcome.fate, Fate::Dropped(_)), "packet {number} bears its mark");
+        }
+        event.into_iter().for_each(|event| self.events.send(event).unwrap());
+    }
+}
+
+/// Of the disciplines, those that hash a flow's number see another number here.
+#[test]
+fn the_loop_is_the_simulator_however_late_it_wakes() {
+    for name in ["droptail", "red", "choke", "back_choke_memory", "chokew", "codel", "pie", "ward", "blue", "sred"] {
+        let (scenario, number, events) = simulated(name);
+        let end = events.last().unwrap().time;
+        let coming = arrivals(&events).map(|event| (event.time, frame_of(event))).collect();
+        let late = Philox::new(3, 0, 0);
+        let mut ports = VirtualPorts { now: Time::ZERO, coming, late, end };
+        let (_mailbox, commands) = mailbox(Arc::new(()));
+        let (to, from) = channel();
+        let mut classes = [0; 64];
+        classes[1] = 1;
+        let config = DirectionConfig {
+            link: link_config(&scenario, number),
+            link_type: LinkType(101),
+            flow_key: KeyKind::FiveTuple,
+            classes,
+            overhead: 0,
+            frame_bytes: 2048,
+        };
+        let direction = Direction::new(config, commands, Note { events: to, end }, Time::ZERO).unwrap();
+        let report = direction.run(&mut ports).unwrap();
+        let mut seen: HashMap<u64, Event> = from.into_iter().map(|event| (event.0, event)).collect();
+        for event in without_field_of_dropped(expected(&events)) {
+            assert_eq!(seen.remove(&event.0), Some(event), "{name}");
+        }
+        assert!(report.lateness.max_s > 0.001, "{name}: it was woken late");
+        assert!(report.arrived.packets > 1000 && report.waiting.packets == 0, "{name}");
+    }
+}
