@@ -122,7 +122,26 @@ mod tests {
         if vlan {
             frame.extend_from_slice(&[0x81, 0, 0, 7]);
         }
-        frame.extend_from_slice(&[8, 0, 0x45, traffic_class, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, source]);
+        frame.extend_from_slice(&[
+            8,
+            0,
+            0x45,
+            traffic_class,
+            0,
+            28,
+            0,
+            0,
+            0,
+            0,
+            64,
+            17,
+            0,
+            0,
+            10,
+            0,
+            0,
+            source,
+        ]);
         frame.extend_from_slice(&[10, 0, 0, 9]);
         frame.extend_from_slice(&port.to_be_bytes());
         frame.extend_from_slice(&[0, 53, 0, 8, 0, 0]);
@@ -131,7 +150,9 @@ mod tests {
 
     #[test]
     fn flows_by_the_chosen_key() {
-        for (kind, ports_count) in [(KeyKind::FiveTuple, true), (KeyKind::Src, false), (KeyKind::SrcDst, false)] {
+        for (kind, ports_count) in
+            [(KeyKind::FiveTuple, true), (KeyKind::Src, false), (KeyKind::SrcDst, false)]
+        {
             let mut classifier = Classifier::new(LinkType(1), kind, [1, 2]);
             let mut flow = |source, port, vlan| classifier.classify(&frame(source, port, 0, vlan), 0).flow;
             assert_eq!(flow(1, 5, false), flow(1, 5, true), "a tag does not make a flow");
@@ -142,7 +163,9 @@ mod tests {
 
     #[test]
     fn another_key_gives_other_numbers() {
-        let of = |key| Classifier::new(LinkType(1), KeyKind::FiveTuple, key).classify(&frame(1, 5, 0, false), 0).flow;
+        let of = |key| {
+            Classifier::new(LinkType(1), KeyKind::FiveTuple, key).classify(&frame(1, 5, 0, false), 0).flow
+        };
         assert_ne!(of([1, 2]), of([1, 3]));
     }
 
@@ -155,7 +178,8 @@ mod tests {
         let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
         let seen = classifier.classify(&arp, 0);
         assert_eq!((seen.ip, seen.dscp, seen.ecn), (None, 0, Ecn::NotCapable));
-        let raw = Classifier::new(LinkType(101), KeyKind::FiveTuple, [1, 2]).classify(&frame(1, 5, 3, false)[14..], 0);
+        let raw = Classifier::new(LinkType(101), KeyKind::FiveTuple, [1, 2])
+            .classify(&frame(1, 5, 3, false)[14..], 0);
         assert_eq!((raw.ip, raw.ecn), (Some(0), Ecn::Ce));
     }
 

@@ -128,7 +128,9 @@ fn event_of(outcome: &Outcome, number: u64, end: Time) -> Option<Event> {
 
 /// The simulator tells the field of a dropped packet as it arrived: not compared.
 fn without_field_of_dropped(events: Vec<Event>) -> Vec<Event> {
-    let plain = |(number, at, cause, ecn): Event| (number, at, cause, if cause.is_some() { Ecn::NotCapable } else { ecn });
+    let plain = |(number, at, cause, ecn): Event| {
+        (number, at, cause, if cause.is_some() { Ecn::NotCapable } else { ecn })
+    };
     events.into_iter().map(plain).collect()
 }
 
@@ -142,8 +144,11 @@ fn a_link_is_the_simulators_port() {
             link.arrive(event.time, event.meta, event.number as u32);
         }
         link.advance(end);
-        let mut seen: Vec<_> =
-            link.outcomes().iter().filter_map(|outcome| event_of(outcome, u64::from(outcome.handle), end)).collect();
+        let mut seen: Vec<_> = link
+            .outcomes()
+            .iter()
+            .filter_map(|outcome| event_of(outcome, u64::from(outcome.handle), end))
+            .collect();
         seen.sort_by_key(|event| event.0);
         let expected = without_field_of_dropped(expected(&events));
         assert!(expected.len() > 1000, "{}: {} events", info.name, expected.len());
@@ -197,7 +202,8 @@ impl Ports for VirtualPorts {
 /// is the overhead of the link.
 fn frame_of(event: &TraceEvent) -> Vec<u8> {
     let Meta { flow, len, class, ecn, .. } = event.meta;
-    let mut frame = vec![0x45, class << 2 | ecn as u8, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let mut frame =
+        vec![0x45, class << 2 | ecn as u8, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     frame[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     frame.extend_from_slice(&(flow as u16).to_be_bytes());
     frame.extend_from_slice(&[0, 53]);
@@ -221,7 +227,10 @@ impl Watch for Note {
         let number = u64::from_be_bytes(*frame[28..].first_chunk().unwrap());
         let event = event_of(outcome, number, self.end);
         if event.is_some() && outcome.meta.ecn == Ecn::Ce {
-            assert!(frame[1] & 3 == 3 || matches!(outcome.fate, Fate::Dropped(_)), "packet {number} bears its mark");
+            assert!(
+                frame[1] & 3 == 3 || matches!(outcome.fate, Fate::Dropped(_)),
+                "packet {number} bears its mark"
+            );
         }
         event.into_iter().for_each(|event| self.events.send(event).unwrap());
     }
@@ -230,7 +239,9 @@ impl Watch for Note {
 /// Of the disciplines, those that hash a flow's number see another number here.
 #[test]
 fn the_loop_is_the_simulator_however_late_it_wakes() {
-    for name in ["droptail", "red", "choke", "back_choke_memory", "chokew", "codel", "pie", "ward", "blue", "sred"] {
+    for name in
+        ["droptail", "red", "choke", "back_choke_memory", "chokew", "codel", "pie", "ward", "blue", "sred"]
+    {
         let (scenario, number, events) = simulated(name);
         let end = events.last().unwrap().time;
         let coming = arrivals(&events).map(|event| (event.time, frame_of(event))).collect();

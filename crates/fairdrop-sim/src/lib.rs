@@ -9,7 +9,7 @@ mod engine;
 mod frame;
 mod heap;
 mod huge_pages;
-mod input;
+pub mod input;
 pub mod memory;
 mod meter;
 mod port;
@@ -30,8 +30,8 @@ pub use engine::Excess;
 pub use heap::Heap;
 pub use huge_pages::HugePages;
 pub use meter::jain_index;
-pub use random::of_queue as queue_streams;
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
+pub use random::of_queue as queue_streams;
 pub use replay::{ReplayConfig, ReplayError, replay};
 pub use result::{
     Amount, Drops, FlowResult, GroupResult, InternalResult, LinkFlow, LinkGroup, LinkLoss, LinkStats,

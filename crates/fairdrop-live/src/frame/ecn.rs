@@ -50,7 +50,8 @@ mod tests {
         for dscp in 0..64_u8 {
             for ecn in 0..4_u8 {
                 for ident in [0_u16, 1, 0x1234, 0xfffe, 0xffff] {
-                    let mut header = [0x45, dscp << 2 | ecn, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+                    let mut header =
+                        [0x45, dscp << 2 | ecn, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
                     header[4..6].copy_from_slice(&ident.to_be_bytes());
                     let sum = checksum(&header);
                     header[10..12].copy_from_slice(&sum.to_be_bytes());

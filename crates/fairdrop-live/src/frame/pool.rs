@@ -57,7 +57,10 @@ impl FramePool {
 
     /// Gives a buffer back.
     pub fn release(&mut self, handle: u32) {
-        debug_assert!(!self.free.contains(&handle) || self.frames() > 1024, "buffer {handle} is free already");
+        debug_assert!(
+            !self.free.contains(&handle) || self.frames() > 1024,
+            "buffer {handle} is free already"
+        );
         self.free.push(handle);
     }
 

@@ -21,8 +21,9 @@ pub struct Spread {
 }
 
 /// Upper bounds of the distribution of waits, us.
-const BOUNDS_US: [u64; 14] =
-    [100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000];
+const BOUNDS_US: [u64; 14] = [
+    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000,
+];
 
 /// How long packets waited in the queue, in fixed memory; up to an hour, to three digits.
 #[derive(Clone, Debug)]

@@ -27,7 +27,9 @@ pub enum TraceError {
         text: String,
     },
     /// Times decrease.
-    #[error("line {line}: {ms} ms is before {before} ms of the line above; valid: times that do not decrease")]
+    #[error(
+        "line {line}: {ms} ms is before {before} ms of the line above; valid: times that do not decrease"
+    )]
     Backwards {
         /// Counted from 1.
         line: usize,
@@ -59,9 +61,8 @@ impl Chances {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let ms = text.parse().ok().filter(|&ms| ms <= Self::MOST_MS).ok_or_else(|| TraceError::NotATime {
-                line: line_number,
-                text: text.chars().take(40).collect(),
+            let ms = text.parse().ok().filter(|&ms| ms <= Self::MOST_MS).ok_or_else(|| {
+                TraceError::NotATime { line: line_number, text: text.chars().take(40).collect() }
             })?;
             if let Some(&before) = times_ms.last().filter(|&&before| before > ms) {
                 return Err(TraceError::Backwards { line: line_number, ms, before });

@@ -14,8 +14,15 @@ fn queue(name: &str, limit: u32) -> AnyParams {
 }
 
 fn link(pace: Pace, impairments: Impairments) -> Link {
-    let config =
-        LinkConfig { pace, queue: queue("droptail", 3), impairments, seed: 1, number: 0, flow_key: [1, 2], frames: 64 };
+    let config = LinkConfig {
+        pace,
+        queue: queue("droptail", 3),
+        impairments,
+        seed: 1,
+        number: 0,
+        flow_key: [1, 2],
+        frames: 64,
+    };
     Link::new(config, Time::ZERO).unwrap()
 }
 
@@ -27,7 +34,8 @@ fn arrive(link: &mut Link, at: Time, handles: std::ops::Range<u32>) {
 
 /// Handle, time in ns, and whether it was delivered.
 fn fates(link: &mut Link) -> Vec<(u32, u64, bool)> {
-    let fate = |outcome: Outcome| (outcome.handle, outcome.at.ns(), matches!(outcome.fate, Fate::Delivered { .. }));
+    let fate =
+        |outcome: Outcome| (outcome.handle, outcome.at.ns(), matches!(outcome.fate, Fate::Delivered { .. }));
     link.outcomes().drain(..).map(fate).collect()
 }
 

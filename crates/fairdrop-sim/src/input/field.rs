@@ -28,12 +28,17 @@ pub enum FieldKind {
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FieldSpec {
+    /// As it is written.
     pub name: &'static str,
+    /// Empty where it has none.
     pub unit: &'static str,
+    /// What values it takes.
     pub kind: FieldKind,
     /// As it would be written; `None` for fields that must be given, `Some("")` for those that may be left out.
     pub default: Option<&'static str>,
+    /// A sentence or two.
     pub doc: &'static str,
+    /// Where it comes from; empty where nobody has to be cited.
     pub source: &'static str,
 }
 
@@ -69,10 +74,13 @@ impl FieldSpec {
     }
 }
 
+/// Seconds.
 pub const HOUR: f64 = 3600.0;
 /// Rates from one bit per second to ten terabits.
 pub const ANY_RATE: FieldKind = FieldKind::Rate(1.0, 1e13);
+/// On or off.
 pub const SWITCH: FieldKind = FieldKind::Param(Kind::Switch);
+/// Length of a packet.
 pub const PACKET_BYTES: FieldKind = FieldKind::Param(Kind::Bytes(1, 65_535));
 /// A period of a source: it must not be 0.
 pub const PERIOD: FieldKind = FieldKind::Seconds(1e-9, 1e6);

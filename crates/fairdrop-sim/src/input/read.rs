@@ -13,15 +13,23 @@ use std::collections::BTreeMap;
 /// A value, read and within its range.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
+    /// A text, or a word of a choice.
     Text(String),
+    /// A number or quantity, in SI units.
     Number(f64),
+    /// A whole number.
     Integer(i64),
+    /// On or off.
     Switch(bool),
+    /// A list of names.
     Names(Vec<String>),
+    /// A list of small whole numbers.
     Counts(Vec<u8>),
+    /// A list of numbers or quantities, in SI units.
     Numbers(Vec<f64>),
     /// Times in seconds and rates in bit/s.
     RateSteps(Vec<(f64, f64)>),
+    /// A table that somebody else reads.
     Table,
 }
 
@@ -45,17 +53,21 @@ impl Value {
 /// Problems found so far.
 #[derive(Debug)]
 pub struct Report<'a> {
+    /// What messages call the file.
     pub file: String,
+    /// What is wrong so far.
     pub problems: Vec<Problem>,
     /// Stops the reading of what may be long.
     pub control: &'a Control,
 }
 
 impl<'a> Report<'a> {
+    /// Nothing is wrong yet.
     pub fn new(file: &str, control: &'a Control) -> Self {
         Self { file: file.into(), problems: Vec::new(), control }
     }
 
+    /// Something is wrong with a field.
     pub fn add(&mut self, origin: &Origin, field: &str, value: &str, valid: &str) {
         self.problems.push(Problem::new(&self.file, origin.clone(), field, value, valid));
     }
@@ -166,6 +178,7 @@ impl Section {
         }
     }
 
+    /// What the field was given, or its default.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.values.get(name).map(|(value, _)| value).or_else(|| self.defaults.get(name))
     }
@@ -185,6 +198,7 @@ impl Section {
         join(&self.path, name)
     }
 
+    /// The same of a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.value(name) {
             Some(Value::Text(text)) => Some(text),
@@ -192,6 +206,7 @@ impl Section {
         }
     }
 
+    /// The same of a number or quantity.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.value(name) {
             Some(Value::Number(number)) => Some(*number),
@@ -205,6 +220,7 @@ impl Section {
         self.number(name).unwrap_or(0.0)
     }
 
+    /// A whole number whose field has a default; 0 after it was reported as wrong.
     pub fn integer(&self, name: &str) -> i64 {
         match self.value(name) {
             Some(Value::Integer(number)) => *number,
@@ -213,6 +229,7 @@ impl Section {
         }
     }
 
+    /// What the switch was given, or its default.
     pub fn switch(&self, name: &str) -> Option<bool> {
         match self.value(name) {
             Some(Value::Switch(on)) => Some(*on),
@@ -220,10 +237,12 @@ impl Section {
         }
     }
 
+    /// What the time was given, or its default.
     pub fn time(&self, name: &str) -> Option<Time> {
         self.number(name).map(units::time)
     }
 
+    /// What the list of numbers was given, or its default.
     pub fn numbers(&self, name: &str) -> Option<&[f64]> {
         match self.value(name) {
             Some(Value::Numbers(numbers)) => Some(numbers),
@@ -241,6 +260,7 @@ impl Section {
         }
     }
 
+    /// What the list of names was given, or its default.
     pub fn names(&self, name: &str) -> Option<&[String]> {
         match self.value(name) {
             Some(Value::Names(names)) => Some(names),

@@ -7,18 +7,26 @@ use toml_edit::{Document, DocumentMut, Item, Table, Value as TomlValue};
 /// One value and where it came from.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// Where it was written.
     pub origin: Origin,
+    /// What it is.
     pub data: Data,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
 pub enum Data {
+    /// A string.
     Text(String),
+    /// An integer.
     Integer(i64),
+    /// A float.
     Number(f64),
+    /// A boolean.
     Switch(bool),
+    /// An array.
     List(Vec<Node>),
+    /// A table, its entries in order.
     Table(Vec<(String, Node)>),
     /// Dates and times, which no field takes.
     Other(String),

@@ -42,7 +42,7 @@ fn with_tables() -> impl Iterator<Item = &'static DisciplineInfo> {
 
 impl QueueConfig {
     /// Reads `[queue]` and its sub-tables.
-    pub(super) fn read(node: Option<&Node>, path: &str, report: &mut Report<'_>) -> Self {
+    pub fn read(node: Option<&Node>, path: &str, report: &mut Report<'_>) -> Self {
         let names: Vec<_> = with_tables().map(|info| info.name).collect();
         let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
         let section = Section::read(node, path, &fields, &names, report);

@@ -1,0 +1,227 @@
+//! A link as people write it: a file, options of the command line, or both.
+//!
+//! Options become settings of the file's fields, so that there is one reader, one set of rules and one kind of message.
+
+mod fields;
+
+use std::path::Path;
+
+use fairdrop::Time;
+use fairdrop_capture::{KeyKind, LinkType};
+use fairdrop_sim::Control;
+use fairdrop_sim::input::{self, Node, Origin, Problem, Problems, Report, Section};
+use fairdrop_sim::scenario::QueueConfig;
+
+use crate::frame::FramePool;
+use crate::host::DirectionConfig;
+use crate::link::{Chances, Impairments, LinkConfig, Pace};
+
+pub use fields::{DIRECTION, TOP};
+
+/// Both directions of a link, read and checked.
+#[derive(Clone, Debug)]
+pub struct TwoWay {
+    /// Towards the outside.
+    pub up: OneWay,
+    /// From the outside.
+    pub down: OneWay,
+    /// Of all random numbers but those of the flow key.
+    pub seed: u64,
+    /// The text it was read from, settings applied.
+    pub source: String,
+}
+
+/// One direction.
+#[derive(Clone, Debug)]
+pub struct OneWay {
+    /// When packets may leave.
+    pub pace: Pace,
+    /// What happens on the way.
+    pub impairments: Impairments,
+    /// The discipline.
+    pub queue: QueueConfig,
+    /// What makes a flow.
+    pub flow_key: KeyKind,
+    /// Priority class by DSCP.
+    pub classes: [u8; 64],
+    /// Bytes that a packet takes on the emulated link beyond those of its frame.
+    pub overhead: u32,
+    /// Frame buffers.
+    pub buffers: u32,
+}
+
+/// Names of the directions, in files and on the command line.
+pub const DIRECTIONS: [&str; 2] = ["up", "down"];
+
+/// A rate that links without one are taken to have, where something depends on it: 1 Gb/s.
+const RATE_OF_UNLIMITED_BPS: u64 = 1_000_000_000;
+
+/// Mean packet that buffers of packets under way are counted for, bytes.
+const MEAN_BYTES: u64 = 500;
+
+/// The longest trace, bytes.
+const MOST_TRACE_BYTES: u64 = 1 << 28;
+
+/// A LINK of the command line: a rate, or otherwise the path of a trace.
+///
+/// # Errors
+/// It is neither a rate nor a file that exists.
+pub fn setting_of(direction: &str, link: &str) -> Result<String, String> {
+    if fairdrop_sim::scenario::rate_bps(link).is_ok() {
+        return Ok(format!("{direction}.rate={link:?}"));
+    }
+    if Path::new(link).is_file() {
+        return Ok(format!("{direction}.trace={link:?}"));
+    }
+    Err(format!(
+        "--{direction} {link:?} is neither a rate nor a file; valid: 1 bit/s to 10 Tbit/s, for example 10mbit, or a trace of \
+         delivery chances"
+    ))
+}
+
+impl TwoWay {
+    /// Reads a file and settings (`path=value`). Paths of traces begin at the folder of the file.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each with its line or setting, field, value and what would be valid.
+    pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
+        let (root, source) = input::read(text, file, settings).map_err(Problems)?;
+        let control = Control::default();
+        let mut report = Report::new(file, &control);
+        let top = Section::read(Some(&root), "", TOP, &["queue", "up", "down"], &mut report);
+        let common = root.get("queue");
+        let [up, down] = DIRECTIONS.map(|name| OneWay::read(root.get(name), name, common, &mut report));
+        if !report.problems.is_empty() {
+            report.problems.sort_by_key(Problem::line);
+            return Err(Problems(report.problems));
+        }
+        Ok(Self { up, down, seed: top.integer("seed") as u64, source })
+    }
+}
+
+impl OneWay {
+    fn read(node: Option<&Node>, path: &str, common: Option<&Node>, report: &mut Report<'_>) -> Self {
+        let section = Section::read(node, path, DIRECTION, &["queue"], report);
+        let own = node.and_then(|node| node.get("queue"));
+        let queue = match (own, common) {
+            (None, Some(common)) => QueueConfig::read(Some(common), "queue", report),
+            (own, _) => QueueConfig::read(own, &format!("{path}.queue"), report),
+        };
+        let impairments = Impairments {
+            delay: section.time("delay").unwrap_or(Time::ZERO),
+            jitter: section.time("jitter").unwrap_or(Time::ZERO),
+            loss: section.number_or_zero("loss"),
+        };
+        let pace = pace(&section, report);
+        let buffers = section.number("buffers").map(|buffers| buffers as u32);
+        Self {
+            buffers: buffers.unwrap_or_else(|| buffers_for(&pace, &impairments, queue.limit)),
+            pace,
+            impairments,
+            queue,
+            flow_key: section.text("flow_key").and_then(|key| key.parse().ok()).unwrap_or_default(),
+            classes: classes(&section),
+            overhead: section.number_or_zero("overhead") as u32,
+        }
+    }
+
+    /// Mean rate of the pace, bit/s; `None` when it has no limit.
+    pub fn rate_bps(&self) -> Option<u64> {
+        rate_of(&self.pace)
+    }
+
+    /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.
+    pub fn direction(
+        &self,
+        seed: u64,
+        number: u32,
+        flow_key: [u64; 2],
+        link_type: LinkType,
+        frame_bytes: usize,
+    ) -> DirectionConfig {
+        let rate_bps = self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);
+        DirectionConfig {
+            link: LinkConfig {
+                pace: self.pace.clone(),
+                queue: self.queue.params(rate_bps),
+                impairments: self.impairments,
+                seed,
+                number,
+                flow_key,
+                frames: self.buffers,
+            },
+            link_type,
+            flow_key: self.flow_key,
+            classes: self.classes,
+            overhead: self.overhead,
+            frame_bytes,
+        }
+    }
+
+    /// Bytes of its frame buffers.
+    pub fn buffer_bytes(&self, frame_bytes: usize) -> usize {
+        FramePool::bytes_for(self.buffers, frame_bytes)
+    }
+}
+
+fn rate_of(pace: &Pace) -> Option<u64> {
+    match pace {
+        Pace::Unlimited => None,
+        Pace::Rate(bps) => Some(*bps),
+        Pace::Trace(chances) => Some(chances.mean_bps() as u64),
+    }
+}
+
+/// What may wait, what is under way, and some that are being read or written.
+fn buffers_for(pace: &Pace, impairments: &Impairments, limit: u32) -> u32 {
+    let way_s = (impairments.delay.after(impairments.jitter)).seconds();
+    let rate_bps = rate_of(pace).unwrap_or(RATE_OF_UNLIMITED_BPS);
+    let under_way = rate_bps as f64 * way_s / 8.0 / MEAN_BYTES as f64;
+    (f64::from(limit) + under_way + 128.0).min(f64::from(fields::MOST_BUFFERS)) as u32
+}
+
+fn pace(section: &Section, report: &mut Report<'_>) -> Pace {
+    let (rate, trace) = (section.number("rate"), section.text("trace"));
+    match (rate, trace) {
+        (Some(_), Some(_)) => {
+            let what = format!("{} and {} exclude each other", section.path("rate"), section.path("trace"));
+            report.add(section.origin("trace"), "", &what, "one of the two");
+            Pace::Unlimited
+        }
+        (Some(rate), None) => Pace::Rate(rate as u64),
+        (None, Some(trace)) => match read_trace(trace, section.origin("trace"), &report.file) {
+            Ok(chances) => Pace::Trace(chances),
+            Err(why) => {
+                report.add(section.origin("trace"), &section.path("trace"), &format!("{trace:?}"), &why);
+                Pace::Unlimited
+            }
+        },
+        (None, None) => Pace::Unlimited,
+    }
+}
+
+fn read_trace(path: &str, origin: &Origin, file: &str) -> Result<Chances, String> {
+    let from = match origin {
+        Origin::Line(_) => Path::new(file).parent().unwrap_or(Path::new("")).join(path),
+        Origin::Setting(_) | Origin::Command => path.into(),
+    };
+    let valid = |why: String| format!("a trace of delivery chances ({why})");
+    let opened =
+        fairdrop_capture::open_regular(&from, MOST_TRACE_BYTES).map_err(|error| valid(error.to_string()))?;
+    let text = std::io::read_to_string(opened).map_err(|error| valid(error.to_string()))?;
+    Chances::parse(&text).map_err(|error| valid(error.to_string()))
+}
+
+/// Pairs of a DSCP and the class that it stands for; all others are of class 0.
+fn classes(section: &Section) -> [u8; 64] {
+    let mut classes = [0; 64];
+    for pair in section.numbers("classes").unwrap_or_default().chunks_exact(2) {
+        if let Some(class) = classes.get_mut(pair[0] as usize) {
+            *class = pair[1] as u8;
+        }
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! A direction between two descriptors of which each read and each write is one packet: TUN devices.
+
+use crate::host::{Ports, Received};
+use crate::os::{Sleeper, now};
+use fairdrop::Time;
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// Reads packets from one descriptor and writes them to the other. Both must be non-blocking.
+#[derive(Debug)]
+pub struct Descriptors {
+    from: Arc<OwnedFd>,
+    to: Arc<OwnedFd>,
+    sleeper: Sleeper,
+}
+
+impl Descriptors {
+    /// From `from` to `to`.
+    pub fn new(from: Arc<OwnedFd>, to: Arc<OwnedFd>, sleeper: Sleeper) -> Self {
+        Self { from, to, sleeper }
+    }
+}
+
+impl Ports for Descriptors {
+    fn now(&self) -> Time {
+        now()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        loop {
+            return match rustix::io::read(&*self.from, &mut *buffer) {
+                Ok(len) => Ok(Some(Received { len, at: now() })),
+                Err(Errno::AGAIN) => Ok(None),
+                Err(Errno::INTR) => continue,
+                // A TUN device whose namespace has ended.
+                Err(Errno::BADFD) => Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+
+    fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
+        loop {
+            return match rustix::io::write(&*self.to, frame) {
+                Ok(_) => Ok(true),
+                Err(Errno::INTR) => continue,
+                Err(Errno::BADFD) => Err(io::ErrorKind::UnexpectedEof.into()),
+                // The device is down, its queue is full, or it does not like the packet: that packet is lost.
+                Err(
+                    Errno::AGAIN | Errno::IO | Errno::INVAL | Errno::NOBUFS | Errno::NETDOWN | Errno::NOMEM,
+                ) => Ok(false),
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        self.sleeper.sleep(self.from.as_fd(), until)
+    }
+}

@@ -1,0 +1,5 @@
+//! Where frames come from and go to.
+
+mod descriptors;
+
+pub use descriptors::Descriptors;
