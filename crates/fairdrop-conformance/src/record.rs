@@ -3,25 +3,13 @@
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Memory, Meta, Packet, Stats, Stream, Time,
-    info,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Heap, Meta, Packet, Stats, Stream, Time, info,
 };
 use serde_json::{Map, json};
 
 use crate::numbers::Dice;
 use crate::script::{Phase, Sender};
 use crate::{Action, Case, Event, FORMAT, Header, Moment, Outcome, Vector, apply, resolved, stream_name};
-
-/// Storage from the allocator.
-struct Heap;
-
-impl Memory for Heap {
-    type Of<T> = Box<[T]>;
-
-    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
-    }
-}
 
 /// What the discipline borrows during one event, and what it took and gave back.
 struct Loan<'a> {

@@ -3,10 +3,10 @@
 use core::ffi::c_char;
 use core::slice;
 
+use fairdrop::notation::{self, Written};
 use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, Kind, ParamValue};
 
 use crate::catalogue::{Described, longest, parameters, place_of};
-use crate::notation::{self, Written};
 use crate::problem::{Error, Problem, Shown, Status, text};
 
 /// Marks a structure that was initialised: "fairdrop" in ASCII.

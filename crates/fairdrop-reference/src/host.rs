@@ -3,22 +3,11 @@
 use std::collections::VecDeque;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, LeakyFifo, Memory, Meta, Packet, Philox, Slot,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Heap, LeakyFifo, Meta, Packet, Philox, Slot,
     Stream, Time,
 };
 
 pub type Queue = AnyDiscipline<u32, Heap>;
-
-/// Storage from the allocator.
-pub struct Heap;
-
-impl Memory for Heap {
-    type Of<T> = Box<[T]>;
-
-    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
-    }
-}
 
 /// What can happen to a queue in front of a link.
 #[derive(Clone, Debug)]

@@ -34,6 +34,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
 mod arithmetic;
 mod contract;
 pub mod disciplines;
@@ -67,8 +70,11 @@ pub use disciplines::ward::FullCase3;
 pub use registry::declare::Parameter;
 pub use registry::entry::{ParamTable, Registered, Warning};
 pub use registry::limit::LIMIT;
+pub use registry::notation;
 pub use registry::{AnyDiscipline, AnyParams, CATALOGUE, info};
 pub use storage::flow_table::{FlowPlace, FlowTable, places_for};
+#[cfg(feature = "alloc")]
+pub use storage::heap::Heap;
 pub use storage::indexed_heap::HeapPlace;
 pub use storage::leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub use storage::length_lists::{LengthPlace, lengths_for};
