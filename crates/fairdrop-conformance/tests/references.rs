@@ -97,7 +97,10 @@ fn compare_event(
             return Err(format!("the reference takes {theirs} numbers of {stream}"));
         }
     }
-    if used.is_empty() { Ok(()) } else { Err(format!("the reference takes other numbers: {used:?}")) }
+    if !used.is_empty() {
+        return Err(format!("the reference takes other numbers: {used:?}"));
+    }
+    slow.same_state(&fast.queue)
 }
 
 /// A comparison that cannot fail is worth nothing.
