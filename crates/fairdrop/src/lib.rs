@@ -44,6 +44,7 @@ mod registry;
 mod storage;
 
 pub use arithmetic::philox::Philox;
+pub use arithmetic::token_bucket::TokenBucket;
 pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
 pub use contract::flow_key::{Endpoints, FlowKey, siphash};
