@@ -79,6 +79,7 @@ mod pcapng;
 mod reader;
 mod regular;
 mod source;
+mod words;
 
 pub use collector::MAX_PACKET_BYTES;
 pub use error::{Error, UnknownKey};
@@ -87,6 +88,7 @@ pub use link::LinkType;
 pub use notes::{Damage, DamageKind, Notes};
 pub use reader::{MAX_FILE_BYTES, read, read_bytes, read_from};
 pub use regular::{Limited, name_of, open_regular};
+pub use words::count;
 
 use std::fmt;
 

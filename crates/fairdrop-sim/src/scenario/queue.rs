@@ -4,6 +4,7 @@ use super::fields::QUEUE;
 use crate::control::Control;
 use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
 use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamValue, Warning};
+use fairdrop_capture::count;
 use serde_json::{Map, Value as Json, json};
 
 /// A discipline, and the parameters of every discipline that a comparison may put in its place.
@@ -154,7 +155,9 @@ impl QueueConfig {
         let Warning { never, value, effect } = self.params(1_000_000).warning()?;
         let (name, limit) = (self.discipline, self.limit);
         Some(format!(
-            "under {name} {never} ({value} packets), because the limit is {limit} packets: {effect}"
+            "under {name} {never} ({}), because the limit is {}: {effect}",
+            count(value, "packet"),
+            count(limit, "packet")
         ))
     }
 

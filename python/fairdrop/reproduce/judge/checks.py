@@ -15,6 +15,7 @@ from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.measure.data import Data
 from fairdrop.scenario import Scenario
 from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import count
 
 Check = Callable[..., tuple[bool, str]]
 
@@ -148,7 +149,8 @@ def published_within(data: Data, absolute: float, scheme: str, measure: str | No
         apart.append((abs(row.estimate.mean - point.value), row.estimate.mean, point))
     worst, mean, point = max(apart, key=lambda item: item[0])
     where = ", ".join(f"{axis} {value}" for axis, value in point.at.items())
-    return worst <= absolute, f"{len(points)} values; worst {digits(mean)} against {digits(point.value)} ({where})"
+    compared = count(len(points), "value")
+    return worst <= absolute, f"{compared}; worst {digits(mean)} against {digits(point.value)} ({where})"
 
 
 def falls_by(
