@@ -87,26 +87,33 @@ def losses(data: Data) -> list[str]:
     def value(measure: str, scheme: str, load: str) -> str:
         return digits(data.select(measure, scheme, {"load": load})[0].estimate.mean)
 
-    def both(measure: str, load: str, unit: str = "") -> str:
-        return f"{value(measure, 'choke', load)}{unit} against {value(measure, 'fq_codel', load)}{unit}"
+    def both(measure: str, load: str, unit: str = "", what: str = "") -> str:
+        choke, other = value(measure, "choke", load), value(measure, "fq_codel", load)
+        return f"{choke}{unit}{what}, under FQ-CoDel {other}{unit}"
 
+    five = ", ".join(
+        f"{name} {value('protection', scheme, 'five UDP')}"
+        for scheme, name in (
+            ("choke", "CHOKe with one candidate"), ("self-adjusting", "self-adjusting CHOKe"), ("chokew", "CHOKeW"),
+            ("ward", "WARD"), ("fred", "FRED"), ("fq_codel", "FQ-CoDel"),
+        )
+    )  # fmt: skip
     return [
-        f"*Several fast senders.* Five UDP flows leave TCP {value('protection', 'choke', 'five UDP')} of its fair "
-        f"share under CHOKe with one candidate, {value('protection', 'self-adjusting', 'five UDP')} self-adjusting, "
-        f"{value('protection', 'chokew', 'five UDP')} under CHOKeW, {value('protection', 'ward', 'five UDP')} under "
-        f"WARD, {value('protection', 'fred', 'five UDP')} under FRED and {value('protection', 'fq_codel', 'five UDP')} "
-        "under FQ-CoDel: they hide each other from a comparison with one packet.",
-        f"*Few flows.* Beside web-like traffic four long TCP flows have {both('protection', 'web-like')} under "
-        "FQ-CoDel: an arrival that meets its own flow is dropped with it, and with few flows that is often.",
+        "*Several fast senders* hide each other from a comparison with one packet. This part of its fair share is left "
+        f"to TCP beside five UDP flows: {five}.",
+        "*Few flows.* Beside web-like traffic four long TCP flows have "
+        f"{both('protection', 'web-like', what=' of their fair share')}. An arrival that meets its own flow is dropped "
+        "with it, and with few flows that is often.",
         f"*Round trips.* Jain's index over four round trips is {both('jain_rtts', 'round trips')}.",
-        f"*Delay.* CHOKe's queue is RED's: packets wait {both('wait', 'round trips', ' ms')} on average under "
-        f"FQ-CoDel with four round trips, and {value('wait', 'codel', 'round trips')} ms under CoDel, which protects "
-        f"nobody: one UDP flow leaves TCP {value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to "
-        f"100 kB take {both('transfer', 'web-like', ' s')}.",
+        "*Delay.* CHOKe's queue is RED's. With four round trips packets wait "
+        f"{both('wait', 'round trips', ' ms', ' on average')}. Under CoDel they wait "
+        f"{value('wait', 'codel', 'round trips')} ms, but it protects nobody: one UDP flow leaves TCP "
+        f"{value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to 100 kB take "
+        f"{both('transfer', 'web-like', ' s')}.",
         f"*Even at its best* one UDP flow at twice the link keeps {value('udp', 'choke', 'one UDP')} of the link; FRED "
         f"leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel {value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
-        f"*A little more state buys more.* AFD, which keeps samples, gives TCP {value('protection', 'afd', 'one UDP')} "
-        f"and {value('protection', 'afd', 'five UDP')} of its share with one and five UDP flows, CHOKe "
+        f"*A little more state buys more.* AFD keeps samples. With one and five UDP flows it gives TCP "
+        f"{value('protection', 'afd', 'one UDP')} and {value('protection', 'afd', 'five UDP')} of its share, CHOKe "
         f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')}.",
     ]
 
