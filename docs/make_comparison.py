@@ -7,10 +7,11 @@ work are read from the pages of the disciplines.
 from __future__ import annotations
 
 import math
-import re
 import sys
 from pathlib import Path
 from textwrap import fill
+
+from make_reference import sections
 
 from fairdrop.estimate import Estimate
 from fairdrop.plot import save
@@ -21,9 +22,7 @@ from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.numbers import digits
 
 HERE = Path(__file__).resolve().parent
-PAGES = HERE / "reference" / "disciplines"
 PERFORMANCE = "reference/performance.md"
-_WORK = re.compile(r"## State and work\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)")
 TABLES = (
     ("protection", "Protection: TCP throughput / its fair share", "1 is fair; above 1 UDP has less than its share."),
     ("jain", "Fairness among TCP flows: Jain's index of goodput", "0 where TCP has nothing at all."),
@@ -53,31 +52,6 @@ def table(data: Data, labels: dict[str, str], measure: str) -> list[str]:
             found = [row for row in rows if row.scheme == scheme and row.at["load"] == load]
             cells.append(shown(found[0].estimate, _MOST.get(measure, math.inf)) if found else "")
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    return lines
-
-
-def page_of(discipline: str) -> Path:
-    """The page of a discipline, by the name it has in scenarios."""
-    return PAGES / f"{discipline.replace('_', '-')}.md"
-
-
-def work(discipline: str) -> tuple[str, str]:
-    """State and work per packet, as the page of the discipline says."""
-    found = _WORK.search(page_of(discipline).read_text(encoding="utf-8"))
-    rows = [line.strip("|\n ").split(" | ", 1) for line in found[1].splitlines()] if found else []
-    state = [f"{name.strip()}: {text.strip()}" for name, text in rows if "state" in name or "memory" in name]
-    packet = [f"{name.strip()}: {text.strip()}" for name, text in rows if "work" in name or "random" in name]
-    return "; ".join(state), "; ".join(packet)
-
-
-def cost(found: Reproduction) -> list[str]:
-    """The table of state and work."""
-    lines = ["| discipline | state | work per packet |", "| --- | --- | --- |"]
-    for scheme in found.definition.schemes:
-        named = scheme.settings[0].rpartition("=")[2]
-        state, packet = work(named)
-        link = f"[{scheme.label}](reference/disciplines/{page_of(named).name})"
-        lines.append(f"| {link} | {state} | {packet} |")
     return lines
 
 
@@ -151,7 +125,7 @@ def page(found: Reproduction) -> str:
     there = (HERE / PERFORMANCE).exists()
     where = f"[performance]({PERFORMANCE})" if there else "what `make bench` prints"
     lines += [fill(f"As the page of each discipline says. Time and instructions per packet: {where}.", 118), ""]
-    lines += cost(found)
+    lines += ["<!-- generated: comparison.costs -->", "", sections()["comparison.costs"], "", "<!-- end -->"]
     return "\n".join(lines) + "\n"
 
 
