@@ -27,6 +27,7 @@ name = "access"
 from = "a"
 to = "b"
 rate = "1mbit"
+queue = true
 [[groups]]
 name = "udp"
 from = "a"
@@ -110,6 +111,8 @@ def test_the_command_counts_one(tmp_path, capsys):
     scenario.write_text(ONE_FLOW, encoding="utf-8")
     result = fairdrop.load(scenario).run()
     assert repr(result) == "Result of 'one': 1 run" and repr(result.groups).startswith("Table of 1 row: ")
+    (warning,) = fairdrop.load(scenario, ["queue.discipline=red", "queue.limit=1p"]).run().document["warnings"]
+    assert "because the limit is 1 packet: " in warning
 
 
 def test_a_report_names_and_explains_every_discipline(document):
