@@ -290,6 +290,7 @@ def test_bad_input_of_the_command(words, message, tmp_path, capsys):
         (["choke-c1"], "queue.red.max_p=2", ["choke-c1: --set queue.red.max_p=2: ", "; valid: "]),
         (["choke-c1"], "nonsense", ["choke-c1: --set nonsense: ", "valid: "]),
         (["choke-eq4"], "queue.choke.hat=1", ["choke-eq4: --set queue.choke.hat=1: ", "; valid: "]),
+        (["choke-c1"], "duration=9s", ["--set duration=9s: choke-c1: ", "warm_up = 60 s", "; valid: "]),
         (["under-thm1"], "duration=1s", ["--set duration=1s: no id that was asked for is simulated; valid: "]),
     ],
 )  # fmt: skip
@@ -301,6 +302,13 @@ def test_a_setting_that_does_not_fit_is_an_error(ids, setting, messages, tmp_pat
     assert not (tmp_path / "r").exists()
     with pytest.raises(ValueError, match=re.escape(messages[0])):
         reproduce.run(ids[-1], settings=[setting], directory=tmp_path / "r")
+
+
+def test_every_id_that_a_setting_does_not_fit_is_named(tmp_path, capsys):
+    ids = ["choke-c1", "choke-fig11", "choke-eq4"]
+    assert main(["reproduce", *ids, "--out", str(tmp_path), "--set", "duration=90s"]) == 2
+    named = re.findall(r"error: (\S+): --set duration=90s: .*; valid: ", capsys.readouterr().err)
+    assert named == ["choke-fig11", "choke-eq4"]
 
 
 def test_a_setting_that_only_a_run_refuses_is_an_error(tmp_path, capsys, monkeypatch):

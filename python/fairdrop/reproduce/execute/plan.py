@@ -39,10 +39,11 @@ class Order:
 class SettingError(ValueError):
     """The settings of an order do not fit what it asks for."""
 
-    def __init__(self, order: Order, why: str) -> None:
-        # Errors of scenarios name the setting themselves, but for what only a run finds out.
-        asked = "" if "--set" in why else f"{' '.join(f'--set {text}' for text in order.settings)}: "
-        super().__init__(asked + why)
+    def __init__(self, order: Order, *reasons: str) -> None:
+        asked = [f"--set {text}" for text in order.settings]
+        # A scenario may call another field wrong, which a setting of the order made so.
+        named = (why if any(text in why for text in asked) else f"{' '.join(asked)}: {why}" for why in reasons)
+        super().__init__("\n".join(named))
 
 
 @dataclass(frozen=True)
@@ -122,10 +123,10 @@ def check_settings(definitions: Iterable[Definition], order: Order) -> None:
     simulated = [one for one in definitions if one.simulation or one.queue_host]
     if not simulated:
         raise SettingError(order, "no id that was asked for is simulated; valid: an id that is, see `--list`")
-    for one in simulated:
-        problem = _problem(one, order)
-        if problem is not None and is_blamed(one, order):
-            raise SettingError(order, f"{one.name}: {problem}")
+    problems = ((one, _problem(one, order)) for one in simulated)
+    refused = [f"{one.name}: {text}" for one, text in problems if text is not None and is_blamed(one, order)]
+    if refused:
+        raise SettingError(order, *refused)
 
 
 def is_blamed(definition: Definition, order: Order) -> bool:
