@@ -108,6 +108,19 @@ def test_settings_are_in_the_source_and_the_scenario_can_be_run_from_it(headline
     assert "# open" in scenario.source, "comments survive settings"
 
 
+def test_drops_are_another_name_of_candidates(headline):
+    by_drops, by_candidates = (
+        fairdrop.load(headline, [f"queue.choke.{setting}"]).to_dict() for setting in ("drops=5", "candidates=4")
+    )
+    assert by_drops == by_candidates
+    assert by_drops["queue"]["choke"]["candidates"] == 4
+    assert "drops" not in by_drops["queue"]["choke"]
+    validator = Draft202012Validator(fairdrop.schema()["properties"]["queue"]["properties"]["choke"])
+    assert validator.is_valid({"drops": 5})
+    assert validator.is_valid({"candidates": 4})
+    assert not validator.is_valid({"drops": 5, "candidates": 4})
+
+
 def test_ready_made_scenarios_fit_the_schema(root):
     import tomllib
 

@@ -12,8 +12,8 @@ fn specs(discipline: &DisciplineInfo) -> impl Iterator<Item = (&'static str, &'s
     let base = discipline.also_uses.and_then(info);
     let base = base.into_iter().flat_map(|base| base.params.iter().map(|spec| (base.name, spec)));
     let own = discipline.params.iter().map(|spec| (discipline.name, spec));
-    // The limit is a field of the header.
-    base.chain(own).filter(|(_, spec)| spec.name != LIMIT.name)
+    // The limit is a field of the header, and a parameter has one name there.
+    base.chain(own).filter(|(_, spec)| spec.name != LIMIT.name && spec.alias.is_none())
 }
 
 /// All parameters of a discipline, those of `settings` (`owner.name`, value as in a scenario; the last
@@ -119,5 +119,7 @@ mod tests {
         }
         assert_eq!(value_of(Kind::Choice(&["a"]), "b"), None);
         assert!(resolved(info("red").unwrap(), &[("red.nothing", "1")]).is_err());
+        let refused = resolved(info("choke").unwrap(), &[("choke.drops", "3")]);
+        assert_eq!(refused.unwrap_err(), "choke has no parameter choke.drops", "one name in files");
     }
 }

@@ -126,6 +126,23 @@ fn the_order_of_settings_does_not_matter() {
     assert_ne!(one, fewer, "the settings do something");
 }
 
+/// Of two names of a parameter the one that was set last counts.
+#[test]
+fn drops_are_another_name_of_candidates() {
+    let thresholds = [("limit", "60"), ("min_th", "1"), ("max_th", "40"), ("w_q", "1")];
+    let with = |settings: &[(&str, &str)]| {
+        left(&params_of("choke", 1_000_000, &[&thresholds[..], settings].concat()).unwrap(), 200)
+    };
+    let (three, none) = (with(&[("candidates", "3")]), with(&[("candidates", "0")]));
+    assert_ne!(three, none, "the number of candidates does something");
+    assert_eq!(with(&[("drops", "4")]), three);
+    assert_eq!(with(&[("candidates", "0"), ("choke.drops", "4")]), three);
+    assert_eq!(with(&[("choke.drops", "4"), ("candidates", "0")]), none);
+    let (parameter, message) = refused("choke", &[("drops", "0")]);
+    assert_eq!(parameter, "drops");
+    assert!(message.starts_with("drops = \"0\" is not valid: a whole number from 1 to 33"), "{message}");
+}
+
 #[test]
 fn typed_setters_do_what_texts_do() {
     let texts =

@@ -49,7 +49,7 @@ pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
 pub use contract::flow_key::{Endpoints, FlowKey, siphash};
 pub use contract::packet::{Ecn, MAX_LEN, Meta, Packet};
-pub use contract::params::{Kind, ParamError, ParamSpec, ParamValue, Valid, read_key};
+pub use contract::params::{Alias, Kind, ParamError, ParamSpec, ParamValue, Valid, read_key};
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
