@@ -77,7 +77,9 @@ fn compare_step(
     let mut wanted = fast.world.used;
     if fast.family == Family::Choke {
         // Which packets were drawn is handed to the reference.
-        wanted[Stream::Candidate as usize] = used[Stream::Candidate as usize];
+        for drawn in [Stream::Candidate, Stream::Service] {
+            wanted[drawn as usize] = used[drawn as usize];
+        }
     }
     if wanted != *used {
         return Err(format!("the reference takes {used:?} random numbers, not {wanted:?}"));
