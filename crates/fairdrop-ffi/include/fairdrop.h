@@ -166,6 +166,8 @@ enum fairdrop_stream
     FAIRDROP_STREAM_SFB_COIN = 13,
     // The drop and mark coins of `DualPI2`.
     FAIRDROP_STREAM_DUAL_PI2_COIN = 14,
+    // Which waiting packet leaves, where service is at random (CHOKe by order of service).
+    FAIRDROP_STREAM_SERVICE = 15,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -325,7 +327,7 @@ typedef struct fairdrop_parameter {
     const char *name;
     // Unit, empty when it has none.
     const char *unit;
-    // Default, as `fairdrop_params_set` takes it.
+    // Default, as `fairdrop_params_set` takes it; empty for another name of a parameter.
     const char *default_text;
     // What it does.
     const char *doc;
