@@ -230,7 +230,7 @@ typedef struct fairdrop_error {
     // The parameter concerned, empty when it is none. Ends with NUL.
     char parameter[32];
     // What is wrong and what would be valid, in English. Ends with NUL; cut where it is longer.
-    char message[220];
+    char message[476];
 } fairdrop_error;
 
 // A packet, as far as a discipline knows it.

@@ -94,9 +94,9 @@ fn what_does_not_go_together_is_refused_when_the_size_is_asked() {
 
 #[test]
 fn long_messages_are_cut_and_end() {
-    let name = "x".repeat(500);
+    let name = "x".repeat(1000);
     let (parameter, message) = refused("choke", &[(&name, "1")]);
-    assert_eq!((parameter.len(), message.len()), (31, 219));
+    assert_eq!((parameter.len(), message.len()), (31, 475));
     let umlauts = "ä".repeat(100);
     let (parameter, _) = refused("choke", &[(&umlauts, "1")]);
     assert_eq!(parameter, "ä".repeat(15), "cut between characters");
@@ -351,7 +351,7 @@ fn stuck_random_sources_are_told() {
         }
     }
     said.sort_unstable();
-    assert_eq!(said, ["afd", "choke", "choke_hardware", "chokew", "sred", "ward"]);
+    assert_eq!(said, ["afd", "choke", "choke_hardware", "choke_service", "chokew", "sred", "ward"]);
 }
 
 /// The longest packets that may be offered leave in a call each, whatever the quantum.
@@ -585,8 +585,10 @@ fn causes_have_their_names() {
 fn defaults_of_the_catalogue_are_those_of_the_code() {
     for (number, info) in CATALOGUE.iter().enumerate() {
         let settings: Vec<_> = (0..discipline(number).parameters)
-            .map(|index| {
-                let told = parameter(number, index).unwrap();
+            .map(|index| parameter(number, index).unwrap())
+            // Other names have none.
+            .filter(|told| !text_of(told.default_text).is_empty())
+            .map(|told| {
                 let table = text_of(told.table);
                 let dot = if table.is_empty() { "" } else { "." };
                 (format!("{table}{dot}{}", text_of(told.name)), text_of(told.default_text))
