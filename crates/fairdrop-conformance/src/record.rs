@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Choke, Discipline, DropCause, Ecn, Env, Heap, Meta, Packet, Stats, Stream, Time,
-    info,
+    AnyDiscipline, AnyParams, Choke, Discipline, DropCause, Ecn, Env, Heap, Meta, Packet, Stats, Stream,
+    Time, info,
 };
 use serde_json::{Map, json};
 

@@ -9,9 +9,9 @@ use fairdrop::{
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::reference_of;
 use fairdrop_reference::compare::several_queues::{self, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
+use fairdrop_reference::reference_of;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
