@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairdrop.files import RESULT, read_text
 from fairdrop.table import Table
+from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -198,7 +199,7 @@ class Result:
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", interrupted"
-        return f"Result of {self.document['name']!r}: {len(self._inner)} runs{state}"
+        return f"Result of {self.document['name']!r}: {count(len(self._inner), 'run')}{state}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.verdict)}</p>{self.groups._repr_html_()}"

@@ -377,4 +377,13 @@ impl Slow for Reference {
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.queue.clone()
     }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let marked = fast.stats().marked.map(|count| count.packets);
+        if marked == self.marked {
+            Ok(())
+        } else {
+            Err(format!("marked {marked:?}, should be {:?}", self.marked))
+        }
+    }
 }

@@ -7,7 +7,6 @@ pub mod campaign;
 mod control;
 mod engine;
 mod frame;
-mod heap;
 mod huge_pages;
 pub mod input;
 pub mod memory;

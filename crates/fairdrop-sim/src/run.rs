@@ -13,6 +13,7 @@ use crate::scenario::{Group, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, ParamError, Time};
+use fairdrop_capture::count;
 use std::io;
 use thiserror::Error;
 
@@ -101,7 +102,7 @@ fn collect(
     }
     let lost = engine.stray_losses();
     let problems = (lost > 0)
-        .then(|| format!("{lost} packets were lost on links that are not under study"))
+        .then(|| format!("{} lost on links that are not under study", count(lost, "packet")))
         .into_iter()
         .collect::<Vec<_>>();
     Some(RunResult {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairdrop.library import catalogue
 from fairdrop.terminal import printable
 from fairdrop.wording.numbers import rate_unit
+from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
     from fairdrop.result import Result
@@ -97,7 +98,7 @@ def _losses(result: Result) -> list[str]:
             sums[0] += link["lost"]["packets"]
             sums[1] += link["offered"]["packets"]
     return [
-        f"{name}: {number_text(packets, 0)} packets lost at random, {percent_text(packets / max(offered, 1))}"
+        f"{name}: {count(packets, 'packet')} lost at random, {percent_text(packets / max(offered, 1))}"
         for name, (packets, offered) in lost.items()
     ]
 

@@ -86,6 +86,6 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ),
         ("Seeds", ranges(seeds(document))),
         ("Measured", measured),
-        ("Work", f"{count(len(found), 'run')}, {sum(int(run.get('events') or 0) for run in found):,} events"),
+        ("Work", f"{count(len(found), 'run')}, {count(sum(int(run.get('events') or 0) for run in found), 'event')}"),
         *facts,
     ]

@@ -27,6 +27,7 @@ use crate::transport::tcp::{Ack, Send};
 use conservation::{Conservation, Fate};
 use events::{Events, Kind, Lane, MAX_ENTITIES};
 use fairdrop::{Ecn, ParamError, Time};
+use fairdrop_capture::count;
 pub use flows::bytes_per_flow;
 use flows::{Coming, Flows, NextOfSource};
 use links::{LinkState, Links};
@@ -51,8 +52,10 @@ const MANY_AT_ONCE: usize = 1 << 10;
 /// What a run has come to need while it ran, and may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{packets} packets under way and {connections} connections open at once need about {needed}, and {room} are left for them; \
-     valid: a scenario with fewer of them (lower rates, shorter delays, smaller windows), or more memory",
+    "{} under way and {} open at once need about {needed}, and {room} are left for them; valid: a scenario with fewer of them \
+     (lower rates, shorter delays, smaller windows), or more memory",
+    count(*.packets, "packet"),
+    count(*.connections, "connection"),
     needed = Bytes(*.needed),
     room = Bytes(*.room)
 )]
