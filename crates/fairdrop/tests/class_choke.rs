@@ -4,7 +4,7 @@
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Candidates, ChokeParams, ClassChokeParams, Discipline, Meta, ParamValue,
-    RedParams, Stream, Weights,
+    RedParams, Weights,
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
