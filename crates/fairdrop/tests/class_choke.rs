@@ -158,7 +158,9 @@ fn candidates_are_of_the_class() {
     let red = RedParams { limit: 200, min_th: 0.0, max_th: 1000.0, max_p: 0.0, ..RedParams::default() };
     let mut link = blocked(ClassChokeParams { candidates: 32, ..class_choke(red, &[1.0, 1.0], 1500) });
     let flows: Vec<u64> = (0..20).map(|flow| flow * 4 + flow % 2).collect();
-    flows.iter().for_each(|&flow| fill(&mut link, flow, 1, 1000));
+    for &flow in &flows {
+        fill(&mut link, flow, 1, 1000);
+    }
     let handle_of = |flow: u64| flows.iter().position(|&of| of == flow).unwrap() as u32;
     for new in [1000, 1001] {
         let mut drawn = link.arrive(new).drawn;
@@ -255,7 +257,9 @@ proptest! {
         (0..=lead).for_each(|at| fill(&mut link, 0, 1, lens[at % lens.len()]));
         (0..lead).for_each(|_| drop(link.finish()));
         for flow in 0..weights.len() as u64 {
-            lens.iter().for_each(|&len| fill(&mut link, flow, 1, len));
+            for &len in &lens {
+                fill(&mut link, flow, 1, len);
+            }
         }
         let mut served = vec![0_i64; weights.len()];
         let mut range = vec![(0.0_f64, 0.0_f64); weights.len() * weights.len()];
