@@ -6,10 +6,10 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Candidates, ChokeParams, ClassChokeParams, Discipline, Meta, ParamValue,
     RedParams, Weights,
 };
-use fairdrop_reference::arbitrary::{events, red_params};
+use fairdrop_reference::arbitrary::{classed_events, events, red_params};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::several_queues::{self, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
 use fairdrop_reference::reference_of;
 use proptest::prelude::*;
@@ -183,8 +183,8 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in several_queues::events(8, 200), seed: u64) {
-        let steps = check_conservation(&AnyParams::ClassChoke(params), &trace, seed, true)?;
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed: u64) {
+        let steps = check_conservation(&AnyParams::ClassChoke(params), &trace, seed, InOrder::Flow)?;
         for step in steps {
             for (packet, _) in &step.dropped {
                 let arrived = step.arrived.as_ref().expect("only arrivals drop");
@@ -210,7 +210,7 @@ proptest! {
     /// Classes are isolated: each does what a CHOKe queue of its own would that sees its arrivals, is asked when its turn has
     /// come, and when it is empty, whatever the other classes send.
     #[test]
-    fn a_class_is_a_choke_queue_of_its_own(params in params(), trace in several_queues::events(8, 200), seed: u64) {
+    fn a_class_is_a_choke_queue_of_its_own(params in params(), trace in classed_events(8, 200), seed: u64) {
         let classes = params.weights.as_slice().len();
         let mut alone: Vec<Bottleneck> =
             (0..classes).map(|class| Bottleneck::blocked(AnyParams::Choke(params.choke_of(class)))).collect();
@@ -218,7 +218,7 @@ proptest! {
         for event in &trace {
             // The same random numbers for the class whose packet comes.
             let bits = link.world.bits.clone();
-            let step = event.play(&mut link);
+            let step = link.step(event);
             if let Some(arrived) = &step.arrived {
                 let class = usize::from(arrived.meta.class).min(classes - 1);
                 let own = &mut alone[class];
