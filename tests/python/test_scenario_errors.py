@@ -115,7 +115,7 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
         ("[queue.choke]\nschedule = [3, 2]\n" + GROUP, ["s.toml:2: queue.choke.schedule = [3, 2]"]),
         (
             "[queue.choke]\ndrops = 3\ncandidates = 2\n" + GROUP,
-            ["s.toml:2: queue.choke.drops = 3 is not valid; valid: one of the two: queue.choke.candidates is set as well"],
+            ["s.toml:2: queue.choke.drops = 3 is not valid; valid: one of the two: queue.choke.candidates is set"],
         ),
         ("[queue.choke]\ndrops = 0\n" + GROUP, ["s.toml:2: queue.choke.drops = 0 is not valid; valid: a whole number"]),
         (

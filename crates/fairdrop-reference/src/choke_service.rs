@@ -2,11 +2,11 @@
 //! list. Which packet leaves at random comes from the implementation, and must be one that waits.
 
 use fairdrop::disciplines::choke_service::Place;
-use fairdrop::{AverageIn, ChokeServiceParams, DrawFrom, Order, Packet, Sampling};
+use fairdrop::{ChokeServiceParams, DrawFrom, Packet};
 
 use crate::compare::Drops;
 use crate::host::{Queue, Step};
-use crate::red::{ChokeScheme, Plan, Reference, Scheme};
+use crate::red::{ChokeScheme, Reference, Scheme};
 use crate::slow::{Random, Slow};
 
 pub fn reference(params: ChokeServiceParams) -> Option<Box<dyn Slow>> {
@@ -15,24 +15,11 @@ pub fn reference(params: ChokeServiceParams) -> Option<Box<dyn Slow>> {
         Place::Head => DrawFrom::Head,
         Place::Tail => DrawFrom::Tail,
     };
-    let scheme = plain(1, draw);
+    let scheme = ChokeScheme::plain(1, draw);
     Some(Box::new(ByService {
         choke: Reference::new(Scheme::Choke(params.red, scheme)),
         serve: params.serve,
     }))
-}
-
-/// `CHOKe` with so many candidates and no variant beside where they come from.
-pub fn plain(candidates: u8, draw: DrawFrom) -> ChokeScheme {
-    ChokeScheme {
-        plan: Plan::Fixed(candidates),
-        draw,
-        replacement: false,
-        sampling: Sampling::Packet,
-        average_in: AverageIn::Packets,
-        order: Order::MatchFirst,
-        count_on_match: false,
-    }
 }
 
 struct ByService {

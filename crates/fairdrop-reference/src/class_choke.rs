@@ -4,10 +4,9 @@
 use fairdrop::Stream::EarlyDrop;
 use fairdrop::{AnyDiscipline, ClassChokeParams, Discipline, DrawFrom, Packet, RedParams, Time};
 
-use crate::choke_service::plain;
 use crate::compare::Drops;
 use crate::host::{Queue, Step};
-use crate::red::{Handed, Reference, Scheme};
+use crate::red::{ChokeScheme, Handed, Reference, Scheme};
 use crate::slow::{Random, Slow};
 
 pub fn reference(params: ClassChokeParams) -> Option<Box<dyn Slow>> {
@@ -15,7 +14,8 @@ pub fn reference(params: ClassChokeParams) -> Option<Box<dyn Slow>> {
     let class = |(number, weight): (u32, &f64)| {
         let more = u32::from(number < params.red.limit % classes);
         let red = RedParams { limit: params.red.limit / classes + more, ..params.red.clone() };
-        let choke = Reference::new(Scheme::Choke(red, plain(params.candidates, DrawFrom::Uniform)));
+        let choke =
+            Reference::new(Scheme::Choke(red, ChokeScheme::plain(params.candidates, DrawFrom::Uniform)));
         Class { choke, quantum: (f64::from(params.quantum) * weight).round() as u64, deficit: 0 }
     };
     let classes = (0..).zip(params.weights.as_slice()).map(class).collect();

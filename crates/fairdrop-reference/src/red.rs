@@ -60,6 +60,21 @@ pub struct ChokeScheme {
     pub count_on_match: bool,
 }
 
+impl ChokeScheme {
+    /// So many candidates, and no variant beside where they come from.
+    pub fn plain(candidates: u8, draw: DrawFrom) -> Self {
+        Self {
+            plan: Plan::Fixed(candidates),
+            draw,
+            replacement: false,
+            sampling: Sampling::Packet,
+            average_in: AverageIn::Packets,
+            order: Order::MatchFirst,
+            count_on_match: false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Scheme {
     DropTail { limit: u32 },

@@ -191,12 +191,12 @@ fn random_traces_reach_every_cause() {
         let params = service(red, draw, serve);
         matched += u32::from(compare(&params, &trace, 1).unwrap().contains(&MatchQueued));
         let mut link = Bottleneck::new(params, 1);
-        let overtaken = trace.iter().any(|event: &Event| {
+        let any = trace.iter().any(|event: &Event| {
             let oldest = link.waiting().first().copied();
             let left = link.step(event).departed.map(|packet| packet.handle);
             left.is_some_and(|left| oldest.is_some_and(|oldest| left > oldest))
         });
-        overtakes += u32::from(overtaken);
+        overtakes += u32::from(any);
     }
     assert!(matched >= 50 && overtakes >= 50, "matches in {matched} of 1000, overtaking in {overtakes}");
 }

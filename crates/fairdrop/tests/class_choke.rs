@@ -4,12 +4,12 @@
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Candidates, ChokeParams, ClassChokeParams, Discipline, Meta, ParamValue,
-    RedParams, Stream, Weights,
+    RedParams, Weights,
 };
-use fairdrop_reference::arbitrary::{events, red_params};
+use fairdrop_reference::arbitrary::{classed_events, events, red_params};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::several_queues::{self, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event, mixed};
 use fairdrop_reference::reference_of;
 use proptest::prelude::*;
@@ -158,7 +158,9 @@ fn candidates_are_of_the_class() {
     let red = RedParams { limit: 200, min_th: 0.0, max_th: 1000.0, max_p: 0.0, ..RedParams::default() };
     let mut link = blocked(ClassChokeParams { candidates: 32, ..class_choke(red, &[1.0, 1.0], 1500) });
     let flows: Vec<u64> = (0..20).map(|flow| flow * 4 + flow % 2).collect();
-    flows.iter().for_each(|&flow| fill(&mut link, flow, 1, 1000));
+    for &flow in &flows {
+        fill(&mut link, flow, 1, 1000);
+    }
     let handle_of = |flow: u64| flows.iter().position(|&of| of == flow).unwrap() as u32;
     for new in [1000, 1001] {
         let mut drawn = link.arrive(new).drawn;
@@ -181,8 +183,8 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in several_queues::events(8, 200), seed: u64) {
-        let steps = check_conservation(&AnyParams::ClassChoke(params), &trace, seed, true)?;
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed: u64) {
+        let steps = check_conservation(&AnyParams::ClassChoke(params), &trace, seed, InOrder::Flow)?;
         for step in steps {
             for (packet, _) in &step.dropped {
                 let arrived = step.arrived.as_ref().expect("only arrivals drop");
@@ -208,7 +210,7 @@ proptest! {
     /// Classes are isolated: each does what a CHOKe queue of its own would that sees its arrivals, is asked when its turn has
     /// come, and when it is empty, whatever the other classes send.
     #[test]
-    fn a_class_is_a_choke_queue_of_its_own(params in params(), trace in several_queues::events(8, 200), seed: u64) {
+    fn a_class_is_a_choke_queue_of_its_own(params in params(), trace in classed_events(8, 200), seed: u64) {
         let classes = params.weights.as_slice().len();
         let mut alone: Vec<Bottleneck> =
             (0..classes).map(|class| Bottleneck::blocked(AnyParams::Choke(params.choke_of(class)))).collect();
@@ -216,7 +218,7 @@ proptest! {
         for event in &trace {
             // The same random numbers for the class whose packet comes.
             let bits = link.world.bits.clone();
-            let step = event.play(&mut link);
+            let step = link.step(event);
             if let Some(arrived) = &step.arrived {
                 let class = usize::from(arrived.meta.class).min(classes - 1);
                 let own = &mut alone[class];
@@ -255,7 +257,9 @@ proptest! {
         (0..=lead).for_each(|at| fill(&mut link, 0, 1, lens[at % lens.len()]));
         (0..lead).for_each(|_| drop(link.finish()));
         for flow in 0..weights.len() as u64 {
-            lens.iter().for_each(|&len| fill(&mut link, flow, 1, len));
+            for &len in &lens {
+                fill(&mut link, flow, 1, len);
+            }
         }
         let mut served = vec![0_i64; weights.len()];
         let mut range = vec![(0.0_f64, 0.0_f64); weights.len() * weights.len()];

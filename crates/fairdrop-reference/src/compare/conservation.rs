@@ -96,7 +96,9 @@ impl Seen {
     fn agrees_with(&self, link: &Bottleneck) -> Result<(), TestCaseError> {
         let queued = link.queued();
         let mut waiting: BTreeMap<u64, Sum> = BTreeMap::new();
-        queued.iter().for_each(|packet| add(&mut waiting, packet, 1));
+        for packet in &queued {
+            add(&mut waiting, packet, 1);
+        }
         for (flow, sum) in &self.balance {
             prop_assert_eq!(waiting.get(flow).copied().unwrap_or_default(), *sum);
         }

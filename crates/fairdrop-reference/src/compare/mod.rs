@@ -1,6 +1,6 @@
 //! Comparing a discipline with its reference event by event, and what must hold of every trace.
 
-use fairdrop::{Discipline, DropCause, Family, Packet, Stream};
+use fairdrop::{AnyDiscipline, Discipline, DropCause, Family, Packet, Stream};
 
 use crate::host::{Bits, Bottleneck, Event, Step};
 use crate::slow::Slow;
@@ -75,8 +75,8 @@ fn compare_step(
         return Err("other packets wait, or in another order".into());
     }
     let mut wanted = fast.world.used;
-    if fast.family == Family::Choke {
-        // Which packets were drawn is handed to the reference.
+    // CHOKe, also class by class: which packets were drawn is handed to the reference.
+    if fast.family == Family::Choke || matches!(fast.queue, AnyDiscipline::ClassChoke(_)) {
         for drawn in [Stream::Candidate, Stream::Service] {
             wanted[drawn as usize] = used[drawn as usize];
         }

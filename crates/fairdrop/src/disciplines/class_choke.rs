@@ -65,7 +65,7 @@ impl Registered for ClassChokeParams {
         for (class, place) in rings.iter_mut().enumerate().take(self.classes()) {
             *place = Some(ring(memory, self.limit_of(class))?);
         }
-        ClassChoke::new(self, classes, rings.into_iter().flatten())
+        ClassChoke::new(&self, classes, rings.into_iter().flatten())
     }
 
     fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
@@ -160,7 +160,7 @@ impl<H, S: Storage<Slot<H>>, C: Storage<Option<ClassQueue<H, S>>>> ClassChoke<H,
     /// # Errors
     /// A parameter is out of range, or storage is too small.
     pub fn new(
-        params: ClassChokeParams,
+        params: &ClassChokeParams,
         mut classes: C,
         rings: impl IntoIterator<Item = S>,
     ) -> Result<Self, ParamError> {

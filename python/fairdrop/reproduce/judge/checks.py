@@ -168,7 +168,8 @@ def symmetric_variants(data: Data) -> tuple[bool, str]:
     del data
     rates, worst = (0.6, 1.8), 0.0
     for place in ("uniform", "tail"):
-        found = queue_host(rates, settings=[*_SYMMETRIC, *(f"queue.choke_service.{at}={place}" for at in ("draw", "serve"))])
+        places = (f"queue.choke_service.draw={place}", f"queue.choke_service.serve={place}")
+        found = queue_host(rates, settings=[*_SYMMETRIC, *places])
         goodputs = (count / found["duration_s"] for count in found["served"])
         worst = max(worst, *(abs(got - rate / (1 + 2 * rate)) for got, rate in zip(goodputs, rates, strict=True)))
     return worst < 0.004, f"largest difference from lambda / (mu + 2 lambda) {worst:.4f}"
