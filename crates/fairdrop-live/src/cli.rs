@@ -27,6 +27,13 @@ pub enum Command {
     Shell(ShellArgs),
     /// Check a link's file and options, and print what they come to.
     Check(LinkArgs),
+    /// A process in namespaces, for fairdropd itself.
+    #[command(name = crate::os::namespace::COMMAND, hide = true, disable_help_flag = true)]
+    NamespaceHelper {
+        /// Of the other side.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// A link.
