@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use fairdrop_live::cli::{Cli, Command};
-use fairdrop_live::os::namespace;
+use fairdrop_live::{os::namespace, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,6 +22,6 @@ fn run(command: Command) -> Result<ExitCode, String> {
             Ok(ExitCode::SUCCESS)
         }
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
-        Command::Shell(_) => Err("not there yet".into()),
+        Command::Shell(args) => shell::run(&args),
     }
 }

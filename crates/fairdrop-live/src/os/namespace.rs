@@ -18,11 +18,12 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -246,6 +247,26 @@ impl Drop for Helper {
             let _ = child.wait();
         }
     }
+}
+
+/// The program that a command's name stands for, looked for as a shell does.
+///
+/// # Errors
+/// The exit code that a shell gives, and why: 127, there is none; 126, it may not be executed.
+pub fn find_program(name: &OsStr) -> Result<PathBuf, (u8, String)> {
+    let executable =
+        |path: &Path| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    let path = Path::new(name);
+    if path.components().count() > 1 || name.as_bytes().contains(&b'/') {
+        return match (executable(path), path.exists()) {
+            (true, _) => Ok(path.into()),
+            (false, true) => Err((126, "may not be executed; valid: a program".into())),
+            (false, false) => Err((127, "no such file; valid: a program".into())),
+        };
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|path| executable(path));
+    found.ok_or_else(|| (127, "command not found; valid: a program's path, or its name in PATH".into()))
 }
 
 /// What went wrong in the namespace; its kind is that of the number which the operating system gave.

@@ -256,10 +256,11 @@ fn become_command(user: &str, command: &[OsString]) -> ExitCode {
         _ => Ok(()),
     };
     let Some((program, arguments)) = command.split_first() else { return ExitCode::from(2) };
-    let error = match entered {
-        Ok(()) => Command::new(program).args(arguments).exec(),
-        Err(error) => error,
+    let (code, why) = match (entered, super::find_program(program)) {
+        (Err(error), _) => (126, error.to_string()),
+        (Ok(()), Err(refused)) => refused,
+        (Ok(()), Ok(path)) => (126, Command::new(path).arg0(program).args(arguments).exec().to_string()),
     };
-    eprintln!("error: {}: {error}; valid: a command that exists and may be executed", program.display());
-    ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    eprintln!("error: {}: {why}", program.display());
+    ExitCode::from(code)
 }
