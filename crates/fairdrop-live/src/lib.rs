@@ -11,3 +11,4 @@ pub mod host;
 pub mod link;
 pub mod os;
 pub mod port;
+pub mod shell;

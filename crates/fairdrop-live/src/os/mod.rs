@@ -1,8 +1,14 @@
-//! The operating system: clock, sleep, random numbers.
+//! The operating system: clock, sleep, random numbers, namespaces, TUN devices.
 
+pub mod namespace;
+mod netlink;
+mod raw;
 mod sleeper;
+mod tun;
 
+pub use netlink::{Netlink, NetworkSetting, Prefix};
 pub use sleeper::{Sleeper, Waker, now};
+pub use tun::tun;
 
 use std::io;
 
