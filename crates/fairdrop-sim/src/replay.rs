@@ -251,6 +251,7 @@ fn collect(
         queues: vec![queue],
         windows: WindowsSeries::default(),
         link_losses: Vec::new(),
+        live: None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod hosts;
 mod open_flow;
+mod outside;
 mod sink;
 mod starts;
 mod tcp_flow;
@@ -9,6 +10,7 @@ mod transfer;
 mod window;
 
 pub use open_flow::{Coming, NextOfSource};
+pub use outside::SenderState;
 pub use sink::{Answer, Delivered};
 pub use transfer::Transfer;
 pub use window::WindowSeries;
@@ -68,6 +70,8 @@ pub struct Flows<'s> {
     lasting: u32,
     /// Packets under way of each connection of a population.
     under_way: Vec<u32>,
+    /// The hosts are outside.
+    outside: bool,
 }
 
 impl<'s> Flows<'s> {
@@ -94,6 +98,7 @@ impl<'s> Flows<'s> {
             transfers: scenario.groups.iter().map(|g| is_finite(g).then(TransferMeter::new)).collect(),
             lasting: total as u32,
             under_way: Vec::new(),
+            outside: false,
         };
         let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
@@ -229,6 +234,7 @@ impl<'s> Flows<'s> {
         let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
         let number = self.group_number(flow);
         if idle
+            && !self.outside
             && self.tcp_of(flow, number as u16).0.is_completed()
             && let Some(population) = &mut self.populations[number]
         {
@@ -465,6 +471,12 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn is_stopped(&self, flow: u32, group: u16, now: Time) -> bool {
         now >= self.scenario.groups[usize::from(group)].stop && flow < self.lasting
+    }
+
+    /// Whether the sinks of a group only count what comes.
+    #[inline]
+    pub fn takes_at_once(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].takes_at_once
     }
 
     /// Whether nothing comes back from the sinks of a group.
