@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use fairdrop_live::cli::{Cli, Command};
+use fairdrop_live::lab::command::lab;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -20,6 +21,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
             print!("{}", link.read()?.source);
             Ok(ExitCode::SUCCESS)
         }
+        Command::Lab(arguments) => Ok(lab(&arguments)),
         Command::Shell(_) => Err("not there yet".into()),
     }
 }
