@@ -40,6 +40,35 @@ pub fn tun(name: &str) -> io::Result<OwnedFd> {
     Ok(tun)
 }
 
+/// How the scheduler treats a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduling {
+    /// Before all that is not real time (`SCHED_FIFO`).
+    Fifo,
+    /// Before most others.
+    Nice(i32),
+    /// As the operating system does without being asked.
+    Ordinary,
+}
+
+/// The most that a thread can be preferred to other ordinary ones.
+const LEAST: i32 = -20;
+
+/// Lets this thread run as soon as it is woken, as far as it has the right to.
+pub fn hurry() -> Scheduling {
+    // SAFETY: all zeros is a valid parameter.
+    let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameter.sched_priority = 1;
+    // SAFETY: the kernel reads the parameter; 0 is the calling thread.
+    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) } == 0 {
+        return Scheduling::Fifo;
+    }
+    match rustix::process::setpriority_process(None, LEAST) {
+        Ok(()) => Scheduling::Nice(LEAST),
+        Err(_) => Scheduling::Ordinary,
+    }
+}
+
 /// Sets an option of a TCP socket that is a number.
 ///
 /// # Errors

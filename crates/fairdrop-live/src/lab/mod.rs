@@ -141,8 +141,6 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
     let stop = Stop::default();
     let (letter, letters) = mpsc::channel();
     let (connect, connects) = mpsc::channel();
-    // Threads inherit it. Without the right to it the run says so, and how late it was.
-    let preferred = rustix::process::setpriority_process(None, -20).is_ok();
     let before = CpuTime::now();
     thread::scope(|scope| {
         let (ready, left) = mpsc::channel::<Ready>();
@@ -162,6 +160,8 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
         let (right_tun, right_waker) = of_side(&right)?;
         let sleeper = Sleeper::new(Time::ZERO)?;
         let carrier = Carrier::new(scenario, network, [left_tun, right_tun], connect, Arc::clone(&left_waker));
+        // Carrier and senders work little and must not be late. The run says how they were scheduled, and how late they were.
+        let scheduling = kernel::hurry();
         let at = now().after(LEAD);
         // A side that has ended says so below.
         let _ = (begin.send(at), begin_right.send(at));
@@ -179,7 +179,7 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
         if let (Some(ended), Some(lost_right)) = (ended, lost_right) {
             judge(&mut result, scenario, &exactness, &ended, lost_right, stolen);
             if let Some(live) = result.live.as_mut() {
-                live["nice"] = json!(if preferred { -20 } else { 0 });
+                live["scheduling"] = json!(format!("{scheduling:?}"));
             }
         }
         Ok(Some(result))

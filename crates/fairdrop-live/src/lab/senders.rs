@@ -162,6 +162,7 @@ impl<'s> Senders<'s> {
     /// # Errors
     /// The kernel refuses.
     pub fn run(mut self, begun: Time, mut sleeper: Sleeper, stop: &Stop) -> io::Result<Ended> {
+        kernel::hurry();
         self.begun = begun;
         self.plan();
         let mut events = Vec::with_capacity(256);
