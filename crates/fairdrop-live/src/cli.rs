@@ -25,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a command behind an emulated link, as an ordinary user.
     Shell(ShellArgs),
+    /// Run a scenario once with real hosts, as `fairdrop live` does for each seed.
+    Lab(LabArgs),
     /// Check a link's file and options, and print what they come to.
     Check(LinkArgs),
     /// A process in namespaces, for fairdropd itself.
@@ -103,6 +105,29 @@ pub struct ShellArgs {
     /// The command and its arguments; without one, the user's shell.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// Options of `fairdropd lab`.
+#[derive(Args, Clone, Debug)]
+pub struct LabArgs {
+    /// The scenario; - for standard input.
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// What messages call the scenario, and where paths in it begin, when it comes from standard input.
+    #[arg(long, value_name = "FILE", default_value = "scenario")]
+    pub file: String,
+    /// Change a field, such as queue.red.max_p=0.02. May be given more than once.
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of the run; that of the scenario when left out.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the run here instead of to standard output.
+    #[arg(long, value_name = "FILE.json")]
+    pub out: Option<PathBuf>,
+    /// Only say whether real hosts can do what the scenario asks for.
+    #[arg(long)]
+    pub check: bool,
 }
 
 fn time(text: &str) -> Result<Time, String> {

@@ -8,6 +8,7 @@ pub mod config;
 pub mod daemon;
 pub mod frame;
 pub mod host;
+pub mod lab;
 pub mod link;
 pub mod os;
 pub mod port;

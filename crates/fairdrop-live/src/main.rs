@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use fairdrop_live::cli::{Cli, Command};
-use fairdrop_live::{os::namespace, shell};
+use fairdrop_live::{lab, os::namespace, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -23,5 +23,6 @@ fn run(command: Command) -> Result<ExitCode, String> {
         }
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
+        Command::Lab(arguments) => Ok(lab::command::lab(&arguments)),
     }
 }

@@ -252,6 +252,7 @@ fn collect(
         queues: vec![queue],
         windows: WindowsSeries::default(),
         link_losses: Vec::new(),
+        live: None,
     })
 }
 

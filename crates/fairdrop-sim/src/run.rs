@@ -72,7 +72,7 @@ fn run(scenario: &Scenario, engine: &mut Engine<'_, impl Tracer>, control: &Cont
 }
 
 /// What a finished run found; `None` when `control` stopped that.
-fn collect(
+pub(crate) fn collect(
     scenario: &Scenario,
     seed: u64,
     engine: &Engine<'_, impl Tracer>,
@@ -130,6 +130,7 @@ fn collect(
                 .map(|(flow, values)| (rows.name(scenario, rows.of_flow[*flow as usize]), values.clone()))
                 .collect(),
         },
+        live: None,
         link_losses: engine.lossy_links().map(|(link, lossy)| link_loss(scenario, link, lossy)).collect(),
     })
 }

@@ -41,6 +41,7 @@ def _context(document: Document) -> dict[str, Any]:
         "group_columns": [] if empty else tables.group_table(document).columns,
         "group_blocks": [] if empty else tables.rows_by_discipline(document),
         "link_table": None if empty else tables.link_table(document),
+        "live_table": None if empty else tables.live_table(document),
         "theory_table": None if empty else tables.theory_table(document),
         "theory": explain.theory(document),
         "glossary": explain.glossary(document),

@@ -42,6 +42,7 @@ impl Flows<'_> {
         let idle = flow >= self.lasting && self.under_way[(flow - self.lasting) as usize] == 0;
         let number = self.group_number(flow);
         if idle
+            && !self.outside
             && self.tcp_of(flow, number as u16).0.is_completed()
             && let Some(population) = &mut self.populations[number]
         {

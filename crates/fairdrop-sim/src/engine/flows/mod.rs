@@ -5,6 +5,7 @@ mod connections;
 mod endpoints;
 mod hosts;
 mod open_flow;
+mod outside;
 mod paths;
 mod results;
 mod sink;
@@ -14,6 +15,7 @@ mod transfer;
 mod window;
 
 pub use open_flow::{Coming, NextOfSource};
+pub use outside::SenderState;
 pub use sink::Answer;
 pub use transfer::Transfer;
 pub use window::WindowSeries;
@@ -67,6 +69,8 @@ pub struct Flows<'s> {
     lasting: u32,
     /// Packets under way of each connection of a population.
     under_way: Vec<u32>,
+    /// The hosts are outside.
+    outside: bool,
 }
 
 impl<'s> Flows<'s> {
@@ -93,6 +97,7 @@ impl<'s> Flows<'s> {
             transfers: scenario.groups.iter().map(|g| is_finite(g).then(TransferMeter::new)).collect(),
             lasting: total as u32,
             under_way: Vec::new(),
+            outside: false,
         };
         let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
