@@ -81,7 +81,7 @@ mod reader;
 mod regular;
 mod source;
 
-pub use classifier::{Classified, Classifier};
+pub use classifier::{Classified, Classifier, FlowName};
 pub use collector::MAX_PACKET_BYTES;
 pub use error::{Error, UnknownKey};
 pub use flow_key::{KeyKind, Protocol};

@@ -127,7 +127,7 @@ impl OneWay {
 
     /// Mean rate of the pace, bit/s; `None` when it has no limit.
     pub fn rate_bps(&self) -> Option<u64> {
-        rate_of(&self.pace)
+        self.pace.mean_bps()
     }
 
     /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.
@@ -164,18 +164,10 @@ impl OneWay {
     }
 }
 
-fn rate_of(pace: &Pace) -> Option<u64> {
-    match pace {
-        Pace::Unlimited => None,
-        Pace::Rate(bps) => Some(*bps),
-        Pace::Trace(chances) => Some(chances.mean_bps() as u64),
-    }
-}
-
 /// What may wait, what is under way, and some that are being read or written.
 fn buffers_for(pace: &Pace, impairments: &Impairments, limit: u32) -> u32 {
     let way_s = (impairments.delay.after(impairments.jitter)).seconds();
-    let rate_bps = rate_of(pace).unwrap_or(RATE_OF_UNLIMITED_BPS);
+    let rate_bps = pace.mean_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);
     let under_way = rate_bps as f64 * way_s / 8.0 / MEAN_BYTES as f64;
     (f64::from(limit) + under_way + 128.0).min(f64::from(fields::MOST_BUFFERS)) as u32
 }
