@@ -29,6 +29,19 @@ pub struct TwoWay {
     pub seed: u64,
     /// The text it was read from, settings applied.
     pub source: String,
+    /// What it was read from.
+    pub written: Written,
+}
+
+/// A link before it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The file's text.
+    pub text: String,
+    /// The file's name.
+    pub file: String,
+    /// Settings (`path=value`) that overrule it.
+    pub settings: Vec<String>,
 }
 
 /// One direction.
@@ -95,7 +108,13 @@ impl TwoWay {
             report.problems.sort_by_key(Problem::line);
             return Err(Problems(report.problems));
         }
-        Ok(Self { up, down, seed: top.integer("seed") as u64, source })
+        let written = Written { text: text.into(), file: file.into(), settings: settings.to_vec() };
+        Ok(Self { up, down, seed: top.integer("seed") as u64, source, written })
+    }
+
+    /// The directions, in the order of [`DIRECTIONS`].
+    pub fn directions(&self) -> [&OneWay; 2] {
+        [&self.up, &self.down]
     }
 }
 
@@ -130,6 +149,11 @@ impl OneWay {
         self.pace.mean_bps()
     }
 
+    /// The same, for what depends on a rate whether or not there is one.
+    pub fn rate_or_default_bps(&self) -> u64 {
+        self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS)
+    }
+
     /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.
     pub fn direction(
         &self,
@@ -139,11 +163,10 @@ impl OneWay {
         link_type: LinkType,
         frame_bytes: usize,
     ) -> DirectionConfig {
-        let rate_bps = self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);
         DirectionConfig {
             link: LinkConfig {
                 pace: self.pace.clone(),
-                queue: self.queue.params(rate_bps),
+                queue: self.queue.params(self.rate_or_default_bps()),
                 impairments: self.impairments,
                 seed,
                 number,

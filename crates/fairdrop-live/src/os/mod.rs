@@ -1,7 +1,9 @@
-//! The operating system: clock, sleep, random numbers.
+//! The operating system: clock, sleep, random numbers; places for threads.
 
+mod lease;
 mod sleeper;
 
+pub use lease::Lease;
 pub use sleeper::{Sleeper, Waker, now};
 
 use std::io;
