@@ -106,8 +106,14 @@ impl Daemon {
                 return Err(error);
             }
         };
-        let services = prepared.serve([up.mailbox.clone(), down.mailbox.clone()])?;
-        Ok(Self { up, down, services })
+        match prepared.serve([up.mailbox.clone(), down.mailbox.clone()]) {
+            Ok(services) => Ok(Self { up, down, services }),
+            Err(error) => {
+                // The reason why they end is that of the error.
+                let _ = (up.stop(), down.stop());
+                Err(error)
+            }
+        }
     }
 
     /// Whether one of the directions has ended by itself.

@@ -125,15 +125,17 @@ impl<W: Watch> Direction<W> {
             let Some(buffer) = self.pool.next() else { return self.overrun(ports).map(|()| read) };
             let room = buffer.len();
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
+            let len = self.wire_len(received.len);
+            let handle = if received.len > room { None } else { self.pool.take(received.len) };
+            // What left before it came is told before it.
             self.link.advance(received.at);
-            if received.len > room {
-                let len = self.wire_len(received.len);
-                self.link.refuse(len, HostCause::TooLong);
-                if let Some(buffer) = self.pool.next() {
-                    self.watch.refused(received.at, HostCause::TooLong, len, buffer);
+            self.settle(ports, true)?;
+            match handle {
+                Some(handle) => self.offer(handle, received.at),
+                None => {
+                    self.link.refuse(len, HostCause::TooLong);
+                    self.watch.refused(received.at, HostCause::TooLong, len, &[]);
                 }
-            } else {
-                self.offer(received.len, received.at);
             }
             self.settle(ports, true)?;
         }
@@ -157,10 +159,10 @@ impl<W: Watch> Direction<W> {
         (frame_len as u32).saturating_add(self.overhead).min(fairdrop::MAX_LEN)
     }
 
-    /// The frame in the pool's next buffer is offered to the link.
-    fn offer(&mut self, len: usize, at: Time) {
-        let Some(handle) = self.pool.take(len) else { return };
+    /// The frame in buffer `handle` is offered to the link.
+    fn offer(&mut self, handle: u32, at: Time) {
         let frame = self.pool.frame(handle);
+        let len = frame.len();
         let Classified { flow, ip, dscp, ecn, protocol } = self.classifier.classify(frame, at.ns());
         let class = self.classes[usize::from(dscp & 63)];
         let meta = Meta { class, ecn, ..Meta::of_flow(flow, self.wire_len(len)) };

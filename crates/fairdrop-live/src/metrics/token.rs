@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn its_file_is_for_its_owner_alone() {
         let path = std::env::temp_dir().join(format!("fairdrop-token-{}", std::process::id()));
-        let mut read = |text: &str, mode| {
+        let read = |text: &str, mode| {
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             Token::read(&path).map(|token| token.0)

@@ -56,6 +56,11 @@ impl Recorder {
         (Self { ring, recording: Recording::default() }, out)
     }
 
+    /// How it goes.
+    pub fn recording(&self) -> Recording {
+        self.recording
+    }
+
     fn put(&mut self, fate: u8, at: Time, len: u32, frame: &[u8]) {
         let Ok(mut chunk) = self.ring.write_chunk(HEAD + frame.len()) else {
             self.recording.lost += 1;
@@ -108,6 +113,11 @@ impl Watch for Recorder {
     fn tell(&mut self, report: &mut Report) {
         report.recording = Some(self.recording);
     }
+}
+
+/// Whether a ring is more than half full.
+pub(super) fn is_filling(ring: &Consumer<u8>) -> bool {
+    ring.slots() > ring.buffer().capacity() / 2
 }
 
 /// The oldest record of a ring, with its frame in `frame`.

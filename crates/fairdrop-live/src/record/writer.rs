@@ -17,6 +17,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Looks at the rings this often when there was nothing. The loop does not wake the writer: that would cost it a system call.
 const IDLE: Duration = Duration::from_millis(10);
 
+/// Records are written this long after their time, so that those of both directions are in order.
+const HELD: Time = Time::from_ns(20_000_000);
+
 /// Bytes that are written at once.
 const AT_ONCE: usize = 1 << 18;
 
@@ -94,7 +97,7 @@ impl<O: Output> Job<O> {
         loop {
             // Asked first: whatever came before the end is written.
             let last = ending.load(Ordering::Acquire);
-            let any = self.gather();
+            let any = self.gather(last);
             self.write()?;
             if !any {
                 if last {
@@ -106,7 +109,9 @@ impl<O: Output> Job<O> {
     }
 
     /// Takes records out of the rings, the oldest first, as many as are written at once. Returns whether there were any.
-    fn gather(&mut self) -> bool {
+    fn gather(&mut self, all: bool) -> bool {
+        let hurry = all || self.rings.iter().any(recorder::is_filling);
+        let until = Time::from_ns(now().ns().saturating_sub(HELD.ns()));
         while self.blocks.len() < AT_ONCE {
             for (ahead, (ring, frame)) in self.ahead.iter_mut().zip(self.rings.iter_mut().zip(&mut self.frames)) {
                 if ahead.is_none() {
@@ -114,7 +119,7 @@ impl<O: Output> Job<O> {
                 }
             }
             let oldest = (0..DIRECTIONS.len()).filter_map(|at| self.ahead[at].map(|record| (record.at, at))).min();
-            let Some((_, direction)) = oldest else { break };
+            let Some((_, direction)) = oldest.filter(|&(at, _)| hurry || at <= until) else { break };
             if let Some(record) = self.ahead[direction].take() {
                 self.add(direction, record);
             }
