@@ -3,7 +3,8 @@
 use crate::cli::ServiceArgs;
 use crate::config::{DIRECTIONS, TwoWay};
 use crate::control::{self, Steering};
-use crate::host::{DirectionConfig, Flows, Mailbox};
+use crate::daemon::Running;
+use crate::host::{DirectionConfig, Flows};
 use crate::metrics::{self, Sampler, Token};
 use crate::os::now;
 use crate::record::{RING_BYTES, Recorder, Rotation, Writer};
@@ -33,7 +34,7 @@ struct Record {
     rings: [Option<Consumer<u8>>; DIRECTIONS.len()],
 }
 
-/// What runs beside a link, until it is dropped.
+/// What runs beside a link, until it is dropped: after the link has been stopped, so that its end is recorded.
 pub struct Services {
     // In the order in which they end: nobody asks before the link does, and the recording is last.
     _control: Option<control::Server>,
@@ -71,23 +72,26 @@ impl Prepared {
         self.record.as_ref().map_or(0, |_| DIRECTIONS.len() * RING_BYTES)
     }
 
-    /// Who looks on in direction `direction`, by the order of [`DIRECTIONS`].
-    pub fn watches(&mut self, direction: usize, config: &DirectionConfig) -> Watches {
+    /// Who looks on in the direction called `direction`, which is asked for once.
+    pub fn watches(&mut self, direction: &str, config: &DirectionConfig) -> Watches {
         let flows = Flows::new(config.link_type, config.flow_key, now());
         let recorder = self.record.as_mut().map(|record| {
             let (recorder, ring) = Recorder::new(RING_BYTES);
-            record.rings[direction] = Some(ring);
+            if let Some(number) = DIRECTIONS.iter().position(|&name| name == direction) {
+                record.rings[number] = Some(ring);
+            }
             record.link_type = Some(config.link_type);
             recorder
         });
         (flows, recorder)
     }
 
-    /// Begins, once both directions run. Says on standard error where metrics are served.
+    /// Begins, once both directions run, given as [`DIRECTIONS`] has them. Says on standard error where metrics are served.
     ///
     /// # Errors
     /// A direction has ended, or the operating system gives no thread.
-    pub fn serve(self, mailboxes: [Mailbox; 2]) -> io::Result<Services> {
+    pub fn serve(self, directions: [&Running; 2]) -> io::Result<Services> {
+        let mailboxes = directions.map(|direction| direction.mailbox.clone());
         let Self { name, link, metrics, control, record } = self;
         let record = match record {
             Some(Record { files, file_bytes, link_type: Some(link_type), rings: [Some(up), Some(down)] }) => {

@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use fairdrop::{Meta, Time};
 use fairdrop_capture::{LinkType, Options};
 use fairdrop_live::cli::ServiceArgs;
-use fairdrop_live::config::TwoWay;
+use fairdrop_live::config::{DIRECTIONS, TwoWay};
 use fairdrop_live::control::{CtlArgs, CtlCommand, ctl};
-use fairdrop_live::daemon::{Daemon, Frames};
+use fairdrop_live::daemon::Running;
 use fairdrop_live::host::{Report, Watch};
 use fairdrop_live::port::Descriptors;
 use fairdrop_live::record::{Output, Recorder, Writer};
-use fairdrop_live::services::Prepared;
+use fairdrop_live::services::{Prepared, Services};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use serde_json::Value;
 
@@ -56,7 +56,9 @@ impl Drop for Folder {
 
 /// A link, its inside and its outside.
 struct Rig {
-    daemon: Daemon,
+    up: Running,
+    down: Running,
+    services: Services,
     inside: OwnedFd,
     outside: OwnedFd,
 }
@@ -73,20 +75,19 @@ fn pair() -> (OwnedFd, OwnedFd) {
 
 fn start(text: &str, args: &ServiceArgs) -> Result<Rig, String> {
     let link = TwoWay::parse(text, "link.toml", &[]).map_err(|problems| problems.to_string())?;
-    let prepared = Prepared::new("test", args, &link)?;
+    let mut prepared = Prepared::new("test", args, &link)?;
     let ((inside, a), (outside, b)) = (pair(), pair());
     let (a, b) = (Arc::new(a), Arc::new(b));
-    let (from_a, to_b, from_b, to_a) = (Arc::clone(&a), Arc::clone(&b), b, a);
-    let daemon = Daemon::start(
-        prepared,
-        &link,
-        args,
-        Frames { link_type: LinkType(101), bytes: 2048 },
-        move |sleeper| Ok(Descriptors::new(from_a, to_b, sleeper)),
-        move |sleeper| Ok(Descriptors::new(from_b, to_a, sleeper)),
-    )
-    .map_err(|error| error.to_string())?;
-    Ok(Rig { daemon, inside, outside })
+    let mut direction = |number: usize, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| {
+        let (from, to) = (Arc::clone(from), Arc::clone(to));
+        let config = link.directions()[number].direction(1, number as u32, [1, 2], LinkType(101), 2048);
+        let watches = prepared.watches(DIRECTIONS[number], &config);
+        let ports = move |sleeper| Ok(Descriptors::new(from, to, sleeper));
+        Running::start(DIRECTIONS[number], config, watches, Time::ZERO, ports).unwrap()
+    };
+    let (up, down) = (direction(0, &a, &b), direction(1, &b, &a));
+    let services = prepared.serve([&up, &down]).unwrap();
+    Ok(Rig { up, down, services, inside, outside })
 }
 
 /// A packet of `len` bytes over IPv4: TCP or UDP from 10.0.0.1:`port` to 192.0.2.1:443.
@@ -117,11 +118,18 @@ impl Rig {
     }
 
     fn up(&self) -> Report {
-        self.daemon.up.mailbox.report().unwrap()
+        self.up.mailbox.report().unwrap()
+    }
+
+    /// How the direction to the outside was at the end.
+    fn stop(self) -> Report {
+        let up = self.up.stop().unwrap();
+        self.down.stop().unwrap();
+        up
     }
 
     fn metrics(&self) -> SocketAddr {
-        self.daemon.services.metrics_address().unwrap()
+        self.services.metrics_address().unwrap()
     }
 }
 
@@ -179,13 +187,13 @@ fn changes_are_made_at_once_and_lose_nothing() {
     until("they have come", || rig.up().arrived.packets == 101);
     assert_eq!(rig.up().queued.packets, 80);
     set(&socket, &["rate=1gbit"]).unwrap();
-    assert_eq!((rig.up().rate_bps, rig.daemon.down.mailbox.report().unwrap().rate_bps), (Some(1_000_000_000), Some(1_000_000_000)));
+    assert_eq!((rig.up().rate_bps, rig.down.mailbox.report().unwrap().rate_bps), (Some(1_000_000_000), Some(1_000_000_000)));
     let mut received = 0;
     until("all that waited has left", || {
         received += rig.received();
         received == 81
     });
-    let report = rig.daemon.stop().unwrap()[0].clone();
+    let report = rig.stop();
     assert_eq!((report.delivered.packets, report.waiting.packets), (81, 0));
     assert!(reconciles(&report));
 }
@@ -212,7 +220,7 @@ fn a_bad_value_is_refused_and_changes_nothing() {
         assert!(error.contains(expected), "{expected:?} in {error:?}");
     }
     assert_eq!(shown()["settings"], before);
-    for direction in [&rig.daemon.up, &rig.daemon.down] {
+    for direction in [&rig.up, &rig.down] {
         let report = direction.mailbox.report().unwrap();
         assert_eq!((report.rate_bps, report.discipline), (Some(10_000), "choke"));
     }
@@ -381,7 +389,7 @@ fn samples_come_as_events_until_the_link_ends() {
     let first = data_of("sample")["time_s"].as_f64().unwrap();
     let second = data_of("sample")["time_s"].as_f64().unwrap();
     assert!(second >= first);
-    rig.daemon.stop().unwrap();
+    rig.stop();
     data_of("ended");
 }
 
@@ -468,8 +476,7 @@ fn recorded(path: &Path) -> Report {
     rig.send((0..60).map(|port| packet(UDP, port, 100)));
     until("all have come", || rig.up().arrived.packets == 60);
     until("all have left", || rig.up().waiting.packets == 0);
-    let [up, _] = rig.daemon.stop().unwrap();
-    up
+    rig.stop()
 }
 
 #[test]
@@ -532,7 +539,7 @@ fn a_recording_is_bounded_by_rotation() {
         rig.received();
         folder.file("x.2.pcapng").exists() && sent >= 400
     });
-    rig.daemon.stop().unwrap();
+    rig.stop();
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
     for name in ["x.pcapng", "x.1.pcapng", "x.2.pcapng"] {
         let file = folder.file(name);

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_capture_crate_reads_it() {
-        let frame = [0x45, 0, 0, 21, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 7];
+        let frame = [0x45, 0, 0, 21, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 7];
         let mut file = Vec::new();
         header(&mut file, LinkType(101));
         for (interface, time_ns) in [(0, 1_700_000_000_000_000_001), (1, 1_700_000_000_000_000_501)] {
@@ -125,7 +125,7 @@ mod tests {
         }
         let capture = read_bytes(&file, "record", &Options::default()).unwrap();
         assert_eq!(capture.arrivals.iter().map(|a| (a.time_ns, a.wire_len)).collect::<Vec<_>>(), [(0, 21), (500, 21)]);
-        assert_eq!(capture.flows[0].name, "udp 10.0.0.1 > 10.0.0.2");
+        assert_eq!(capture.flows[0].name, "icmp 10.0.0.1 > 10.0.0.2");
         assert_eq!(capture.notes.warnings(), Vec::<String>::new());
     }
 }
