@@ -38,6 +38,13 @@ pub enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// A process in namespaces, for fairdropd itself.
+    #[command(name = crate::os::namespace::COMMAND, hide = true, disable_help_flag = true)]
+    NamespaceHelper {
+        /// Of the other side.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 /// A link.
@@ -104,6 +111,15 @@ pub struct ShellArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
+    /// Call the run invalid when packets were later than this at the 99th percentile (1ms).
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub max_lateness: Option<Time>,
+    /// Call the run invalid when more packets were lost before they could be read.
+    #[arg(long, value_name = "PACKETS", default_value_t = 0)]
+    pub max_lost: u64,
+    /// Write what is said at the end, and more, to a file in JSON.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// The command and its arguments; without one, the user's shell.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -15,3 +15,4 @@ pub mod os;
 pub mod port;
 pub mod record;
 pub mod services;
+pub mod shell;

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use fairdrop_live::cli::{self, Cli, Command};
-use fairdrop_live::control;
+use fairdrop_live::{control, os::namespace, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -33,6 +33,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
             print!("{}", cli::completions(shell));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Shell(_) => Err("not there yet".into()),
+        Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
+        Command::Shell(args) => shell::run(&args),
     }
 }

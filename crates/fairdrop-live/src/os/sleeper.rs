@@ -22,6 +22,28 @@ pub fn now() -> Time {
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
+impl Waker {
+    /// Nobody has called yet.
+    ///
+    /// # Errors
+    /// The operating system has no more descriptors.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
+    }
+
+    /// Calls so far are answered.
+    pub fn reset(&self) {
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+/// Can be read when somebody has called.
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Wake for Waker {
     fn wake(&self) {
         // It fails only when the counter is full: then the sleep has ended already.
@@ -45,7 +67,7 @@ impl Sleeper {
     pub fn new(spin: Time) -> io::Result<Self> {
         Ok(Self {
             timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?,
-            waker: Arc::new(Waker(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)),
+            waker: Arc::new(Waker::new()?),
             spin,
         })
     }
@@ -79,7 +101,7 @@ impl Sleeper {
         }
         let [port, woken, _] = fds.map(|fd| fd.revents());
         if woken.contains(PollFlags::IN) {
-            let _ = rustix::io::read(&self.waker.0, &mut [0; 8]);
+            self.waker.reset();
         }
         if port.intersects(PollFlags::NVAL)
             || (port.intersects(PollFlags::HUP) && !port.contains(PollFlags::IN))

@@ -1,7 +1,7 @@
 //! A direction between two descriptors of which each read and each write is one packet: TUN devices.
 
 use crate::host::{Ports, Received};
-use crate::os::{Sleeper, now};
+use crate::os::{Netlink, Sleeper, now};
 use fairdrop::Time;
 use rustix::io::Errno;
 use std::io;
@@ -14,12 +14,28 @@ pub struct Descriptors {
     from: Arc<OwnedFd>,
     to: Arc<OwnedFd>,
     sleeper: Sleeper,
+    losses: Option<Losses>,
+}
+
+/// Packets that the device had no room for, because they were not read in time.
+#[derive(Debug)]
+struct Losses {
+    netlink: Netlink,
+    interface: String,
+    told: u64,
 }
 
 impl Descriptors {
     /// From `from` to `to`.
     pub fn new(from: Arc<OwnedFd>, to: Arc<OwnedFd>, sleeper: Sleeper) -> Self {
-        Self { from, to, sleeper }
+        Self { from, to, sleeper, losses: None }
+    }
+
+    /// Counts what is lost in the transmit queue of the device that it reads from, which `netlink` knows as `interface`.
+    #[must_use]
+    pub fn counting_losses(self, netlink: Netlink, interface: &str) -> Self {
+        let told = netlink.tx_dropped(interface).unwrap_or(0);
+        Self { losses: Some(Losses { netlink, interface: interface.into(), told }), ..self }
     }
 }
 
@@ -62,5 +78,14 @@ impl Ports for Descriptors {
 
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
         self.sleeper.sleep(self.from.as_fd(), until)
+    }
+
+    fn lost_before(&mut self) -> u64 {
+        let Some(losses) = &mut self.losses else { return 0 };
+        // The device is gone at the end: what is known stays.
+        let lost = losses.netlink.tx_dropped(&losses.interface).unwrap_or(losses.told);
+        let new = lost.saturating_sub(losses.told);
+        losses.told += new;
+        new
     }
 }

@@ -1,0 +1,261 @@
+//! `fairdropd shell`: a command behind an emulated link.
+//!
+//! Two network namespaces, each with one end of the link, a TUN device: the command's, which is the inside, and another at the
+//! outer end, in which this program's sockets stand for everything that the outside can reach. In between, packets pass
+//! through the two directions of the link.
+
+mod addresses;
+mod door;
+mod outside;
+mod packet;
+mod summary;
+mod world;
+
+use crate::cli::ShellArgs;
+use crate::config::{OneWay, TwoWay};
+use crate::daemon::Running;
+use crate::os::namespace::{Helper, Run, find_program};
+use crate::os::{Waker, random_key};
+use crate::port::Descriptors;
+use crate::services::{Prepared, Services};
+use door::Door;
+use fairdrop::Time;
+use fairdrop_capture::LinkType;
+use outside::{Outside, Parts};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use summary::{Limits, Summary};
+use world::{INNER, MTU, OUTER, World};
+
+/// LINKTYPE_RAW: a packet that begins with its IP header.
+const RAW_IP: LinkType = LinkType(101);
+
+/// How often it is looked whether a thread has failed.
+const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Runs the command; its exit code.
+///
+/// # Errors
+/// The input is wrong.
+pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
+    let link = args.link.read()?;
+    let limits = Limits {
+        lateness_s: args.max_lateness.unwrap_or(Time::from_ns(1_000_000)).seconds(),
+        lost_before: args.max_lost,
+    };
+    let command = command(&args.command);
+    if let Err((code, why)) = find_program(&command[0]) {
+        eprintln!("error: {}: {why}", command[0].display());
+        return Ok(ExitCode::from(code));
+    }
+    let ran = Session::start(args, &link).and_then(|session| session.run(command, limits));
+    Ok(match ran {
+        Ok((code, summary)) => {
+            summary.lines().iter().for_each(|line| eprintln!("fairdropd: {line}"));
+            match args.report.as_ref().map_or(Ok(()), |path| write_report(path, &summary)) {
+                Ok(()) => ExitCode::from(code),
+                Err(why) => failure(&why),
+            }
+        }
+        Err(why) => failure(&why),
+    })
+}
+
+fn failure(why: &str) -> ExitCode {
+    eprintln!("error: {why}");
+    ExitCode::FAILURE
+}
+
+/// Without one, the user's shell.
+fn command(given: &[OsString]) -> Vec<OsString> {
+    if given.is_empty() {
+        vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())]
+    } else {
+        given.to_vec()
+    }
+}
+
+/// All that runs beside the command.
+struct Session {
+    /// The process that will run it.
+    helper: Helper,
+    up: Running,
+    down: Running,
+    services: Services,
+    outside: Outside,
+    /// The process at the outer end, in whose namespaces the other is.
+    outer: Arc<Helper>,
+}
+
+impl Session {
+    fn start(args: &ShellArgs, link: &TwoWay) -> Result<Self, String> {
+        let prepared = Prepared::new("shell", &args.services, link)?;
+        let world = World::make()?;
+        world.notes.iter().for_each(|note| eprintln!("fairdropd: {note}"));
+        let frame_bytes = MTU as usize;
+        let frames = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
+        let buffers = frames + prepared.memory();
+        eprintln!(
+            "fairdropd: up {}; down {}; {:.1} MB of buffers; the outside's 127.0.0.1 is {}",
+            told(&link.up),
+            told(&link.down),
+            buffers as f64 / 1e6,
+            world.addresses.gateway(false).address
+        );
+        Self::drive(args, link, world, prepared).map_err(|error| format!("the link: {error}"))
+    }
+
+    fn drive(args: &ShellArgs, link: &TwoWay, world: World, mut prepared: Prepared) -> io::Result<Self> {
+        let World { outer, inner, addresses, .. } = world;
+        let helper = Arc::new(outer.helper);
+        let (sender, left) = sync_channel(door::MOST_LEFT);
+        let shared = Arc::new(door::Shared::default());
+        let waker = Arc::new(Waker::new()?);
+        let outside = Outside::start(Parts {
+            helper: Arc::clone(&helper),
+            addresses: Arc::clone(&addresses),
+            shared: Arc::clone(&shared),
+            device: Arc::clone(&outer.device),
+            left,
+            waker: Arc::clone(&waker),
+        })?;
+        let (key, spin) = (random_key()?, args.services.spin.unwrap_or(Time::ZERO));
+        let of = |way: &OneWay, number| way.direction(link.seed, number, key, RAW_IP, MTU as usize);
+        let (from, to) = (Arc::clone(&inner.device), Arc::clone(&outer.device));
+        let config = of(&link.up, 0);
+        let watches = prepared.watches("up", &config);
+        let up = Running::start("up", config, watches, spin, move |sleeper| {
+            let descriptors = Descriptors::new(from, to, sleeper).counting_losses(inner.netlink, INNER);
+            Ok(Door { descriptors, sender, wake: waker, shared, addresses })
+        })?;
+        let (from, to) = (outer.device, inner.device);
+        let config = of(&link.down, 1);
+        let watches = prepared.watches("down", &config);
+        let down = Running::start("down", config, watches, spin, move |sleeper| {
+            Ok(Descriptors::new(from, to, sleeper).counting_losses(outer.netlink, OUTER))
+        })?;
+        let services = prepared.serve([&up, &down])?;
+        Ok(Self { helper: inner.helper, up, down, services, outside, outer: helper })
+    }
+
+    /// Runs the command to its end, and ends everything else.
+    fn run(self, command: Vec<OsString>, limits: Limits) -> Result<(u8, Summary), String> {
+        let Self { helper, up, down, services, outside, outer } = self;
+        let user = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let terminal = Terminal::now();
+        let pid = Pid::from_raw(helper.pid() as i32);
+        let (ended, watching) = UnixStream::pair().map_err(|error| error.to_string())?;
+        let signals = Signals::register().map_err(|error| error.to_string())?;
+        let ran = thread::scope(|scope| {
+            scope.spawn(|| {
+                let failed = || up.has_ended() || down.has_ended() || outside.has_ended();
+                signals.pass_on(&watching, pid, failed);
+            });
+            let ran = helper.run(Run { command, as_user: Some(user) });
+            drop(ended);
+            ran
+        });
+        terminal.take_back();
+        let (up, down, outside) = (up.stop(), down.stop(), outside.stop());
+        drop((services, outer));
+        let failed = |what: &str, error: io::Error| format!("{what}: {error}");
+        let up = up.map_err(|error| failed("up", error))?;
+        let down = down.map_err(|error| failed("down", error))?;
+        outside.map_err(|error| failed("the outside", error))?;
+        let code = ran.map_err(|error| failed("the command", error))?;
+        Ok((code, Summary::new(up, down, limits)))
+    }
+}
+
+/// A direction in words.
+fn told(way: &OneWay) -> String {
+    let pace = match way.rate_bps() {
+        Some(bps) => format!("{} kbit/s", bps as f64 / 1e3),
+        None => "without limit".into(),
+    };
+    format!("{pace}, {}, {} packets", way.queue.discipline, way.queue.limit)
+}
+
+/// Written whole or not at all.
+fn write_report(path: &Path, summary: &Summary) -> Result<(), String> {
+    let text = serde_json::to_string_pretty(summary).map_err(|error| error.to_string())? + "\n";
+    let unfinished = path.with_extension("unfinished");
+    let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+    written
+        .map_err(|error| format!("--report {path:?}: {error}; valid: a file in a folder that can be written"))
+}
+
+/// Signals to this process while the command runs. Those of the terminal are for the command, which gets them itself.
+struct Signals {
+    came: UnixStream,
+    pass_on: [(Signal, Arc<AtomicBool>); 2],
+}
+
+impl Signals {
+    fn register() -> io::Result<Self> {
+        let (came, sender) = UnixStream::pair()?;
+        came.set_nonblocking(true)?;
+        let pass_on = [(Signal::TERM, Arc::default()), (Signal::HUP, Arc::default())];
+        for (signal, flag) in &pass_on {
+            signal_hook::flag::register(signal.as_raw(), Arc::clone(flag))?;
+        }
+        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+        }
+        Ok(Self { came, pass_on })
+    }
+
+    /// Passes signals on to the process, until `ended` is closed. If one of ours has failed the process is killed: what the
+    /// command does then has no effect any more.
+    fn pass_on(&self, ended: &UnixStream, pid: Option<Pid>, failed: impl Fn() -> bool) {
+        let Some(pid) = pid else { return };
+        loop {
+            let mut fds = [PollFd::new(&self.came, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
+            let polled = poll(&mut fds, Some(&LOOK));
+            if !fds[1].revents().is_empty() {
+                return;
+            }
+            while (&self.came).read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
+            for (signal, flag) in &self.pass_on {
+                if flag.swap(false, Ordering::Relaxed) {
+                    let _ = rustix::process::kill_process(pid, *signal);
+                }
+            }
+            if polled == Ok(0) && failed() {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// The terminal, if we have one and it is ours.
+struct Terminal {
+    ours: Option<Pid>,
+}
+
+impl Terminal {
+    fn now() -> Self {
+        let ours = rustix::process::getpgrp();
+        let foreground = rustix::termios::tcgetpgrp(io::stdin()).ok();
+        Self { ours: foreground.filter(|&group| group == ours) }
+    }
+
+    /// An interactive shell leaves it to a process group that is gone.
+    fn take_back(&self) {
+        let Some(ours) = self.ours else { return };
+        // From the background this stops the process, unless the signal for that is handled.
+        let handled = signal_hook::flag::register(signal_hook::consts::SIGTTOU, Arc::default());
+        let _ = handled.map(|_| rustix::termios::tcsetpgrp(io::stdin(), ours));
+    }
+}

@@ -1,0 +1,221 @@
+//! The thread that knows the outside. It connects to where packets from the inside go, gets sockets at the outer end of the
+//! link for them, and copies between the two. At the outer end the kernel speaks TCP, so that what crosses the link is the
+//! kernel's own TCP at both ends; this thread sees bytes.
+
+mod datagrams;
+mod splice;
+mod streams;
+
+use crate::host::Wake;
+use crate::os::Waker;
+use crate::os::namespace::{Helper, SocketKind};
+use crate::shell::addresses::Addresses;
+use crate::shell::door::Shared;
+use crate::shell::packet::{Key, Kind, Unreachable, kind, unreachable};
+use datagrams::Datagrams;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, sendto};
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use streams::Streams;
+
+/// How often what is not used any more is looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// Bytes of the buffer that copies go through.
+const COPIED: usize = 1 << 16;
+
+/// What both kinds of traffic need.
+struct Common {
+    epoll: OwnedFd,
+    /// The process at the outer end.
+    helper: Arc<Helper>,
+    addresses: Arc<Addresses>,
+    shared: Arc<Shared>,
+    /// Packets written to it arrive at the outer end as if they came over the link.
+    device: Arc<OwnedFd>,
+    /// Send packets from the outer end over the link: IPv4 and IPv6.
+    raw: [Option<OwnedFd>; 2],
+    buffer: Box<[u8]>,
+    next_token: u64,
+}
+
+/// What is to be started with.
+pub struct Parts {
+    /// The process at the outer end.
+    pub helper: Arc<Helper>,
+    /// What is where.
+    pub addresses: Arc<Addresses>,
+    /// What it shares with the door.
+    pub shared: Arc<Shared>,
+    /// The TUN device of the outer end.
+    pub device: Arc<OwnedFd>,
+    /// Packets that are left for it.
+    pub left: Receiver<Box<[u8]>>,
+    /// What wakes it up.
+    pub waker: Arc<Waker>,
+}
+
+/// The thread, as others see it.
+pub struct Outside {
+    stop: Arc<AtomicBool>,
+    waker: Arc<Waker>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Outside {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// The operating system gives no descriptors or no thread.
+    pub fn start(parts: Parts) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &*parts.waker, EventData::new_u64(0), EventFlags::IN)?;
+        let raw = [false, true].map(|v6| parts.helper.socket(SocketKind::RawIp { v6 }).ok());
+        let common = Common {
+            epoll,
+            helper: parts.helper,
+            addresses: parts.addresses,
+            shared: parts.shared,
+            device: parts.device,
+            raw,
+            buffer: vec![0; COPIED].into(),
+            next_token: 1,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut running = Running {
+            common,
+            streams: Streams::default(),
+            datagrams: Datagrams::default(),
+            left: parts.left,
+            waker: Arc::clone(&parts.waker),
+            stop: Arc::clone(&stop),
+        };
+        let thread = thread::Builder::new().name("fairdrop-outside".into()).spawn(move || running.run())?;
+        Ok(Self { stop, waker: parts.waker, thread })
+    }
+
+    /// Whether it has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends it: all connections break.
+    ///
+    /// # Errors
+    /// It had failed.
+    pub fn stop(self) -> io::Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.waker.wake();
+        self.thread.join().map_err(|_| io::Error::other("the thread of the outside panicked"))?
+    }
+}
+
+struct Running {
+    common: Common,
+    streams: Streams,
+    datagrams: Datagrams,
+    left: Receiver<Box<[u8]>>,
+    waker: Arc<Waker>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Running {
+    fn run(&mut self) -> io::Result<()> {
+        let mut swept = Instant::now();
+        while !self.stop.load(Ordering::Relaxed) {
+            for (token, flags) in self.wait()? {
+                if token == 0 {
+                    self.waker.reset();
+                } else if !self.streams.ready(&mut self.common, token, flags) {
+                    self.datagrams.ready(&mut self.common, token);
+                }
+            }
+            self.take_left();
+            self.streams.pump(&mut self.common);
+            if swept.elapsed() >= SWEEP {
+                swept = Instant::now();
+                self.streams.sweep(&mut self.common, swept);
+                self.datagrams.sweep(&mut self.common, swept);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something can be done.
+    fn wait(&self) -> io::Result<Vec<(u64, EventFlags)>> {
+        let mut events = [MaybeUninit::<Event>::uninit(); 64];
+        let seconds = if self.streams.has_work() { 0 } else { SWEEP.as_secs() as i64 };
+        let timeout = Timespec { tv_sec: seconds, tv_nsec: 0 };
+        match epoll::wait(&self.common.epoll, &mut events, Some(&timeout)) {
+            Ok((events, _)) => Ok(events.iter().map(|event| (event.data.u64(), { event.flags })).collect()),
+            Err(Errno::INTR) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn take_left(&mut self) {
+        while let Ok(packet) = self.left.try_recv() {
+            match kind(&packet) {
+                Kind::Syn { key, acknowledgement } => {
+                    self.streams.syn(&mut self.common, key, acknowledgement, &packet);
+                }
+                Kind::Udp(key) => self.datagrams.udp(&mut self.common, key, &packet),
+                Kind::Echo { key, sequence, payload } => {
+                    self.datagrams.echo(&mut self.common, key, sequence, payload, &packet);
+                }
+                Kind::EchoFragment | Kind::Other => self.common.hand_on(&packet),
+            }
+            self.common.shared.taken();
+        }
+    }
+}
+
+impl Common {
+    fn token(&mut self) -> u64 {
+        self.next_token += 1;
+        self.next_token
+    }
+
+    fn watch(&self, fd: BorrowedFd<'_>, token: u64, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
+    }
+
+    /// A packet from the inside goes on to the kernel of the outer end. Like any link's end, it may have no room.
+    fn hand_on(&self, packet: &[u8]) {
+        let _ = rustix::io::write(&*self.device, packet);
+    }
+
+    /// A packet to the inside is sent over the link.
+    fn send(&self, to: SocketAddr, packet: Option<Vec<u8>>) {
+        let (Some(socket), Some(packet)) = (&self.raw[usize::from(to.is_ipv6())], packet) else { return };
+        let to = SocketAddr::new(to.ip(), 0);
+        // Nobody is told: it is as if the network had lost it.
+        let _ = sendto(socket.as_fd(), &packet, SendFlags::DONTWAIT, &to);
+    }
+
+    /// Says that a packet cannot be delivered, if the error tells why.
+    fn refuse(&self, key: Key, packet: &[u8], error: &io::Error) {
+        let why = match error.kind() {
+            io::ErrorKind::ConnectionRefused => Unreachable::Port,
+            io::ErrorKind::PermissionDenied => Unreachable::Prohibited,
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => return,
+            _ => Unreachable::Host,
+        };
+        self.send(key.from, unreachable(key, packet, why));
+    }
+}
+
+/// Nothing that can be reached has this address.
+fn no_such_address() -> io::Error {
+    Errno::HOSTUNREACH.into()
+}

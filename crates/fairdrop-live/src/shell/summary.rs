@@ -1,0 +1,86 @@
+//! What is said at the end of a run, and whether it counts.
+
+use crate::host::Report;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// What a run may do wrong and still count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// 99th percentile of the lateness, s.
+    pub lateness_s: f64,
+    /// Packets that were lost before they could be read.
+    pub lost_before: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Whether the host's own error stayed within the limits.
+    pub valid: bool,
+    /// Where it did not.
+    pub invalid_because: Vec<String>,
+    /// Towards the outside.
+    pub up: Report,
+    /// From the outside.
+    pub down: Report,
+}
+
+impl Summary {
+    /// Of both directions.
+    pub fn new(up: Report, down: Report, limits: Limits) -> Self {
+        let mut invalid_because = Vec::new();
+        for (name, report) in [("up", &up), ("down", &down)] {
+            let late = report.lateness.p99_s;
+            if report.lateness.packets > 0 && late > limits.lateness_s {
+                invalid_because.push(format!(
+                    "{name}: 99th percentile of lateness {} > {}",
+                    milliseconds(late),
+                    milliseconds(limits.lateness_s)
+                ));
+            }
+            if report.lost_before > limits.lost_before {
+                invalid_because.push(format!(
+                    "{name}: {} packets lost before they were read > {}",
+                    report.lost_before, limits.lost_before
+                ));
+            }
+        }
+        Self { valid: invalid_because.is_empty(), invalid_because, up, down }
+    }
+
+    /// In words, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            [("up", &self.up), ("down", &self.down)].map(|(name, report)| line(name, report)).into();
+        if !self.valid {
+            lines.push(format!("INVALID: {}", self.invalid_because.join("; ")));
+        }
+        lines
+    }
+}
+
+fn line(name: &str, report: &Report) -> String {
+    let mut line =
+        format!("{name}: {} packets ({} bytes) delivered", report.delivered.packets, report.delivered.bytes);
+    let drops: Vec<String> =
+        report.dropped.iter().map(|(cause, amount)| format!("{} {cause}", amount.packets)).collect();
+    if !drops.is_empty() {
+        let _ = write!(line, ", dropped: {}", drops.join(", "));
+    }
+    if report.marked.packets > 0 {
+        let _ = write!(line, ", {} marked", report.marked.packets);
+    }
+    let _ = write!(
+        line,
+        "; wait {} (99 %: {}), late by at most {} (99 %)",
+        milliseconds(report.wait_p50_s),
+        milliseconds(report.wait_p99_s),
+        milliseconds(report.lateness.p99_s)
+    );
+    line
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{:.3} ms", seconds * 1e3)
+}
