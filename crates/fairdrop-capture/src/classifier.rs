@@ -1,5 +1,6 @@
 //! Frames as they pass: which flow each belongs to, by the rules of captures, for hosts that forward.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use fairdrop::{Ecn, siphash};
@@ -76,6 +77,25 @@ impl Classifier {
     #[must_use]
     pub fn name(&self) -> String {
         self.last.to_string()
+    }
+}
+
+/// Whose a frame is, for people: its `Display` is the flow's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowName(FlowKey);
+
+impl FlowName {
+    /// The flow of `frame`, of which the first bytes are enough. A later
+    /// fragment is named without ports.
+    #[must_use]
+    pub fn of(link: LinkType, kind: KeyKind, frame: &[u8]) -> Self {
+        Self(FlowKey::of(kind, &link::parse(link, frame)))
+    }
+}
+
+impl fmt::Display for FlowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -175,6 +195,9 @@ mod tests {
         let seen = classifier.classify(&frame(1, 5, 46 << 2 | 2, true), 0);
         assert_eq!((seen.ip, seen.dscp, seen.ecn, seen.protocol), (Some(18), 46, Ecn::Ect0, Protocol::Udp));
         assert_eq!(classifier.name(), "udp 10.0.0.1:5 > 10.0.0.9:53");
+        let start = &frame(1, 5, 0, true)[..42];
+        let name = FlowName::of(LinkType(1), KeyKind::FiveTuple, start);
+        assert_eq!(name.to_string(), classifier.name(), "the headers are enough");
         let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
         let seen = classifier.classify(&arp, 0);
         assert_eq!((seen.ip, seen.dscp, seen.ecn), (None, 0, Ecn::NotCapable));

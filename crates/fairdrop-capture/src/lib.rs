@@ -82,7 +82,7 @@ mod regular;
 mod source;
 mod words;
 
-pub use classifier::{Classified, Classifier};
+pub use classifier::{Classified, Classifier, FlowName};
 pub use collector::MAX_PACKET_BYTES;
 pub use error::{Error, UnknownKey};
 pub use flow_key::{KeyKind, Protocol};

@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use fairdrop::Time;
 use fairdrop_sim::scenario::seconds;
 
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
+use crate::control::CtlArgs;
 
 /// Real traffic through queue disciplines that are fair without per-flow state.
 #[derive(Debug, Parser)]
@@ -29,6 +31,15 @@ pub enum Command {
     Lab(LabArgs),
     /// Check a link's file and options, and print what they come to.
     Check(LinkArgs),
+    /// Look at a fairdropd that runs, and change its link.
+    Ctl(CtlArgs),
+    /// Print the manual page (roff).
+    Man,
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
     /// A process in namespaces, for fairdropd itself.
     #[command(name = crate::os::namespace::COMMAND, hide = true, disable_help_flag = true)]
     NamespaceHelper {
@@ -68,17 +79,26 @@ pub struct LinkArgs {
 }
 
 /// What goes on beside the link.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug)]
 pub struct ServiceArgs {
     /// Serve metrics, JSON and a live page at this address; port 0 takes a free one and says which.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
+    /// A file with the secret that clients must name; needed when --metrics is open to other machines.
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub token_file: Option<PathBuf>,
     /// Listen for `fairdropd ctl` at this path.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Record arrivals, departures and drops with their causes.
     #[arg(long, value_name = "FILE.pcapng")]
     pub record: Option<PathBuf>,
+    /// Begin another file of the recording after so many bytes (100MB).
+    #[arg(long, value_name = "SIZE", default_value = "100MB", value_parser = size)]
+    pub record_size: u64,
+    /// Keep so many files of the recording; the oldest goes.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub record_files: u32,
     /// Spend this part of each sleep awake, which is more exact and costs a processor (50us).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub spin: Option<Time>,
@@ -134,6 +154,36 @@ fn time(text: &str) -> Result<Time, String> {
     seconds(text).map(|seconds| Time::from_ns((seconds * 1e9) as u64))
 }
 
+/// At least a megabyte: each file has room for many packets.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let factor = match text[digits.len()..].trim().trim_end_matches('B') {
+        "" => Some(1),
+        "k" => Some(1_000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000),
+        "T" => Some(1_000_000_000_000),
+        _ => None,
+    };
+    let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
+    bytes.filter(|&bytes| bytes >= 1_000_000).ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
+}
+
+impl Default for ServiceArgs {
+    /// As without options.
+    fn default() -> Self {
+        Self {
+            metrics: None,
+            token_file: None,
+            control: None,
+            record: None,
+            record_size: 100_000_000,
+            record_files: 10,
+            spin: None,
+        }
+    }
+}
+
 impl LinkArgs {
     /// The link that file and options describe.
     ///
@@ -182,6 +232,39 @@ impl LinkArgs {
     }
 }
 
+/// The manual page: the command, then each of its subcommands.
+///
+/// # Errors
+/// It is not written: never, since it is written to memory.
+pub fn manual() -> Result<String, std::io::Error> {
+    let mut command = Cli::command();
+    command.build();
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).title("fairdropd").section("1").render(&mut page)?;
+    for part in all_commands(&command) {
+        let man = clap_mangen::Man::new(part.clone());
+        let name = part.get_bin_name().unwrap_or_default().to_uppercase();
+        writeln!(page, ".SH {name}")?;
+        man.render_description_section(&mut page)?;
+        man.render_synopsis_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+    }
+    String::from_utf8(page).map_err(std::io::Error::other)
+}
+
+/// Subcommands and theirs, each behind the one that it belongs to.
+fn all_commands(command: &clap::Command) -> Vec<&clap::Command> {
+    let own = command.get_subcommands().filter(|part| part.get_name() != "help");
+    own.flat_map(|part| std::iter::once(part).chain(all_commands(part))).collect()
+}
+
+/// The completions for a shell.
+pub fn completions(shell: clap_complete::Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "fairdropd", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +293,27 @@ mod tests {
             error.starts_with("--set queue.discipline=chokes: queue.discipline = \"chokes\" is not valid"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!((size("1MB"), size("2G"), size("3000000")), (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000)));
+        for wrong in ["", "MB", "999k", "1.5GB", "-1MB", "1PB", "99999999999TB"] {
+            assert!(size(wrong).unwrap_err().contains("100MB"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_manual_and_completions_name_every_command() {
+        let (man, names) = (manual().unwrap(), ["shell", "check", "ctl", "completions"]);
+        for name in names.into_iter().chain(["\\-\\-metrics", "\\-\\-record\\-size", "\\-\\-direction"]) {
+            assert!(man.contains(name), "{name}");
+        }
+        for shell in <clap_complete::Shell as clap::ValueEnum>::value_variants() {
+            let text = completions(*shell);
+            for name in names {
+                assert!(text.contains(name), "{name} in the completions of {shell}");
+            }
+        }
     }
 }

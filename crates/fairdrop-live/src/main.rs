@@ -1,8 +1,8 @@
 //! `fairdropd`: real traffic through the queue disciplines.
 
 use clap::Parser;
-use fairdrop_live::cli::{Cli, Command};
-use fairdrop_live::{lab, os::namespace, shell};
+use fairdrop_live::cli::{self, Cli, Command};
+use fairdrop_live::{control, lab, os::namespace, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -19,6 +19,18 @@ fn run(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Check(link) => {
             print!("{}", link.read()?.source);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Ctl(args) => {
+            print!("{}", control::ctl(&args)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            print!("{}", cli::manual().map_err(|error| error.to_string())?);
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Completions { shell } => {
+            print!("{}", cli::completions(shell));
             Ok(ExitCode::SUCCESS)
         }
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),

@@ -29,6 +29,19 @@ pub struct TwoWay {
     pub seed: u64,
     /// The text it was read from, settings applied.
     pub source: String,
+    /// What it was read from.
+    pub written: Written,
+}
+
+/// A link before it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The file's text.
+    pub text: String,
+    /// The file's name.
+    pub file: String,
+    /// Settings (`path=value`) that overrule it.
+    pub settings: Vec<String>,
 }
 
 /// One direction.
@@ -95,7 +108,13 @@ impl TwoWay {
             report.problems.sort_by_key(Problem::line);
             return Err(Problems(report.problems));
         }
-        Ok(Self { up, down, seed: top.integer("seed") as u64, source })
+        let written = Written { text: text.into(), file: file.into(), settings: settings.to_vec() };
+        Ok(Self { up, down, seed: top.integer("seed") as u64, source, written })
+    }
+
+    /// The directions, in the order of [`DIRECTIONS`].
+    pub fn directions(&self) -> [&OneWay; 2] {
+        [&self.up, &self.down]
     }
 }
 
@@ -127,7 +146,12 @@ impl OneWay {
 
     /// Mean rate of the pace, bit/s; `None` when it has no limit.
     pub fn rate_bps(&self) -> Option<u64> {
-        rate_of(&self.pace)
+        self.pace.mean_bps()
+    }
+
+    /// The same, for what depends on a rate whether or not there is one.
+    pub fn rate_or_default_bps(&self) -> u64 {
+        self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS)
     }
 
     /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.
@@ -139,11 +163,10 @@ impl OneWay {
         link_type: LinkType,
         frame_bytes: usize,
     ) -> DirectionConfig {
-        let rate_bps = self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);
         DirectionConfig {
             link: LinkConfig {
                 pace: self.pace.clone(),
-                queue: self.queue.params(rate_bps),
+                queue: self.queue.params(self.rate_or_default_bps()),
                 impairments: self.impairments,
                 seed,
                 number,
@@ -164,18 +187,10 @@ impl OneWay {
     }
 }
 
-fn rate_of(pace: &Pace) -> Option<u64> {
-    match pace {
-        Pace::Unlimited => None,
-        Pace::Rate(bps) => Some(*bps),
-        Pace::Trace(chances) => Some(chances.mean_bps() as u64),
-    }
-}
-
 /// What may wait, what is under way, and some that are being read or written.
 fn buffers_for(pace: &Pace, impairments: &Impairments, limit: u32) -> u32 {
     let way_s = (impairments.delay.after(impairments.jitter)).seconds();
-    let rate_bps = rate_of(pace).unwrap_or(RATE_OF_UNLIMITED_BPS);
+    let rate_bps = pace.mean_bps().unwrap_or(RATE_OF_UNLIMITED_BPS);
     let under_way = rate_bps as f64 * way_s / 8.0 / MEAN_BYTES as f64;
     (f64::from(limit) + under_way + 128.0).min(f64::from(fields::MOST_BUFFERS)) as u32
 }

@@ -21,6 +21,21 @@ impl FramePool {
         }
     }
 
+    /// Grows to `frames` buffers; those that are taken keep what is in them. It does not shrink.
+    pub fn grow(&mut self, frames: u32) {
+        let before = self.frames();
+        if frames <= before {
+            return;
+        }
+        let mut bytes = vec![0; frames as usize * self.frame_bytes];
+        bytes[..self.bytes.len()].copy_from_slice(&self.bytes);
+        let mut lengths = vec![0; frames as usize];
+        lengths[..before as usize].copy_from_slice(&self.lengths);
+        (self.bytes, self.lengths) = (bytes.into(), lengths.into());
+        // Taken last.
+        self.free.splice(0..0, (before..frames).rev());
+    }
+
     /// Bytes of memory that a pool of this size takes.
     pub const fn bytes_for(frames: u32, frame_bytes: usize) -> usize {
         frames as usize * (frame_bytes + 2 * size_of::<u32>())
@@ -94,5 +109,19 @@ mod tests {
         assert_eq!(pool.take(2), Some(one));
         pool.frame_mut(one)[0] = b'O';
         assert_eq!(pool.frame(one), b"On");
+    }
+
+    #[test]
+    fn it_grows_and_what_is_in_it_stays() {
+        let mut pool = FramePool::new(1, 8);
+        pool.next().unwrap()[..3].copy_from_slice(b"one");
+        let one = pool.take(3).unwrap();
+        pool.grow(3);
+        pool.grow(2);
+        assert_eq!((pool.frame(one), pool.frames(), pool.free()), (&b"one"[..], 3, 2));
+        pool.next().unwrap()[..3].copy_from_slice(b"two");
+        let (two, three) = (pool.take(3).unwrap(), pool.take(1).unwrap());
+        assert_eq!((two, three, pool.take(1)), (1, 2, None));
+        assert_eq!((pool.frame(one), pool.frame(two)), (&b"one"[..], &b"two"[..]));
     }
 }

@@ -17,6 +17,8 @@ pub enum Change {
     Impairments(Impairments),
     /// The discipline or its parameters.
     Queue(AnyParams),
+    /// Frame buffers at least.
+    Buffers(u32),
     /// It ends.
     Stop,
 }

@@ -2,11 +2,13 @@
 
 use crate::frame::{self, FramePool};
 use crate::host::command::Command;
-use crate::host::report::{Aside, Waits};
-use crate::host::{Change, Commands, Lateness, Ports, Report, Watch};
-use crate::link::{Fate, HostCause, Link, LinkConfig, Outcome};
+use crate::host::report::Aside;
+use crate::host::waits::Waits;
+use crate::host::{Change, Commands, Group, Lateness, Ports, Report, Watch};
+use crate::link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
 use fairdrop::{AnyParams, Ecn, Meta, ParamError, Time};
-use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType};
+use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType, Protocol};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Frames read between two looks at the clock.
@@ -29,8 +31,17 @@ pub struct DirectionConfig {
     pub frame_bytes: usize,
 }
 
-/// Where the IP header of a waiting frame begins, or that it has none.
+/// In place of where the IP header begins: there is none.
 const NO_IP: u16 = u16::MAX;
+
+/// What the headers of a waiting frame said.
+#[derive(Clone, Copy)]
+struct Note {
+    ip: u16,
+    protocol: Protocol,
+}
+
+const NOTHING: Note = Note { ip: NO_IP, protocol: Protocol::NonIp };
 
 /// A direction.
 pub struct Direction<W> {
@@ -41,7 +52,9 @@ pub struct Direction<W> {
     classes: [u8; 64],
     overhead: u32,
     /// By frame buffer.
-    ip_at: Box<[u16]>,
+    notes: Vec<Note>,
+    groups: [Group; Protocol::ALL.len()],
+    rate_bps: Option<u64>,
     watch: W,
     commands: Commands,
     lateness: Lateness,
@@ -64,7 +77,9 @@ impl<W: Watch> Direction<W> {
             classifier: Classifier::new(config.link_type, config.flow_key, config.link.flow_key),
             classes: config.classes,
             overhead: config.overhead,
-            ip_at: vec![NO_IP; frames as usize].into(),
+            notes: vec![NOTHING; frames as usize],
+            groups: [Group::default(); Protocol::ALL.len()],
+            rate_bps: config.link.pace.mean_bps(),
             watch,
             commands,
             lateness: Lateness::default(),
@@ -110,11 +125,17 @@ impl<W: Watch> Direction<W> {
             let Some(buffer) = self.pool.next() else { return self.overrun(ports).map(|()| read) };
             let room = buffer.len();
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
+            let len = self.wire_len(received.len);
+            let handle = if received.len > room { None } else { self.pool.take(received.len) };
+            // What left before it came is told before it.
             self.link.advance(received.at);
-            if received.len > room {
-                self.link.refuse(self.wire_len(received.len), HostCause::TooLong);
-            } else {
-                self.offer(received.len, received.at);
+            self.settle(ports, true)?;
+            match handle {
+                Some(handle) => self.offer(handle, received.at),
+                None => {
+                    self.link.refuse(len, HostCause::TooLong);
+                    self.watch.refused(received.at, HostCause::TooLong, len, &[]);
+                }
             }
             self.settle(ports, true)?;
         }
@@ -126,7 +147,10 @@ impl<W: Watch> Direction<W> {
         let mut nowhere = [0; 2048];
         for _ in 0..BATCH {
             let Some(received) = ports.receive(&mut nowhere)? else { return Ok(()) };
-            self.link.refuse(self.wire_len(received.len), HostCause::NoBuffer);
+            let len = self.wire_len(received.len);
+            self.link.refuse(len, HostCause::NoBuffer);
+            let read = &nowhere[..received.len.min(nowhere.len())];
+            self.watch.refused(received.at, HostCause::NoBuffer, len, read);
         }
         Ok(())
     }
@@ -135,25 +159,34 @@ impl<W: Watch> Direction<W> {
         (frame_len as u32).saturating_add(self.overhead).min(fairdrop::MAX_LEN)
     }
 
-    /// The frame in the pool's next buffer is offered to the link.
-    fn offer(&mut self, len: usize, at: Time) {
-        let Some(handle) = self.pool.take(len) else { return };
+    /// The frame in buffer `handle` is offered to the link.
+    fn offer(&mut self, handle: u32, at: Time) {
         let frame = self.pool.frame(handle);
-        let Classified { flow, ip, dscp, ecn, .. } = self.classifier.classify(frame, at.ns());
+        let len = frame.len();
+        let Classified { flow, ip, dscp, ecn, protocol } = self.classifier.classify(frame, at.ns());
         let class = self.classes[usize::from(dscp & 63)];
         let meta = Meta { class, ecn, ..Meta::of_flow(flow, self.wire_len(len)) };
         self.watch.arrived(at, &meta, frame);
-        self.ip_at[handle as usize] = ip.and_then(|ip| u16::try_from(ip).ok()).unwrap_or(NO_IP);
+        let ip = ip.and_then(|ip| u16::try_from(ip).ok()).unwrap_or(NO_IP);
+        self.notes[handle as usize] = Note { ip, protocol };
+        self.groups[protocol as usize].arrived.add(meta.len);
         self.link.arrive(at, meta, handle);
     }
 
     /// Hands on what is due and frees the buffers of what is gone.
     fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
         let mut outcomes = std::mem::take(self.link.outcomes());
-        for outcome in outcomes.drain(..) {
+        for mut outcome in outcomes.drain(..) {
             if let Fate::Delivered { taken, .. } = outcome.fate {
-                self.waits.record(taken.since(outcome.arrived));
-                self.hand_on(&outcome, ports, open)?;
+                self.waits.record(taken, taken.since(outcome.arrived));
+                if !self.hand_on(&outcome, ports, open)? {
+                    outcome.fate = Fate::Dropped(Cause::Host(HostCause::Output));
+                }
+            }
+            let group = &mut self.groups[self.notes[outcome.handle as usize].protocol as usize];
+            match outcome.fate {
+                Fate::Delivered { .. } => group.delivered.add(outcome.meta.len),
+                Fate::Dropped(_) => group.dropped.add(outcome.meta.len),
             }
             self.watch.gone(&outcome, self.pool.frame(outcome.handle));
             self.pool.release(outcome.handle);
@@ -162,8 +195,9 @@ impl<W: Watch> Direction<W> {
         Ok(())
     }
 
-    fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
-        let ip = self.ip_at[outcome.handle as usize];
+    /// Whether the port took it.
+    fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<bool> {
+        let ip = self.notes[outcome.handle as usize].ip;
         if outcome.meta.ecn == Ecn::Ce && ip != NO_IP {
             let frame = self.pool.frame_mut(outcome.handle);
             if frame::mark(frame, usize::from(ip)) {
@@ -171,10 +205,11 @@ impl<W: Watch> Direction<W> {
             }
         }
         self.lateness.record(outcome.at, ports.now());
-        if !open || !ports.deliver(self.pool.frame(outcome.handle))? {
+        let taken = open && ports.deliver(self.pool.frame(outcome.handle))?;
+        if !taken {
             self.link.undeliver(outcome.meta.len);
         }
-        Ok(())
+        Ok(taken)
     }
 
     fn answer(&mut self, ports: &mut impl Ports) {
@@ -192,11 +227,18 @@ impl<W: Watch> Direction<W> {
 
     fn change(&mut self, change: Change, now: Time) -> Result<(), String> {
         match change {
-            Change::Pace(pace) => self.link.set_pace(pace, now),
+            Change::Pace(pace) => {
+                self.rate_bps = pace.mean_bps();
+                self.link.set_pace(pace, now);
+            }
             Change::Impairments(impairments) => self.link.set_impairments(impairments),
             Change::Queue(params) => {
                 self.link.set_queue(params.clone(), now).map_err(|error| error.to_string())?;
                 self.queue = params;
+            }
+            Change::Buffers(frames) => {
+                self.pool.grow(frames);
+                self.notes.resize(self.pool.frames() as usize, NOTHING);
             }
             Change::Stop => self.stopping = true,
         }
@@ -205,17 +247,33 @@ impl<W: Watch> Direction<W> {
 
     fn report(&mut self, ports: &mut impl Ports) -> Report {
         self.lost_before += ports.lost_before();
-        Report::of(
+        let now = ports.now();
+        let wait_last_second = self.waits.last_second(now);
+        let mut report = Report::of(
             &self.link,
-            &Aside {
-                uptime: ports.now().since(self.begun),
+            Aside {
+                uptime: now.since(self.begun),
                 discipline: self.queue.name(),
                 limit: self.queue.limit(),
+                rate_bps: self.rate_bps,
+                groups: self.groups(),
                 lost_before: self.lost_before,
+                wait_last_second,
                 waits: &self.waits,
                 lateness: self.lateness.report(),
                 buffers: (self.pool.frames(), self.pool.free()),
             },
-        )
+        );
+        self.watch.tell(&mut report);
+        report
+    }
+
+    fn groups(&self) -> BTreeMap<&'static str, Group> {
+        let mut groups = self.groups;
+        self.link.for_each_queued(|meta, handle| {
+            groups[self.notes[handle as usize].protocol as usize].queued.add(meta.len);
+        });
+        let named = Protocol::ALL.into_iter().map(|protocol| (protocol.name(), groups[protocol as usize]));
+        named.filter(|(_, group)| group.arrived.packets > 0).collect()
     }
 }

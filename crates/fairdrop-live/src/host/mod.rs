@@ -3,14 +3,18 @@
 
 mod command;
 mod direction;
+mod flows;
 mod lateness;
 mod report;
+mod waits;
 mod watch;
 
 pub use command::{Change, Commands, Mailbox, Wake, mailbox};
 pub use direction::{Direction, DirectionConfig};
+pub use flows::{Flow, Flows};
 pub use lateness::{Lateness, LatenessReport};
-pub use report::{Report, Spread};
+pub use report::{Group, Recording, Report};
+pub use waits::{Quantiles, Spread};
 pub use watch::Watch;
 
 use fairdrop::Time;

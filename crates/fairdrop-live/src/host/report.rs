@@ -1,70 +1,23 @@
 //! How a link is at one moment, for metrics, control and results.
 
-use crate::host::LatenessReport;
+use crate::host::waits::Waits;
+use crate::host::{Flow, LatenessReport, Quantiles, Spread};
 use crate::link::{Amount, Cause, Link};
 use fairdrop::{Discipline, Time};
-use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A distribution of times, with upper bounds that never change.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Spread {
-    /// Upper bounds, s.
-    pub bounds_s: Vec<f64>,
-    /// Packets at or below each bound.
-    pub below: Vec<u64>,
-    /// Packets in all.
-    pub packets: u64,
-    /// Sum, s.
-    pub sum_s: f64,
-}
-
-/// Upper bounds of the distribution of waits, us.
-const BOUNDS_US: [u64; 14] = [
-    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000,
-];
-
-/// How long packets waited in the queue, in fixed memory; up to an hour, to three digits.
-#[derive(Clone, Debug)]
-pub(super) struct Waits {
-    histogram: Histogram<u64>,
-    below: [u64; BOUNDS_US.len()],
-    sum_ns: u128,
-}
-
-impl Waits {
-    pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, 3_600_000_000, 3).expect("the bounds are valid");
-        Self { histogram, below: [0; BOUNDS_US.len()], sum_ns: 0 }
-    }
-
-    pub fn record(&mut self, wait: Time) {
-        let us = wait.ns() / 1000;
-        self.histogram.saturating_record(us);
-        let first = BOUNDS_US.partition_point(|&bound| bound < us);
-        if let Some(count) = self.below.get_mut(first) {
-            *count += 1;
-        }
-        self.sum_ns += u128::from(wait.ns());
-    }
-
-    fn spread(&self) -> Spread {
-        let below = self.below.iter().scan(0, |sum, &count| {
-            *sum += count;
-            Some(*sum)
-        });
-        Spread {
-            bounds_s: BOUNDS_US.iter().map(|&us| us as f64 / 1e6).collect(),
-            below: below.collect(),
-            packets: self.histogram.len(),
-            sum_s: self.sum_ns as f64 / 1e9,
-        }
-    }
-
-    fn quantile_s(&self, quantile: f64) -> f64 {
-        self.histogram.value_at_quantile(quantile) as f64 / 1e6
-    }
+/// The packets of one group of flows: those of one protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// Packets that came.
+    pub arrived: Amount,
+    /// Packets handed on.
+    pub delivered: Amount,
+    /// Packets in the queue now.
+    pub queued: Amount,
+    /// Packets dropped.
+    pub dropped: Amount,
 }
 
 /// A link at one moment.
@@ -76,6 +29,8 @@ pub struct Report {
     pub discipline: &'static str,
     /// Packets that may wait.
     pub limit: u32,
+    /// Rate of the link, bit/s; the mean of a trace; without one packets leave as they come.
+    pub rate_bps: Option<u64>,
     /// Packets that came.
     pub arrived: Amount,
     /// Packets handed on.
@@ -96,6 +51,8 @@ pub struct Report {
     pub wait_p50_s: f64,
     /// 99th percentile of the wait, s.
     pub wait_p99_s: f64,
+    /// Waits of the last whole second.
+    pub wait_last_second: Quantiles,
     /// How much later than its logical time each packet was handed on: the host's own error.
     pub lateness: LatenessReport,
     /// Frame buffers in all.
@@ -104,6 +61,21 @@ pub struct Report {
     pub buffers_free: u32,
     /// The values that the discipline decides by.
     pub internals: Vec<(&'static str, f64)>,
+    /// By protocol; those that never came are left out.
+    pub groups: BTreeMap<&'static str, Group>,
+    /// The flows that use it most, when somebody keeps account of them.
+    pub flows: Vec<Flow>,
+    /// What is recorded, when it is.
+    pub recording: Option<Recording>,
+}
+
+/// How a recording goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Recording {
+    /// Records given to the writer.
+    pub records: u64,
+    /// Records left out, because the writer was behind or has failed.
+    pub lost: u64,
 }
 
 /// What a report needs beside the link.
@@ -111,14 +83,17 @@ pub(super) struct Aside<'a> {
     pub uptime: Time,
     pub discipline: &'static str,
     pub limit: u32,
+    pub rate_bps: Option<u64>,
+    pub groups: BTreeMap<&'static str, Group>,
     pub lost_before: u64,
     pub waits: &'a Waits,
+    pub wait_last_second: Quantiles,
     pub lateness: LatenessReport,
     pub buffers: (u32, u32),
 }
 
 impl Report {
-    pub(super) fn of(link: &Link, aside: &Aside<'_>) -> Self {
+    pub(super) fn of(link: &Link, aside: Aside<'_>) -> Self {
         let counters = link.counters();
         let backlog = link.backlog();
         let dropped = Cause::all().map(|cause| (cause.name(), Amount::from(counters.dropped(cause))));
@@ -128,6 +103,7 @@ impl Report {
             uptime_s: aside.uptime.seconds(),
             discipline: aside.discipline,
             limit: aside.limit,
+            rate_bps: aside.rate_bps,
             arrived: counters.arrived.into(),
             delivered: counters.delivered.into(),
             waiting: counters.waiting.into(),
@@ -138,10 +114,14 @@ impl Report {
             wait: aside.waits.spread(),
             wait_p50_s: aside.waits.quantile_s(0.5),
             wait_p99_s: aside.waits.quantile_s(0.99),
+            wait_last_second: aside.wait_last_second,
             lateness: aside.lateness,
             buffers: aside.buffers.0,
             buffers_free: aside.buffers.1,
             internals,
+            groups: aside.groups,
+            flows: Vec::new(),
+            recording: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Those who look on: recorders, tables of flows.
 
-use crate::link::Outcome;
+use crate::host::Report;
+use crate::link::{HostCause, Outcome};
 use fairdrop::{Meta, Time};
 
 /// Sees every packet. Each method is called from the loop: it must not wait.
@@ -9,6 +10,10 @@ pub trait Watch {
     fn arrived(&mut self, at: Time, meta: &Meta, frame: &[u8]);
     /// A packet was delivered or dropped; `frame` as it left or would have left.
     fn gone(&mut self, outcome: &Outcome, frame: &[u8]);
+    /// A frame of `len` bytes came at `at` that the host could not keep; `frame` is what it has read of it.
+    fn refused(&mut self, _at: Time, _cause: HostCause, _len: u32, _frame: &[u8]) {}
+    /// Somebody asks how the link is: adds what it knows.
+    fn tell(&mut self, _report: &mut Report) {}
 }
 
 /// Nobody looks on.
@@ -28,6 +33,16 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
         self.0.gone(outcome, frame);
         self.1.gone(outcome, frame);
     }
+
+    fn refused(&mut self, at: Time, cause: HostCause, len: u32, frame: &[u8]) {
+        self.0.refused(at, cause, len, frame);
+        self.1.refused(at, cause, len, frame);
+    }
+
+    fn tell(&mut self, report: &mut Report) {
+        self.0.tell(report);
+        self.1.tell(report);
+    }
 }
 
 /// Perhaps.
@@ -41,6 +56,18 @@ impl<W: Watch> Watch for Option<W> {
     fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
         if let Some(watch) = self {
             watch.gone(outcome, frame);
+        }
+    }
+
+    fn refused(&mut self, at: Time, cause: HostCause, len: u32, frame: &[u8]) {
+        if let Some(watch) = self {
+            watch.refused(at, cause, len, frame);
+        }
+    }
+
+    fn tell(&mut self, report: &mut Report) {
+        if let Some(watch) = self {
+            watch.tell(report);
         }
     }
 }

@@ -58,7 +58,18 @@ impl Cause {
         }
     }
 
-    /// Every cause.
+    /// How many there are.
+    pub const COUNT: usize = DropCause::COUNT + HostCause::ALL.len();
+
+    /// Its place among all of them.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Queue(cause) => cause as usize,
+            Self::Host(cause) => DropCause::COUNT + cause as usize,
+        }
+    }
+
+    /// Every cause, in the order of [`Self::index`].
     pub fn all() -> impl Iterator<Item = Self> {
         DropCause::ALL.into_iter().map(Self::Queue).chain(HostCause::ALL.into_iter().map(Self::Host))
     }
@@ -142,6 +153,14 @@ pub struct Amount {
     pub packets: u64,
     /// Bytes on the wire.
     pub bytes: u64,
+}
+
+impl Amount {
+    /// One packet more, of `len` bytes.
+    pub fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
 }
 
 impl From<Count> for Amount {

@@ -298,6 +298,12 @@ impl Link {
         Backlog { packets: packets + self.carried.len() as u32, bytes: bytes + self.carried_bytes }
     }
 
+    /// Each packet that waits in the queue, with its owner's reference.
+    pub fn for_each_queued(&self, mut visit: impl FnMut(&Meta, u32)) {
+        self.carried.iter().for_each(|packet| visit(&packet.meta, packet.handle));
+        self.discipline.for_each_waiting(|packet| visit(&packet.meta, packet.handle));
+    }
+
     /// The discipline.
     pub fn discipline(&self) -> &AnyDiscipline<u32, Heap> {
         &self.discipline

@@ -16,6 +16,17 @@ pub enum Pace {
     Trace(Chances),
 }
 
+impl Pace {
+    /// Mean rate, bit/s; `None` when there is no limit.
+    pub fn mean_bps(&self) -> Option<u64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Rate(bps) => Some(*bps),
+            Self::Trace(chances) => Some(chances.mean_bps() as u64),
+        }
+    }
+}
+
 /// The pace of one transmitter, with what it has to remember.
 #[derive(Debug)]
 pub(super) enum Pacer {

@@ -1,11 +1,13 @@
-//! The operating system: clock, sleep, random numbers, namespaces, TUN devices.
+//! The operating system: clock, sleep, random numbers, namespaces, TUN devices; places for threads.
 
+mod lease;
 pub mod namespace;
 mod netlink;
 mod raw;
 mod sleeper;
 mod tun;
 
+pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::tun;

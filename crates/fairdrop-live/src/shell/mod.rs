@@ -17,6 +17,7 @@ use crate::daemon::Running;
 use crate::os::namespace::{Helper, Run, find_program};
 use crate::os::{Waker, random_key};
 use crate::port::Descriptors;
+use crate::services::{Prepared, Services};
 use door::Door;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
@@ -91,6 +92,7 @@ struct Session {
     helper: Helper,
     up: Running,
     down: Running,
+    services: Services,
     outside: Outside,
     /// The process at the outer end, in whose namespaces the other is.
     outer: Arc<Helper>,
@@ -98,21 +100,23 @@ struct Session {
 
 impl Session {
     fn start(args: &ShellArgs, link: &TwoWay) -> Result<Self, String> {
+        let prepared = Prepared::new("shell", &args.services, link)?;
         let world = World::make()?;
         world.notes.iter().for_each(|note| eprintln!("fairdropd: {note}"));
         let frame_bytes = MTU as usize;
-        let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
+        let frames = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
+        let buffers = frames + prepared.memory();
         eprintln!(
-            "fairdropd: up {}; down {}; {:.1} MB of frame buffers; the outside's 127.0.0.1 is {}",
+            "fairdropd: up {}; down {}; {:.1} MB of buffers; the outside's 127.0.0.1 is {}",
             told(&link.up),
             told(&link.down),
             buffers as f64 / 1e6,
             world.addresses.gateway(false).address
         );
-        Self::drive(args, link, world).map_err(|error| format!("the link: {error}"))
+        Self::drive(args, link, world, prepared).map_err(|error| format!("the link: {error}"))
     }
 
-    fn drive(args: &ShellArgs, link: &TwoWay, world: World) -> io::Result<Self> {
+    fn drive(args: &ShellArgs, link: &TwoWay, world: World, mut prepared: Prepared) -> io::Result<Self> {
         let World { outer, inner, addresses, .. } = world;
         let helper = Arc::new(outer.helper);
         let (sender, left) = sync_channel(door::MOST_LEFT);
@@ -129,20 +133,25 @@ impl Session {
         let (key, spin) = (random_key()?, args.services.spin.unwrap_or(Time::ZERO));
         let of = |way: &OneWay, number| way.direction(link.seed, number, key, RAW_IP, MTU as usize);
         let (from, to) = (Arc::clone(&inner.device), Arc::clone(&outer.device));
-        let up = Running::start("up", of(&link.up, 0), (), spin, move |sleeper| {
+        let config = of(&link.up, 0);
+        let watches = prepared.watches("up", &config);
+        let up = Running::start("up", config, watches, spin, move |sleeper| {
             let descriptors = Descriptors::new(from, to, sleeper).counting_losses(inner.netlink, INNER);
             Ok(Door { descriptors, sender, wake: waker, shared, addresses })
         })?;
         let (from, to) = (outer.device, inner.device);
-        let down = Running::start("down", of(&link.down, 1), (), spin, move |sleeper| {
+        let config = of(&link.down, 1);
+        let watches = prepared.watches("down", &config);
+        let down = Running::start("down", config, watches, spin, move |sleeper| {
             Ok(Descriptors::new(from, to, sleeper).counting_losses(outer.netlink, OUTER))
         })?;
-        Ok(Self { helper: inner.helper, up, down, outside, outer: helper })
+        let services = prepared.serve([&up, &down])?;
+        Ok(Self { helper: inner.helper, up, down, services, outside, outer: helper })
     }
 
     /// Runs the command to its end, and ends everything else.
     fn run(self, command: Vec<OsString>, limits: Limits) -> Result<(u8, Summary), String> {
-        let Self { helper, up, down, outside, outer } = self;
+        let Self { helper, up, down, services, outside, outer } = self;
         let user = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let terminal = Terminal::now();
         let pid = Pid::from_raw(helper.pid() as i32);
@@ -159,7 +168,7 @@ impl Session {
         });
         terminal.take_back();
         let (up, down, outside) = (up.stop(), down.stop(), outside.stop());
-        drop(outer);
+        drop((services, outer));
         let failed = |what: &str, error: io::Error| format!("{what}: {error}");
         let up = up.map_err(|error| failed("up", error))?;
         let down = down.map_err(|error| failed("down", error))?;

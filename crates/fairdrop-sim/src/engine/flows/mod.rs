@@ -214,6 +214,12 @@ impl<'s> Flows<'s> {
         (&mut tcp.sender, config)
     }
 
+    /// Whether the sinks of a group only count what comes.
+    #[inline]
+    pub fn takes_at_once(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].takes_at_once
+    }
+
     /// Whether nothing comes back from the sinks of a group.
     #[inline]
     pub fn is_open(&self, group: u16) -> bool {

@@ -1,0 +1,344 @@
+//! Who uses the link: the flows that offered most of late, in a table of fixed size.
+//!
+//! The table is that of "space saving" (Metwally, Agrawal, El Abbadi: Efficient computation of frequent and top-k elements in
+//! data streams, ICDT 2005) over bytes that age: a byte counts half after [`HALF_LIFE_S`]. With N entries every flow with more
+//! than 1/N of the aged bytes is in it, however many flows pass. What an entry inherits from the one that it replaces decides
+//! who stays, and is not reported as the flow's own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use fairdrop::{Meta, Time};
+use fairdrop_capture::{FlowName, KeyKind, LinkType};
+use serde::{Serialize, Serializer};
+
+use crate::host::{Report, Watch};
+use crate::link::{Amount, Cause, Fate, Outcome};
+
+/// Flows in the table.
+pub const ENTRIES: usize = 256;
+
+/// Flows told in a report.
+pub const TOLD: usize = 24;
+
+/// After this time a byte counts half.
+pub const HALF_LIFE_S: f64 = 10.0;
+
+/// Bytes of a frame that are kept to name its flow: Ethernet with two tags, IPv6 with extension headers, ports.
+const HEAD: usize = 96;
+
+/// Growth of the scale, in half-lives, at which all is scaled down again.
+const MOST_HALF_LIVES: f64 = 500.0;
+
+/// One flow of a report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flow {
+    /// Protocol, hosts and ports, as captures name flows.
+    #[serde(serialize_with = "in_words")]
+    pub name: FlowName,
+    /// Since when it has been in the table, s after the start of the link.
+    pub since_s: f64,
+    /// Its part of all bytes delivered of late, 0 to 1.
+    pub share: f64,
+    /// Delivered since then.
+    pub delivered: Amount,
+    /// Dropped since then, by cause.
+    pub dropped: BTreeMap<&'static str, u64>,
+}
+
+fn in_words<S: Serializer>(name: &FlowName, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(name)
+}
+
+/// The table.
+pub struct Flows {
+    link_type: LinkType,
+    key: KeyKind,
+    /// Where a flow is among the entries, by its number, which is a hash under a secret key already.
+    places: HashMap<u64, u16, BuildHasherDefault<AsItIs>>,
+    /// A heap: no entry has more weight than those below it at 2i + 1 and 2i + 2.
+    entries: Vec<Entry>,
+    begun: Time,
+    /// The time at which the scale is 1.
+    landmark: Time,
+    /// Bytes delivered of all flows, aged.
+    delivered: f64,
+}
+
+#[derive(Clone)]
+struct Entry {
+    flow: u64,
+    /// Bytes offered, aged, with what was inherited.
+    weight: f64,
+    /// Bytes delivered, aged.
+    recent: f64,
+    since: Time,
+    delivered: Amount,
+    dropped: [u64; Cause::COUNT],
+    head: [u8; HEAD],
+    head_len: u8,
+}
+
+/// A hash that is one already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("numbers of flows are u64");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Flows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flows").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+impl Flows {
+    /// For frames of `link_type`, named by `key`; time begins at `now`.
+    pub fn new(link_type: LinkType, key: KeyKind, now: Time) -> Self {
+        Self {
+            link_type,
+            key,
+            // Twice as many: what is removed leaves gaps, which are filled again without growing.
+            places: HashMap::with_capacity_and_hasher(2 * ENTRIES, BuildHasherDefault::default()),
+            entries: Vec::with_capacity(ENTRIES),
+            begun: now,
+            landmark: now,
+            delivered: 0.0,
+        }
+    }
+
+    /// What a byte counts at `now`: it is scaled up with time, so that what was counted need not be scaled down.
+    fn scale(&mut self, now: Time) -> f64 {
+        let half_lives = now.since(self.landmark).seconds() / HALF_LIFE_S;
+        if half_lives <= MOST_HALF_LIVES {
+            return half_lives.exp2();
+        }
+        let down = (-half_lives).exp2();
+        self.landmark = now;
+        self.delivered *= down;
+        for entry in &mut self.entries {
+            entry.weight *= down;
+            entry.recent *= down;
+        }
+        1.0
+    }
+
+    /// The entry of a flow that has offered `weight`; the least makes room for a new one.
+    fn place(&mut self, flow: u64, weight: f64, at: Time, frame: &[u8]) -> usize {
+        if let Some(&place) = self.places.get(&flow) {
+            self.entries[usize::from(place)].weight += weight;
+            return self.sink(usize::from(place));
+        }
+        let mut entry = Entry {
+            flow,
+            weight,
+            recent: 0.0,
+            since: at,
+            delivered: Amount::default(),
+            dropped: [0; Cause::COUNT],
+            head: [0; HEAD],
+            head_len: frame.len().min(HEAD) as u8,
+        };
+        let head = &frame[..usize::from(entry.head_len)];
+        entry.head[..head.len()].copy_from_slice(head);
+        if self.entries.len() < ENTRIES {
+            self.entries.push(entry);
+            self.places.insert(flow, self.entries.len() as u16 - 1);
+            return self.rise(self.entries.len() - 1);
+        }
+        self.places.remove(&self.entries[0].flow);
+        entry.weight += self.entries[0].weight;
+        self.entries[0] = entry;
+        self.places.insert(flow, 0);
+        self.sink(0)
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.entries.swap(a, b);
+        for place in [a, b] {
+            self.places.insert(self.entries[place].flow, place as u16);
+        }
+    }
+
+    /// An entry that has become heavier goes down. Returns where it is.
+    fn sink(&mut self, mut place: usize) -> usize {
+        loop {
+            let below = [2 * place + 1, 2 * place + 2].into_iter().filter(|&at| at < self.entries.len());
+            let least = below.min_by(|&a, &b| self.entries[a].weight.total_cmp(&self.entries[b].weight));
+            match least {
+                Some(least) if self.entries[least].weight < self.entries[place].weight => {
+                    self.swap(place, least);
+                    place = least;
+                }
+                _ => return place,
+            }
+        }
+    }
+
+    fn rise(&mut self, mut place: usize) -> usize {
+        while place > 0 && self.entries[place].weight < self.entries[(place - 1) / 2].weight {
+            self.swap(place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+        place
+    }
+
+    /// The flows that got most of late, then those that offered most.
+    fn told(&self) -> Vec<Flow> {
+        let mut most: Vec<&Entry> = self.entries.iter().collect();
+        most.sort_by(|a, b| b.recent.total_cmp(&a.recent).then(b.weight.total_cmp(&a.weight)));
+        most.truncate(TOLD);
+        most.into_iter().map(|entry| self.flow(entry)).collect()
+    }
+
+    fn flow(&self, entry: &Entry) -> Flow {
+        let dropped = Cause::all().map(|cause| (cause.name(), entry.dropped[cause.index()]));
+        Flow {
+            name: FlowName::of(self.link_type, self.key, &entry.head[..usize::from(entry.head_len)]),
+            since_s: entry.since.since(self.begun).seconds(),
+            share: if self.delivered > 0.0 { entry.recent / self.delivered } else { 0.0 },
+            delivered: entry.delivered,
+            dropped: dropped.filter(|&(_, count)| count > 0).collect(),
+        }
+    }
+}
+
+impl Watch for Flows {
+    fn arrived(&mut self, _: Time, _: &Meta, _: &[u8]) {}
+
+    fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
+        
+        let weight = f64::from(outcome.meta.len) * self.scale(outcome.at);
+        let place = self.place(outcome.meta.flow, weight, outcome.at, frame);
+        let entry = &mut self.entries[place];
+        match outcome.fate {
+            Fate::Delivered { .. } => {
+                entry.recent += weight;
+                self.delivered += weight;
+                entry.delivered.add(outcome.meta.len);
+            }
+            Fate::Dropped(cause) => entry.dropped[cause.index()] += 1,
+        }
+    }
+
+    fn tell(&mut self, report: &mut Report) {
+        report.flows = self.told();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairdrop::DropCause;
+    use fairdrop_capture::Classifier;
+
+    const RAW: LinkType = LinkType(101);
+
+    /// A UDP packet of flow `n` over IPv4.
+    fn packet(n: u32) -> Vec<u8> {
+        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
+        packet.extend_from_slice(&(0x0a00_0000 + (n >> 16)).to_be_bytes());
+        packet.extend_from_slice(&[192, 0, 2, 1]);
+        packet.extend_from_slice(&(n as u16).to_be_bytes());
+        packet.extend_from_slice(&[0, 53, 0, 8, 0, 0]);
+        packet
+    }
+
+    struct Bench {
+        flows: Flows,
+        classifier: Classifier,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self {
+                flows: Flows::new(RAW, KeyKind::FiveTuple, Time::ZERO),
+                classifier: Classifier::new(RAW, KeyKind::FiveTuple, [1, 2]),
+            }
+        }
+
+        fn pass(&mut self, ms: u64, n: u32, len: u32, dropped: bool) {
+            let (frame, at) = (packet(n), Time::from_ns(ms * 1_000_000));
+            let flow = self.classifier.classify(&frame, at.ns()).flow;
+            let fate = if dropped {
+                Fate::Dropped(Cause::Queue(DropCause::RedEarly))
+            } else {
+                Fate::Delivered { taken: at, sent: at }
+            };
+            let outcome = Outcome { handle: 0, meta: Meta::of_flow(flow, len), arrived: at, at, fate };
+            self.flows.gone(&outcome, &frame);
+        }
+    }
+
+    fn is_heap(flows: &Flows) -> bool {
+        let of = |place: usize| flows.entries[place].weight;
+        let ordered = (1..flows.entries.len()).all(|place| of((place - 1) / 2) <= of(place));
+        let found =
+            flows.entries.iter().enumerate().all(|(at, entry)| flows.places[&entry.flow] == at as u16);
+        ordered && found && flows.places.len() == flows.entries.len()
+    }
+
+    #[test]
+    fn who_they_are_and_what_they_got() {
+        let mut bench = Bench::new();
+        for ms in 0..100 {
+            bench.pass(ms, 1, 1500, false);
+            bench.pass(ms, 2, 500, false);
+            bench.pass(ms, 2, 500, true);
+        }
+        let told = bench.flows.told();
+        let names: Vec<_> = told.iter().map(|flow| flow.name.to_string()).collect();
+        assert_eq!(names, ["udp 10.0.0.0:1 > 192.0.2.1:53", "udp 10.0.0.0:2 > 192.0.2.1:53"]);
+        assert_eq!(told[0].delivered, Amount { packets: 100, bytes: 150_000 });
+        assert!((told[0].share - 0.75).abs() < 1e-9 && told[0].dropped.is_empty());
+        assert_eq!(told[1].dropped, BTreeMap::from([("red_early", 100)]));
+    }
+
+    #[test]
+    fn a_flood_of_a_million_keys_neither_grows_it_nor_hides_who_is_heavy() {
+        let mut bench = Bench::new();
+        let (places, mut delivered) = (bench.flows.places.capacity(), 0);
+        for n in 0..1_000_000_u32 {
+            bench.pass(u64::from(n) / 50, n + 10, 60, n % 2 == 0);
+            if n % 50 == 0 {
+                bench.pass(u64::from(n) / 50, 3, 1500, false);
+                delivered += 1;
+            }
+        }
+        assert_eq!((bench.flows.entries.len(), bench.flows.entries.capacity()), (ENTRIES, ENTRIES));
+        assert!(bench.flows.places.capacity() <= places, "{places}");
+        assert!(is_heap(&bench.flows));
+        let told = bench.flows.told();
+        assert_eq!(told.len(), TOLD);
+        assert_eq!(told[0].name.to_string(), "udp 10.0.0.0:3 > 192.0.2.1:53");
+        assert_eq!(told[0].delivered.packets, delivered, "it has been there since its first packet");
+        assert!((told[0].share - 0.5).abs() < 0.01, "{}", told[0].share);
+    }
+
+    #[test]
+    fn who_has_stopped_makes_room_even_after_days() {
+        let mut bench = Bench::new();
+        for _ in 0..1000 {
+            bench.pass(0, 1, 1500, false);
+        }
+        for hour in 1..100_u64 {
+            bench.pass(hour * 3_600_000, 2, 1500, false);
+            assert!(is_heap(&bench.flows));
+        }
+        let told = bench.flows.told();
+        assert_eq!(told[0].name.to_string(), "udp 10.0.0.0:2 > 192.0.2.1:53");
+        assert!(told[0].share > 0.999 && told[1].share < 1e-6);
+    }
+}

@@ -1,0 +1,200 @@
+//! Just enough of HTTP/1.1 (RFC 9112) to answer GET and HEAD, one request a connection.
+
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// The longest head of a request, bytes.
+const MOST_BYTES: usize = 8192;
+
+/// A head has to come within this time.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Header lines of a request at most.
+const MOST_HEADERS: usize = 64;
+
+/// What is asked.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Without what follows a question mark.
+    pub path: String,
+    /// Only the head of the answer is wanted.
+    pub head_only: bool,
+    /// The host that the client believes to talk to, without the port.
+    pub host: Option<String>,
+    /// The `Authorization` header.
+    pub authorization: Option<Vec<u8>>,
+}
+
+/// A status line's number and words.
+pub type Status = (u16, &'static str);
+
+pub const OK: Status = (200, "OK");
+pub const BAD_REQUEST: Status = (400, "Bad Request");
+pub const UNAUTHORIZED: Status = (401, "Unauthorized");
+pub const FORBIDDEN: Status = (403, "Forbidden");
+pub const NOT_FOUND: Status = (404, "Not Found");
+pub const NOT_ALLOWED: Status = (405, "Method Not Allowed");
+pub const TIMEOUT: Status = (408, "Request Timeout");
+pub const TOO_LARGE: Status = (431, "Request Header Fields Too Large");
+pub const UNAVAILABLE: Status = (503, "Service Unavailable");
+
+/// Sent with every answer: nothing is loaded from elsewhere, kept, framed, or told to others.
+const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+    Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+    connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
+
+/// Reads one request.
+///
+/// # Errors
+/// `Ok(Err(status))`: it is answered with that. `Err`: the connection is broken.
+pub fn read(stream: &mut impl Read) -> io::Result<Result<Request, Status>> {
+    let (mut bytes, begun) = (Vec::new(), Instant::now());
+    let mut part = [0; 1024];
+    loop {
+        if begun.elapsed() > PATIENCE {
+            return Ok(Err(TIMEOUT));
+        }
+        let count = stream.read(&mut part)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&part[..count]);
+        if let Some(parsed) = parse(&bytes) {
+            return Ok(parsed);
+        }
+        if bytes.len() > MOST_BYTES {
+            return Ok(Err(TOO_LARGE));
+        }
+    }
+}
+
+/// `None`: more has to come.
+fn parse(bytes: &[u8]) -> Option<Result<Request, Status>> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return None,
+        Err(httparse::Error::TooManyHeaders) => return Some(Err(TOO_LARGE)),
+        Err(_) => return Some(Err(BAD_REQUEST)),
+    }
+    let head_only = match request.method {
+        Some("GET") => false,
+        Some("HEAD") => true,
+        _ => return Some(Err(NOT_ALLOWED)),
+    };
+    let path = request.path.unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
+    let header = |name: &str| {
+        let found = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+        found.map(|header| header.value.to_vec())
+    };
+    let host = header("Host").and_then(|host| String::from_utf8(host).ok()).map(|host| without_port(&host));
+    Some(Ok(Request { path, head_only, host, authorization: header("Authorization") }))
+}
+
+fn without_port(host: &str) -> String {
+    match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address.to_owned(),
+        None => host.split(':').next().unwrap_or_default().to_owned(),
+    }
+}
+
+impl Request {
+    /// Whether the client knows that it talks to its own machine. A page from elsewhere whose name was pointed here does not
+    /// ("DNS rebinding").
+    pub fn is_for_this_machine(&self) -> bool {
+        self.host.as_deref().is_some_and(|host| {
+            host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        })
+    }
+}
+
+/// Writes the head of an answer; without `length` it goes on until the connection is closed.
+///
+/// # Errors
+/// The connection is broken.
+pub fn begin(
+    stream: &mut impl Write,
+    (number, words): Status,
+    content_type: &str,
+    length: Option<usize>,
+) -> io::Result<()> {
+    let length = length.map_or(String::new(), |length| format!("Content-Length: {length}\r\n"));
+    let more = match number {
+        401 => "WWW-Authenticate: Basic realm=\"fairdropd\", charset=\"UTF-8\"\r\n",
+        405 => "Allow: GET, HEAD\r\n",
+        _ => "",
+    };
+    let head = format!(
+        "HTTP/1.1 {number} {words}\r\nContent-Type: {content_type}\r\n{length}{more}{ALWAYS}\r\n"
+    );
+    stream.write_all(head.as_bytes())
+}
+
+/// Writes a whole answer.
+///
+/// # Errors
+/// The connection is broken.
+pub fn answer(
+    stream: &mut impl Write,
+    status: Status,
+    content_type: &str,
+    body: &[u8],
+    head_only: bool,
+) -> io::Result<()> {
+    begin(stream, status, content_type, Some(body.len()))?;
+    if head_only { Ok(()) } else { stream.write_all(body) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn asked(text: &str) -> Result<Request, Status> {
+        read(&mut text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn requests() {
+        let request = asked("GET /api?x=1 HTTP/1.1\r\nhost: [::1]:9000\r\nAuthorization: Bearer x\r\n\r\n").unwrap();
+        assert_eq!((request.path.as_str(), request.head_only), ("/api", false));
+        assert_eq!((request.host.as_deref(), request.authorization.as_deref()), (Some("::1"), Some(&b"Bearer x"[..])));
+        assert!(asked("HEAD / HTTP/1.1\r\n\r\n").unwrap().head_only);
+        assert_eq!(asked("POST / HTTP/1.1\r\n\r\n"), Err(NOT_ALLOWED));
+        assert_eq!(asked("nonsense\r\n\r\n"), Err(BAD_REQUEST));
+        let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(20_000));
+        assert_eq!(asked(&long), Err(TOO_LARGE));
+        assert_eq!(asked(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100))), Err(TOO_LARGE));
+        assert!(read(&mut &b"GET / HTTP/1.1\r\n"[..]).is_err(), "it ends in the middle");
+    }
+
+    #[test]
+    fn whom_the_client_believes_to_talk_to() {
+        for (host, own) in [
+            ("localhost:9000", true),
+            ("127.0.0.1", true),
+            ("127.8.8.8:80", true),
+            ("[::1]:80", true),
+            ("evil.example:9000", false),
+            ("192.0.2.1", false),
+            ("127.0.0.1.evil.example", false),
+        ] {
+            let request = asked(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).unwrap();
+            assert_eq!(request.is_for_this_machine(), own, "{host}");
+        }
+        assert!(!asked("GET / HTTP/1.0\r\n\r\n").unwrap().is_for_this_machine());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_answered_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = read(&mut &bytes[..]);
+            let mut begun = b"GET / HTTP/1.1\r\n".to_vec();
+            begun.extend(bytes);
+            begun.extend(b"\r\n\r\n");
+            let _ = read(&mut &begun[..]);
+        }
+    }
+}

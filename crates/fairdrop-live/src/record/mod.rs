@@ -1,0 +1,14 @@
+//! What arrived, what left, and what was dropped and why, as a pcapng file.
+//!
+//! The loop puts records into a ring of bytes that never grows; a thread of its own writes them. When the disk is slow the ring
+//! is full, and records are left out and counted: never packets.
+
+mod pcapng;
+mod recorder;
+mod rotation;
+mod writer;
+
+pub use pcapng::{INTERFACES, interface_name};
+pub use recorder::{RING_BYTES, Recorder};
+pub use rotation::{Output, Rotation};
+pub use writer::Writer;
