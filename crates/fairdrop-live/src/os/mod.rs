@@ -1,7 +1,13 @@
 //! The operating system: clock, sleep, random numbers.
 
+mod interfaces;
+mod offload;
+mod packet_socket;
 mod sleeper;
 
+pub use interfaces::{Changes, Interface, interfaces};
+pub use offload::Offload;
+pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 pub use sleeper::{Sleeper, Waker, now};
 
 use std::io;
