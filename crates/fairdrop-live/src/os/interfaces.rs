@@ -24,6 +24,13 @@ pub struct Interface {
     pub ethernet: bool,
 }
 
+impl Interface {
+    /// Whether frames can come and go.
+    pub fn ready(&self) -> bool {
+        self.up && self.carrier
+    }
+}
+
 // Numbers of linux/netlink.h, linux/rtnetlink.h, linux/if.h, linux/if_arp.h and linux/if_link.h.
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;

@@ -4,4 +4,4 @@ mod descriptors;
 mod packet;
 
 pub use descriptors::Descriptors;
-pub use packet::PacketPorts;
+pub use packet::{PacketPorts, Receiver};

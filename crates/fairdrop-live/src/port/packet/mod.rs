@@ -41,21 +41,33 @@ pub struct PacketPorts {
     sleeper: Sleeper,
 }
 
-impl PacketPorts {
-    /// From `from`, which gets a ring of at least `ring_bytes`, to `to`. Both are bound by their owner.
+/// The receiving end.
+#[derive(Debug)]
+pub struct Receiver {
+    socket: Arc<PacketSocket>,
+    ring: Ring,
+}
+
+impl Receiver {
+    /// Gives `socket` a ring of at least `ring_bytes`.
     ///
     /// # Errors
-    /// No memory for the ring.
-    pub fn new(
-        from: Arc<PacketSocket>,
-        to: Arc<PacketSocket>,
-        layout: RingLayout,
-        ring_bytes: u32,
-        sleeper: Sleeper,
-    ) -> io::Result<Self> {
-        let ring = Ring::new(&from, layout, ring_bytes)?;
+    /// No memory for it.
+    pub fn new(socket: Arc<PacketSocket>, layout: RingLayout, ring_bytes: u32) -> io::Result<Self> {
+        let ring = Ring::new(&socket, layout, ring_bytes)?;
+        Ok(Self { socket, ring })
+    }
+}
+
+impl PacketPorts {
+    /// To `to`. Both sockets are bound by their owner, afterwards.
+    ///
+    /// # Errors
+    /// The kernel is too old.
+    pub fn new(from: Receiver, to: Arc<PacketSocket>, sleeper: Sleeper) -> io::Result<Self> {
         to.bypass_qdisc()?;
         let (clock, whole) = (Clock::new(), vec![0; VNET_HEADER + LONGEST]);
+        let Receiver { socket: from, ring } = from;
         Ok(Self { from, to, ring, clock, whole, cut: None, unreadable: 0, sleeper })
     }
 
