@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use fairdrop::Time;
 use fairdrop_sim::scenario::seconds;
 
+use crate::bridge::BridgeOptions;
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;
 
@@ -29,6 +30,10 @@ pub enum Command {
     Shell(ShellArgs),
     /// Run a scenario once with real hosts, as `fairdrop live` does for each seed.
     Lab(LabArgs),
+    /// Put a link between two Ethernet interfaces; up is from the first to the second.
+    Bridge(BridgeArgs),
+    /// Put back the settings of interfaces that a killed bridge left changed.
+    Restore(StateArgs),
     /// Check a link's file and options, and print what they come to.
     Check(LinkArgs),
     /// Look at a fairdropd that runs, and change its link.
@@ -148,6 +153,64 @@ pub struct LabArgs {
     /// Only say whether real hosts can do what the scenario asks for.
     #[arg(long)]
     pub check: bool,
+}
+
+/// Options of `fairdropd bridge`.
+#[derive(Args, Clone, Debug)]
+pub struct BridgeArgs {
+    /// The interface of those who send up.
+    #[arg(value_name = "IF1")]
+    pub first: String,
+    /// The interface of those who send down.
+    #[arg(value_name = "IF2")]
+    pub second: String,
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// What goes on beside it.
+    #[command(flatten)]
+    pub services: ServiceArgs,
+    /// Where settings of interfaces are kept that are put back at the end.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// Leave the interfaces' settings as they are; what they join is cut again.
+    #[arg(long)]
+    pub keep_offloads: bool,
+    /// Longest packet that passes, should an interface's MTU become larger, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 9000, value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    pub mtu: u32,
+    /// Size of each receive ring, MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub ring: u32,
+    /// Fetch frames in blocks: less work where very many come, up to a millisecond late where few do.
+    #[arg(long)]
+    pub blocks: bool,
+}
+
+/// Where state is kept.
+#[derive(Args, Clone, Debug)]
+pub struct StateArgs {
+    /// Directory of the settings that are to be put back.
+    #[arg(long, value_name = "DIRECTORY", default_value = crate::bridge::STATE_DIR)]
+    pub state: PathBuf,
+}
+
+impl BridgeArgs {
+    /// What the bridge is made of.
+    ///
+    /// # Errors
+    /// What is wrong with the link, a line each.
+    pub fn read(&self) -> Result<BridgeOptions, String> {
+        Ok(BridgeOptions {
+            interfaces: [self.first.clone(), self.second.clone()],
+            link: self.link.read()?,
+            spin: self.services.spin.unwrap_or(Time::ZERO),
+            mtu: self.mtu,
+            ring_bytes: self.ring << 20,
+            blocks: self.blocks,
+            state: (!self.keep_offloads).then(|| self.state.state.clone()),
+        })
+    }
 }
 
 fn time(text: &str) -> Result<Time, String> {

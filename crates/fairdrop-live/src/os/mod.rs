@@ -4,11 +4,17 @@ mod lease;
 pub mod namespace;
 mod netlink;
 mod raw;
+mod interfaces;
+mod offload;
+mod packet_socket;
 mod sleeper;
 mod tun;
 
 pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
+pub use interfaces::{Changes, Interface, interfaces};
+pub use offload::Offload;
+pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::tun;
 
