@@ -229,7 +229,9 @@ fn size(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
-    bytes.filter(|&bytes| bytes >= 1_000_000).ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
+    bytes
+        .filter(|&bytes| bytes >= 1_000_000)
+        .ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
 }
 
 impl Default for ServiceArgs {
@@ -360,7 +362,10 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!((size("1MB"), size("2G"), size("3000000")), (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000)));
+        assert_eq!(
+            (size("1MB"), size("2G"), size("3000000")),
+            (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000))
+        );
         for wrong in ["", "MB", "999k", "1.5GB", "-1MB", "1PB", "99999999999TB"] {
             assert!(size(wrong).unwrap_err().contains("100MB"), "{wrong}");
         }

@@ -71,5 +71,7 @@ fn write(result: &RunResult, out: Option<&Path>) -> io::Result<()> {
     text.push(b'\n');
     let Some(path) = out else { return io::stdout().write_all(&text) };
     let aside = path.with_extension(format!("{}.part", std::process::id()));
-    fs::write(&aside, &text).and_then(|()| fs::rename(&aside, path)).inspect_err(|_| drop(fs::remove_file(&aside)))
+    fs::write(&aside, &text)
+        .and_then(|()| fs::rename(&aside, path))
+        .inspect_err(|_| drop(fs::remove_file(&aside)))
 }

@@ -147,7 +147,9 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
         let (begin, begun) = mpsc::channel::<Time>();
         let (stop, ecn) = (&stop, &ecn);
         let sending = scope.spawn(move || {
-            let open = || Ok((side::enter(senders::SIDE, mtu, ecn)?, Senders::open(scenario, flows, letter, connects)?));
+            let open = || {
+                Ok((side::enter(senders::SIDE, mtu, ecn)?, Senders::open(scenario, flows, letter, connects)?))
+            };
             side_thread(open, &ready, &begun, |senders, begun, sleeper| senders.run(begun, sleeper, stop))
         });
         let (ready, right) = mpsc::channel::<Ready>();
@@ -159,7 +161,8 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
         let (left_tun, left_waker) = of_side(&left)?;
         let (right_tun, right_waker) = of_side(&right)?;
         let sleeper = Sleeper::new(Time::ZERO)?;
-        let carrier = Carrier::new(scenario, network, [left_tun, right_tun], connect, Arc::clone(&left_waker));
+        let carrier =
+            Carrier::new(scenario, network, [left_tun, right_tun], connect, Arc::clone(&left_waker));
         // Carrier and senders work little and must not be late. The run says how they were scheduled, and how late they were.
         let scheduling = kernel::hurry();
         let at = now().after(LEAD);
@@ -246,7 +249,11 @@ fn judge(
     };
     problem(
         lateness.p99_s > MOST_LATE.seconds(),
-        format!("1 % of the packets were handed on more than {} late (limit {})", ms(lateness.p99_s), ms(MOST_LATE.seconds())),
+        format!(
+            "1 % of the packets were handed on more than {} late (limit {})",
+            ms(lateness.p99_s),
+            ms(MOST_LATE.seconds())
+        ),
     );
     problem(
         lateness.max_s > LATEST.seconds(),
@@ -254,7 +261,10 @@ fn judge(
     );
     problem(lost > 0, format!("{lost} packets found no room in a device's own queue"));
     problem(tally.refused > 0, format!("{} packets were refused by a device", tally.refused));
-    problem(stolen > MOST_STOLEN, format!("{:.1} % of the processors' time was stolen (limit 5 %)", stolen * 100.0));
+    problem(
+        stolen > MOST_STOLEN,
+        format!("{:.1} % of the processors' time was stolen (limit 5 %)", stolen * 100.0),
+    );
     if let Some((connections, why)) = &ended.failed {
         problem(true, format!("{connections} connections failed, the first: {why}"));
     }

@@ -131,7 +131,10 @@ impl<'s> Senders<'s> {
         letters: Sender<Letter>,
         connects: Receiver<Connect>,
     ) -> Result<Self, LabError> {
-        let refused = |what: &str, error: &dyn ToString| LabError::Setting { what: what.into(), why: error.to_string() };
+        let refused = |what: &str, error: &dyn ToString| LabError::Setting {
+            what: what.into(),
+            why: error.to_string(),
+        };
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| refused("epoll", &error))?;
         for group in &scenario.groups {
             // Before anything starts: whether the kernel does as it says.

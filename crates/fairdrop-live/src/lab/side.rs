@@ -43,7 +43,10 @@ pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
         if let Err(error) = fs::write(&path, value)
             && !name.starts_with("ipv6")
         {
-            return Err(LabError::Setting { what: format!("{}={value}", path.display()), why: error.to_string() });
+            return Err(LabError::Setting {
+                what: format!("{}={value}", path.display()),
+                why: error.to_string(),
+            });
         }
     }
     let tun = kernel::tun(TUN).map_err(|error| LabError::Machine {
