@@ -86,7 +86,8 @@ fn errors(output: &Output) -> String {
 /// The run of `output`; `None`, said on stderr, where the machine does not allow it.
 fn run_of(output: &Output) -> Option<RunResult> {
     let said = errors(output);
-    let lacks = ["a network namespace:", "a user namespace:", "/dev/net/tun:", "ip -batch", "congestion controls"];
+    let lacks =
+        ["a network namespace:", "a user namespace:", "/dev/net/tun:", "ip -batch", "congestion controls"];
     if !output.status.success() && lacks.iter().any(|what| said.contains(what)) {
         eprintln!("skipped: {}", said.trim());
         return None;
@@ -106,10 +107,7 @@ fn a_live_run_reconciles() {
     assert_eq!(run.queues.len(), 2, "both directions are under study");
     for queue in &run.queues {
         let total = &queue.total;
-        let sides = [
-            (total.held_at_start, total.arrived),
-            (total.departed, total.held_at_end),
-        ];
+        let sides = [(total.held_at_start, total.arrived), (total.departed, total.held_at_end)];
         let [came, went] = sides.map(|(one, other)| (one.packets + other.packets, one.bytes + other.bytes));
         assert_eq!(came, (went.0 + total.dropped.packets, went.1 + total.dropped.bytes), "{}", queue.name);
         assert_eq!(queue.drops.total(), total.dropped.packets);
@@ -123,13 +121,19 @@ fn a_live_run_reconciles() {
     let tcp = flow("tcp[1]");
     assert!(tcp.bytes <= 900 * tcp.packets && tcp.bytes > 800 * tcp.packets, "{tcp:?}");
     let reno = run.flows.iter().find(|flow| flow.name == "tcp[0]").unwrap();
-    assert!(reno.windows.mean_cwnd_packets.unwrap() > 1.0 && reno.windows.srtt_s.unwrap() >= 0.012, "{reno:?}");
+    assert!(
+        reno.windows.mean_cwnd_packets.unwrap() > 1.0 && reno.windows.srtt_s.unwrap() >= 0.012,
+        "{reno:?}"
+    );
     let web = run.groups.iter().find(|group| group.name == "web").unwrap().transfers.as_ref().unwrap();
     assert!(web.completed > 5 && web.completed <= web.begun + 10, "{web:?}");
     let file = run.flows.iter().find(|flow| flow.name == "file[0]").unwrap();
     assert!(file.fct_s.unwrap() > 0.012, "more than a round trip: {file:?}");
     let live = run.live.unwrap();
-    assert_eq!((&live["packets_of_no_flow"], &live["congestion_control"]["tcp"]), (&0.into(), &"reno".into()));
+    assert_eq!(
+        (&live["packets_of_no_flow"], &live["congestion_control"]["tcp"]),
+        (&0.into(), &"reno".into())
+    );
     assert!(live["packets_handed_on"].as_u64().unwrap() > 1000 && live["lateness"]["p99_s"].is_number());
     assert!(live["packets_handed_on"].as_u64() < live["packets_read"].as_u64());
 }
@@ -159,7 +163,10 @@ fn what_the_kernel_does_not_offer_is_refused() {
         let output = lab(&SMALL.replace("\"reno\"", "\"sack\""), options);
         let said = errors(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.starts_with("error: groups.tcp.transport = \"sack\" cannot be carried out live; valid: "), "{said}");
+        assert!(
+            said.starts_with("error: groups.tcp.transport = \"sack\" cannot be carried out live; valid: "),
+            "{said}"
+        );
         assert!(output.stdout.is_empty() && said.contains("reno"), "{said}");
     }
     let output = lab(&SMALL.replace("count = 3", "count = 3\napp_rate = \"1mbit\""), &["--check"]);

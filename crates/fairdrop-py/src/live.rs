@@ -38,7 +38,12 @@ impl Daemon {
     ///
     /// # Errors
     /// What `fairdropd` says.
-    pub fn run(&self, scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, String> {
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        control: &Control,
+    ) -> Result<Option<RunResult>, String> {
         let child = self.start(scenario, &["--seed", &seed.to_string()])?;
         let (begun, end, mut part) = (Instant::now(), scenario.duration, 0);
         let goes_on = || {

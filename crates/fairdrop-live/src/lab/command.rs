@@ -1,6 +1,7 @@
 //! `fairdropd lab`: one live run of a scenario.
 
-use super::{LabError, become_root, check, run};
+use super::error::LabError;
+use super::run::{become_root, check, run};
 use crate::cli::LabArgs;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::Scenario;
@@ -71,5 +72,7 @@ fn write(result: &RunResult, out: Option<&Path>) -> io::Result<()> {
     text.push(b'\n');
     let Some(path) = out else { return io::stdout().write_all(&text) };
     let aside = path.with_extension(format!("{}.part", std::process::id()));
-    fs::write(&aside, &text).and_then(|()| fs::rename(&aside, path)).inspect_err(|_| drop(fs::remove_file(&aside)))
+    fs::write(&aside, &text)
+        .and_then(|()| fs::rename(&aside, path))
+        .inspect_err(|_| drop(fs::remove_file(&aside)))
 }

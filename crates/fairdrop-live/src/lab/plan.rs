@@ -39,7 +39,10 @@ pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
     }
     for group in &scenario.groups {
         let mut refuse = |field: &str, value: &dyn std::fmt::Display, valid: &str| {
-            refused.push(format!("groups.{}.{field} = {value} cannot be carried out live; valid: {valid}", group.name));
+            refused.push(format!(
+                "groups.{}.{field} = {value} cannot be carried out live; valid: {valid}",
+                group.name
+            ));
         };
         if group.count > MOST_FLOWS {
             refuse("count", &group.count, &format!("at most {MOST_FLOWS}"));
@@ -60,7 +63,11 @@ pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
                 let segment = group.packet_size.saturating_sub(TCP_HEADERS);
                 if !(SEGMENTS.0..=SEGMENTS.1).contains(&segment) {
                     let (least, most) = (SEGMENTS.0 + TCP_HEADERS, SEGMENTS.1 + TCP_HEADERS);
-                    refuse("packet_size", &format!("{} bytes", group.packet_size), &format!("{least} to {most} bytes"));
+                    refuse(
+                        "packet_size",
+                        &format!("{} bytes", group.packet_size),
+                        &format!("{least} to {most} bytes"),
+                    );
                 }
             }
             Transport::OpenLoop(_) if group.packet_size < UDP_HEADERS => {
@@ -86,7 +93,11 @@ pub fn differences(scenario: &Scenario) -> Vec<String> {
             tcp.initial_window,
             tcp.min_rto.seconds()
         ));
-        differ(format!("ACKs are {} bytes or more (the scenario says {})", TCP_HEADERS + TIMESTAMPS, tcp.ack_size));
+        differ(format!(
+            "ACKs are {} bytes or more (the scenario says {})",
+            TCP_HEADERS + TIMESTAMPS,
+            tcp.ack_size
+        ));
         if !tcp.handshake {
             differ("connections open with a handshake".into());
         }
@@ -161,7 +172,8 @@ mod tests {
         let plain = scenario("[[groups]]\nname = \"a\"\ntransport = \"reno\"\npacket_size = 1000\n");
         assert_eq!(to_write(&plain.groups[0], 2500), 2 * 948 + 448);
         assert_eq!(to_write(&plain.groups[0], 1), 1);
-        let added = scenario("[[groups]]\nname = \"a\"\ntransport = \"reno\"\npacket_size = 1000\nheader = 40\n");
+        let added =
+            scenario("[[groups]]\nname = \"a\"\ntransport = \"reno\"\npacket_size = 1000\nheader = 40\n");
         assert_eq!(to_write(&added.groups[0], 2500), 2 * 988 + 488);
     }
 }

@@ -1,10 +1,11 @@
 //! The sending hosts: kernel TCP connections that have data, and datagrams at the times of the simulator's own sources.
 
 use super::address::{Place, Side, UDP_PORT, tcp_sink};
+use super::error::LabError;
 use super::kernel::{self, TcpInfo};
 use super::plan::{self, UDP_HEADERS};
 use super::side;
-use super::{LabError, Stop};
+use super::stop::Stop;
 use crate::host::{Lateness, LatenessReport};
 use crate::os::{Sleeper, now};
 use fairdrop::Time;
@@ -131,7 +132,10 @@ impl<'s> Senders<'s> {
         letters: Sender<Letter>,
         connects: Receiver<Connect>,
     ) -> Result<Self, LabError> {
-        let refused = |what: &str, error: &dyn ToString| LabError::Setting { what: what.into(), why: error.to_string() };
+        let refused = |what: &str, error: &dyn ToString| LabError::Setting {
+            what: what.into(),
+            why: error.to_string(),
+        };
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| refused("epoll", &error))?;
         for group in &scenario.groups {
             // Before anything starts: whether the kernel does as it says.

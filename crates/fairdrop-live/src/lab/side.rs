@@ -1,7 +1,7 @@
 //! A side of the network: a namespace with a TUN device, all of whose packets go through the links of the scenario.
 
-use super::LabError;
 use super::address::Side;
+use super::error::LabError;
 use super::kernel;
 use rustix::thread::UnshareFlags;
 use std::fs;
@@ -43,7 +43,10 @@ pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
         if let Err(error) = fs::write(&path, value)
             && !name.starts_with("ipv6")
         {
-            return Err(LabError::Setting { what: format!("{}={value}", path.display()), why: error.to_string() });
+            return Err(LabError::Setting {
+                what: format!("{}={value}", path.display()),
+                why: error.to_string(),
+            });
         }
     }
     let tun = kernel::tun(TUN).map_err(|error| LabError::Machine {

@@ -1,10 +1,11 @@
 //! The receiving hosts: they accept and read, and tell nothing; what arrives is measured on its way in.
 
-use super::LabError;
 use super::address::{Side, UDP_PORT, tcp_port};
+use super::error::LabError;
+use super::kernel;
 use super::plan;
 use super::side;
-use super::{Stop, kernel};
+use super::stop::Stop;
 use crate::os::Sleeper;
 use fairdrop_sim::scenario::{Group, Scenario};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -37,13 +38,15 @@ impl Sinks {
     /// # Errors
     /// The kernel refuses.
     pub fn open(scenario: &Scenario) -> Result<Self, LabError> {
-        let refused = |error: Errno| LabError::Setting { what: "a listening socket".into(), why: error.to_string() };
+        let refused =
+            |error: Errno| LabError::Setting { what: "a listening socket".into(), why: error.to_string() };
         let open = || -> Result<Self, Errno> {
             let epoll = epoll::create(CreateFlags::CLOEXEC)?;
             let mut listeners = Vec::new();
             for (number, group) in scenario.groups.iter().enumerate() {
                 if let Some(tcp) = group.transport.tcp() {
-                    let listener = listener(group, plan::max_window(group, tcp.max_window), tcp_port(number))?;
+                    let listener =
+                        listener(group, plan::max_window(group, tcp.max_window), tcp_port(number))?;
                     epoll::add(&epoll, &listener, EventData::new_u64(key(&listener)), EventFlags::IN)?;
                     listeners.push(listener);
                 }
@@ -90,7 +93,9 @@ impl Sinks {
     }
 
     fn accept(&mut self, number: u64) -> io::Result<()> {
-        let Some(listener) = self.listeners.iter().find(|listener| key(listener) == number) else { return Ok(()) };
+        let Some(listener) = self.listeners.iter().find(|listener| key(listener) == number) else {
+            return Ok(());
+        };
         loop {
             match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(connection) => {

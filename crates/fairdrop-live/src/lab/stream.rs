@@ -35,12 +35,15 @@ impl Stream {
         if segment.syn {
             self.first = Some(segment.seq);
         }
-        let Some(from) = self.offset(segment.seq).filter(|_| segment.payload > 0 && !segment.syn) else { return 0 };
+        let Some(from) = self.offset(segment.seq).filter(|_| segment.payload > 0 && !segment.syn) else {
+            return 0;
+        };
         let to = from + u64::from(segment.payload);
         let (mut from, mut to) = (from.max(self.whole), to.max(self.whole));
         let mut new = to - from;
         // What overlaps or touches becomes one.
-        while let Some((&start, &end)) = self.beyond.range(..=to).next_back().filter(|(_, end)| **end >= from) {
+        while let Some((&start, &end)) = self.beyond.range(..=to).next_back().filter(|(_, end)| **end >= from)
+        {
             self.beyond.remove(&start);
             new -= end.min(to).saturating_sub(start.max(from));
             (from, to) = (from.min(start), to.max(end));
