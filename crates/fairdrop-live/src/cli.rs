@@ -150,9 +150,15 @@ pub struct LabArgs {
     /// Write the run here instead of to standard output.
     #[arg(long, value_name = "FILE.json")]
     pub out: Option<PathBuf>,
+    /// Congestion control of a group, by the kernel's name (tcp=bbr), in place of its transport. May be given more than once.
+    #[arg(long, value_name = "GROUP=NAME")]
+    pub congestion: Vec<String>,
     /// Only say whether real hosts can do what the scenario asks for.
     #[arg(long)]
     pub check: bool,
+    /// End when the process ends that started this one.
+    #[arg(long, hide = true)]
+    pub end_with_parent: bool,
 }
 
 /// Options of `fairdropd bridge`.
@@ -229,7 +235,9 @@ fn size(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
-    bytes.filter(|&bytes| bytes >= 1_000_000).ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
+    bytes
+        .filter(|&bytes| bytes >= 1_000_000)
+        .ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
 }
 
 impl Default for ServiceArgs {
@@ -360,7 +368,10 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!((size("1MB"), size("2G"), size("3000000")), (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000)));
+        assert_eq!(
+            (size("1MB"), size("2G"), size("3000000")),
+            (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000))
+        );
         for wrong in ["", "MB", "999k", "1.5GB", "-1MB", "1PB", "99999999999TB"] {
             assert!(size(wrong).unwrap_err().contains("100MB"), "{wrong}");
         }

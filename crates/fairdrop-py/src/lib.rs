@@ -80,9 +80,9 @@ mod _core {
             command: Option<Vec<String>>,
             trace: Option<PathBuf>,
             resume: Option<PathBuf>,
-            live: Option<(PathBuf, String)>,
+            live: Option<(PathBuf, String, Vec<String>)>,
         ) -> PyResult<Document> {
-            let live = live.map(|(program, file)| Daemon { program, file });
+            let live = live.map(|(program, file, congestion)| Daemon { program, file, congestion });
             let plan = work::Plan { disciplines, seeds, threads, progress, command, trace, resume, live };
             work::simulate(py, &self.0, &plan)
         }

@@ -5,6 +5,7 @@
 mod address;
 mod carrier;
 pub mod command;
+mod congestion;
 mod error;
 mod kernel;
 mod machine;
@@ -18,5 +19,6 @@ mod stop;
 mod stream;
 mod verdict;
 
+pub use congestion::Congestion;
 pub use error::LabError;
 pub use run::{become_root, check, run};

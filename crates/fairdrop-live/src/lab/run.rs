@@ -2,6 +2,7 @@
 
 use super::address::Place;
 use super::carrier::Carrier;
+use super::congestion::Congestion;
 use super::error::LabError;
 use super::machine::CpuTime;
 use super::senders::{self, Flow, Senders};
@@ -10,7 +11,7 @@ use super::stop::Stop;
 use super::verdict::{Outside, judge};
 use super::{kernel, plan, side};
 use crate::host::Wake;
-use crate::os::{Sleeper, Waker, now};
+use crate::os::{Sleeper, Waker, now, unshare};
 use fairdrop::Time;
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, Datagrams, Network, RunResult};
@@ -30,13 +31,13 @@ const LEAD: Time = Time::from_ms(100);
 ///
 /// # Errors
 /// That, or the kernel does not say what it offers.
-pub fn check(scenario: &Scenario) -> Result<(), LabError> {
+pub fn check(scenario: &Scenario, congestion: &Congestion) -> Result<(), LabError> {
     let available = plan::available().map_err(|error| LabError::Machine {
         what: "/proc/sys/net/ipv4/tcp_available_congestion_control",
         error,
         help: "a Linux kernel with TCP, and /proc",
     })?;
-    let refused = plan::refusals(scenario, &available);
+    let refused = plan::refusals(scenario, congestion, &available);
     if refused.is_empty() { Ok(()) } else { Err(LabError::Refused(refused)) }
 }
 
@@ -54,7 +55,7 @@ pub fn become_root() -> Result<(), LabError> {
         error,
         help: "kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0 (sysctl), or root",
     };
-    kernel::unshare(UnshareFlags::NEWUSER).map_err(refused)?;
+    unshare(UnshareFlags::NEWUSER).map_err(refused)?;
     fs::write("/proc/self/setgroups", "deny").map_err(refused)?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1")).map_err(refused)?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1")).map_err(refused)
@@ -67,8 +68,13 @@ type Ready = Result<(OwnedFd, Arc<Waker>), LabError>;
 ///
 /// # Errors
 /// The scenario or the machine does not allow it, or the run failed.
-pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<Option<RunResult>, LabError> {
-    check(scenario)?;
+pub fn run(
+    scenario: &Scenario,
+    congestion: &Congestion,
+    seed: u64,
+    interrupted: &AtomicBool,
+) -> Result<Option<RunResult>, LabError> {
+    check(scenario, congestion)?;
     let Some(network) = Network::new(scenario, seed, &Control::default())? else { return Ok(None) };
     let flows = lasting_flows(scenario, &network, seed);
     let is_ecn = |number: &usize| scenario.groups[*number].transport.tcp().is_some_and(|tcp| tcp.ecn);
@@ -84,7 +90,10 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
         let (stop, ecn) = (&stop, &ecn);
         let sending = scope.spawn(move || {
             let open = || {
-                Ok((side::enter(senders::SIDE, mtu, ecn)?, Senders::open(scenario, flows, letter, connects)?))
+                Ok((
+                    side::enter(senders::SIDE, mtu, ecn)?,
+                    Senders::open(scenario, congestion, flows, letter, connects)?,
+                ))
             };
             side_thread(open, &ready, &begun, |senders, begun, sleeper| senders.run(begun, sleeper, stop))
         });
@@ -117,7 +126,7 @@ pub fn run(scenario: &Scenario, seed: u64, interrupted: &AtomicBool) -> Result<O
         let stolen = CpuTime::now().stolen_since(before);
         if let (Some(senders), Some(lost_at_sinks)) = (senders, lost_at_sinks) {
             let outside = Outside { senders, lost_at_sinks, stolen, scheduling };
-            judge(&mut result, scenario, &exactness, &outside);
+            judge(&mut result, scenario, congestion, &exactness, &outside);
         }
         Ok(Some(result))
     })

@@ -2,7 +2,7 @@
 
 use super::address::Side;
 use super::error::LabError;
-use super::kernel;
+use crate::os::{tun, unshare};
 use rustix::thread::UnshareFlags;
 use std::fs;
 use std::io::Write;
@@ -33,7 +33,7 @@ const SYSCTLS: [(&str, &str); 8] = [
 /// # Errors
 /// The machine does not allow it.
 pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
-    kernel::unshare(UnshareFlags::NEWNET).map_err(|error| LabError::Machine {
+    unshare(UnshareFlags::NEWNET).map_err(|error| LabError::Machine {
         what: "a network namespace",
         error,
         help: "run as root, or where user namespaces are allowed",
@@ -49,7 +49,7 @@ pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
             });
         }
     }
-    let tun = kernel::tun(TUN).map_err(|error| LabError::Machine {
+    let tun = tun(TUN).map_err(|error| LabError::Machine {
         what: "/dev/net/tun",
         error,
         help: "load the kernel module tun, or give the container the device /dev/net/tun",

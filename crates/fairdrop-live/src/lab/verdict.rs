@@ -1,6 +1,7 @@
 //! How exact a live run was, and whether that is enough.
 
 use super::carrier::Exactness;
+use super::congestion::Congestion;
 use super::kernel::Scheduling;
 use super::senders::Ended;
 use super::{machine, plan};
@@ -29,7 +30,14 @@ pub struct Outside {
 }
 
 /// Adds to a result what the machine was and how exact it was, and whether that was enough.
-pub fn judge(result: &mut RunResult, scenario: &Scenario, exactness: &Exactness, outside: &Outside) {
+pub fn judge(
+    result: &mut RunResult,
+    scenario: &Scenario,
+    congestion: &Congestion,
+    exactness: &Exactness,
+    outside: &Outside,
+) {
+    congestion.rename(result);
     let Exactness { lateness, tally } = exactness;
     let &Outside { senders: ref ended, lost_at_sinks, stolen, scheduling } = outside;
     let lost = ended.lost + lost_at_sinks;
@@ -61,12 +69,13 @@ pub fn judge(result: &mut RunResult, scenario: &Scenario, exactness: &Exactness,
         problem(true, format!("{connections} connections failed, the first: {why}"));
     }
     result.valid = result.problems.is_empty();
-    let mut live = machine::facts(scenario, plan::mtu(scenario));
+    let mut live = machine::facts(plan::mtu(scenario));
     let mut not_measured = vec!["fast_retransmits"];
     if !ended.tells_timeouts {
         not_measured.push("timeouts");
     }
     let measured = [
+        ("congestion_control", congestion.to_json(scenario)),
         ("scheduling", json!(format!("{scheduling:?}"))),
         ("lateness", json!(lateness)),
         ("datagram_lateness", json!(ended.lateness)),
@@ -75,7 +84,7 @@ pub fn judge(result: &mut RunResult, scenario: &Scenario, exactness: &Exactness,
         ("packets_of_no_flow", json!(tally.strange)),
         ("packets_lost_at_devices", json!(lost + tally.refused)),
         ("stolen", json!(stolen)),
-        ("differences", json!(plan::differences(scenario))),
+        ("differences", json!(plan::differences(scenario, congestion))),
         ("not_measured", json!(not_measured)),
     ];
     live.extend(measured.map(|(name, value)| (name.to_owned(), value)));

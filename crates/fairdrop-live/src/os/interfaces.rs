@@ -3,7 +3,9 @@
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
+};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -100,7 +102,8 @@ impl Changes {
     /// Takes all that was heard. What it was is better asked of [`interfaces`], which misses nothing.
     pub fn forget(&self) {
         let mut buffer = [0; 1 << 13];
-        while !matches!(recv(&self.0, &mut buffer[..], RecvFlags::empty()), Err(Errno::AGAIN | Errno::BADF)) {}
+        while !matches!(recv(&self.0, &mut buffer[..], RecvFlags::empty()), Err(Errno::AGAIN | Errno::BADF)) {
+        }
     }
 }
 

@@ -54,7 +54,24 @@ fn super_frame(v6: bool, tcp: bool, tags: usize, options: usize, flags: u8, payl
     let transport = frame.len();
     frame.extend_from_slice(&[0x12, 0x34, 0, 80]);
     if tcp {
-        frame.extend_from_slice(&[0xff, 0xff, 0xff, 0, 1, 2, 3, 4, (header as u8 / 4) << 4, flags, 9, 9, 0, 0, 0, 0]);
+        frame.extend_from_slice(&[
+            0xff,
+            0xff,
+            0xff,
+            0,
+            1,
+            2,
+            3,
+            4,
+            (header as u8 / 4) << 4,
+            flags,
+            9,
+            9,
+            0,
+            0,
+            0,
+            0,
+        ]);
         frame.extend(std::iter::repeat_n(1, header - 20));
     } else {
         frame.extend_from_slice(&((header + payload.len()) as u16).to_be_bytes());

@@ -150,7 +150,8 @@ impl Ports for PacketPorts {
         }
         while let Some(slot) = self.ring.peek() {
             let at = self.clock.monotonic(slot.real_ns);
-            let left = LeftToHardware::read(self.ring.bytes(slot.data.saturating_sub(VNET_HEADER), VNET_HEADER));
+            let left =
+                LeftToHardware::read(self.ring.bytes(slot.data.saturating_sub(VNET_HEADER), VNET_HEADER));
             let tag = tag_bytes(slot);
             let len = slot.len + tag;
             if left.segment.is_some() || slot.captured < slot.len || len > buffer.len() || slot.len < MACS {
