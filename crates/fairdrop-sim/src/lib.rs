@@ -27,7 +27,6 @@ mod wire;
 
 pub use control::{Control, PARTS};
 pub use engine::Excess;
-pub use heap::Heap;
 pub use huge_pages::HugePages;
 pub use meter::jain_index;
 pub use network::{Datagrams, Departing, Network, Notice, SenderState};

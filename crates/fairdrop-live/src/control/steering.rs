@@ -4,8 +4,7 @@ use crate::config::{DIRECTIONS, OneWay, TwoWay};
 use crate::control::spread::{Part, parts, spread, with};
 use crate::control::{Changed, Request, Shown};
 use crate::host::{Change, Mailbox};
-use fairdrop::{AnyDiscipline, AnyParams};
-use fairdrop_sim::Heap;
+use fairdrop::{AnyDiscipline, AnyParams, Heap};
 use std::collections::BTreeMap;
 use std::io;
 
