@@ -44,10 +44,10 @@ impl Congestion {
 
     /// By group, for the result.
     pub fn to_json(&self, scenario: &Scenario) -> Json {
-        let names = scenario.groups.iter().zip(&self.0);
-        let named: Map<String, Json> =
-            names.filter_map(|(group, name)| Some((group.name.clone(), name.clone()?.into()))).collect();
-        named.into()
+        let groups = scenario.groups.iter().zip(&self.0);
+        let of_group: Map<String, Json> =
+            groups.filter_map(|(group, name)| Some((group.name.clone(), name.clone()?.into()))).collect();
+        of_group.into()
     }
 
     /// Calls the transports in a result what they were.

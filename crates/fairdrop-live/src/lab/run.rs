@@ -86,7 +86,7 @@ pub fn run(
     let before = CpuTime::now();
     thread::scope(|scope| {
         let (ready, left) = mpsc::channel::<Ready>();
-        let (begin, begun) = mpsc::channel::<Time>();
+        let (left_start, time) = mpsc::channel::<Time>();
         let (stop, ecn) = (&stop, &ecn);
         let sending = scope.spawn(move || {
             let open = || {
@@ -95,13 +95,13 @@ pub fn run(
                     Senders::open(scenario, congestion, flows, letter, connects)?,
                 ))
             };
-            side_thread(open, &ready, &begun, |senders, begun, sleeper| senders.run(begun, sleeper, stop))
+            side_thread(open, &ready, &time, |senders, begun, sleeper| senders.run(begun, sleeper, stop))
         });
         let (ready, right) = mpsc::channel::<Ready>();
-        let (begin_right, begun) = mpsc::channel::<Time>();
+        let (right_start, time) = mpsc::channel::<Time>();
         let receiving = scope.spawn(move || {
             let open = || Ok((side::enter(sinks::SIDE, mtu, &[])?, Sinks::open(scenario)?));
-            side_thread(open, &ready, &begun, |sinks, _, sleeper| sinks.run(sleeper, stop))
+            side_thread(open, &ready, &time, |sinks, _, sleeper| sinks.run(sleeper, stop))
         });
         let (left_tun, left_waker) = of_side(&left)?;
         let (right_tun, right_waker) = of_side(&right)?;
@@ -112,17 +112,17 @@ pub fn run(
         let scheduling = kernel::hurry();
         let at = now().after(LEAD);
         // A side that has ended says so below.
-        let _ = (begin.send(at), begin_right.send(at));
+        let _ = (left_start.send(at), right_start.send(at));
         let finish = || {
             stop.set();
             left_waker.wake();
             right_waker.wake();
         };
-        let carried = carrier.run(at, sleeper, &letters, interrupted, finish);
+        let outcome = carrier.run(at, sleeper, &letters, interrupted, finish);
         finish();
         let senders = joined(sending)?;
         let lost_at_sinks = joined(receiving)?;
-        let Some((mut result, exactness)) = carried? else { return Ok(None) };
+        let Some((mut result, exactness)) = outcome? else { return Ok(None) };
         let stolen = CpuTime::now().stolen_since(before);
         if let (Some(senders), Some(lost_at_sinks)) = (senders, lost_at_sinks) {
             let outside = Outside { senders, lost_at_sinks, stolen, scheduling };

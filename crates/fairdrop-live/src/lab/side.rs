@@ -4,8 +4,9 @@ use super::address::Side;
 use super::error::LabError;
 use crate::os::{tun, unshare};
 use rustix::thread::UnshareFlags;
+use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,7 +68,8 @@ fn commands(side: Side, mtu: u32, ecn: &[usize]) -> String {
     );
     for &group in ecn {
         let prefix = side.other().group_prefix(group);
-        text.push_str(&format!("route add {prefix} dev {TUN} scope link features ecn\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "route add {prefix} dev {TUN} scope link features ecn");
     }
     text
 }
