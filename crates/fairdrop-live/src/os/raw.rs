@@ -7,11 +7,11 @@ use rustix::thread::UnshareFlags;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Puts the calling process into new namespaces.
+/// Puts this thread into new namespaces; with a user namespace the process must have no other thread.
 ///
 /// # Errors
 /// The kernel refuses.
-pub(super) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
+pub fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
     debug_assert!(!namespaces.contains(UnshareFlags::FILES));
     // SAFETY: descriptors stay shared, which is the only thing that could surprise another thread.
     unsafe { rustix::thread::unshare_unsafe(namespaces) }.map_err(io::Error::from)
