@@ -7,10 +7,11 @@ work are read from the pages of the disciplines.
 from __future__ import annotations
 
 import math
-import re
 import sys
 from pathlib import Path
 from textwrap import fill
+
+from make_reference import sections
 
 from fairdrop.estimate import Estimate
 from fairdrop.plot import save
@@ -21,9 +22,7 @@ from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.numbers import digits
 
 HERE = Path(__file__).resolve().parent
-PAGES = HERE / "reference" / "disciplines"
 PERFORMANCE = "reference/performance.md"
-_WORK = re.compile(r"## State and work\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)")
 TABLES = (
     ("protection", "Protection: TCP throughput / its fair share", "1 is fair; above 1 UDP has less than its share."),
     ("jain", "Fairness among TCP flows: Jain's index of goodput", "0 where TCP has nothing at all."),
@@ -56,57 +55,39 @@ def table(data: Data, labels: dict[str, str], measure: str) -> list[str]:
     return lines
 
 
-def page_of(discipline: str) -> Path:
-    """The page of a discipline, by the name it has in scenarios."""
-    return PAGES / f"{discipline.replace('_', '-')}.md"
-
-
-def work(discipline: str) -> tuple[str, str]:
-    """State and work per packet, as the page of the discipline says."""
-    found = _WORK.search(page_of(discipline).read_text(encoding="utf-8"))
-    rows = [line.strip("|\n ").split(" | ", 1) for line in found[1].splitlines()] if found else []
-    state = [f"{name.strip()}: {text.strip()}" for name, text in rows if "state" in name or "memory" in name]
-    packet = [f"{name.strip()}: {text.strip()}" for name, text in rows if "work" in name or "random" in name]
-    return "; ".join(state), "; ".join(packet)
-
-
-def cost(found: Reproduction) -> list[str]:
-    """The table of state and work."""
-    lines = ["| discipline | state | work per packet |", "| --- | --- | --- |"]
-    for scheme in found.definition.schemes:
-        named = scheme.settings[0].rpartition("=")[2]
-        state, packet = work(named)
-        link = f"[{scheme.label}](reference/disciplines/{page_of(named).name})"
-        lines.append(f"| {link} | {state} | {packet} |")
-    return lines
-
-
 def losses(data: Data) -> list[str]:
     """Where CHOKe loses, with the numbers."""
 
     def value(measure: str, scheme: str, load: str) -> str:
         return digits(data.select(measure, scheme, {"load": load})[0].estimate.mean)
 
-    def both(measure: str, load: str, unit: str = "") -> str:
-        return f"{value(measure, 'choke', load)}{unit} against {value(measure, 'fq_codel', load)}{unit}"
+    def both(measure: str, load: str, unit: str = "", what: str = "") -> str:
+        choke, other = value(measure, "choke", load), value(measure, "fq_codel", load)
+        return f"{choke}{unit}{what}, under FQ-CoDel {other}{unit}"
 
+    five = ", ".join(
+        f"{name} {value('protection', scheme, 'five UDP')}"
+        for scheme, name in (
+            ("choke", "CHOKe with one candidate"), ("self-adjusting", "self-adjusting CHOKe"), ("chokew", "CHOKeW"),
+            ("ward", "WARD"), ("fred", "FRED"), ("fq_codel", "FQ-CoDel"),
+        )
+    )  # fmt: skip
     return [
-        f"*Several fast senders.* Five UDP flows leave TCP {value('protection', 'choke', 'five UDP')} of its fair "
-        f"share under CHOKe with one candidate, {value('protection', 'self-adjusting', 'five UDP')} self-adjusting, "
-        f"{value('protection', 'chokew', 'five UDP')} under CHOKeW, {value('protection', 'ward', 'five UDP')} under "
-        f"WARD, {value('protection', 'fred', 'five UDP')} under FRED and {value('protection', 'fq_codel', 'five UDP')} "
-        "under FQ-CoDel: they hide each other from a comparison with one packet.",
-        f"*Few flows.* Beside web-like traffic four long TCP flows have {both('protection', 'web-like')} under "
-        "FQ-CoDel: an arrival that meets its own flow is dropped with it, and with few flows that is often.",
+        "*Several fast senders* hide each other from a comparison with one packet. This part of its fair share is left "
+        f"to TCP beside five UDP flows: {five}.",
+        "*Few flows.* Beside web-like traffic four long TCP flows have "
+        f"{both('protection', 'web-like', what=' of their fair share')}. An arrival that meets its own flow is dropped "
+        "with it, and with few flows that is often.",
         f"*Round trips.* Jain's index over four round trips is {both('jain_rtts', 'round trips')}.",
-        f"*Delay.* CHOKe's queue is RED's: packets wait {both('wait', 'round trips', ' ms')} on average under "
-        f"FQ-CoDel with four round trips, and {value('wait', 'codel', 'round trips')} ms under CoDel, which protects "
-        f"nobody: one UDP flow leaves TCP {value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to "
-        f"100 kB take {both('transfer', 'web-like', ' s')}.",
+        "*Delay.* CHOKe's queue is RED's. With four round trips packets wait "
+        f"{both('wait', 'round trips', ' ms', ' on average')}. Under CoDel they wait "
+        f"{value('wait', 'codel', 'round trips')} ms, but it protects nobody: one UDP flow leaves TCP "
+        f"{value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to 100 kB take "
+        f"{both('transfer', 'web-like', ' s')}.",
         f"*Even at its best* one UDP flow at twice the link keeps {value('udp', 'choke', 'one UDP')} of the link; FRED "
         f"leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel {value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
-        f"*A little more state buys more.* AFD, which keeps samples, gives TCP {value('protection', 'afd', 'one UDP')} "
-        f"and {value('protection', 'afd', 'five UDP')} of its share with one and five UDP flows, CHOKe "
+        f"*A little more state buys more.* AFD keeps samples. With one and five UDP flows it gives TCP "
+        f"{value('protection', 'afd', 'one UDP')} and {value('protection', 'afd', 'five UDP')} of its share, CHOKe "
         f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')}.",
     ]
 
@@ -144,7 +125,7 @@ def page(found: Reproduction) -> str:
     there = (HERE / PERFORMANCE).exists()
     where = f"[performance]({PERFORMANCE})" if there else "what `make bench` prints"
     lines += [fill(f"As the page of each discipline says. Time and instructions per packet: {where}.", 118), ""]
-    lines += cost(found)
+    lines += ["<!-- generated: comparison.costs -->", "", sections()["comparison.costs"], "", "<!-- end -->"]
     return "\n".join(lines) + "\n"
 
 

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import fairdrop
+from fairdrop import reproduce
 from fairdrop.cli.parser import build_parser
+from fairdrop.reproduce.define.definition import Scheme
 
 DOCS = Path(__file__).resolve().parent
 _SECTION = re.compile(r"<!-- generated: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+_WORK = re.compile(r"## State and work\n\n\| \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)")
 # How the range of a value begins, and the unit that a plain number then has.
 _UNITS = {"a time ": "s", "a rate ": "bit/s", "packets ": "packets", "bytes ": "bytes"}
 
@@ -59,6 +62,9 @@ def sections() -> dict[str, str]:
     )
     for name, parser in _commands(build_parser()):
         made[f"command.{name.replace(' ', '.')}"] = _options(parser)
+    made["comparison.costs"] = _table(
+        ["discipline", "state", "work per packet"], [_costs(scheme) for scheme in reproduce.definition("X7").schemes]
+    )
     return made
 
 
@@ -123,6 +129,16 @@ def _tables_of(entry: dict[str, Any]) -> list[str]:
 def _linked(entry: dict[str, Any]) -> list[str]:
     """Title of a discipline, as a link from docs/README.md to its page, and its sentence."""
     return [f"[{entry['title']}](reference/disciplines/{entry['name'].replace('_', '-')}.md)", entry["doc"]]
+
+
+def _costs(scheme: Scheme) -> list[str]:
+    """State and work per packet of what campaign X7 compares, as the page of the discipline says."""
+    page = DOCS / "reference" / "disciplines" / f"{scheme.settings[0].rpartition('=')[2].replace('_', '-')}.md"
+    found = _WORK.search(page.read_text(encoding="utf-8"))
+    rows = [line.strip("|\n ").split(" | ", 1) for line in found[1].splitlines()] if found else []
+    state = [f"{name.strip()}: {text.strip()}" for name, text in rows if "state" in name or "memory" in name]
+    packet = [f"{name.strip()}: {text.strip()}" for name, text in rows if "work" in name or "random" in name]
+    return [f"[{scheme.label}]({page.relative_to(DOCS)})", "; ".join(state), "; ".join(packet)]
 
 
 def _commands(parser: argparse.ArgumentParser, prefix: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:

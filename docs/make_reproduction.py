@@ -13,12 +13,11 @@ from fairdrop.reproduce.define.definition import BASE_READING, Definition
 from fairdrop.reproduce.define.papers import PAPERS
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.judge.checks import grid_distances
-from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, VERDICTS
+from fairdrop.reproduce.judge.verdict import tally
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.workspace import Workspace
 
 TARGET = Path(__file__).parent / "reproduction"
-PLURAL = {HELD: "hold", OTHERWISE: "hold with another reading", NOT: "do not hold"}
 
 
 def cell(text: str) -> str:
@@ -28,10 +27,7 @@ def cell(text: str) -> str:
 
 def counted(found: list[Reproduction]) -> str:
     """How many ids have which verdict."""
-    counts = [(sum(one.verdict == verdict for one in found), verdict) for verdict in VERDICTS]
-    return ", ".join(
-        f"{count} {verdict if count == 1 else PLURAL.get(verdict, verdict)}" for count, verdict in counts if count
-    )
+    return tally([one.verdict for one in found])
 
 
 def profiles(found: list[Reproduction]) -> str:

@@ -3,7 +3,7 @@
 use arbitrary::{Result, Unstructured};
 use fairdrop::{AnyDiscipline, CATALOGUE, Departures, Discipline, Ecn, Meta, Packet, Philox, Time};
 
-use crate::host::{Heap, Host, Ledger};
+use crate::host::{BoundedHeap, Host, Ledger};
 use crate::params::params;
 
 /// Runs the discipline that the first byte chooses on the rest, or with `FAIRDROP_FUZZ=name` that one on all of them.
@@ -29,7 +29,7 @@ pub fn discipline(name: &str, data: &[u8]) {
 
 fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
     let params = params(name, bytes)?;
-    let Ok(queue) = AnyDiscipline::new(params.clone(), &mut Heap) else { return Ok(()) };
+    let Ok(queue) = AnyDiscipline::new(params.clone(), &mut BoundedHeap) else { return Ok(()) };
     assert_eq!(params.validate(), Ok(()), "a queue was made from parameters that are not valid");
     let chosen = (0..bytes.int_in_range(0..=16)?).map(|_| bytes.arbitrary()).collect::<Result<_>>()?;
     let random = Philox::new(bytes.arbitrary::<u16>()?.into(), 0, 0);
@@ -44,7 +44,7 @@ fn run(name: &str, bytes: &mut Unstructured) -> Result<()> {
 }
 
 struct Link {
-    queue: AnyDiscipline<u32, Heap>,
+    queue: AnyDiscipline<u32, BoundedHeap>,
     host: Host,
     order: Departures,
     limit: u32,

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use fairdrop::{Departures, DropCause, Ecn, Env, Memory, Packet, Philox, Stats, Stream, Time};
+use fairdrop::{Departures, DropCause, Ecn, Env, Heap, Memory, Packet, Philox, Stats, Stream, Time};
 
 /// Storage from the allocator, but not without end.
-pub struct Heap;
+pub struct BoundedHeap;
 
-impl Memory for Heap {
+impl Memory for BoundedHeap {
     type Of<T> = Box<[T]>;
 
     fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        (count <= 1 << 14).then(|| std::iter::repeat_with(T::default).take(count).collect())
+        if count <= 1 << 14 { Heap.take(count) } else { None }
     }
 }
 

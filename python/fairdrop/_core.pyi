@@ -39,6 +39,7 @@ class Scenario:
         *,
         trace: str | PathLike[str] | None = None,
         resume: str | PathLike[str] | None = None,
+        live: tuple[str, str] | None = None,
     ) -> Document: ...
 
 def replay(

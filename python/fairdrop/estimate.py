@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
-from statistics import fmean, stdev
+from statistics import fmean, stdev, variance
 
 CONFIDENCE = 0.95
 
@@ -37,7 +37,7 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
 
 
 @lru_cache(maxsize=64)
-def t_quantile(degrees: int) -> float:
+def t_quantile(degrees: float) -> float:
     """Student's t that leaves 2.5 % in each tail."""
     from scipy.stats import t
 
@@ -53,3 +53,24 @@ def estimate(values: Iterable[float | None]) -> Estimate | None:
         return Estimate(known[0], None, 1)
     half = t_quantile(len(known) - 1) * stdev(known) / sqrt(len(known))
     return Estimate(fmean(known), half, len(known))
+
+
+def difference(before: Iterable[float | None], after: Iterable[float | None]) -> Estimate | None:
+    """How much larger the mean of ``after`` is, and Welch's interval of that; None when one of them has no values.
+
+    Source: B. L. Welch, "The generalization of Student's problem when several different population variances are
+    involved", Biometrika 34, 1947. ``n`` is the smaller number of values.
+    """
+    one, other = ([float(value) for value in values if value is not None] for values in (before, after))
+    if not one or not other:
+        return None
+    mean, n = fmean(other) - fmean(one), min(len(one), len(other))
+    if n == 1:
+        return Estimate(mean, None, n)
+    parts = [variance(values) / len(values) for values in (one, other)]
+    if sum(parts) == 0:
+        return Estimate(mean, 0.0, n)
+    degrees = sum(parts) ** 2 / sum(
+        part**2 / (len(values) - 1) for part, values in zip(parts, (one, other), strict=True)
+    )
+    return Estimate(mean, t_quantile(degrees) * sqrt(sum(parts)), n)

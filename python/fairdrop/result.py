@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairdrop.files import RESULT, read_text
 from fairdrop.table import Table
+from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,25 +23,40 @@ if TYPE_CHECKING:
 __all__ = ["Plots", "Result", "read_result"]
 
 MODEL_FILE = "model.json"
+# What was run live, in the folder of what was simulated.
+LIVE_FOLDER = "live"
 
 
 class Result:
     """What runs found. Every table has the columns ``discipline`` and ``seed``."""
 
-    def __init__(self, inner: _core.Document, model: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, inner: _core.Document, model: dict[str, Any] | None = None, live: Result | None = None
+    ) -> None:
         self._inner = inner
         self._model = model
+        self._live = live
+
+    def beside(self, live: Result) -> Result:
+        """The same with what was run live beside it."""
+        return Result(self._inner, self._model, live)
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """The result document (see ``docs/reference/result.md``)."""
         document: dict[str, Any] = json.loads(self._inner.to_json())
-        return document if self._model is None else {**document, "model": self._model}
+        beside = {"model": self._model, "live": self._live and self._live.document}
+        return document | {name: value for name, value in beside.items() if value is not None}
 
     @property
     def model(self) -> dict[str, Any] | None:
         """What the model of CHOKe says of the scenario, when it was asked for (see ``docs/reference/model.md``)."""
         return self._model
+
+    @property
+    def live(self) -> Result | None:
+        """The same scenario with real hosts, when it was compared with that."""
+        return self._live
 
     @property
     def complete(self) -> bool:
@@ -172,19 +188,20 @@ class Result:
     def to_json(self) -> str:
         """The result document as JSON text, ending in a newline."""
         text = self._inner.to_json()
-        if self._model is None:
-            return text
-        model = json.dumps(self._model, allow_nan=False, separators=(",", ":"))
-        return f'{text.rstrip().removesuffix("}")},"model":{model}}}\n'
+        if self._model is not None:
+            text = _with(text, "model", json.dumps(self._model, allow_nan=False, separators=(",", ":")))
+        return text if self._live is None else _with(text, "live", self._live.to_json().rstrip())
 
     def write(self, directory: str | PathLike[str]) -> None:
         """Write ``result.json`` and one Parquet file per table into ``directory``, and ``model.json`` with a model.
 
         All of them or none: they are written aside, and come to their place together, ``result.json`` last. Raises
-        OSError, with the name of the file.
+        OSError, with the name of the file. What was run live comes after them, in the folder ``live``.
         """
         model = None if self._model is None else json.dumps(self._model, allow_nan=False, indent=2) + "\n"
         self._inner.write(directory, model)
+        if self._live is not None:
+            self._live.write(Path(directory) / LIVE_FOLDER)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report, one self-contained HTML file."""
@@ -198,7 +215,7 @@ class Result:
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", interrupted"
-        return f"Result of {self.document['name']!r}: {len(self._inner)} runs{state}"
+        return f"Result of {self.document['name']!r}: {count(len(self._inner), 'run')}{state}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.verdict)}</p>{self.groups._repr_html_()}"
@@ -247,10 +264,15 @@ class Plots:
         return plot.sojourn(self._document)
 
 
+def _with(text: str, name: str, value: str) -> str:
+    """A document with one more field."""
+    return f'{text.rstrip().removesuffix("}")},"{name}":{value}}}\n'
+
+
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the result document of ``path``: a directory that ``--out`` wrote, or its ``result.json``.
 
-    A ``model.json`` beside ``result.json`` becomes the field ``model``. Raises OSError when a file cannot be read,
+    A ``model.json`` beside ``result.json`` becomes the field ``model``, the result in a folder ``live`` the field ``live``. Raises OSError when a file cannot be read,
     ValueError when it is not a result document.
     """
     file = Path(path)
@@ -264,6 +286,9 @@ def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     if file.name == "result.json" and "model" not in document and beside.exists():
         what = "a model's document, as --out of compare --with-model writes it"
         document["model"] = _read_document(beside, "fairdrop/model/1", what)
+    live = file.parent / LIVE_FOLDER / "result.json"
+    if file.name == "result.json" and document.get("kind") == "simulation" and "live" not in document and live.exists():
+        document["live"] = _read_document(live, "fairdrop/result/1", "a result document, as compare --live writes it")
     return document
 
 

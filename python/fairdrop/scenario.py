@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable
 from html import escape
 from os import PathLike, fspath
+from os.path import join
 from typing import Any, Literal
 
 from fairdrop import _core
 from fairdrop.files import SCENARIO, read_text
 from fairdrop.library import catalogue
-from fairdrop.result import Result
+from fairdrop.live import find_program
+from fairdrop.result import LIVE_FOLDER, Result
 
 __all__ = ["Scenario", "ScenarioError", "load"]
 
@@ -89,6 +91,48 @@ class Scenario:
         model = self._model_beside(names) if with_model else None
         return self._simulate(names, seeds, threads, progress, command, model, trace=trace, resume=resume)
 
+    def live(
+        self,
+        seeds: int = 1,
+        *,
+        disciplines: Iterable[str] | None = None,
+        progress: bool = False,
+        command: list[str] | None = None,
+        resume: str | PathLike[str] | None = None,
+    ) -> Result:
+        """Run with real hosts, one run after another: each takes as long as the scenario lasts.
+
+        Groups are kernel TCP and paced datagrams; the links are those of the simulator, in logical time. Needs Linux
+        and the program ``fairdropd``. A run that the machine disturbed too much says so in ``valid`` and
+        ``problems``. Stopping and ``resume`` are as in ``run``. Raises ScenarioError when real hosts cannot do what
+        the scenario asks for.
+        """
+        names = None if disciplines is None else list(disciplines)
+        return self._simulate(names, seeds, 1, progress, command, trace=None, resume=resume, live=True)
+
+    def compare_live(
+        self,
+        seeds: int = 1,
+        *,
+        disciplines: Iterable[str] | None = None,
+        threads: int | None = None,
+        progress: bool = False,
+        command: list[str] | None = None,
+        resume: str | PathLike[str] | None = None,
+    ) -> Result:
+        """Run live and simulate, under the scenario's own discipline or under each of ``disciplines``.
+
+        The result is that of the simulation, with the live one in ``live``. ``resume`` is as in ``run``; live runs are
+        kept in its folder ``live``.
+        """
+        names = None if disciplines is None else list(disciplines)
+        beside = None if resume is None else join(resume, LIVE_FOLDER)
+        live = self.live(seeds, disciplines=names, progress=progress, command=command, resume=beside)
+        if not live.complete:
+            return live
+        done = self._simulate(names, seeds, threads, progress, command, trace=None, resume=resume)
+        return done.beside(live)
+
     def model(
         self, *, survival: Literal["cbr", "poisson"] = "cbr", command: list[str] | None = None
     ) -> dict[str, Any]:
@@ -122,12 +166,14 @@ class Scenario:
         *,
         trace: str | PathLike[str] | None,
         resume: str | PathLike[str] | None,
+        live: bool = False,
     ) -> Result:
         if seeds < 1:
             raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
         try:
+            host = (find_program(), self._file) if live else None
             done = self._inner.simulate(
-                disciplines, seeds, threads, progress, command, trace=trace, resume=resume
+                disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
             )
             return Result(done, model)
         except ValueError as error:

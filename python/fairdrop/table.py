@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from fairdrop.wording.phrases import count
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -65,7 +67,7 @@ class Table:
         return len(self._inner)
 
     def __repr__(self) -> str:
-        return f"Table of {len(self)} rows: {', '.join(self.columns)}"
+        return f"Table of {count(len(self), 'row')}: {', '.join(self.columns)}"
 
     def _repr_html_(self) -> str:
         names = self.columns

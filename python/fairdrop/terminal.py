@@ -9,12 +9,12 @@ import re
 import sys
 from typing import TextIO
 
-__all__ = ["Stream", "Streams", "printable", "redraw"]
+__all__ = ["CONTROLS", "Stream", "Streams", "printable", "redraw"]
 
-# What a terminal obeys, and the marks that reverse the direction of what follows (UAX #9).
-_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
-_IN_TEXT = re.compile(f"[{_CONTROLS}]")
-_IN_LINE = re.compile(f"[{_CONTROLS}\t\n]")
+# Inside a character class: what a terminal obeys, separators of lines, and marks that reverse what follows (UAX #9).
+CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_IN_TEXT = re.compile(f"[{CONTROLS}]")
+_IN_LINE = re.compile(f"[{CONTROLS}\t\n]")
 _ERASE = "\r\x1b[K"
 
 

@@ -108,6 +108,26 @@ def test_settings_are_in_the_source_and_the_scenario_can_be_run_from_it(headline
     assert "# open" in scenario.source, "comments survive settings"
 
 
+def test_drops_are_another_name_of_candidates():
+    text = '[[groups]]\nname = "tcp"\ntransport = "reno"\n'
+    by_drops, by_candidates = (
+        fairdrop.Scenario(text).with_settings(f"queue.choke.{setting}") for setting in ("drops=5", "candidates=4")
+    )
+    assert by_drops.to_dict() == by_candidates.to_dict()
+    assert by_drops.to_dict()["queue"]["choke"]["candidates"] == 4
+    assert "drops" not in by_drops.to_dict()["queue"]["choke"]
+    assert fairdrop.Scenario(by_drops.source).to_dict() == by_drops.to_dict()
+    found, expected = (
+        fairdrop.queue_host([0.5, 1.0], arrivals=1000, settings=["queue.red.min_th=0", f"queue.choke.{setting}"])
+        for setting in ("drops=5", "candidates=4")
+    )
+    assert found == expected
+    validator = Draft202012Validator(fairdrop.schema()["properties"]["queue"]["properties"]["choke"])
+    assert validator.is_valid({"drops": 5})
+    assert validator.is_valid({"candidates": 4})
+    assert not validator.is_valid({"drops": 5, "candidates": 4})
+
+
 def test_ready_made_scenarios_fit_the_schema(root):
     import tomllib
 

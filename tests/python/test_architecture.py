@@ -23,8 +23,9 @@ LAYERS = (
     ("report",),
     ("pages",),
     ("plot",),
+    ("conformance", "table"),
     ("wording", "document", "measures", "model_scenario"),
-    ("conformance", "estimate", "library", "models", "table"),
+    ("estimate", "library", "models"),
     ("files", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.

@@ -11,17 +11,19 @@ from itertools import product
 
 import pytest
 
+import fairdrop
 from fairdrop import reproduce
 from fairdrop.cli import main
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
-from fairdrop.reproduce.define.papers import is_id
+from fairdrop.reproduce.define.papers import is_id, scenario_text
 from fairdrop.reproduce.definitions import parse
+from fairdrop.reproduce.execute import plan
 from fairdrop.reproduce.execute.plan import Order, cells
 from fairdrop.reproduce.execute.store import Store, key_of
 from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
-from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall
+from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall, tally
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.runs import fairness_of_groups, jain
 from fairdrop.reproduce.outcome import Reproduction
@@ -281,14 +283,62 @@ def test_bad_input_of_the_command(words, message, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_a_missing_feature_leaves_that_id_pending(tmp_path, capsys):
-    words = ["reproduce", "choke-c1", "choke-fig2", "--out", str(tmp_path), "--quiet", "--set", "groups.tcp.hat=red"]
+@pytest.mark.parametrize(
+    ("ids", "setting", "messages"),
+    [
+        (["choke-fig2", "choke-c1"], "groups.tcp.hat=1", ["choke-c1: --set groups.tcp.hat=1: ", "; valid: the fields"]),
+        (["choke-c1"], "queue.red.max_p=2", ["choke-c1: --set queue.red.max_p=2: ", "; valid: "]),
+        (["choke-c1"], "nonsense", ["choke-c1: --set nonsense: ", "valid: "]),
+        (["choke-eq4"], "queue.choke.hat=1", ["choke-eq4: --set queue.choke.hat=1: ", "; valid: "]),
+        (["choke-c1"], "duration=9s", ["--set duration=9s: choke-c1: ", "warm_up = 60 s", "; valid: "]),
+        (["under-thm1"], "duration=1s", ["--set duration=1s: no id that was asked for is simulated; valid: "]),
+    ],
+)  # fmt: skip
+def test_a_setting_that_does_not_fit_is_an_error(ids, setting, messages, tmp_path, capsys):
+    """It names flag, value and what is valid, before anything is done."""
+    assert main(["reproduce", *ids, "--out", str(tmp_path / "r"), "--set", setting]) == 2
+    said = capsys.readouterr().err
+    assert all(message in said for message in messages), said
+    assert not (tmp_path / "r").exists()
+    with pytest.raises(ValueError, match=re.escape(messages[0])):
+        reproduce.run(ids[-1], settings=[setting], directory=tmp_path / "r")
+
+
+def test_every_id_that_a_setting_does_not_fit_is_named(tmp_path, capsys):
+    ids = ["choke-c1", "choke-fig11", "choke-eq4"]
+    assert main(["reproduce", *ids, "--out", str(tmp_path), "--set", "duration=90s"]) == 2
+    named = re.findall(r"error: (\S+): --set duration=90s: .*; valid: ", capsys.readouterr().err)
+    assert named == ["choke-fig11", "choke-eq4"]
+
+
+def test_a_setting_that_only_a_run_refuses_is_an_error(tmp_path, capsys, monkeypatch):
+    def refused(*_, **__):
+        raise fairdrop.ScenarioError("sample = 1 ms needs more memory than there is; valid: a longer interval")
+
+    monkeypatch.setattr(fairdrop.Scenario, "run", refused)
+    words = ["reproduce", "choke-c1", "--seeds", "1", "--out", str(tmp_path), "--set", "sample=1ms"]
+    assert main(words) == 2
+    assert "error: --set sample=1ms: choke-c1: sample = 1 ms needs more memory" in capsys.readouterr().err
+
+
+def test_a_missing_feature_leaves_that_id_pending(tmp_path, capsys, monkeypatch):
+    def without(paper, base):
+        return scenario_text(paper, base).replace("[[groups]]", "[[groups]]\nhat = 'red'", 1)
+
+    monkeypatch.setattr(plan, "scenario_text", without)
+    words = ["reproduce", "choke-c1", "choke-fig2", "--out", str(tmp_path), "--quiet", "--set", "duration=9s"]
     assert main(words) == 3
     capsys.readouterr()
     found = json.loads((tmp_path / "results" / "choke-c1.json").read_text(encoding="utf-8"))
     assert found["verdict"] == PENDING and "hat" in found["reason"]
     other = json.loads((tmp_path / "results" / "choke-fig2.json").read_text(encoding="utf-8"))
     assert other["verdict"] == HELD
+
+
+def test_verdicts_are_counted_in_words():
+    assert tally([HELD, NOT, HELD]) == "2 hold, 1 does not hold"
+    assert tally([OTHERWISE, NOT, NOT, HELD]) == "1 holds, 1 holds with another reading, 2 do not hold"
+    assert tally([]) == ""
 
 
 def test_order_is_checked():

@@ -113,6 +113,15 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
         ("[queue.red]\nmin_th = 200\n" + GROUP, ["s.toml:1: queue.red.max_th = 200 is not valid; valid: above min_th"]),
         ("[queue]\nlimit = 100\n[queue.red]\nmax_th = 150\n" + GROUP, ["s.toml:4: queue.red.max_th = 150"]),
         ("[queue.choke]\nschedule = [3, 2]\n" + GROUP, ["s.toml:2: queue.choke.schedule = [3, 2]"]),
+        (
+            "[queue.choke]\ndrops = 3\ncandidates = 2\n" + GROUP,
+            ["s.toml:2: queue.choke.drops = 3 is not valid; valid: one of the two: queue.choke.candidates is set"],
+        ),
+        ("[queue.choke]\ndrops = 0\n" + GROUP, ["s.toml:2: queue.choke.drops = 0 is not valid; valid: a whole number"]),
+        (
+            "[queue]\nlimit = 2\n[queue.class_choke]\nweights = [1, 1, 1]\n" + GROUP,
+            ["s.toml:4: queue.class_choke.weights = 3 is not valid; valid: at most as many classes as packets"],
+        ),
         ('sample = "1ns"\n' + GROUP, ["s.toml:1: sample = 0.000000001 s is not valid; valid: 0, or a time that gives"]),
         ("[queue]\nlimit = 9000000\n" + GROUP, ["s.toml:2: queue.limit = 9000000 is not valid"]),
         (GROUP + GROUP, ["s.toml:4: two groups are called g"]),

@@ -1,5 +1,6 @@
 //! Why a capture could not be read.
 
+use crate::count;
 use std::io;
 
 use crate::notes::Damage;
@@ -18,7 +19,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The system failed to deliver the bytes of the file.
-    #[error("{file}: reading failed after {offset} bytes: {source}")]
+    #[error("{file}: reading failed after {}: {source}", count(*offset, "byte"))]
     Read {
         /// The file as named by the caller.
         file: String,
@@ -74,8 +75,9 @@ pub enum Error {
     },
     /// The file ends inside the header that every capture starts with.
     #[error(
-        "{file}: the file ends inside the {format} header: {found} bytes of at least {needed} \
-         are there; the file is probably incomplete"
+        "{file}: the file ends inside the {format} header: {} of at least {needed} \
+         are there; the file is probably incomplete",
+        count(*found, "byte")
     )]
     HeaderTruncated {
         /// The file as named by the caller.

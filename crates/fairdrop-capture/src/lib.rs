@@ -80,6 +80,7 @@ mod pcapng;
 mod reader;
 mod regular;
 mod source;
+mod words;
 
 pub use classifier::{Classified, Classifier, FlowName};
 pub use collector::MAX_PACKET_BYTES;
@@ -89,6 +90,7 @@ pub use link::LinkType;
 pub use notes::{Damage, DamageKind, Notes};
 pub use reader::{MAX_FILE_BYTES, read, read_bytes, read_from};
 pub use regular::{Limited, name_of, open_regular};
+pub use words::count;
 
 use std::fmt;
 

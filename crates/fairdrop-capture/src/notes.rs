@@ -1,5 +1,6 @@
 //! What a reader must know about the quality of a capture.
 
+use crate::count;
 use std::fmt;
 
 /// Irregularities of a capture, counted. All zero for a flawless one.
@@ -88,7 +89,7 @@ impl fmt::Display for Damage {
         match self.kind {
             DamageKind::HeaderCut => write!(f, "the file ends inside the header of the record"),
             DamageKind::BodyCut => write!(f, "the file ends inside the record"),
-            DamageKind::Length(n) => write!(f, "impossible length of {n} bytes in the record"),
+            DamageKind::Length(n) => write!(f, "impossible length of {} in the record", count(n, "byte")),
             DamageKind::LengthsDisagree => write!(f, "the two lengths disagree in the block"),
             DamageKind::ByteOrder => write!(f, "no byte-order magic in the section header"),
             DamageKind::Version(v) => write!(f, "unknown pcapng version {v} in the section header"),
@@ -166,11 +167,6 @@ fn push(lines: &mut Vec<String>, number: u64, noun: &str, text: &str) {
     if number > 0 {
         lines.push(format!("{} {text}", count(number, noun)));
     }
-}
-
-fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
 }
 
 /// Exact decimal seconds without trailing zeros.

@@ -3,6 +3,7 @@
 //! A device such as `/dev/zero` has no end, and opening a FIFO waits for a writer that may never come. What the file is
 //! is therefore asked of the descriptor that is then read, opened so that nothing waits.
 
+use crate::count;
 use std::fmt;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -119,7 +120,7 @@ impl fmt::Display for Size {
         let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
         match units.into_iter().find(|(bytes, _)| self.0 >= *bytes && self.0.is_multiple_of(*bytes)) {
             Some((bytes, unit)) => write!(f, "{} {unit}", self.0 / bytes),
-            None => write!(f, "{} bytes", self.0),
+            None => f.write_str(&count(self.0, "byte")),
         }
     }
 }

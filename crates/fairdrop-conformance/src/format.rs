@@ -148,7 +148,7 @@ impl Vector {
         });
         let events: Vec<Event> = events.collect::<Result<_, _>>()?;
         if events.len() != header.events {
-            return Err(format!("{} events, should be {}", events.len(), header.events));
+            return Err(format!("number of events {}, should be {}", events.len(), header.events));
         }
         Ok(Self { header, events })
     }

@@ -19,6 +19,7 @@ const STREAMS: [(Stream, &str); Stream::COUNT] = [
     (Stream::AfdSample, "afd_sample"),
     (Stream::SfbCoin, "sfb_coin"),
     (Stream::DualPi2Coin, "dualpi2_coin"),
+    (Stream::Service, "service"),
 ];
 
 /// The name of a stream in the files.

@@ -1,5 +1,6 @@
 //! Parameters of a vector: every one of the discipline with its value, defaults filled in.
 
+use fairdrop::notation::{Written, read};
 use fairdrop::{AnyParams, DisciplineInfo, Kind, LIMIT, ParamSpec, ParamValue, info};
 use serde_json::{Value, json};
 
@@ -11,8 +12,8 @@ fn specs(discipline: &DisciplineInfo) -> impl Iterator<Item = (&'static str, &'s
     let base = discipline.also_uses.and_then(info);
     let base = base.into_iter().flat_map(|base| base.params.iter().map(|spec| (base.name, spec)));
     let own = discipline.params.iter().map(|spec| (discipline.name, spec));
-    // The limit is a field of the header.
-    base.chain(own).filter(|(_, spec)| spec.name != LIMIT.name)
+    // The limit is a field of the header, and a parameter has one name there.
+    base.chain(own).filter(|(_, spec)| spec.name != LIMIT.name && spec.alias.is_none())
 }
 
 /// All parameters of a discipline, those of `settings` (`owner.name`, value as in a scenario; the last
@@ -40,39 +41,18 @@ pub fn resolved(discipline: &DisciplineInfo, settings: &[(&str, &str)]) -> Resul
 
 /// The value that `text` stands for, in the unit of its parameter.
 pub fn value_of(kind: Kind, text: &str) -> Option<Value> {
-    match kind {
-        Kind::Integer(..) => text.parse::<i64>().ok().map(|number| json!(number)),
-        Kind::Number(..) | Kind::NumberAbove(..) => number(text, ""),
-        Kind::Packets(..) => number(text.strip_suffix('p').unwrap_or(text), ""),
-        Kind::Bytes(..) => match text.strip_suffix("kB") {
-            Some(thousands) => thousands.parse::<u64>().ok().map(|number| json!(number * 1000)),
-            None => text.strip_suffix('B').unwrap_or(text).parse::<u64>().ok().map(|number| json!(number)),
-        },
-        Kind::Seconds(..) => {
-            let units = [("us", "e-6"), ("ms", "e-3"), ("s", "")];
-            let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
-            unit.map_or_else(|| number(text, ""), |(digits, power)| number(digits, power))
+    Some(match read(kind, text)? {
+        Written::Number(number) if matches!(kind, Kind::Integer(..) | Kind::Bytes(..)) => {
+            let whole = number as i64;
+            (whole as f64 == number).then(|| json!(whole))?
         }
-        Kind::Key => text.parse::<u64>().ok().map(|number| json!(number)),
-        Kind::Switch => text.parse::<bool>().ok().map(Value::Bool),
-        Kind::Choice(words) => word(words, text),
-        Kind::Schedule(words, ..) => word(words, text).or_else(|| list(text)),
-        Kind::Numbers(..) => list(text),
-    }
-}
-
-/// A decimal number times a power of ten, rounded once.
-fn number(digits: &str, power: &str) -> Option<Value> {
-    format!("{digits}{power}").parse::<f64>().ok().map(|number| json!(number))
-}
-
-fn word(words: &[&str], text: &str) -> Option<Value> {
-    let bare = text.trim_matches('"');
-    words.contains(&bare).then(|| json!(bare))
-}
-
-fn list(text: &str) -> Option<Value> {
-    serde_json::from_str::<Value>(text).ok().filter(Value::is_array)
+        Written::Number(number) => json!(number),
+        Written::Key(key) => json!(key),
+        Written::Switch(on) => json!(on),
+        Written::Word(word) => kind.accepts(ParamValue::Word(word)).then(|| json!(word))?,
+        // Whole numbers stay whole.
+        Written::List(list) => serde_json::from_str(&format!("[{list}]")).ok()?,
+    })
 }
 
 /// The parameters that a header gives.
@@ -139,5 +119,7 @@ mod tests {
         }
         assert_eq!(value_of(Kind::Choice(&["a"]), "b"), None);
         assert!(resolved(info("red").unwrap(), &[("red.nothing", "1")]).is_err());
+        let refused = resolved(info("choke").unwrap(), &[("choke.drops", "3")]);
+        assert_eq!(refused.unwrap_err(), "choke has no parameter choke.drops", "one name in files");
     }
 }

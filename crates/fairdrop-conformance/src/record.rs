@@ -3,25 +3,14 @@
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Memory, Meta, Packet, Stats, Stream, Time,
-    info,
+    AnyDiscipline, AnyParams, Choke, Discipline, DropCause, Ecn, Env, Heap, Meta, Packet, Stats, Stream,
+    Time, info,
 };
 use serde_json::{Map, json};
 
 use crate::numbers::Dice;
 use crate::script::{Phase, Sender};
 use crate::{Action, Case, Event, FORMAT, Header, Moment, Outcome, Vector, apply, resolved, stream_name};
-
-/// Storage from the allocator.
-struct Heap;
-
-impl Memory for Heap {
-    type Of<T> = Box<[T]>;
-
-    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
-    }
-}
 
 /// What the discipline borrows during one event, and what it took and gave back.
 struct Loan<'a> {
@@ -87,7 +76,7 @@ impl Bench {
 
     /// Lets something happen at `time_ns`, with random numbers from `random`.
     pub fn play(&mut self, time_ns: u64, moment: Moment, random: &mut dyn FnMut(Stream) -> u64) -> Event {
-        let (waiting, before) = (self.waiting(), *self.queue.stats());
+        let (waiting, before) = (self.waiting(&moment), *self.queue.stats());
         let (taken, dropped, compared) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut loan = Loan { now: Time::from_ns(time_ns), random, taken, dropped, compared };
         let mut departed = None;
@@ -111,7 +100,13 @@ impl Bench {
             }
         };
         let Loan { taken, dropped, compared, .. } = loan;
-        let picks = picks(self.queue_draws(), &taken, &compared, &waiting);
+        let served = departed.filter(|_| taken.contains_key(stream_name(Stream::Service)));
+        let chosen = if self.queue_draws() && taken.contains_key(stream_name(Stream::Candidate)) {
+            compared.as_slice()
+        } else {
+            served.as_slice()
+        };
+        let picks = picks(chosen, &waiting);
         let marked = marks(&before, self.queue.stats(), subject);
         let random = taken.into_iter().map(|(stream, bits)| {
             (stream.to_string(), bits.iter().map(|bits| format!("{bits:016x}")).collect())
@@ -139,9 +134,15 @@ impl Bench {
         Outcome { compared, dropped, marked, departed, backlog, deadline_ns: self.deadline(), internals }
     }
 
-    /// Waiting packets, head first, where they wait in one FIFO.
-    fn waiting(&self) -> Vec<u32> {
-        self.queue.fifo().map(|fifo| fifo.iter().map(|packet| packet.handle).collect()).unwrap_or_default()
+    /// Waiting packets, oldest first, of the one FIFO, or of that which an arrival's candidates come from.
+    fn waiting(&self, moment: &Moment) -> Vec<u32> {
+        let fifo = match (&self.queue, moment) {
+            (AnyDiscipline::ClassChoke(queue), Moment::Enqueue(meta)) => {
+                queue.class(meta.class).map(Choke::fifo)
+            }
+            (queue, _) => queue.fifo(),
+        };
+        fifo.map(|fifo| fifo.iter().map(|packet| packet.handle).collect()).unwrap_or_default()
     }
 
     /// Whether candidates are drawn from the places of one FIFO. In hardware they are addresses of a memory.
@@ -156,12 +157,9 @@ fn arrival(id: u32, meta: Meta) -> Action {
 }
 
 /// Where the packets waited that random numbers chose.
-fn picks(from_fifo: bool, taken: &BTreeMap<&str, Vec<u64>>, compared: &[u32], waiting: &[u32]) -> Vec<u32> {
-    if !from_fifo || !taken.contains_key(stream_name(Stream::Candidate)) {
-        return Vec::new();
-    }
+fn picks(chosen: &[u32], waiting: &[u32]) -> Vec<u32> {
     let rank = |id: &u32| waiting.iter().position(|other| other == id);
-    compared.iter().filter_map(rank).map(|rank| rank as u32).collect()
+    chosen.iter().filter_map(rank).map(|rank| rank as u32).collect()
 }
 
 /// What was marked: the packet that the event is about.

@@ -166,6 +166,8 @@ enum fairdrop_stream
     FAIRDROP_STREAM_SFB_COIN = 13,
     // The drop and mark coins of `DualPI2`.
     FAIRDROP_STREAM_DUAL_PI2_COIN = 14,
+    // Which waiting packet leaves, where service is at random (CHOKe by order of service).
+    FAIRDROP_STREAM_SERVICE = 15,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -228,7 +230,7 @@ typedef struct fairdrop_error {
     // The parameter concerned, empty when it is none. Ends with NUL.
     char parameter[32];
     // What is wrong and what would be valid, in English. Ends with NUL; cut where it is longer.
-    char message[220];
+    char message[476];
 } fairdrop_error;
 
 // A packet, as far as a discipline knows it.
@@ -325,7 +327,7 @@ typedef struct fairdrop_parameter {
     const char *name;
     // Unit, empty when it has none.
     const char *unit;
-    // Default, as `fairdrop_params_set` takes it.
+    // Default, as `fairdrop_params_set` takes it; empty for another name of a parameter.
     const char *default_text;
     // What it does.
     const char *doc;

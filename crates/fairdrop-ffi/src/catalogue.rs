@@ -64,7 +64,7 @@ pub struct Parameter {
     pub name: *const c_char,
     /// Unit, empty when it has none.
     pub unit: *const c_char,
-    /// Default, as `fairdrop_params_set` takes it.
+    /// Default, as `fairdrop_params_set` takes it; empty for another name of a parameter.
     pub default_text: *const c_char,
     /// What it does.
     pub doc: *const c_char,
@@ -191,6 +191,13 @@ impl Described {
     /// The name of the discipline that it is described with.
     pub fn table_name(&self) -> &'static str {
         self.table.and_then(|table| CATALOGUE.get(table)).map_or("", |info| info.name)
+    }
+
+    /// Whether it is another name of `other`, or `other` of it.
+    pub fn is_named(&self, other: Self) -> bool {
+        let names =
+            |one: &Self, other: &Self| one.spec.alias.is_some_and(|alias| alias.of == other.spec.name);
+        self.table == other.table && (names(self, &other) || names(&other, self))
     }
 
     fn first_text(&self) -> usize {

@@ -8,7 +8,6 @@
 mod arena;
 mod catalogue;
 mod hash;
-mod notation;
 #[cfg(feature = "panic-handler")]
 mod panic_handler;
 mod params;

@@ -3,10 +3,10 @@
 use core::ffi::c_char;
 use core::slice;
 
+use fairdrop::notation::{self, Written};
 use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, Kind, ParamValue};
 
 use crate::catalogue::{Described, longest, parameters, place_of};
-use crate::notation::{self, Written};
 use crate::problem::{Error, Problem, Shown, Status, text};
 
 /// Marks a structure that was initialised: "fairdrop" in ASCII.
@@ -76,7 +76,7 @@ impl Params {
         let mut room = [0.0; LONGEST];
         match notation::read(of.spec.kind, text) {
             Some(Written::Number(number)) => self.set_number(at, of, number, shown),
-            Some(Written::Key(key)) => self.keep(at, f64::from_bits(key), true).ok_or(refuse(of, shown)),
+            Some(Written::Key(key)) => self.keep(at, of, f64::from_bits(key), true).ok_or(refuse(of, shown)),
             Some(Written::Switch(on)) => self.set_switch(at, of, on, shown),
             Some(Written::Word(word)) => self.set_word(at, of, word, shown),
             Some(Written::List(list)) => match notation::numbers(list, &mut room) {
@@ -96,7 +96,7 @@ impl Params {
     ) -> Result<(), Problem<'a>> {
         let accepted = of.spec.kind.accepts(ParamValue::Number(number));
         let kept = if of.spec.kind == Kind::Key { f64::from_bits(number as u64) } else { number };
-        self.keep(at, kept, accepted).ok_or(refuse(of, shown))
+        self.keep(at, of, kept, accepted).ok_or(refuse(of, shown))
     }
 
     fn set_switch<'a>(
@@ -107,7 +107,7 @@ impl Params {
         shown: Shown<'a>,
     ) -> Result<(), Problem<'a>> {
         let accepted = of.spec.kind.accepts(ParamValue::Switch(on));
-        self.keep(at, f64::from(u8::from(on)), accepted).ok_or(refuse(of, shown))
+        self.keep(at, of, f64::from(u8::from(on)), accepted).ok_or(refuse(of, shown))
     }
 
     fn set_word<'a>(
@@ -118,7 +118,7 @@ impl Params {
         shown: Shown<'a>,
     ) -> Result<(), Problem<'a>> {
         let place = words(of.spec.kind).iter().position(|of| *of == word);
-        self.keep(at, place.unwrap_or(0) as f64, place.is_some()).ok_or(refuse(of, shown))
+        self.keep(at, of, place.unwrap_or(0) as f64, place.is_some()).ok_or(refuse(of, shown))
     }
 
     fn set_list<'a>(
@@ -130,15 +130,19 @@ impl Params {
     ) -> Result<(), Problem<'a>> {
         let fits = numbers.len() <= LONGEST.min(longest(of.spec.kind));
         let accepted = fits && of.spec.kind.accepts(list_value(of.spec.kind, numbers, &mut [0; LONGEST]));
-        self.keep(at, -1.0, accepted).ok_or(refuse(of, shown))?;
+        self.keep(at, of, -1.0, accepted).ok_or(refuse(of, shown))?;
         self.list.iter_mut().zip(numbers).for_each(|(to, from)| *to = *from);
         self.list_length = numbers.len() as u32;
         Ok(())
     }
 
-    fn keep(&mut self, at: usize, value: f64, accepted: bool) -> Option<()> {
+    fn keep(&mut self, at: usize, of: Described, value: f64, accepted: bool) -> Option<()> {
         let place = self.values.get_mut(at).filter(|_| accepted)?;
         *place = value;
+        // Of two names of a parameter the one that was set last counts.
+        for (other, _) in parameters(self.info().ok()?).enumerate().filter(|(_, other)| other.is_named(of)) {
+            self.set &= !(1 << other);
+        }
         self.set |= 1 << at;
         Some(())
     }

@@ -39,7 +39,7 @@ pub struct Error {
     /// The parameter concerned, empty when it is none. Ends with NUL.
     pub parameter: [c_char; 32],
     /// What is wrong and what would be valid, in English. Ends with NUL; cut where it is longer.
-    pub message: [c_char; 220],
+    pub message: [c_char; 476],
 }
 
 /// What went wrong, with what it takes to say so.
@@ -106,7 +106,7 @@ impl Problem<'_> {
     pub unsafe fn tell(&self, error: *mut Error) -> Status {
         let status = self.status();
         if !error.is_null() {
-            let mut told = Error { status, parameter: [0; 32], message: [0; 220] };
+            let mut told = Error { status, parameter: [0; 32], message: [0; 476] };
             let _ = Buffer::new(&mut told.parameter).write_str(self.parameter());
             let _ = write!(Buffer::new(&mut told.message), "{self}");
             // SAFETY: the caller's promise.

@@ -9,15 +9,14 @@ use std::ffi::{CStr, c_char, c_void};
 use std::rc::Rc;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DisciplineInfo, DropCause, Ecn, Env, Meta, ParamValue,
-    Philox, Stream, Time,
+    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DisciplineInfo, DropCause, Ecn, Env, Heap, Meta,
+    ParamValue, Philox, Stream, Time,
 };
 use fairdrop_ffi::{
     Packet, Params, Queue, Status, fairdrop_average, fairdrop_backlog, fairdrop_deadline, fairdrop_dequeue,
     fairdrop_dropped, fairdrop_enqueue, fairdrop_for_each_waiting, fairdrop_internals, fairdrop_marked,
     fairdrop_stats, fairdrop_tick,
 };
-use fairdrop_reference::host::Heap;
 use host::{Caller, assert_balance, pair, params_of};
 
 const LINK_BPS: u64 = 10_000_000;

@@ -94,9 +94,9 @@ fn what_does_not_go_together_is_refused_when_the_size_is_asked() {
 
 #[test]
 fn long_messages_are_cut_and_end() {
-    let name = "x".repeat(500);
+    let name = "x".repeat(1000);
     let (parameter, message) = refused("choke", &[(&name, "1")]);
-    assert_eq!((parameter.len(), message.len()), (31, 219));
+    assert_eq!((parameter.len(), message.len()), (31, 475));
     let umlauts = "ä".repeat(100);
     let (parameter, _) = refused("choke", &[(&umlauts, "1")]);
     assert_eq!(parameter, "ä".repeat(15), "cut between characters");
@@ -124,6 +124,23 @@ fn the_order_of_settings_does_not_matter() {
         .map(|settings| left(&params_of("choke", 1_000_000, &settings).unwrap(), 200));
     assert_eq!(one, other);
     assert_ne!(one, fewer, "the settings do something");
+}
+
+/// Of two names of a parameter the one that was set last counts.
+#[test]
+fn drops_are_another_name_of_candidates() {
+    let thresholds = [("limit", "60"), ("min_th", "1"), ("max_th", "40"), ("w_q", "1")];
+    let with = |settings: &[(&str, &str)]| {
+        left(&params_of("choke", 1_000_000, &[&thresholds[..], settings].concat()).unwrap(), 200)
+    };
+    let (three, none) = (with(&[("candidates", "3")]), with(&[("candidates", "0")]));
+    assert_ne!(three, none, "the number of candidates does something");
+    assert_eq!(with(&[("drops", "4")]), three);
+    assert_eq!(with(&[("candidates", "0"), ("choke.drops", "4")]), three);
+    assert_eq!(with(&[("choke.drops", "4"), ("candidates", "0")]), none);
+    let (parameter, message) = refused("choke", &[("drops", "0")]);
+    assert_eq!(parameter, "drops");
+    assert!(message.starts_with("drops = \"0\" is not valid: a whole number from 1 to 33"), "{message}");
 }
 
 #[test]
@@ -334,7 +351,7 @@ fn stuck_random_sources_are_told() {
         }
     }
     said.sort_unstable();
-    assert_eq!(said, ["afd", "choke", "choke_hardware", "chokew", "sred", "ward"]);
+    assert_eq!(said, ["afd", "choke", "choke_hardware", "choke_service", "chokew", "sred", "ward"]);
 }
 
 /// The longest packets that may be offered leave in a call each, whatever the quantum.
@@ -568,8 +585,10 @@ fn causes_have_their_names() {
 fn defaults_of_the_catalogue_are_those_of_the_code() {
     for (number, info) in CATALOGUE.iter().enumerate() {
         let settings: Vec<_> = (0..discipline(number).parameters)
-            .map(|index| {
-                let told = parameter(number, index).unwrap();
+            .map(|index| parameter(number, index).unwrap())
+            // Other names have none.
+            .filter(|told| !text_of(told.default_text).is_empty())
+            .map(|told| {
                 let table = text_of(told.table);
                 let dot = if table.is_empty() { "" } else { "." };
                 (format!("{table}{dot}{}", text_of(told.name)), text_of(told.default_text))

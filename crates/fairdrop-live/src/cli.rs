@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use fairdrop::Time;
 use fairdrop_sim::scenario::seconds;
 
+use crate::bridge::BridgeOptions;
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;
 
@@ -27,6 +28,12 @@ pub struct Cli {
 pub enum Command {
     /// Run a command behind an emulated link, as an ordinary user.
     Shell(ShellArgs),
+    /// Run a scenario once with real hosts, as `fairdrop live` does for each seed.
+    Lab(LabArgs),
+    /// Put a link between two Ethernet interfaces; up is from the first to the second.
+    Bridge(BridgeArgs),
+    /// Put back the settings of interfaces that a killed bridge left changed.
+    Restore(StateArgs),
     /// Check a link's file and options, and print what they come to.
     Check(LinkArgs),
     /// Look at a fairdropd that runs, and change its link.
@@ -125,6 +132,87 @@ pub struct ShellArgs {
     pub command: Vec<OsString>,
 }
 
+/// Options of `fairdropd lab`.
+#[derive(Args, Clone, Debug)]
+pub struct LabArgs {
+    /// The scenario; - for standard input.
+    #[arg(value_name = "SCENARIO")]
+    pub scenario: PathBuf,
+    /// What messages call the scenario, and where paths in it begin, when it comes from standard input.
+    #[arg(long, value_name = "FILE", default_value = "scenario")]
+    pub file: String,
+    /// Change a field, such as queue.red.max_p=0.02. May be given more than once.
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of the run; that of the scenario when left out.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Write the run here instead of to standard output.
+    #[arg(long, value_name = "FILE.json")]
+    pub out: Option<PathBuf>,
+    /// Only say whether real hosts can do what the scenario asks for.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Options of `fairdropd bridge`.
+#[derive(Args, Clone, Debug)]
+pub struct BridgeArgs {
+    /// The interface of those who send up.
+    #[arg(value_name = "IF1")]
+    pub first: String,
+    /// The interface of those who send down.
+    #[arg(value_name = "IF2")]
+    pub second: String,
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// What goes on beside it.
+    #[command(flatten)]
+    pub services: ServiceArgs,
+    /// Where settings of interfaces are kept that are put back at the end.
+    #[command(flatten)]
+    pub state: StateArgs,
+    /// Leave the interfaces' settings as they are; what they join is cut again.
+    #[arg(long)]
+    pub keep_offloads: bool,
+    /// Longest packet that passes, should an interface's MTU become larger, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 9000, value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    pub mtu: u32,
+    /// Size of each receive ring, MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub ring: u32,
+    /// Fetch frames in blocks: less work where very many come, up to a millisecond late where few do.
+    #[arg(long)]
+    pub blocks: bool,
+}
+
+/// Where state is kept.
+#[derive(Args, Clone, Debug)]
+pub struct StateArgs {
+    /// Directory of the settings that are to be put back.
+    #[arg(long, value_name = "DIRECTORY", default_value = crate::bridge::STATE_DIR)]
+    pub state: PathBuf,
+}
+
+impl BridgeArgs {
+    /// What the bridge is made of.
+    ///
+    /// # Errors
+    /// What is wrong with the link, a line each.
+    pub fn read(&self) -> Result<BridgeOptions, String> {
+        Ok(BridgeOptions {
+            interfaces: [self.first.clone(), self.second.clone()],
+            link: self.link.read()?,
+            spin: self.services.spin.unwrap_or(Time::ZERO),
+            mtu: self.mtu,
+            ring_bytes: self.ring << 20,
+            blocks: self.blocks,
+            state: (!self.keep_offloads).then(|| self.state.state.clone()),
+        })
+    }
+}
+
 fn time(text: &str) -> Result<Time, String> {
     seconds(text).map(|seconds| Time::from_ns((seconds * 1e9) as u64))
 }
@@ -141,7 +229,9 @@ fn size(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
-    bytes.filter(|&bytes| bytes >= 1_000_000).ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
+    bytes
+        .filter(|&bytes| bytes >= 1_000_000)
+        .ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
 }
 
 impl Default for ServiceArgs {
@@ -272,7 +362,10 @@ mod tests {
 
     #[test]
     fn sizes() {
-        assert_eq!((size("1MB"), size("2G"), size("3000000")), (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000)));
+        assert_eq!(
+            (size("1MB"), size("2G"), size("3000000")),
+            (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000))
+        );
         for wrong in ["", "MB", "999k", "1.5GB", "-1MB", "1PB", "99999999999TB"] {
             assert!(size(wrong).unwrap_err().contains("100MB"), "{wrong}");
         }

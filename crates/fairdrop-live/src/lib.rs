@@ -3,12 +3,14 @@
 //! [`link`] is a link in logical time and knows no operating system. [`host`] drives it: the loop of one direction, generic
 //! over its ports, which a test makes up and [`port`] gets from the operating system. [`services`] goes on beside it.
 
+pub mod bridge;
 pub mod cli;
 pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod frame;
 pub mod host;
+pub mod lab;
 pub mod link;
 pub mod metrics;
 pub mod os;

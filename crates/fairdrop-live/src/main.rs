@@ -1,8 +1,9 @@
 //! `fairdropd`: real traffic through the queue disciplines.
 
 use clap::Parser;
+use fairdrop_live::bridge::{self, Refusal};
 use fairdrop_live::cli::{self, Cli, Command};
-use fairdrop_live::{control, os::namespace, shell};
+use fairdrop_live::{control, lab, os::namespace, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -35,5 +36,18 @@ fn run(command: Command) -> Result<ExitCode, String> {
         }
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
+        Command::Lab(arguments) => Ok(lab::command::lab(&arguments)),
+        Command::Bridge(bridge) => Ok(exit(bridge::run(&bridge.read()?))),
+        Command::Restore(state) => Ok(exit(bridge::run_restore(&state.state))),
+    }
+}
+
+fn exit(ended: Result<(), Refusal>) -> ExitCode {
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            eprintln!("error: {}", refusal.message);
+            ExitCode::from(refusal.code)
+        }
     }
 }

@@ -144,8 +144,10 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 
 fn reconciles(report: &Report) -> bool {
     let dropped = |of: fn(&fairdrop_live::link::Amount) -> u64| report.dropped.values().map(of).sum::<u64>();
-    report.arrived.packets == report.delivered.packets + report.waiting.packets + dropped(|amount| amount.packets)
-        && report.arrived.bytes == report.delivered.bytes + report.waiting.bytes + dropped(|amount| amount.bytes)
+    report.arrived.packets
+        == report.delivered.packets + report.waiting.packets + dropped(|amount| amount.packets)
+        && report.arrived.bytes
+            == report.delivered.bytes + report.waiting.bytes + dropped(|amount| amount.bytes)
 }
 
 fn control(path: &Path) -> ServiceArgs {
@@ -187,7 +189,10 @@ fn changes_are_made_at_once_and_lose_nothing() {
     until("they have come", || rig.up().arrived.packets == 101);
     assert_eq!(rig.up().queued.packets, 80);
     set(&socket, &["rate=1gbit"]).unwrap();
-    assert_eq!((rig.up().rate_bps, rig.down.mailbox.report().unwrap().rate_bps), (Some(1_000_000_000), Some(1_000_000_000)));
+    assert_eq!(
+        (rig.up().rate_bps, rig.down.mailbox.report().unwrap().rate_bps),
+        (Some(1_000_000_000), Some(1_000_000_000))
+    );
     let mut received = 0;
     until("all that waited has left", || {
         received += rig.received();
@@ -204,14 +209,18 @@ fn a_bad_value_is_refused_and_changes_nothing() {
     let socket = folder.file("control.sock");
     let rig = start(SLOW, &control(&socket)).unwrap();
     let shown = || {
-        let json = ctl(&CtlArgs { socket: Some(socket.clone()), json: true, command: CtlCommand::Show }).unwrap();
+        let json =
+            ctl(&CtlArgs { socket: Some(socket.clone()), json: true, command: CtlCommand::Show }).unwrap();
         serde_json::from_str::<Value>(&json).unwrap()
     };
     let before = shown()["settings"].clone();
     for (words, expected) in [
         (&["queue.choke.candidates=-3"][..], "up.queue.choke.candidates = -3 is not valid; valid: "),
         (&["rate=20mbit", "loss=2"], "up.loss = 2 is not valid; valid: a number from 0 to 1"),
-        (&["rate=5mbit", "down.queue=chokes"], "down.queue.discipline = \"chokes\" is not valid; valid: one of"),
+        (
+            &["rate=5mbit", "down.queue=chokes"],
+            "down.queue.discipline = \"chokes\" is not valid; valid: one of",
+        ),
         (&["rate=5mbit", "buffers=4p"], "buffers cannot be changed while the link runs; valid: rate"),
         (&["rat=5mbit"], "there is no field up.queue.rat"),
         (&["rate=5mbit", "direction", "left"], "direction \"left\" is not valid; valid: up, down"),
@@ -309,7 +318,8 @@ fn exposition(text: &str) -> BTreeMap<String, f64> {
     for line in text.lines() {
         let mut words = line.splitn(4, ' ');
         if line.starts_with('#') {
-            let (_, what, name, rest) = (words.next(), words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+            let (_, what, name, rest) =
+                (words.next(), words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
             if what == "HELP" {
                 assert!(!seen.contains(&name.to_owned()), "{name} twice");
                 seen.push(name.to_owned());
@@ -339,12 +349,15 @@ fn prometheus_and_json_tell_what_passes() {
     let rig = start(SHORT, &metrics()).unwrap();
     rig.send((0..30).map(|_| packet(TCP, 1000, 100)));
     rig.send((0..30).map(|_| packet(UDP, 2000, 100)));
-    let key = |name: &str, more: &str| format!("{name}{{link=\"test\",direction=\"up\",discipline=\"droptail\"{more}}}");
+    let key = |name: &str, more: &str| {
+        format!("{name}{{link=\"test\",direction=\"up\",discipline=\"droptail\"{more}}}")
+    };
     let overflow = key("fairdrop_dropped_packets_total", ",cause=\"overflow\"");
     let mut values = BTreeMap::new();
     until("all is told", || {
         values = exposition(&get(rig.metrics(), "/metrics", "").1);
-        values[&key("fairdrop_arrived_packets_total", "")] == 60.0 && values[&key("fairdrop_waiting_packets", "")] == 0.0
+        values[&key("fairdrop_arrived_packets_total", "")] == 60.0
+            && values[&key("fairdrop_waiting_packets", "")] == 0.0
     });
     let delivered = values[&key("fairdrop_delivered_packets_total", "")];
     assert_eq!(values[&overflow], 60.0 - delivered);
@@ -365,9 +378,11 @@ fn prometheus_and_json_tell_what_passes() {
     let up = &api["directions"]["up"];
     assert_eq!(up["groups"]["tcp"]["arrived"]["packets"], 30);
     assert_eq!(up["groups"]["udp"]["arrived"]["packets"], 30);
-    let names: Vec<_> = up["flows"].as_array().unwrap().iter().map(|flow| flow["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        up["flows"].as_array().unwrap().iter().map(|flow| flow["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"tcp 10.0.0.1:1000 > 192.0.2.1:443"), "{names:?}");
-    let of_flows: f64 = up["flows"].as_array().unwrap().iter().map(|flow| flow["share"].as_f64().unwrap()).sum();
+    let of_flows: f64 =
+        up["flows"].as_array().unwrap().iter().map(|flow| flow["share"].as_f64().unwrap()).sum();
     assert!((of_flows - 1.0).abs() < 1e-9);
 }
 
@@ -385,7 +400,10 @@ fn samples_come_as_events_until_the_link_ends() {
     };
     let history = data_of("history");
     assert!(!history.as_array().unwrap().is_empty());
-    assert!(history[0]["directions"]["up"]["flows"].is_null() && history[0]["directions"]["up"]["queued"].is_object());
+    assert!(
+        history[0]["directions"]["up"]["flows"].is_null()
+            && history[0]["directions"]["up"]["queued"].is_object()
+    );
     let first = data_of("sample")["time_s"].as_f64().unwrap();
     let second = data_of("sample")["time_s"].as_f64().unwrap();
     assert!(second >= first);
@@ -396,7 +414,12 @@ fn samples_come_as_events_until_the_link_ends() {
 #[test]
 fn the_page_needs_nothing_from_elsewhere() {
     let rig = start(SLOW, &metrics()).unwrap();
-    for (path, kind) in [("/", "text/html"), ("/style.css", "text/css"), ("/page.js", "text/javascript"), ("/charts.js", "text/javascript")] {
+    for (path, kind) in [
+        ("/", "text/html"),
+        ("/style.css", "text/css"),
+        ("/page.js", "text/javascript"),
+        ("/charts.js", "text/javascript"),
+    ] {
         let (head, body) = get(rig.metrics(), path, "");
         assert!(head.starts_with("HTTP/1.1 200 OK") && head.contains(kind), "{path}: {head}");
         assert!(head.contains("Content-Security-Policy: default-src 'none'"), "{head}");
@@ -423,8 +446,12 @@ fn who_is_elsewhere_needs_a_token() {
         assert!(head.starts_with("HTTP/1.1 401"), "{path}: {head}");
         assert!(!body.contains("fairdrop_") && !body.contains("html"));
     }
-    assert!(get(address, "/api", "Authorization: Bearer wrong-horse-battery\r\n").0.starts_with("HTTP/1.1 401"));
-    assert!(get(address, "/api", "Authorization: Bearer correct-horse-battery\r\n").0.starts_with("HTTP/1.1 200"));
+    assert!(
+        get(address, "/api", "Authorization: Bearer wrong-horse-battery\r\n").0.starts_with("HTTP/1.1 401")
+    );
+    assert!(
+        get(address, "/api", "Authorization: Bearer correct-horse-battery\r\n").0.starts_with("HTTP/1.1 200")
+    );
 }
 
 #[test]
@@ -492,7 +519,16 @@ fn a_recording_tells_every_packet_once_in_and_once_out_or_dropped() {
     assert_eq!((capture.arrivals.len(), capture.flows.len()), (120, 60));
     let Ok(output) = Command::new("tshark")
         .args(["-r", path.to_str().unwrap(), "-T", "fields", "-E", "separator=;"])
-        .args(["-e", "frame.interface_name", "-e", "udp.srcport", "-e", "frame.comment", "-e", "frame.time_epoch"])
+        .args([
+            "-e",
+            "frame.interface_name",
+            "-e",
+            "udp.srcport",
+            "-e",
+            "frame.comment",
+            "-e",
+            "frame.time_epoch",
+        ])
         .output()
     else {
         eprintln!("skipped: no tshark here (Debian package tshark)");
@@ -508,7 +544,9 @@ fn a_recording_tells_every_packet_once_in_and_once_out_or_dropped() {
     }
     let mut dropped = 0;
     for (port, events) in &seen {
-        let [(first, none, came), (last, comment, went)] = &events[..] else { panic!("port {port}: {events:?}") };
+        let [(first, none, came), (last, comment, went)] = &events[..] else {
+            panic!("port {port}: {events:?}")
+        };
         assert_eq!((first.as_str(), none.as_str()), ("up in", ""), "port {port}");
         let seconds = |time: &str| time.parse::<f64>().unwrap();
         assert!(seconds(went) >= seconds(came) && seconds(came) > 1.6e9, "port {port}");

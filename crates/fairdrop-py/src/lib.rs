@@ -5,6 +5,7 @@
 mod columns;
 mod document;
 mod files;
+mod live;
 mod resume;
 mod tables;
 mod trace;
@@ -20,6 +21,7 @@ static ALLOCATOR: fairdrop_sim::HugePages = fairdrop_sim::HugePages;
 mod _core {
     use crate::document::{Document, MAX_BYTES};
     use crate::files::{self, FileError};
+    use crate::live::Daemon;
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
     use fairdrop_sim::{Arrivals, HostConfig, scenario};
@@ -66,7 +68,7 @@ mod _core {
         }
 
         /// Simulates under each discipline (`None`: the scenario's own) and seed.
-        #[pyo3(signature = (disciplines, seeds, threads, progress, command, *, trace=None, resume=None))]
+        #[pyo3(signature = (disciplines, seeds, threads, progress, command, *, trace=None, resume=None, live=None))]
         #[expect(clippy::too_many_arguments, reason = "called once, from python/fairdrop/scenario.py")]
         fn simulate(
             &self,
@@ -78,8 +80,10 @@ mod _core {
             command: Option<Vec<String>>,
             trace: Option<PathBuf>,
             resume: Option<PathBuf>,
+            live: Option<(PathBuf, String)>,
         ) -> PyResult<Document> {
-            let plan = work::Plan { disciplines, seeds, threads, progress, command, trace, resume };
+            let live = live.map(|(program, file)| Daemon { program, file });
+            let plan = work::Plan { disciplines, seeds, threads, progress, command, trace, resume, live };
             work::simulate(py, &self.0, &plan)
         }
     }
@@ -111,7 +115,7 @@ mod _core {
             .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
         let options = Options { key, max_gap_ns: max_gap_s.map(|seconds| (seconds * 1e9) as u64) };
         let capture = work::read_capture(py, &path, &options)?;
-        let plan = work::Plan { disciplines, seeds, threads, progress, command, trace: None, resume: None };
+        let plan = work::Plan { disciplines, seeds, threads, progress, command, trace: None, resume: None, live: None };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
         work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
     }

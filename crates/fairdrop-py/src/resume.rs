@@ -23,12 +23,12 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens `directory`, which is made if need be, for runs of `scenario`.
+    /// Opens `directory`, which is made if need be, for runs of `scenario` of a kind, simulated or live.
     ///
     /// # Errors
     /// It holds something else, or cannot be read or written.
-    pub fn open(directory: &Path, scenario: &Scenario) -> Result<Self, String> {
-        let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": "simulation",
+    pub fn open(directory: &Path, scenario: &Scenario, kind: &str) -> Result<Self, String> {
+        let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": kind,
             "scenario": scenario.to_json() });
         let mut runs = Vec::new();
         let result = directory.join(RESULT);

@@ -2,6 +2,7 @@
 
 use crate::document::{Document, SCHEMA};
 use crate::files::FileError;
+use crate::live::Daemon;
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
@@ -49,6 +50,8 @@ pub struct Plan {
     pub trace: Option<PathBuf>,
     /// Directory to find finished runs in, and to keep them in (simulations only).
     pub resume: Option<PathBuf>,
+    /// Real hosts, through this program, in place of simulated ones (simulations only).
+    pub live: Option<Daemon>,
 }
 
 /// Why a run failed.
@@ -59,6 +62,8 @@ enum Failure {
     Replay(ReplayError),
     /// A file cannot be written.
     File(FileError),
+    /// There is no live run.
+    Live(String),
 }
 
 impl From<FileError> for Failure {
@@ -73,6 +78,7 @@ impl From<Failure> for PyErr {
             Failure::Run(error) => PyValueError::new_err(error.to_string()),
             Failure::Replay(error) => PyValueError::new_err(error.to_string()),
             Failure::File(error) => error.into(),
+            Failure::Live(error) => PyValueError::new_err(error),
         }
     }
 }
@@ -208,7 +214,11 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
             (0..u64::from(plan.seeds)).map(move |i| (scenario, scenario.seed.wrapping_add(i)))
         })
         .collect();
-    let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario)).transpose();
+    if let Some(daemon) = &plan.live {
+        scenarios.iter().try_for_each(|scenario| daemon.check(scenario)).map_err(PyValueError::new_err)?;
+    }
+    let kind = if plan.live.is_some() { "live" } else { "simulation" };
+    let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario, kind)).transpose();
     let kept = kept.map_err(PyValueError::new_err)?;
     let estimates: Vec<_> = jobs.iter().map(|(scenario, _)| Estimate::of(scenario)).collect();
     let (runs, control) = run_jobs(py, &jobs, &estimates, plan, |&(scenario, seed), control| {
@@ -217,13 +227,16 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
             control.skip();
             return Ok(Some(run.clone()));
         }
-        let run = simulate_one(scenario, seed, plan.trace.as_deref(), control)?;
+        let run = match &plan.live {
+            Some(daemon) => daemon.run(scenario, seed, control).map_err(Failure::Live)?,
+            None => simulate_one(scenario, seed, plan.trace.as_deref(), control)?,
+        };
         if let (Some(kept), Some(run)) = (&kept, &run) {
             kept.keep(run)?;
         }
         Ok(run)
     })?;
-    let mut head = head("simulation", &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
+    let mut head = head(kind, &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     head.insert("scenario_source".into(), json!(scenario.source));
     let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
@@ -340,7 +353,9 @@ fn run_jobs<J: Sync>(
     plan: &Plan,
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
 ) -> PyResult<(Vec<RunResult>, Control)> {
-    let threads = plan.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    // Live runs would be in each other's way.
+    let threads = plan.live.as_ref().and(NonZero::new(1)).or(plan.threads);
+    let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
     let (threads, bytes) = memory::share(estimates, threads.min(jobs.len()), &Available::now())
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let control = Control::default().with_memory(bytes);

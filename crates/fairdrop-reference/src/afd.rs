@@ -2,10 +2,9 @@
 
 use fairdrop::{AfdParams, AnyDiscipline, DropCause, Packet, Stream};
 
-use crate::compare::filters::Model;
 use crate::compare::{Drops, close, unit};
-use crate::host::Queue;
-use crate::slow::{Filter, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// Pan et al. 2003.
 pub struct AfdModel {
@@ -37,17 +36,18 @@ impl AfdModel {
     }
 }
 
-impl Model for AfdModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.queue
+impl Slow for AfdModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
+        _: &Step,
         theirs: &Queue,
-        coin: &mut dyn FnMut(Stream) -> u64,
+        coin: Random,
     ) -> Result<Drops, String> {
         self.updates(now);
         let AnyDiscipline::Afd(afd) = theirs else { return Err("this is not AFD".into()) };
@@ -80,12 +80,12 @@ impl Model for AfdModel {
         Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         self.updates(now);
-        if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
+        Ok((Vec::new(), if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }))
     }
 }
 
 pub fn reference(params: AfdParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(Filter(AfdModel::new(params))))
+    Some(Box::new(AfdModel::new(params)))
 }

@@ -1,7 +1,8 @@
 //! Random parameters, degenerate ones included, and random traces.
 
 use fairdrop::{
-    AverageIn, Candidates, ChokeParams, DrawFrom, Order, RedParams, Sampling, Schedule, SfqParams, Time,
+    AverageIn, Candidates, ChokeParams, DrawFrom, Ecn, Meta, Order, RedParams, Sampling, Schedule, SfqParams,
+    Time,
 };
 use proptest::prelude::*;
 
@@ -131,4 +132,77 @@ pub fn events(flows: u64) -> impl Strategy<Value = Vec<Event>> {
         }
         events
     })
+}
+
+/// How often something arrives, the transmitter finishes, and time passes.
+type Weights = (u32, u32, u32);
+
+/// Overload on the whole, near balance, or drained; with long or with short gaps.
+const MIXED: [Weights; 4] = [(4, 2, 3), (3, 3, 3), (2, 4, 3), (8, 2, 1)];
+
+/// Traces of up to `events` events, each with one of `weights`: arrivals by `arrival`, times by `wait`.
+fn traces(
+    events: usize,
+    weights: [Weights; 4],
+    arrival: impl Strategy<Value = Event> + Clone,
+    wait: impl Strategy<Value = u64> + Clone,
+) -> impl Strategy<Value = Vec<Event>> {
+    prop::sample::select(weights.to_vec()).prop_flat_map(move |(arrive, finish, pause)| {
+        let event = prop_oneof![
+            arrive => arrival.clone(),
+            finish => Just(Event::Finish),
+            pause => wait.clone().prop_map(Event::Wait),
+        ];
+        prop::collection::vec(event, 1..events)
+    })
+}
+
+fn mixed_len() -> impl Strategy<Value = u32> + Clone {
+    prop_oneof![3 => Just(1000_u32), 1 => Just(40), 1 => 0_u32..2000]
+}
+
+/// Traces of up to `events` events: bursts, steady overload, lulls of up to 3 s.
+pub fn timed_events(events: usize) -> impl Strategy<Value = Vec<Event>> {
+    let arrival = (0_u64..4, mixed_len()).prop_map(|(flow, len)| Event::Arrive { flow, len });
+    let wait = prop_oneof![
+        4 => 0_u64..2_000_000,
+        4 => 0_u64..20_000_000,
+        2 => Just(5_000_000_u64),
+        1 => 0_u64..200_000_000,
+        1 => 0_u64..3_000_000_000,
+    ];
+    traces(events, MIXED, arrival, wait)
+}
+
+/// Traces of up to `events` events of five flows, of which the first sends most; overload on the whole, near balance,
+/// or drained.
+pub fn greedy_events(events: usize) -> impl Strategy<Value = Vec<Event>> {
+    let flow = prop_oneof![3 => Just(0_u64), 2 => 0_u64..5];
+    let len = prop_oneof![3 => Just(1000_u32), 1 => 0_u32..2000];
+    let arrival = (flow, len).prop_map(|(flow, len)| Event::Arrive { flow, len });
+    let wait = prop_oneof![
+        6 => 0_u64..2_000_000,
+        6 => 0_u64..20_000_000,
+        2 => Just(5_000_000_u64),
+        1 => 0_u64..400_000_000,
+        1 => 0_u64..4_000_000_000,
+    ];
+    traces(events, [(6, 2, 2), (9, 1, 1), (3, 3, 3), (3, 5, 2)], arrival, wait)
+}
+
+/// Traces of up to `events` events of `flows` flows with every ECN field, the class a function of the flow: overload,
+/// balance or drained; gaps from microseconds to seconds.
+pub fn classed_events(flows: u64, events: usize) -> impl Strategy<Value = Vec<Event>> {
+    let ecn = prop_oneof![3 => Just(Ecn::NotCapable), 1 => Just(Ecn::Ect0), 1 => Just(Ecn::Ect1), 1 => Just(Ecn::Ce)];
+    let arrival = (0..flows, mixed_len(), ecn).prop_map(|(flow, len, ecn)| {
+        Event::Offer(Meta { ecn, class: (flow % 4) as u8, ..Meta::of_flow(flow, len) })
+    });
+    let wait = prop_oneof![
+        4 => 0_u64..200_000,
+        4 => 0_u64..20_000_000,
+        1 => Just(5_000_000_u64),
+        1 => 0_u64..200_000_000,
+        1 => 0_u64..3_000_000_000,
+    ];
+    traces(events, MIXED, arrival, wait)
 }

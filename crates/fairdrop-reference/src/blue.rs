@@ -1,10 +1,10 @@
 //! BLUE as slowly and obviously as it can be written: a plain list.
 
-use fairdrop::{BlueParams, DropCause, Packet, Stream};
+use fairdrop::{AnyDiscipline, BlueParams, DropCause, Packet, Stream};
 
-use crate::compare::one_stream::Model;
-use crate::compare::{Drops, unit};
-use crate::slow::{OneStream, Slow};
+use crate::compare::{Drops, close, unit};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// The project's reading of Feng et al. 1999.
 pub struct BlueModel {
@@ -38,46 +38,51 @@ impl BlueModel {
     }
 }
 
-impl Model for BlueModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.queue
+impl Slow for BlueModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 
-    fn arrive(&mut self, packet: Packet<u32>, now: u64, coin: &mut dyn FnMut() -> u64) -> Drops {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        _: &Step,
+        _: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
         self.timer(now);
         if self.queue.len() >= self.params.limit as usize {
             self.change(now, self.params.d1);
-            return vec![(packet, DropCause::Overflow)];
+            return Ok(vec![(packet, DropCause::Overflow)]);
         }
         // A coin between the two probabilities, which are within rounding of each other, does not occur.
-        if unit(coin()) < self.pm {
-            return vec![(packet, DropCause::Blue)];
+        if unit(random(Stream::BlueCoin)) < self.pm {
+            return Ok(vec![(packet, DropCause::Blue)]);
         }
         self.queue.push(packet);
         self.next_idle = None;
-        Vec::new()
+        Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         if self.queue.is_empty() {
             self.next_idle.get_or_insert(now);
             self.timer(now);
-            return (Vec::new(), None);
+            return Ok((Vec::new(), None));
         }
-        (Vec::new(), Some(self.queue.remove(0)))
+        Ok((Vec::new(), Some(self.queue.remove(0))))
     }
 
     /// Several idle events at once round in another way than one by one.
-    fn probability(&mut self, theirs: Option<f64>) -> Result<(), String> {
-        let theirs = theirs.ok_or("no probability")?;
-        if (theirs - self.pm).abs() > 2.0 * self.rounding {
-            return Err(format!("probability {theirs:e}, should be {:e}", self.pm));
-        }
-        (self.pm, self.rounding) = (theirs, 0.0);
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::Blue(blue) = fast else { return Err("this is not BLUE".into()) };
+        close("probability", blue.probability(), self.pm, 2.0 * self.rounding)?;
+        (self.pm, self.rounding) = (blue.probability(), 0.0);
         Ok(())
     }
 }
 
 pub fn reference(params: BlueParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(OneStream(BlueModel::new(params), Some(Stream::BlueCoin))))
+    Some(Box::new(BlueModel::new(params)))
 }

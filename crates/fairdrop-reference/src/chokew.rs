@@ -3,9 +3,9 @@
 //! What an arrival meets that no drawn packet matched, DropTail or RED, is the common reference. Which packets were drawn
 //! comes from the implementation under test, is checked against the rules, and is then used.
 
-use fairdrop::{ChokeWParams, Discipline, DropCause, Packet, RedParams, Stream, Time};
+use fairdrop::{AnyDiscipline, ChokeWParams, Discipline, DropCause, Packet, RedParams, Stream, Time};
 
-use crate::compare::Drops;
+use crate::compare::{Drops, close};
 use crate::host::{Queue, Step};
 use crate::red::{Handed, Reference, Scheme};
 use crate::slow::{Random, Slow};
@@ -139,6 +139,11 @@ impl Slow for ChokeWReference {
 
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.rest.queue.clone()
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::ChokeW(queue) = fast else { return Err("this is not CHOKeW".into()) };
+        close("drawing factor", queue.drawing_factor(), self.p_0, 0.0)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
 
-use crate::compare::one_stream::Model;
 use crate::compare::{Drops, bytes};
-use crate::slow::{OneStream, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// RFC 8289, section 5.
 pub struct CoDelModel {
@@ -61,23 +61,9 @@ impl CoDelModel {
         }
         (Some(packet), ok_to_drop)
     }
-}
-
-impl Model for CoDelModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.queue
-    }
-
-    fn arrive(&mut self, packet: Packet<u32>, _now: u64, _coin: &mut dyn FnMut() -> u64) -> Drops {
-        if self.queue.len() >= self.params.limit as usize {
-            return vec![(packet, DropCause::Overflow)];
-        }
-        self.queue.push(packet);
-        Vec::new()
-    }
 
     /// Section 5.5.
-    fn dequeue(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
+    pub fn depart(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
         let mut drops = Vec::new();
         let (mut packet, mut ok_to_drop) = self.dodequeue(now);
         if self.dropping {
@@ -116,6 +102,31 @@ impl Model for CoDelModel {
     }
 }
 
+impl Slow for CoDelModel {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        _: u64,
+        _: &Step,
+        _: &Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
+        if self.queue.len() >= self.params.limit as usize {
+            return Ok(vec![(packet, DropCause::Overflow)]);
+        }
+        self.queue.push(packet);
+        Ok(Vec::new())
+    }
+
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
+        Ok(self.depart(now))
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
+    }
+}
+
 pub fn reference(params: CoDelParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(OneStream(CoDelModel::new(params), None)))
+    Some(Box::new(CoDelModel::new(params)))
 }

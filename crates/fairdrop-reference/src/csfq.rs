@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use fairdrop::{AnyDiscipline, CsfqParams, DropCause, Packet, Stream};
 
 use crate::compare::Drops;
-use crate::compare::every_stream::{Model, Random};
-use crate::host::Queue;
-use crate::slow::{EveryStream, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 #[derive(Clone, Copy, Default)]
 struct Rate {
@@ -158,15 +157,16 @@ fn rate_of(label: u16) -> f64 {
     }
 }
 
-impl Model for CsfqModel {
-    fn queue(&self) -> &[Packet<u32>] {
-        &self.queue
+impl Slow for CsfqModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 
     fn arrive(
         &mut self,
         mut packet: Packet<u32>,
         now: u64,
+        _: &Step,
         fast: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
@@ -195,8 +195,8 @@ impl Model for CsfqModel {
         Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, _now: u64) -> Option<Packet<u32>> {
-        if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
+    fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Departure {
+        Ok((Vec::new(), if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }))
     }
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
@@ -211,5 +211,5 @@ impl Model for CsfqModel {
 }
 
 pub fn reference(params: CsfqParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(EveryStream(CsfqModel::new(params))))
+    Some(Box::new(CsfqModel::new(params)))
 }

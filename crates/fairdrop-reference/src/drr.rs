@@ -3,8 +3,8 @@
 use fairdrop::{DropCause, DrrParams, Packet, SfqParams, siphash};
 
 use crate::compare::Drops;
-use crate::compare::several_queues::Model;
-use crate::slow::{SeveralQueues, Slow};
+use crate::host::{self, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// The queue that a keyed hash puts a flow in.
 pub fn hashed(salt: u64, perturbation: u64, flow: u64, queues: u32) -> u64 {
@@ -69,12 +69,19 @@ impl RoundRobin {
     }
 }
 
-impl Model for RoundRobin {
+impl Slow for RoundRobin {
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.round.iter().flat_map(|queue| queue.packets.clone()).collect()
     }
 
-    fn arrive(&mut self, packet: Packet<u32>, now: u64, theirs: &Drops) -> Drops {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        step: &Step,
+        _: &host::Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
         self.perturb(now);
         let mut drops = Vec::new();
         if self.waiting().len() >= self.limit {
@@ -82,20 +89,20 @@ impl Model for RoundRobin {
             let own = self.round.iter().find(|queue| queue.key == own).map_or(0, |queue| queue.packets.len());
             let longest = self.round.iter().map(|queue| queue.packets.len()).max().unwrap_or(0);
             if longest <= own + 1 {
-                return vec![(packet, DropCause::Overflow)];
+                return Ok(vec![(packet, DropCause::Overflow)]);
             }
             let candidates = self.round.iter_mut().filter(|queue| queue.packets.len() == longest);
             for queue in candidates {
-                if theirs.iter().any(|(victim, _)| Some(victim) == queue.packets.last()) {
+                if step.dropped.iter().any(|(victim, _)| Some(victim) == queue.packets.last()) {
                     drops.extend(queue.packets.pop().map(|victim| (victim, DropCause::LongestQueue)));
                 }
             }
         }
         self.append(packet);
-        drops
+        Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64, _coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+    fn dequeue(&mut self, now: u64, _: &host::Queue, _: Random) -> Departure {
         self.perturb(now);
         while !self.round.is_empty() {
             let queue = &mut self.round[0];
@@ -111,15 +118,15 @@ impl Model for RoundRobin {
                     self.round.remove(0);
                     self.granted = false;
                 }
-                return (Vec::new(), Some(packet));
+                return Ok((Vec::new(), Some(packet)));
             }
             self.round.rotate_left(1);
             self.granted = false;
         }
-        (Vec::new(), None)
+        Ok((Vec::new(), None))
     }
 }
 
 pub fn reference(params: DrrParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(SeveralQueues(RoundRobin::drr(params.limit, params.quantum))))
+    Some(Box::new(RoundRobin::drr(params.limit, params.quantum)))
 }

@@ -1,10 +1,10 @@
 //! `DualPI2` as slowly and obviously as it can be written: two plain lists, every update made one by one.
 
-use fairdrop::{DropCause, DualPi2Params, Ecn, MOST_UPDATES, Packet};
+use fairdrop::{DropCause, DualPi2Params, Ecn, MOST_UPDATES, Packet, Stream};
 
-use crate::compare::Drops;
-use crate::compare::several_queues::Model;
-use crate::slow::{SeveralQueues, Slow};
+use crate::compare::{Drops, unit};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// RFC 9332, appendix A.
 pub struct DualPi2Model {
@@ -44,15 +44,22 @@ impl DualPi2Model {
     }
 }
 
-impl Model for DualPi2Model {
+impl Slow for DualPi2Model {
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.l4s.iter().chain(&self.classic).cloned().collect()
     }
 
-    fn arrive(&mut self, packet: Packet<u32>, now: u64, _theirs: &Drops) -> Drops {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        _: &Step,
+        _: &Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
         self.timer(now);
         if self.l4s.len() + self.classic.len() >= self.params.limit as usize {
-            return vec![(packet, DropCause::Overflow)];
+            return Ok(vec![(packet, DropCause::Overflow)]);
         }
         // The lowest bit of the field.
         if packet.meta.ecn as u8 % 2 == 1 {
@@ -60,18 +67,18 @@ impl Model for DualPi2Model {
         } else {
             self.classic.push(packet);
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, now: u64, coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+    fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
         self.timer(now);
         let mut drops = Vec::new();
-        let mut falls = |p: f64| ((coin() >> 11) as f64 / 2_f64.powi(53)) < p;
+        let mut falls = |p: f64| unit(random(Stream::DualPi2Coin)) < p;
         let (base, k) = (self.base, self.params.coupling);
         loop {
             let wait = |queue: &Vec<Packet<u32>>| queue.first().map(|packet| now - packet.enqueued.ns());
             let l4s_first = match (wait(&self.l4s), wait(&self.classic)) {
-                (None, None) => return (drops, None),
+                (None, None) => return Ok((drops, None)),
                 (l4s, None) => l4s.is_some(),
                 (None, Some(_)) => false,
                 (Some(l4s), Some(classic)) => l4s + self.params.t_shift.ns() >= classic,
@@ -96,7 +103,7 @@ impl Model for DualPi2Model {
                 if falls(native.max(k * base)) {
                     packet.meta.ecn = Ecn::Ce;
                 }
-                return (drops, Some(packet));
+                return Ok((drops, Some(packet)));
             }
             let mut packet = self.classic.remove(0);
             if falls(base * base) {
@@ -106,11 +113,11 @@ impl Model for DualPi2Model {
                 }
                 packet.meta.ecn = Ecn::Ce;
             }
-            return (drops, Some(packet));
+            return Ok((drops, Some(packet)));
         }
     }
 }
 
 pub fn reference(params: DualPi2Params) -> Option<Box<dyn Slow>> {
-    Some(Box::new(SeveralQueues(DualPi2Model::new(params))))
+    Some(Box::new(DualPi2Model::new(params)))
 }

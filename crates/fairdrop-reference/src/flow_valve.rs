@@ -1,12 +1,11 @@
 //! The flow valve as slowly and obviously as it can be written: a plain list of flows, before RED.
 
-use fairdrop::{AnyDiscipline, DropCause, FlowValveParams, Packet, Stream, Time};
+use fairdrop::{AnyDiscipline, DropCause, FlowValveParams, Packet, Time};
 
-use crate::compare::filters::Model;
 use crate::compare::{Drops, close};
-use crate::host::Queue;
+use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Filter, Slow};
+use crate::slow::{Departure, Random, Slow};
 
 /// One flow of the valve's list.
 struct Entry {
@@ -64,17 +63,18 @@ impl ValveModel {
     }
 }
 
-impl Model for ValveModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.red.queue
+impl Slow for ValveModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.red.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
+        _: &Step,
         theirs: &Queue,
-        coin: &mut dyn FnMut(Stream) -> u64,
+        coin: Random,
     ) -> Result<Drops, String> {
         self.arrivals += 1;
         let AnyDiscipline::FlowValve(valve) = theirs else { return Err("this is no flow valve".into()) };
@@ -114,11 +114,11 @@ impl Model for ValveModel {
         Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
-        self.red.dequeue(Time::from_ns(now))
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
+        Ok((Vec::new(), self.red.dequeue(Time::from_ns(now))))
     }
 }
 
 pub fn reference(params: FlowValveParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(Filter(ValveModel::new(params))))
+    Some(Box::new(ValveModel::new(params)))
 }

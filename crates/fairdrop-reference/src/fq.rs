@@ -3,8 +3,8 @@
 use fairdrop::{DropCause, FqParams, Packet};
 
 use crate::compare::Drops;
-use crate::compare::several_queues::Model;
-use crate::slow::{SeveralQueues, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// A flow of FQ: its packets with the virtual times of their starts.
 struct Tagged {
@@ -62,33 +62,40 @@ impl FqModel {
     }
 }
 
-impl Model for FqModel {
+impl Slow for FqModel {
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.flows.iter().flat_map(|flow| flow.packets.iter().map(|(_, packet)| packet.clone())).collect()
     }
 
-    fn arrive(&mut self, packet: Packet<u32>, now: u64, theirs: &Drops) -> Drops {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        step: &Step,
+        _: &Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
         self.advance(now);
         let mut drops = Vec::new();
         let own = self.flows.iter().position(|flow| flow.flow == packet.meta.flow);
         let overflow = vec![(packet.clone(), DropCause::Overflow)];
         let weight = own.map_or(self.params.weights.of(packet.meta.class), |own| self.flows[own].weight);
         if own.is_none() && self.free.is_empty() {
-            return overflow;
+            return Ok(overflow);
         }
         if self.waiting().len() >= self.params.limit as usize {
             let share = own.map_or(0, |own| self.flows[own].packets.len()) + 1;
             let length = |flow: &Tagged| flow.packets.len() as f64 / flow.weight;
             let longest = self.flows.iter().map(length).fold(0.0, f64::max);
             if longest <= share as f64 / weight {
-                return overflow;
+                return Ok(overflow);
             }
             let virtual_time = self.virtual_time;
             for flow in self.flows.iter_mut().filter(|flow| length(flow) == longest) {
                 let is_victim = flow
                     .packets
                     .last()
-                    .is_some_and(|(_, packet)| theirs.iter().any(|(victim, _)| victim == packet));
+                    .is_some_and(|(_, packet)| step.dropped.iter().any(|(victim, _)| victim == packet));
                 if is_victim && let Some((start, victim)) = flow.packets.pop() {
                     if flow.flowing {
                         flow.last = start.max(virtual_time);
@@ -109,10 +116,10 @@ impl Model for FqModel {
         flow.last = start + f64::from(packet.meta.len) / flow.weight;
         flow.flowing = true;
         flow.packets.push((start, packet));
-        drops
+        Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64, _coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         self.advance(now);
         let mut first: Option<(f64, usize, usize)> = None;
         for (at, flow) in self.flows.iter().enumerate() {
@@ -125,10 +132,10 @@ impl Model for FqModel {
         }
         let packet = first.map(|(_, _, at)| self.flows[at].packets.remove(0).1);
         self.forget();
-        (Vec::new(), packet)
+        Ok((Vec::new(), packet))
     }
 }
 
 pub fn reference(params: FqParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(SeveralQueues(FqModel::new(params))))
+    Some(Box::new(FqModel::new(params)))
 }

@@ -4,10 +4,9 @@ use fairdrop::{DropCause, FqCoDelParams, Packet};
 
 use crate::codel::CoDelModel;
 use crate::compare::Drops;
-use crate::compare::one_stream::Model as _;
-use crate::compare::several_queues::Model;
 use crate::drr::hashed;
-use crate::slow::{SeveralQueues, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// RFC 8290, sections 4.1 and 4.2.
 pub struct FqCoDelModel {
@@ -30,12 +29,19 @@ impl FqCoDelModel {
     }
 }
 
-impl Model for FqCoDelModel {
+impl Slow for FqCoDelModel {
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.queues.iter().flat_map(|queue| queue.queue.clone()).collect()
     }
 
-    fn arrive(&mut self, packet: Packet<u32>, _now: u64, _theirs: &Drops) -> Drops {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        _: u64,
+        _: &Step,
+        _: &Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
         let handle = packet.handle;
         let own = hashed(self.params.salt, 0, packet.meta.flow, self.params.queues) as usize;
         self.queues[own].queue.push(packet);
@@ -44,7 +50,7 @@ impl Model for FqCoDelModel {
             self.credits[own] = i64::from(self.params.quantum);
         }
         if self.waiting().len() <= self.params.codel.limit as usize {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         // Of equals, the first; an empty queue is not among them.
         let with_packets = (0..self.queues.len()).filter(|&queue| !self.queues[queue].queue.is_empty());
@@ -54,26 +60,26 @@ impl Model for FqCoDelModel {
         let cause = |packet: &Packet<u32>| {
             if packet.handle == handle { DropCause::Overflow } else { DropCause::LongestQueue }
         };
-        queue.drain(..wanted).map(|packet| (packet.clone(), cause(&packet))).collect()
+        Ok(queue.drain(..wanted).map(|packet| (packet.clone(), cause(&packet))).collect())
     }
 
-    fn dequeue(&mut self, now: u64, _coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         let mut drops = Vec::new();
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
-            let Some(&queue) = list.first() else { return (drops, None) };
+            let Some(&queue) = list.first() else { return Ok((drops, None)) };
             if self.credits[queue] <= 0 {
                 self.credits[queue] += i64::from(self.params.quantum);
                 list.remove(0);
                 self.old.push(queue);
                 continue;
             }
-            let (more, packet) = self.queues[queue].dequeue(now);
+            let (more, packet) = self.queues[queue].depart(now);
             drops.extend(more);
             if let Some(packet) = packet {
                 self.credits[queue] -= i64::from(packet.meta.len);
-                return (drops, Some(packet));
+                return Ok((drops, Some(packet)));
             }
             list.remove(0);
             if is_new {
@@ -84,5 +90,5 @@ impl Model for FqCoDelModel {
 }
 
 pub fn reference(params: FqCoDelParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(SeveralQueues(FqCoDelModel::new(params))))
+    Some(Box::new(FqCoDelModel::new(params)))
 }

@@ -5,10 +5,9 @@ use std::collections::{HashMap, HashSet};
 use fairdrop::{AnyDiscipline, Discipline, DropCause, FredFlow, FredParams, Packet, Stream, Time};
 
 use crate::compare::Drops;
-use crate::compare::every_stream::{Model, Random};
-use crate::host::Queue;
+use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme};
-use crate::slow::{EveryStream, Slow};
+use crate::slow::{Departure, Random, Slow};
 
 pub struct FredModel {
     params: FredParams,
@@ -38,16 +37,17 @@ impl FredModel {
     }
 }
 
-impl Model for FredModel {
-    fn queue(&self) -> &[Packet<u32>] {
-        &self.red.queue
+impl Slow for FredModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.red.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
-        _fast: &Queue,
+        _: &Step,
+        _: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
         let params = self.params.clone();
@@ -89,13 +89,13 @@ impl Model for FredModel {
         Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
-        let packet = self.red.dequeue(Time::from_ns(now))?;
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
+        let Some(packet) = self.red.dequeue(Time::from_ns(now)) else { return Ok((Vec::new(), None)) };
         self.red.sample(&self.params.red, self.red.queue.len());
         if self.qlen(packet.meta.flow) == 0 {
             self.strikes.remove(&packet.meta.flow);
         }
-        Some(packet)
+        Ok((Vec::new(), Some(packet)))
     }
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
@@ -118,5 +118,5 @@ impl Model for FredModel {
 }
 
 pub fn reference(params: FredParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(EveryStream(FredModel::new(params))))
+    Some(Box::new(FredModel::new(params)))
 }

@@ -3,22 +3,11 @@
 use std::collections::VecDeque;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, LeakyFifo, Memory, Meta, Packet, Philox, Slot,
-    Stream, Time,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Family, Heap, LeakyFifo, Meta, Packet, Philox,
+    Slot, Stream, Time,
 };
 
 pub type Queue = AnyDiscipline<u32, Heap>;
-
-/// Storage from the allocator.
-pub struct Heap;
-
-impl Memory for Heap {
-    type Of<T> = Box<[T]>;
-
-    fn take<T: Default>(&mut self, count: usize) -> Option<Box<[T]>> {
-        Some(std::iter::repeat_with(T::default).take(count).collect())
-    }
-}
 
 /// What can happen to a queue in front of a link.
 #[derive(Clone, Debug)]
@@ -27,10 +16,18 @@ pub enum Event {
         flow: u64,
         len: u32,
     },
+    /// A packet with what else it carries.
+    Offer(Meta),
     /// The transmitter finishes its packet; nothing when it has none.
     Finish,
     /// Nanoseconds pass.
     Wait(u64),
+}
+
+impl Event {
+    pub fn is_arrival(&self) -> bool {
+        matches!(self, Self::Arrive { .. } | Self::Offer(_))
+    }
 }
 
 /// Where random bits come from.
@@ -133,6 +130,7 @@ pub const MIXED_ECN: [Ecn; 4] = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ce, Ecn::Ect1]
 #[derive(Clone, Debug)]
 pub struct Bottleneck {
     pub queue: Queue,
+    pub family: Family,
     pub world: World,
     pub busy: bool,
     pub arrivals: u32,
@@ -144,9 +142,10 @@ pub struct Bottleneck {
 
 impl Bottleneck {
     pub fn new(params: AnyParams, seed: u64) -> Self {
+        let family = params.info().family;
         let queue = Queue::new(params, &mut Heap).expect("parameters are valid");
         let ecn = [Ecn::NotCapable; 4];
-        Self { queue, world: World::new(seed), busy: false, arrivals: 0, ecn, meta: Meta::of_flow }
+        Self { queue, family, world: World::new(seed), busy: false, arrivals: 0, ecn, meta: Meta::of_flow }
     }
 
     /// A transmitter that is busy for ever, so that packets leave by [`Self::step`] with `Finish` only.
@@ -160,6 +159,7 @@ impl Bottleneck {
                 let ecn = self.ecn[self.arrivals as usize % self.ecn.len()];
                 self.offer(Meta { ecn, ..(self.meta)(flow, len) })
             }
+            Event::Offer(meta) => self.offer(meta),
             Event::Finish => {
                 self.busy = false;
                 self.ask(Step::default())
@@ -194,6 +194,11 @@ impl Bottleneck {
 
     pub fn arrive(&mut self, flow: u64) -> Step {
         self.step(&Event::Arrive { flow, len: 1000 })
+    }
+
+    /// `count` packets of `len` bytes of `flow`, behind a busy transmitter.
+    pub fn fill(&mut self, flow: u64, count: u32, len: u32) {
+        (0..count).for_each(|_| assert_eq!(self.step(&Event::Arrive { flow, len }).causes(), []));
     }
 
     pub fn finish(&mut self) -> Step {

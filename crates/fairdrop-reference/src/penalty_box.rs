@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fairdrop::{AnyDiscipline, DropCause, Packet, PenaltyBoxParams, PenaltyTest, Stream, Time, places_for};
+use fairdrop::{AnyDiscipline, DropCause, Packet, PenaltyBoxParams, PenaltyTest, Time, places_for};
 
-use crate::compare::filters::Model;
 use crate::compare::{Drops, close};
-use crate::host::Queue;
+use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Filter, Slow};
+use crate::slow::{Departure, Random, Slow};
 
 /// Floyd and Fall 1999, section 4, and the project's reading of the box.
 pub struct PenaltyModel {
@@ -58,17 +57,18 @@ impl PenaltyModel {
     }
 }
 
-impl Model for PenaltyModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.red.queue
+impl Slow for PenaltyModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.red.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
+        _: &Step,
         theirs: &Queue,
-        coin: &mut dyn FnMut(Stream) -> u64,
+        coin: Random,
     ) -> Result<Drops, String> {
         while (self.interval + 1) * self.params.interval.ns() <= now {
             self.close();
@@ -106,11 +106,11 @@ impl Model for PenaltyModel {
         Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
-        self.red.dequeue(Time::from_ns(now))
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
+        Ok((Vec::new(), self.red.dequeue(Time::from_ns(now))))
     }
 }
 
 pub fn reference(params: PenaltyBoxParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(Filter(PenaltyModel::new(params))))
+    Some(Box::new(PenaltyModel::new(params)))
 }

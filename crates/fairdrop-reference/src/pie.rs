@@ -1,11 +1,11 @@
 //! PIE as slowly and obviously as it can be written: a plain list, times in seconds as f64 where the algorithm computes
 //! with them, every update made one by one.
 
-use fairdrop::{DropCause, MOST_UPDATES, Packet, PieParams, Stream};
+use fairdrop::{AnyDiscipline, DropCause, MOST_UPDATES, Packet, PieParams, Stream};
 
-use crate::compare::one_stream::Model;
-use crate::compare::{Drops, bytes, unit};
-use crate::slow::{OneStream, Slow};
+use crate::compare::{Drops, bytes, close, unit};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// RFC 8033, sections 4 and 5, appendix A.
 pub struct PieModel {
@@ -94,44 +94,49 @@ impl PieModel {
     }
 }
 
-impl Model for PieModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.queue
+impl Slow for PieModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 
-    fn arrive(&mut self, packet: Packet<u32>, now: u64, coin: &mut dyn FnMut() -> u64) -> Drops {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        _: &Step,
+        _: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
         self.timer(now);
         let full = self.queue.len() >= self.params.limit as usize;
-        if full || self.drop_early(coin) {
+        if full || self.drop_early(&mut || random(Stream::PieCoin)) {
             self.accu_prob = 0.0;
-            return vec![(packet, if full { DropCause::Overflow } else { DropCause::Pie })];
+            return Ok(vec![(packet, if full { DropCause::Overflow } else { DropCause::Pie })]);
         }
         self.queue.push(packet);
-        Vec::new()
+        Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, now: u64) -> (Drops, Option<Packet<u32>>) {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         self.timer(now);
         if self.queue.is_empty() {
-            return (Vec::new(), None);
+            return Ok((Vec::new(), None));
         }
         let packet = self.queue.remove(0);
         self.qdelay = (now - packet.enqueued.ns()) as f64 / 1e9;
         if self.queue.is_empty() {
             self.qdelay = 0.0;
         }
-        (Vec::new(), Some(packet))
+        Ok((Vec::new(), Some(packet)))
     }
 
     /// The same bits: products with inverse powers of two are exact.
-    fn probability(&mut self, theirs: Option<f64>) -> Result<(), String> {
-        if theirs == Some(self.drop_prob) {
-            return Ok(());
-        }
-        Err(format!("probability {theirs:?}, should be {:e}", self.drop_prob))
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::Pie(pie) = fast else { return Err("this is not PIE".into()) };
+        close("probability", pie.probability(), self.drop_prob, 0.0)
     }
 }
 
 pub fn reference(params: PieParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(OneStream(PieModel::new(params), Some(Stream::PieCoin))))
+    Some(Box::new(PieModel::new(params)))
 }

@@ -60,6 +60,21 @@ pub struct ChokeScheme {
     pub count_on_match: bool,
 }
 
+impl ChokeScheme {
+    /// So many candidates, and no variant beside where they come from.
+    pub fn plain(candidates: u8, draw: DrawFrom) -> Self {
+        Self {
+            plan: Plan::Fixed(candidates),
+            draw,
+            replacement: false,
+            sampling: Sampling::Packet,
+            average_in: AverageIn::Packets,
+            order: Order::MatchFirst,
+            count_on_match: false,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub enum Scheme {
     DropTail { limit: u32 },
@@ -376,5 +391,14 @@ impl Slow for Reference {
 
     fn waiting(&self) -> Vec<Packet<u32>> {
         self.queue.clone()
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let marked = fast.stats().marked.map(|count| count.packets);
+        if marked == self.marked {
+            Ok(())
+        } else {
+            Err(format!("marked {marked:?}, should be {:?}", self.marked))
+        }
     }
 }

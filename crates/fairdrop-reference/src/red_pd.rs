@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, RedPdParams, Stream, Time, places_for};
 
-use crate::compare::filters::Model;
 use crate::compare::{Drops, close, unit};
-use crate::host::Queue;
+use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Filter, Slow};
+use crate::slow::{Departure, Random, Slow};
 
 /// Mahajan et al. 2001 and the scripts for ns-2.
 pub struct RedPdModel {
@@ -112,17 +111,18 @@ impl RedPdModel {
     }
 }
 
-impl Model for RedPdModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.red.queue
+impl Slow for RedPdModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.red.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
+        _: &Step,
         theirs: &Queue,
-        coin: &mut dyn FnMut(Stream) -> u64,
+        coin: Random,
     ) -> Result<Drops, String> {
         while self.end <= now {
             self.close();
@@ -150,11 +150,11 @@ impl Model for RedPdModel {
         Ok(drops)
     }
 
-    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
-        self.red.dequeue(Time::from_ns(now))
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
+        Ok((Vec::new(), self.red.dequeue(Time::from_ns(now))))
     }
 }
 
 pub fn reference(params: RedPdParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(Filter(RedPdModel::new(params))))
+    Some(Box::new(RedPdModel::new(params)))
 }

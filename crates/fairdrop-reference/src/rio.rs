@@ -4,10 +4,9 @@
 use fairdrop::{AnyDiscipline, Discipline, DropCause, Packet, RedParams, RioParams, Stream, Time};
 
 use crate::compare::Drops;
-use crate::compare::every_stream::{Model, Random};
-use crate::host::Queue;
+use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme};
-use crate::slow::{EveryStream, Slow};
+use crate::slow::{Departure, Random, Slow};
 
 pub struct RioModel {
     params: RioParams,
@@ -34,16 +33,17 @@ impl RioModel {
     }
 }
 
-impl Model for RioModel {
-    fn queue(&self) -> &[Packet<u32>] {
-        &self.all.queue
+impl Slow for RioModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.all.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
-        _fast: &Queue,
+        _: &Step,
+        _: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
         let (now, is_in) = (Time::from_ns(now), self.is_in(&packet));
@@ -76,18 +76,18 @@ impl Model for RioModel {
         Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, now: u64) -> Option<Packet<u32>> {
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
         let now = Time::from_ns(now);
         let Some(packet) = self.all.dequeue(now) else {
             self.inside.dequeue(now);
-            return None;
+            return Ok((Vec::new(), None));
         };
         // Also when no arrival has moved the average since the link was idle (ns-2).
         self.all.idle_since = None;
         if self.is_in(&packet) {
             self.inside.dequeue(now);
         }
-        Some(packet)
+        Ok((Vec::new(), Some(packet)))
     }
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
@@ -104,5 +104,5 @@ impl Model for RioModel {
 }
 
 pub fn reference(params: RioParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(EveryStream(RioModel::new(params))))
+    Some(Box::new(RioModel::new(params)))
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
 
-use crate::compare::filters::Model;
 use crate::compare::{Drops, close, unit};
-use crate::host::Queue;
-use crate::slow::{Filter, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 /// One set of hash functions of SFB.
 struct HashSet {
@@ -82,17 +81,18 @@ impl SfbModel {
     }
 }
 
-impl Model for SfbModel {
-    fn queue(&self) -> &Vec<Packet<u32>> {
-        &self.queue
+impl Slow for SfbModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
+        _: &Step,
         theirs: &Queue,
-        coin: &mut dyn FnMut(Stream) -> u64,
+        coin: Random,
     ) -> Result<Drops, String> {
         let deciding = self.rehash(now, packet.handle, coin);
         let (mut drop, mut p_min) = (false, 1.0_f64);
@@ -136,11 +136,11 @@ impl Model for SfbModel {
         })
     }
 
-    fn dequeue(&mut self, _now: u64) -> Option<Packet<u32>> {
-        if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
+    fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Departure {
+        Ok((Vec::new(), if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }))
     }
 }
 
 pub fn reference(params: SfbParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(Filter(SfbModel::new(params))))
+    Some(Box::new(SfbModel::new(params)))
 }

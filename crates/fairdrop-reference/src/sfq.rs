@@ -3,8 +3,8 @@
 use fairdrop::SfqParams;
 
 use crate::drr::RoundRobin;
-use crate::slow::{SeveralQueues, Slow};
+use crate::slow::Slow;
 
 pub fn reference(params: SfqParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(SeveralQueues(RoundRobin::sfq(&params))))
+    Some(Box::new(RoundRobin::sfq(&params)))
 }

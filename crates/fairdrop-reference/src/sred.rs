@@ -2,10 +2,9 @@
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, SredParams, Stream, Time, Zombie};
 
-use crate::compare::every_stream::{Model, Random};
 use crate::compare::{Drops, unit};
-use crate::host::Queue;
-use crate::slow::{EveryStream, Slow};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Random, Slow};
 
 pub struct SredModel {
     params: SredParams,
@@ -42,16 +41,17 @@ impl SredModel {
     }
 }
 
-impl Model for SredModel {
-    fn queue(&self) -> &[Packet<u32>] {
-        &self.queue
+impl Slow for SredModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
     }
 
     fn arrive(
         &mut self,
         packet: Packet<u32>,
         now: u64,
-        _fast: &Queue,
+        _: &Step,
+        _: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
         let hit = self.hit(packet.meta.flow, now, random);
@@ -75,8 +75,8 @@ impl Model for SredModel {
         Ok(Vec::new())
     }
 
-    fn dequeue(&mut self, _now: u64) -> Option<Packet<u32>> {
-        if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }
+    fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Departure {
+        Ok((Vec::new(), if self.queue.is_empty() { None } else { Some(self.queue.remove(0)) }))
     }
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
@@ -92,5 +92,5 @@ impl Model for SredModel {
 }
 
 pub fn reference(params: SredParams) -> Option<Box<dyn Slow>> {
-    Some(Box::new(EveryStream(SredModel::new(params))))
+    Some(Box::new(SredModel::new(params)))
 }

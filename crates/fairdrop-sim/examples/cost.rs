@@ -4,7 +4,7 @@
 //!
 //! With `seeds=N` it is what N runs cost together, one after another, each with its seed.
 
-use fairdrop::{AnyDiscipline, Memory};
+use fairdrop::{AnyDiscipline, Heap, Memory};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, HugePages, PARTS, RunResult, simulate};
 use std::error::Error;
@@ -31,7 +31,7 @@ impl Memory for Counted {
         let name = std::any::type_name::<T>();
         let of_packets = name.contains("Packet<") || name.contains("PacketSlot<");
         *(if of_packets { &mut self.packets } else { &mut self.rest }) += count * size_of::<T>();
-        Some(std::iter::repeat_with(T::default).take(count).collect())
+        Heap.take(count)
     }
 }
 

@@ -104,7 +104,7 @@ impl Control {
     }
 
     /// Called by a run that has come from part `from` to `now` of `end`: returns the part it is in.
-    pub(crate) fn progress(&self, from: u64, now: Time, end: Time) -> u64 {
+    pub fn progress(&self, from: u64, now: Time, end: Time) -> u64 {
         let part = (u128::from(now.ns()) * u128::from(PARTS) / u128::from(end.ns().max(1))) as u64;
         self.parts.fetch_add(part.saturating_sub(from), Ordering::Relaxed);
         part.max(from)

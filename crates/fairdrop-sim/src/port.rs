@@ -2,15 +2,14 @@
 //! packets through the same ports.
 
 use crate::frame::Frame;
-use crate::heap::Heap;
 use crate::meter::{Internals, QueueMeter, Waiting};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream,
-    Time,
+    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Env, Heap, Meta, Packet, ParamError, Philox,
+    Stream, Time,
 };
 
 /// A queue and its link.

@@ -2,12 +2,12 @@
 //! models of queue disciplines assume, and nothing else.
 
 use crate::control::Control;
-use crate::heap::Heap;
 use crate::random::{self, FlowPurpose};
 use serde::Serialize;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream, Time,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Env, Heap, Meta, Packet, ParamError, Philox, Stream,
+    Time,
 };
 
 /// Arrivals of one flow.

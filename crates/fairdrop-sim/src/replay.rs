@@ -16,7 +16,7 @@ use crate::scenario::QueueConfig;
 use crate::transport::TransportCount;
 use crate::wire::Rate;
 use fairdrop::{Ecn, MAX_LEN, ParamError, Time};
-use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol};
+use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
 use thiserror::Error;
 
 const _: () = assert!(MAX_PACKET_BYTES <= MAX_LEN, "what a capture has, a queue takes");
@@ -61,9 +61,10 @@ pub enum ReplayError {
     },
     /// The link sends so slowly that the clock cannot count until the queue has drained.
     #[error(
-        "rate = {rate_bps} bit/s is not valid for a capture of {span_s} s with packets of up to {largest} bytes and a queue of \
+        "rate = {rate_bps} bit/s is not valid for a capture of {span_s} s with packets of up to {} and a queue of \
          {limit}: to send what waits at its end takes longer than the clock holds, {latest_s} s (292 years) with speed = \
          {speed:?}; valid: a higher rate or a smaller limit",
+        count(*.largest, "byte"),
         latest_s = LATEST.seconds()
     )]
     Drain {
@@ -251,6 +252,7 @@ fn collect(
         queues: vec![queue],
         windows: WindowsSeries::default(),
         link_losses: Vec::new(),
+        live: None,
     })
 }
 

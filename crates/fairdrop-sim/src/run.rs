@@ -13,6 +13,7 @@ use crate::scenario::{Group, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, ParamError, Time};
+use fairdrop_capture::count;
 use std::io;
 use thiserror::Error;
 
@@ -71,7 +72,7 @@ fn run(scenario: &Scenario, engine: &mut Engine<'_, impl Tracer>, control: &Cont
 }
 
 /// What a finished run found; `None` when `control` stopped that.
-fn collect(
+pub(crate) fn collect(
     scenario: &Scenario,
     seed: u64,
     engine: &Engine<'_, impl Tracer>,
@@ -101,7 +102,7 @@ fn collect(
     }
     let lost = engine.stray_losses();
     let problems = (lost > 0)
-        .then(|| format!("{lost} packets were lost on links that are not under study"))
+        .then(|| format!("{} lost on links that are not under study", count(lost, "packet")))
         .into_iter()
         .collect::<Vec<_>>();
     Some(RunResult {
@@ -129,6 +130,7 @@ fn collect(
                 .map(|(flow, values)| (rows.name(scenario, rows.of_flow[*flow as usize]), values.clone()))
                 .collect(),
         },
+        live: None,
         link_losses: engine.lossy_links().map(|(link, lossy)| link_loss(scenario, link, lossy)).collect(),
     })
 }

@@ -9,7 +9,7 @@ const HEADLINE: &str = include_str!("../../../scenarios/headline.toml");
 
 fn run(text: &str, discipline: &str, settings: &[&str]) -> RunResult {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
-    let scenario = Scenario::parse(text, "rivals.toml", &settings).expect("the scenario is valid");
+    let scenario = Scenario::parse(text, "test.toml", &settings).expect("the scenario is valid");
     let scenario = scenario.with_discipline(discipline).expect("a discipline of this crate");
     simulate(&scenario, 1, &Control::default())
         .expect("parameters are valid")

@@ -34,6 +34,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
 mod arithmetic;
 mod contract;
 pub mod disciplines;
@@ -41,11 +44,12 @@ mod registry;
 mod storage;
 
 pub use arithmetic::philox::Philox;
+pub use arithmetic::token_bucket::TokenBucket;
 pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
 pub use contract::flow_key::{Endpoints, FlowKey, siphash};
 pub use contract::packet::{Ecn, MAX_LEN, Meta, Packet};
-pub use contract::params::{Kind, ParamError, ParamSpec, ParamValue, Valid, read_key};
+pub use contract::params::{Alias, Kind, ParamError, ParamSpec, ParamValue, Valid, read_key};
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
@@ -67,8 +71,11 @@ pub use disciplines::ward::FullCase3;
 pub use registry::declare::Parameter;
 pub use registry::entry::{ParamTable, Registered, Warning};
 pub use registry::limit::LIMIT;
+pub use registry::notation;
 pub use registry::{AnyDiscipline, AnyParams, CATALOGUE, info};
 pub use storage::flow_table::{FlowPlace, FlowTable, places_for};
+#[cfg(feature = "alloc")]
+pub use storage::heap::Heap;
 pub use storage::indexed_heap::HeapPlace;
 pub use storage::leaky_fifo::{LeakyFifo, Position, Slot, slots_for};
 pub use storage::length_lists::{LengthPlace, lengths_for};

@@ -3,9 +3,10 @@
 use fairdrop::DropCause::{Afd, Overflow};
 use fairdrop::{AfdParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue, Stream, Time};
 use fairdrop_reference::afd::AfdModel;
+use fairdrop_reference::arbitrary::greedy_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::filters::{compare, greedy_events};
-use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -186,13 +187,13 @@ proptest! {
 
     #[test]
     fn afd_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
-        let result = compare(AnyParams::Afd(params.clone()), AfdModel::new(params), &trace, seed);
+        let result = compare(Bottleneck::new(AnyParams::Afd(params.clone()), seed), &mut AfdModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        check_conservation(&AnyParams::Afd(params), &trace, seed)?;
+        check_conservation(&AnyParams::Afd(params), &trace, seed, InOrder::All)?;
     }
 
     /// The share is within the shadow buffer, counts add up to at most its places, and who is dropped was above the
@@ -255,7 +256,12 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(AnyParams::Afd(params.clone()), AfdModel::new(params), &events, seed).unwrap();
+        let causes = compare(
+            Bottleneck::new(AnyParams::Afd(params.clone()), seed),
+            &mut AfdModel::new(params),
+            &events,
+        )
+        .unwrap();
         for (cause, cases) in [Overflow, Afd].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use fairdrop::{
-    AnyParams, CATALOGUE, Discipline, Drr, DrrParams, Env, FqCoDel, FqCoDelParams, MAX_LEN, MOST_REDRAWS,
-    Meta, Packet, ParamValue, Sfq, SfqParams, Stream, Time, lengths_for, places_for,
+    AnyParams, CATALOGUE, Discipline, Drr, DrrParams, Env, FqCoDel, FqCoDelParams, Heap, MAX_LEN,
+    MOST_REDRAWS, Meta, Packet, ParamValue, Sfq, SfqParams, Stream, Time, lengths_for, places_for,
 };
-use fairdrop_reference::host::{Bits, Bottleneck, Event, Heap, Queue, World};
+use fairdrop_reference::host::{Bits, Bottleneck, Event, Queue, World};
 
 /// Storage that counts how often it is looked into.
 struct Counted<T> {

@@ -1,10 +1,12 @@
 //! BLUE: boundaries, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Blue, Overflow};
-use fairdrop::{AnyParams, BlueParams, DropTailParams, ParamValue, Stream, Time};
+use fairdrop::{AnyDiscipline, AnyParams, BlueParams, DropTailParams, ParamValue, Stream, Time};
+use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::blue::BlueModel;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::one_stream::{check_conservation, compare, timed_events};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -23,7 +25,8 @@ fn eighths() -> BlueParams {
 }
 
 fn probability(link: &Bottleneck) -> f64 {
-    fairdrop_reference::compare::one_stream::probability(&link.queue).expect("BLUE has a probability")
+    let AnyDiscipline::Blue(queue) = &link.queue else { unreachable!("made as BLUE") };
+    queue.probability()
 }
 
 /// A full buffer behind a busy transmitter, at one second; the coin falls on nothing.
@@ -222,14 +225,14 @@ proptest! {
 
     #[test]
     fn blue_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
-        let model = BlueModel::new(params.clone());
-        let result = compare(blue(params), model, Some(Stream::BlueCoin), &trace, seed);
+        let mut model = BlueModel::new(params.clone());
+        let result = compare(Bottleneck::new(blue(params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in timed_events(200), seed in any::<u64>()) {
-        check_conservation(&blue(params), &trace, seed)?;
+        check_conservation(&blue(params), &trace, seed, InOrder::All)?;
     }
 
     /// 0 <= p <= 1; up by d1 at an overflow only, down by a multiple of d2 that idle time explains, to the bounds; two
@@ -282,8 +285,8 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let model = BlueModel::new(params.clone());
-        let causes = compare(blue(params), model, Some(Stream::BlueCoin), &events, seed).unwrap();
+        let mut model = BlueModel::new(params.clone());
+        let causes = compare(Bottleneck::new(blue(params), seed), &mut model, &events).unwrap();
         for (cause, cases) in [Overflow, Blue].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

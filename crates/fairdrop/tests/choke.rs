@@ -8,10 +8,10 @@ use fairdrop::{
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::scheme::compare;
+use fairdrop_reference::compare::compare;
 use fairdrop_reference::eighths::{assert_close, bias, choke, early_bits, eighths, filled, lagging, red};
-use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
-use fairdrop_reference::red::Scheme;
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, mixed};
+use fairdrop_reference::red::{Reference, Scheme};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -494,7 +494,7 @@ proptest! {
     #[test]
     fn choke_agrees(red in red_params(), choke in choke_scheme(), trace in events(5), seed in any::<u64>()) {
         let params = AnyParams::Choke(choke_with(&red, &choke));
-        let result = compare(params, Scheme::Choke(red, choke), &trace, seed);
+        let result = compare(mixed(params, seed), &mut Reference::new(Scheme::Choke(red, choke)), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 }
@@ -516,7 +516,8 @@ fn random_traces_reach_every_cause() {
     for _ in 0..1000 {
         let (red, choke, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let params = AnyParams::Choke(choke_with(&red, &choke));
-        let causes = compare(params, Scheme::Choke(red, choke), &trace, seed).unwrap();
+        let causes =
+            compare(mixed(params, seed), &mut Reference::new(Scheme::Choke(red, choke)), &trace).unwrap();
         for (cause, cases) in CHOKE_CAUSES.iter().zip(&mut cases_with) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -11,8 +11,9 @@ use fairdrop::{
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::host::{Bits, Bottleneck, Event, MIXED_ECN, World};
-use fairdrop_reference::red::{ChokeScheme, Handed, Plan, Reference, Scheme};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::host::{Bits, Bottleneck, Event, World, mixed};
+use fairdrop_reference::red::{ChokeScheme, Plan, Reference, Scheme};
 use proptest::prelude::*;
 
 /// Compares every arrival, and nothing but matches and full memories drops.
@@ -132,22 +133,10 @@ proptest! {
             order: Order::MatchFirst,
             count_on_match: false,
         };
-        let mut fast = Bottleneck { ecn: MIXED_ECN, ..Bottleneck::new(AnyParams::ChokeHardware(params), seed) };
-        let mut slow = Reference::new(Scheme::Choke(red, scheme));
-        let mut coin = Bits::Stream(Philox::new(seed, 0, Stream::EarlyDrop as u32));
-        for event in &trace {
-            let step = fast.step(event);
-            if let Some(packet) = step.arrived.clone() {
-                // Eight FIFOs have an average each, seven of which stay 0.
-                let handed = Handed { drawn: &step.drawn, average: fast.queue.average_packets() };
-                let drops = slow.arrive(packet, fast.world.now, &handed, &mut || coin.next_u64());
-                prop_assert_eq!(drops, Ok(step.dropped));
-            }
-            let departed = if step.asked { slow.dequeue(fast.world.now) } else { None };
-            prop_assert_eq!(step.departed, departed);
-            prop_assert!(fast.fifo().iter().eq(&slow.queue));
-            prop_assert_eq!(fast.queue.stats().marked.map(|count| count.packets), slow.marked);
-        }
+        // Eight FIFOs have an average each, seven of which stay 0.
+        let fast = mixed(AnyParams::ChokeHardware(params), seed);
+        let result = compare(fast, &mut Reference::new(Scheme::Choke(red, scheme)), &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     /// The same with the draws on both sides: the rank of a live packet from the same random number.
@@ -210,7 +199,7 @@ proptest! {
                         prop_assert!(last.insert(fifo, packet.handle) < Some(packet.handle));
                     }
                 }
-                Event::Wait(_) => {}
+                Event::Offer(_) | Event::Wait(_) => {}
             }
             let left: HashSet<u32> = lists.waiting().into_iter().collect();
             prop_assert!(left.len() == waiting.len() && left.iter().all(|handle| waiting.contains_key(handle)));

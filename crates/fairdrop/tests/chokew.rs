@@ -11,8 +11,8 @@ use fairdrop::{
 use fairdrop_reference::arbitrary::red_params;
 use fairdrop_reference::cases;
 use fairdrop_reference::chokew::{ChokeWReference, Paper};
+use fairdrop_reference::compare::compare;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP, Step, World};
-use fairdrop_reference::red::Handed;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -347,12 +347,15 @@ fn without_red_there_is_no_average() {
 
 // What must hold of every trace.
 
-/// An event, and the class of the packet if it is an arrival.
-type Classed = (Event, u8);
-
-fn events(flows: u64) -> impl Strategy<Value = Vec<Classed>> {
-    (fairdrop_reference::arbitrary::events(flows), prop::collection::vec(0_u8..5, 300))
-        .prop_map(|(events, classes)| events.into_iter().zip(classes.into_iter().cycle()).collect())
+/// Packets of five classes, whatever their flow.
+fn events(flows: u64) -> impl Strategy<Value = Vec<Event>> {
+    let classed = |(event, class)| match event {
+        Event::Arrive { flow, len } => Event::Offer(Meta { class, ..Meta::of_flow(flow, len) }),
+        other => other,
+    };
+    (fairdrop_reference::arbitrary::events(flows), prop::collection::vec(0_u8..5, 300)).prop_map(
+        move |(events, classes)| events.into_iter().zip(classes.into_iter().cycle()).map(classed).collect(),
+    )
 }
 
 /// Thresholds low enough for short traces, steps of all sizes.
@@ -392,71 +395,14 @@ fn params_of(paper: &Paper) -> ChokeWParams {
     }
 }
 
-/// As `Bottleneck::step`, with a class.
-fn step(link: &mut Bottleneck, (event, class): &Classed) -> Step {
-    let &Event::Arrive { flow, len } = event else { return link.step(event) };
-    let meta = Meta { class: *class, ..Meta::of_flow(flow, len) };
-    let packet = Packet::new(meta, link.world.now, link.arrivals);
-    link.arrivals += 1;
-    let mut step = Step { arrived: Some(packet.clone()), ..Step::default() };
-    link.queue.enqueue(packet, &mut link.world);
-    if !link.busy {
-        step.asked = true;
-        step.departed = link.queue.dequeue(&mut link.world);
-        link.busy = step.departed.is_some();
-    }
-    step.dropped = std::mem::take(&mut link.world.dropped);
-    step.drawn = std::mem::take(&mut link.world.drawn);
-    step
-}
-
-fn run(params: AnyParams, trace: &[Classed], seed: u64) -> Vec<Step> {
+fn run(params: AnyParams, trace: &[Event], seed: u64) -> Vec<Step> {
     let mut link = Bottleneck::new(params, seed);
-    trace.iter().map(|event| step(&mut link, event)).collect()
+    trace.iter().map(|event| link.step(event)).collect()
 }
 
-/// Runs both; returns the causes seen, or the first difference.
-fn compare(paper: Paper, trace: &[Classed], seed: u64) -> Result<Vec<DropCause>, String> {
-    let mut fast = Bottleneck::new(AnyParams::ChokeW(params_of(&paper)), seed);
-    let mut slow = ChokeWReference::new(paper);
-    let [mut fraction, mut coin] =
-        [FRACTION, COIN].map(|stream| Bits::Stream(Philox::new(seed, 0, stream as u32)));
-    let mut used = [0; 2];
-    let mut causes = Vec::new();
-    for (at, event) in trace.iter().enumerate() {
-        let step = step(&mut fast, event);
-        let mut drops = Vec::new();
-        if let Some(packet) = step.arrived.clone() {
-            let handed = Handed { drawn: &step.drawn, average: fast.queue.average_packets() };
-            let [fractions, coins] = &mut used;
-            let mut v = || {
-                *fractions += 1;
-                fraction.next_u64()
-            };
-            let mut toss = || {
-                *coins += 1;
-                coin.next_u64()
-            };
-            let result = slow.arrive(packet, fast.world.now, &handed, &mut v, &mut toss);
-            drops = result.map_err(|text| format!("event {at}, {event:?}: {text}"))?;
-        }
-        let departed = if step.asked { slow.rest.dequeue(fast.world.now) } else { None };
-        let bytes: u64 = slow.rest.queue.iter().map(|packet| u64::from(packet.meta.len)).sum();
-        let backlog = fast.queue.backlog();
-        let same = [
-            step.dropped == drops,
-            step.departed == departed,
-            fast.fifo().iter().eq(&slow.rest.queue),
-            (backlog.packets as usize, backlog.bytes) == (slow.rest.queue.len(), bytes),
-            [fast.world.used[FRACTION], fast.world.used[COIN]] == used,
-        ];
-        if same.contains(&false) {
-            return Err(format!("event {at}, {event:?}: {same:?}; {step:?}; {drops:?}, {departed:?}"));
-        }
-        causes.extend(step.causes());
-    }
-    let fairdrop::AnyDiscipline::ChokeW(queue) = &fast.queue else { unreachable!("made as CHOKeW") };
-    if queue.drawing_factor() == slow.p_0 { Ok(causes) } else { Err("drawing factor".into()) }
+fn compare_chokew(paper: Paper, trace: &[Event], seed: u64) -> Result<Vec<DropCause>, String> {
+    let link = Bottleneck::new(AnyParams::ChokeW(params_of(&paper)), seed);
+    compare(link, &mut ChokeWReference::new(paper), trace)
 }
 
 proptest! {
@@ -464,7 +410,7 @@ proptest! {
 
     #[test]
     fn chokew_agrees(paper in papers(), trace in events(5), seed in any::<u64>()) {
-        let result = compare(paper, &trace, seed);
+        let result = compare_chokew(paper, &trace, seed);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
@@ -474,7 +420,7 @@ proptest! {
         let mut offered = HashMap::new();
         let (mut drawn, mut dropped) = (0, 0);
         for event in &trace {
-            let step = step(&mut link, event);
+            let step = link.step(event);
             if let Some(packet) = step.arrived {
                 offered.insert(packet.handle, packet);
             }
@@ -496,7 +442,7 @@ proptest! {
         let mut link = Bottleneck::new(AnyParams::ChokeW(params_of(&paper)), seed);
         let mut last = None;
         for event in &trace {
-            let step = step(&mut link, event);
+            let step = link.step(event);
             if let Some(packet) = step.departed {
                 prop_assert!(last < Some(packet.handle));
                 last = Some(packet.handle);
@@ -513,7 +459,7 @@ proptest! {
         let mut link = Bottleneck::new(AnyParams::ChokeW(params_of(&paper)), seed);
         for event in &trace {
             let before = link.waiting().len();
-            let step = step(&mut link, event);
+            let step = link.step(event);
             if step.arrived.is_none() {
                 prop_assert!(step.dropped.is_empty() && step.drawn.is_empty());
                 continue;
@@ -539,11 +485,11 @@ proptest! {
     fn drawing_factor_moves_by_its_steps(paper in papers(), trace in events(3), seed in any::<u64>()) {
         let mut lone = Lone::new(params_of(&paper));
         lone.world = World::new(seed);
-        for (event, class) in &trace {
+        for event in &trace {
             let (before, waiting) = (lone.p_0(), lone.waiting() as f64);
             let expected = match event {
-                Event::Arrive { flow, .. } => {
-                    lone.arrive(*flow, *class);
+                Event::Offer(meta) => {
+                    lone.arrive(meta.flow, meta.class);
                     if waiting < paper.l_minus {
                         (before - paper.p_minus).max(0.0)
                     } else if waiting > paper.l_plus {
@@ -586,9 +532,9 @@ proptest! {
 
     #[test]
     fn chokew_of_distinct_flows_is_droptail(paper in papers(), trace in events(1), seed in any::<u64>()) {
-        let distinct: Vec<Classed> = trace.into_iter().enumerate().map(|(at, (event, class))| match event {
-            Event::Arrive { len, .. } => (Event::Arrive { flow: at as u64, len }, class),
-            other => (other, class),
+        let distinct: Vec<_> = trace.into_iter().enumerate().map(|(at, event)| match event {
+            Event::Offer(meta) => Event::Offer(Meta { flow: at as u64, ..meta }),
+            other => other,
         }).collect();
         let fates = |params| -> Vec<_> {
             run(params, &distinct, seed).into_iter().map(|step| (step.dropped, step.departed)).collect()
@@ -602,11 +548,11 @@ proptest! {
     fn same_seed_same_run_and_other_labels_too(
         paper in papers(), trace in events(4), seed in any::<u64>(), shift in any::<u64>(),
     ) {
-        let renamed: Vec<Classed> = trace.iter().cloned().map(|(event, class)| match event {
-            Event::Arrive { flow, len } => {
-                (Event::Arrive { flow: flow.wrapping_add(shift).wrapping_mul(0x9E37_79B9_7F4A_7C15), len }, class)
+        let renamed: Vec<_> = trace.iter().cloned().map(|event| match event {
+            Event::Offer(meta) => {
+                Event::Offer(Meta { flow: meta.flow.wrapping_add(shift).wrapping_mul(0x9E37_79B9_7F4A_7C15), ..meta })
             }
-            other => (other, class),
+            other => other,
         }).collect();
         let params = AnyParams::ChokeW(params_of(&paper));
         let steps = run(params.clone(), &trace, seed);
@@ -630,7 +576,7 @@ fn random_traces_reach_every_cause() {
     let mut cases_with = [0; 5];
     for _ in 0..1000 {
         let (paper, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(paper, &trace, seed).unwrap();
+        let causes = compare_chokew(paper, &trace, seed).unwrap();
         for (cause, cases) in wanted.iter().zip(&mut cases_with) {
             *cases += u32::from(causes.contains(cause));
         }

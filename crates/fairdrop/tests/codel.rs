@@ -2,9 +2,11 @@
 
 use fairdrop::DropCause::{Codel, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, ParamValue, Time};
+use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
 use fairdrop_reference::codel::CoDelModel;
-use fairdrop_reference::compare::one_stream::{check_conservation, compare, timed_events};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bottleneck, Event};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -253,13 +255,13 @@ proptest! {
 
     #[test]
     fn codel_agrees(params in params(), trace in timed_events(300)) {
-        let result = compare(codel(params.clone()), CoDelModel::new(params), None, &trace, 0);
+        let result = compare(Bottleneck::new(codel(params.clone()), 0), &mut CoDelModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in timed_events(200)) {
-        let steps = check_conservation(&codel(params), &trace, 0)?;
+        let steps = check_conservation(&codel(params), &trace, 0, InOrder::All)?;
         for step in &steps {
             // Only packets at the head are dropped, and a packet always follows them.
             if step.count(Codel) > 0 {
@@ -314,7 +316,8 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(codel(params.clone()), CoDelModel::new(params), None, &trace, 0).unwrap();
+        let causes =
+            compare(Bottleneck::new(codel(params.clone()), 0), &mut CoDelModel::new(params), &trace).unwrap();
         for (cause, cases) in [Overflow, Codel].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -4,9 +4,10 @@ use fairdrop::DropCause::{Csfq as AboveFair, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Csfq, CsfqParams, DropTailParams, Meta, RateEstimate, RateLabel, Stream, Time,
 };
+use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::every_stream::compare;
-use fairdrop_reference::compare::one_stream::{check_conservation_of, timed_events};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of};
 use fairdrop_reference::csfq::CsfqModel;
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
 use proptest::prelude::*;
@@ -262,13 +263,13 @@ proptest! {
 
     #[test]
     fn csfq_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
-        let result = compare(random_link(&params, seed), CsfqModel::new(params), &trace, seed);
+        let result = compare(random_link(&params, seed), &mut CsfqModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in timed_events(200), seed in any::<u64>()) {
-        check_conservation_of(random_link(&params, seed), params.limit, &trace)?;
+        check_conservation_of(random_link(&params, seed), params.limit, &trace, InOrder::All)?;
     }
 
     /// The fair rate is between the lowest label and the link; drops by the coin are of packets above it, in
@@ -330,7 +331,7 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(random_link(&params, seed), CsfqModel::new(params), &trace, seed).unwrap();
+        let causes = compare(random_link(&params, seed), &mut CsfqModel::new(params), &trace).unwrap();
         for (cause, cases) in [AboveFair, Overflow].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -3,8 +3,9 @@
 use fairdrop::{AnyParams, Choke, ChokeParams, DropTail, DropTailParams, Slot, slots_for};
 use fairdrop_reference::arbitrary::events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::scheme::compare;
-use fairdrop_reference::red::Scheme;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::host::mixed;
+use fairdrop_reference::red::{Reference, Scheme};
 use proptest::prelude::*;
 
 #[test]
@@ -36,7 +37,7 @@ proptest! {
 
     #[test]
     fn droptail_agrees(limit in 1_u32..40, trace in events(5)) {
-        let result = compare(AnyParams::DropTail(DropTailParams { limit }), Scheme::DropTail { limit }, &trace, 0);
+        let result = compare(mixed(AnyParams::DropTail(DropTailParams { limit }), 0), &mut Reference::new(Scheme::DropTail { limit }), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 }

@@ -2,11 +2,12 @@
 
 use fairdrop::DropCause::{LongestQueue, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, DrrParams, Meta, ParamValue};
-use fairdrop_reference::arbitrary::sfq_params;
+use fairdrop_reference::arbitrary::{classed_events, sfq_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, fill, same};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::RoundRobin;
-use fairdrop_reference::host::{Bottleneck, Event as Plain};
+use fairdrop_reference::host::{Bottleneck, Event};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -45,8 +46,8 @@ fn errors_name_the_parameter() {
 fn a_packet_as_long_as_the_deficit_goes() {
     for (len, first) in [(500, 1), (501, 2)] {
         let mut link = Bottleneck::blocked(drr(100, 500));
-        fill(&mut link, 1, 1, len);
-        fill(&mut link, 2, 1, 500);
+        link.fill(1, 1, len);
+        link.fill(2, 1, 500);
         assert_eq!(departures(&mut link, 1), [first], "{len} bytes");
     }
 }
@@ -55,9 +56,9 @@ fn a_packet_as_long_as_the_deficit_goes() {
 #[test]
 fn deficits_are_kept() {
     let mut link = Bottleneck::blocked(drr(100, 500));
-    fill(&mut link, 1, 1, 300);
-    fill(&mut link, 1, 1, 700);
-    fill(&mut link, 2, 3, 500);
+    link.fill(1, 1, 300);
+    link.fill(1, 1, 700);
+    link.fill(2, 3, 500);
     assert_eq!(departures(&mut link, 5), [1, 2, 1, 2, 2]);
 }
 
@@ -65,10 +66,10 @@ fn deficits_are_kept() {
 #[test]
 fn an_empty_queue_has_no_deficit() {
     let mut link = Bottleneck::blocked(drr(100, 500));
-    fill(&mut link, 1, 1, 100);
-    fill(&mut link, 2, 4, 500);
+    link.fill(1, 1, 100);
+    link.fill(2, 4, 500);
     assert_eq!(departures(&mut link, 1), [1]);
-    fill(&mut link, 1, 1, 501);
+    link.fill(1, 1, 501);
     assert_eq!(departures(&mut link, 3), [2, 2, 1], "401 bytes more would have let it go first");
 }
 
@@ -76,8 +77,8 @@ fn an_empty_queue_has_no_deficit() {
 #[test]
 fn small_packets_go_in_bunches() {
     let mut link = Bottleneck::blocked(drr(100, 1000));
-    fill(&mut link, 1, 20, 100);
-    fill(&mut link, 2, 2, 1000);
+    link.fill(1, 20, 100);
+    link.fill(2, 2, 1000);
     let expected: Vec<u64> = [[1; 10].as_slice(), &[2], &[1; 10], &[2]].concat();
     assert_eq!(departures(&mut link, 22), expected);
 }
@@ -85,8 +86,8 @@ fn small_packets_go_in_bunches() {
 #[test]
 fn a_full_buffer_takes_the_newest_of_the_longest_queue() {
     let mut link = Bottleneck::blocked(drr(5, 1500));
-    fill(&mut link, 1, 2, 1000);
-    fill(&mut link, 2, 3, 1000);
+    link.fill(1, 2, 1000);
+    link.fill(2, 3, 1000);
     let step = link.arrive(3);
     assert_eq!(
         step.dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>(),
@@ -103,7 +104,7 @@ fn a_full_buffer_takes_the_newest_of_the_longest_queue() {
 fn as_many_flows_as_packets() {
     let mut link = Bottleneck::blocked(drr(64, 1500));
     for round in 0..3 {
-        (0..64).for_each(|flow| fill(&mut link, flow << 40 | round, 1, 1000));
+        (0..64).for_each(|flow| link.fill(flow << 40 | round, 1, 1000));
         let AnyDiscipline::Drr(queue) = &link.queue else { panic!("it is DRR") };
         assert_eq!(queue.flows(), 64);
         assert_eq!(link.arrive(u64::MAX).causes(), [Overflow]);
@@ -119,14 +120,14 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn drr_agrees(params in sfq_params(), trace in events(6, 300)) {
-        let result = compare(drr(params.limit, params.quantum), RoundRobin::drr(params.limit, params.quantum), None, &trace, 0);
+    fn drr_agrees(params in sfq_params(), trace in classed_events(6, 300)) {
+        let result = compare(Bottleneck::new(drr(params.limit, params.quantum), 0), &mut RoundRobin::drr(params.limit, params.quantum), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
-    fn nothing_is_lost(params in sfq_params(), trace in events(8, 200)) {
-        let steps = check_conservation(&drr(params.limit, params.quantum), &trace, 0, true)?;
+    fn nothing_is_lost(params in sfq_params(), trace in classed_events(8, 200)) {
+        let steps = check_conservation(&drr(params.limit, params.quantum), &trace, 0, InOrder::Flow)?;
         for step in steps {
             // A packet that gives way makes room for one of another queue.
             for (victim, cause) in &step.dropped {
@@ -149,12 +150,12 @@ proptest! {
         // The first flow is already being served as the others begin.
         let (first, others) = lens.split_first().expect("two or more");
         for &len in first {
-            link.step(&Plain::Arrive { flow: 0, len });
+            link.step(&Event::Arrive { flow: 0, len });
         }
         (0..lead).for_each(|_| drop(link.finish()));
         for (flow, lens) in (1..).zip(others) {
             for &len in lens {
-                link.step(&Plain::Arrive { flow, len });
+                link.step(&Event::Arrive { flow, len });
             }
         }
         let mut left: Vec<usize> = lens.iter().map(Vec::len).collect();
@@ -183,10 +184,10 @@ proptest! {
 
     /// One flow: a FIFO that overflows.
     #[test]
-    fn one_flow_is_droptail(params in sfq_params(), trace in events(6, 200)) {
+    fn one_flow_is_droptail(params in sfq_params(), trace in classed_events(6, 200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let one_flow: Vec<Event> = trace.into_iter().map(|event| match event {
-            Event::Arrive(meta) => Event::Arrive(Meta { flow: 7, ..meta }),
+            Event::Offer(meta) => Event::Offer(Meta { flow: 7, ..meta }),
             other => other,
         }).collect();
         prop_assert_eq!(same(drr(params.limit, params.quantum), droptail, &one_flow), Ok(()));
@@ -194,17 +195,17 @@ proptest! {
 
     /// What flows are called makes no difference to DRR.
     #[test]
-    fn labels_do_not_matter(params in sfq_params(), trace in events(6, 200), key: u64) {
+    fn labels_do_not_matter(params in sfq_params(), trace in classed_events(6, 200), key: u64) {
         let (mut one, mut other) = (
             Bottleneck::new(drr(params.limit, params.quantum), 1),
             Bottleneck::new(drr(params.limit, params.quantum), 1),
         );
         for event in &trace {
             let renamed = match event {
-                Event::Arrive(meta) => Event::Arrive(Meta { flow: (meta.flow ^ key).rotate_left(17), ..*meta }),
+                Event::Offer(meta) => Event::Offer(Meta { flow: (meta.flow ^ key).rotate_left(17), ..*meta }),
                 other => other.clone(),
             };
-            let (a, b) = (event.play(&mut one), renamed.play(&mut other));
+            let (a, b) = (one.step(event), other.step(&renamed));
             prop_assert_eq!(a.departed.map(|p| p.handle), b.departed.map(|p| p.handle));
             let handles = |dropped: &fairdrop_reference::compare::Drops| dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>();
             prop_assert_eq!(handles(&a.dropped), handles(&b.dropped));
@@ -216,16 +217,14 @@ proptest! {
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
-    let strategy = (sfq_params(), events(6, 300));
+    let strategy = (sfq_params(), classed_events(6, 300));
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
         let causes = compare(
-            drr(params.limit, params.quantum),
-            RoundRobin::drr(params.limit, params.quantum),
-            None,
+            Bottleneck::new(drr(params.limit, params.quantum), 0),
+            &mut RoundRobin::drr(params.limit, params.quantum),
             &trace,
-            0,
         )
         .unwrap();
         for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {

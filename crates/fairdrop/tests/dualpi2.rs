@@ -4,10 +4,12 @@ use fairdrop::DropCause::{DualPi2 as Coin, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, DualPi2Params, Ecn, Meta, ParamValue, Stream, Time,
 };
+use fairdrop_reference::arbitrary::classed_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::dualpi2::DualPi2Model;
-use fairdrop_reference::host::{Bottleneck, DROP, KEEP};
+use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -274,38 +276,38 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn dualpi2_agrees(params in params(), trace in events(6, 250), seed: u64) {
-        let model = DualPi2Model::new(params.clone());
-        let result = compare(dualpi2(&params), model, Some(Stream::DualPi2Coin), &trace, seed);
+    fn dualpi2_agrees(params in params(), trace in classed_events(6, 250), seed: u64) {
+        let mut model = DualPi2Model::new(params.clone());
+        let result = compare(Bottleneck::new(dualpi2(&params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in events(8, 200), seed: u64) {
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200), seed: u64) {
         // A flow that changes its ECN field changes queues, so that only packets of one kind keep their order.
-        let steps = check_conservation(&dualpi2(&params), &trace, seed, false)?;
+        let steps = check_conservation(&dualpi2(&params), &trace, seed, InOrder::None)?;
         for step in steps {
             prop_assert!(step.dropped.iter().all(|(_, cause)| [Overflow, Coin].contains(cause)));
         }
     }
 
     #[test]
-    fn the_probability_stays_one(params in params(), trace in events(6, 200), seed: u64) {
+    fn the_probability_stays_one(params in params(), trace in classed_events(6, 200), seed: u64) {
         let mut link = Bottleneck::new(dualpi2(&params), seed);
         for event in &trace {
-            event.play(&mut link);
+            link.step(event);
             prop_assert!((0.0..=1.0).contains(&probability(&link)));
         }
     }
 
     /// A target that is never reached, and no L4S packets: a FIFO that overflows.
     #[test]
-    fn without_delay_it_is_droptail(params in params(), trace in events(6, 100)) {
+    fn without_delay_it_is_droptail(params in params(), trace in classed_events(6, 100)) {
         let slow = Time::from_ms(1_000_000);
         let params = DualPi2Params { target: slow, rtt_max: slow, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let classic: Vec<Event> = trace.into_iter().map(|event| match event {
-            Event::Arrive(meta) => Event::Arrive(Meta { ecn: Ecn::NotCapable, ..meta }),
+            Event::Offer(meta) => Event::Offer(Meta { ecn: Ecn::NotCapable, ..meta }),
             other => other,
         }).collect();
         prop_assert_eq!(same(dualpi2(&params), droptail, &classic), Ok(()));
@@ -316,13 +318,13 @@ proptest! {
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
-    let strategy = (params(), events(6, 250));
+    let strategy = (params(), classed_events(6, 250));
     let mut reached = [0; 3];
     for _ in 0..1000 {
         let (params, trace): (DualPi2Params, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
         let mut link = Bottleneck::new(dualpi2(&params), 3);
         for event in &trace {
-            event.play(&mut link);
+            link.step(event);
         }
         let stats = link.queue.stats();
         let seen = [stats.dropped_for(Overflow), stats.dropped_for(Coin), stats.marked_for(Coin)];

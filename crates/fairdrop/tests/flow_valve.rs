@@ -2,12 +2,13 @@
 
 use fairdrop::DropCause::{Filter, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, FlowValveParams, ParamValue, RedParams, Time};
-use fairdrop_reference::arbitrary::red_params;
+use fairdrop_reference::arbitrary::{greedy_events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::filters::{compare, filled, greedy_events, wall};
-use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::flow_valve::ValveModel;
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::wall::{filled, wall};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -169,13 +170,13 @@ proptest! {
 
     #[test]
     fn flow_valve_agrees(params in params(), trace in greedy_events(500), seed in any::<u64>()) {
-        let result = compare(AnyParams::FlowValve(params.clone()), ValveModel::new(params), &trace, seed);
+        let result = compare(Bottleneck::new(AnyParams::FlowValve(params.clone()), seed), &mut ValveModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        check_conservation(&AnyParams::FlowValve(params), &trace, seed)?;
+        check_conservation(&AnyParams::FlowValve(params), &trace, seed, InOrder::All)?;
     }
 
     /// No loss is above 1, so a valve that needs more never shuts, and it is RED.
@@ -213,8 +214,12 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 4];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes =
-            compare(AnyParams::FlowValve(params.clone()), ValveModel::new(params), &events, seed).unwrap();
+        let causes = compare(
+            Bottleneck::new(AnyParams::FlowValve(params.clone()), seed),
+            &mut ValveModel::new(params),
+            &events,
+        )
+        .unwrap();
         for (cause, cases) in wanted.iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -2,10 +2,12 @@
 
 use fairdrop::DropCause::{LongestQueue, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, FqParams, Meta, ParamValue, Time, Weights};
+use fairdrop_reference::arbitrary::classed_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::fq::FqModel;
-use fairdrop_reference::host::{Bottleneck, Step};
+use fairdrop_reference::host::{Bottleneck, Event, Step};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -215,14 +217,14 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn fq_agrees(params in params(), trace in events(6, 250)) {
-        let result = compare(fq(params.clone()), FqModel::new(params), None, &trace, 0);
+    fn fq_agrees(params in params(), trace in classed_events(6, 250)) {
+        let result = compare(Bottleneck::new(fq(params.clone()), 0), &mut FqModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in events(8, 200)) {
-        check_conservation(&fq(params), &trace, 0, true)?;
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200)) {
+        check_conservation(&fq(params), &trace, 0, InOrder::Flow)?;
     }
 
     /// Parekh and Gallager 1993, theorem 1: no packet is done later than in the fluid system by more than the longest
@@ -275,14 +277,14 @@ proptest! {
 
     /// One flow: a FIFO that overflows.
     #[test]
-    fn one_flow_is_droptail(params in params(), trace in events(1, 200)) {
+    fn one_flow_is_droptail(params in params(), trace in classed_events(1, 200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         prop_assert_eq!(same(fq(params), droptail, &trace), Ok(()));
     }
 
     /// Weights that are all the same are no weights. A power of two, since sizes are divided by it.
     #[test]
-    fn equal_weights_are_none(params in params(), exponent in 0_i32..6, trace in events(6, 200)) {
+    fn equal_weights_are_none(params in params(), exponent in 0_i32..6, trace in classed_events(6, 200)) {
         let weights = |weight: f64| Weights::new(&[weight; 4]).expect("weights are valid");
         let all = |weight: f64| fq(FqParams { weights: weights(weight), ..params.clone() });
         prop_assert_eq!(same(all(f64::from(1 << exponent)), all(1.0), &trace), Ok(()));
@@ -294,11 +296,12 @@ proptest! {
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
-    let strategy = (params(), events(6, 250));
+    let strategy = (params(), classed_events(6, 250));
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace): (FqParams, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(fq(params.clone()), FqModel::new(params), None, &trace, 0).unwrap();
+        let causes =
+            compare(Bottleneck::new(fq(params.clone()), 0), &mut FqModel::new(params), &trace).unwrap();
         for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -4,11 +4,13 @@ use fairdrop::DropCause::{Codel, LongestQueue, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, CoDelParams, Discipline, Ecn, FqCoDelParams, Meta, ParamValue, Time,
 };
+use fairdrop_reference::arbitrary::classed_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::several_queues::{Event, check_conservation, compare, events, same};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::hashed;
 use fairdrop_reference::fq_codel::FqCoDelModel;
-use fairdrop_reference::host::Bottleneck;
+use fairdrop_reference::host::{Bottleneck, Event};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -28,10 +30,6 @@ fn standard(limit: u32) -> FqCoDelParams {
     used.dedup();
     assert_eq!(used.len(), 8, "the flows used here do not share queues");
     params
-}
-
-fn fill(link: &mut Bottleneck, flow: u64, count: u32, len: u32) {
-    (0..count).for_each(|_| assert_eq!(link.offer(Meta::of_flow(flow, len)).causes(), []));
 }
 
 fn departures(link: &mut Bottleneck, count: usize) -> Vec<u64> {
@@ -72,10 +70,10 @@ fn errors_name_the_parameter() {
 #[test]
 fn new_queues_go_first() {
     let mut link = Bottleneck::blocked(fq_codel(&standard(1000)));
-    fill(&mut link, 1, 10, 1514);
-    fill(&mut link, 2, 10, 1514);
+    link.fill(1, 10, 1514);
+    link.fill(2, 10, 1514);
     assert_eq!(departures(&mut link, 4), [1, 2, 1, 2], "a quantum each, then they are old");
-    fill(&mut link, 3, 3, 757);
+    link.fill(3, 3, 757);
     assert_eq!(departures(&mut link, 5), [3, 3, 1, 3, 2], "two make a quantum; then it waits for its turn");
 }
 
@@ -83,14 +81,14 @@ fn new_queues_go_first() {
 #[test]
 fn an_emptied_new_queue_is_old() {
     let mut link = Bottleneck::blocked(fq_codel(&standard(1000)));
-    fill(&mut link, 1, 10, 1514);
+    link.fill(1, 10, 1514);
     assert_eq!(departures(&mut link, 2), [1, 1]);
-    fill(&mut link, 2, 1, 100);
+    link.fill(2, 1, 100);
     assert_eq!(departures(&mut link, 2), [2, 1]);
-    fill(&mut link, 2, 1, 100);
+    link.fill(2, 1, 100);
     assert_eq!(departures(&mut link, 2), [2, 1], "behind queue 1 in the list, whose credit is used up");
     assert_eq!(departures(&mut link, 1), [1]);
-    fill(&mut link, 2, 1, 100);
+    link.fill(2, 1, 100);
     assert_eq!(departures(&mut link, 1), [2], "it has left the lists, and is new");
 }
 
@@ -100,8 +98,8 @@ fn overflow_drops_from_the_head_of_the_fattest() {
     for (batch, expected) in [(64, vec![0, 1, 2, 3]), (3, vec![0, 1, 2])] {
         let params = FqCoDelParams { drop_batch: batch, ..standard(10) };
         let mut link = Bottleneck::blocked(fq_codel(&params));
-        fill(&mut link, 1, 7, 1000);
-        fill(&mut link, 2, 3, 1400);
+        link.fill(1, 7, 1000);
+        link.fill(2, 3, 1400);
         let step = link.offer(Meta::of_flow(3, 1000));
         assert_eq!(step.dropped.iter().map(|(p, _)| p.handle).collect::<Vec<_>>(), expected);
         assert!(step.causes().iter().all(|cause| *cause == LongestQueue));
@@ -112,8 +110,8 @@ fn overflow_drops_from_the_head_of_the_fattest() {
 #[test]
 fn the_fattest_is_that_with_the_most_bytes() {
     let mut link = Bottleneck::blocked(fq_codel(&standard(10)));
-    fill(&mut link, 1, 8, 100);
-    fill(&mut link, 2, 2, 1000);
+    link.fill(1, 8, 100);
+    link.fill(2, 2, 1000);
     assert_eq!(link.offer(Meta::of_flow(1, 100)).dropped[0].0.meta.flow, 2);
 }
 
@@ -122,10 +120,10 @@ fn the_fattest_is_that_with_the_most_bytes() {
 fn packets_without_bytes_overflow_where_packets_are() {
     let mut link = Bottleneck::blocked(fq_codel(&standard(3)));
     for flow in 0..7 {
-        fill(&mut link, flow, 1, 0);
+        link.fill(flow, 1, 0);
         departures(&mut link, 1);
     }
-    fill(&mut link, 7, 3, 0);
+    link.fill(7, 3, 0);
     let dropped = link.offer(Meta::of_flow(7, 0));
     assert!(!dropped.dropped.is_empty() && dropped.dropped.iter().all(|(packet, _)| packet.meta.flow == 7));
     assert!(link.queue.backlog().packets <= 3);
@@ -135,8 +133,8 @@ fn packets_without_bytes_overflow_where_packets_are() {
 #[test]
 fn an_arrival_can_be_the_fattest() {
     let mut link = Bottleneck::blocked(fq_codel(&standard(2)));
-    fill(&mut link, 1, 1, 100);
-    fill(&mut link, 2, 1, 100);
+    link.fill(1, 1, 100);
+    link.fill(2, 1, 100);
     let step = link.offer(Meta::of_flow(3, 1000));
     assert_eq!(step.causes(), [Overflow]);
     assert_eq!(step.dropped[0].0.handle, 2);
@@ -146,7 +144,7 @@ fn an_arrival_can_be_the_fattest() {
 #[test]
 fn each_queue_is_a_codel() {
     let mut link = Bottleneck::blocked(fq_codel(&standard(10_000)));
-    fill(&mut link, 1, 2000, 1514);
+    link.fill(1, 2000, 1514);
     let mut drops = 0;
     for ms in 0..400 {
         link.wait(MS);
@@ -209,19 +207,19 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn fq_codel_agrees(params in params(), trace in events(6, 300)) {
-        let result = compare(fq_codel(&params), FqCoDelModel::new(params), None, &trace, 0);
+    fn fq_codel_agrees(params in params(), trace in classed_events(6, 300)) {
+        let result = compare(Bottleneck::new(fq_codel(&params), 0), &mut FqCoDelModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
-    fn nothing_is_lost(params in params(), trace in events(8, 200)) {
-        check_conservation(&fq_codel(&params), &trace, 0, true)?;
+    fn nothing_is_lost(params in params(), trace in classed_events(8, 200)) {
+        check_conservation(&fq_codel(&params), &trace, 0, InOrder::Flow)?;
     }
 
     /// One queue is one `CoDel`, as long as nothing overflows: the buffers drop at different ends. Credits change nothing.
     #[test]
-    fn one_queue_is_codel(params in params(), trace in events(6, 200)) {
+    fn one_queue_is_codel(params in params(), trace in classed_events(6, 200)) {
         let codel = CoDelParams { limit: 1000, ..params.codel };
         let params = FqCoDelParams { codel: codel.clone(), queues: 1, ..params };
         prop_assert_eq!(same(fq_codel(&params), AnyParams::CoDel(codel), &trace), Ok(()));
@@ -232,17 +230,19 @@ proptest! {
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
-    let strategy = (params(), events(6, 300));
+    let strategy = (params(), classed_events(6, 300));
     let mut reached = [0; 4];
     for _ in 0..1000 {
         let (params, trace): (FqCoDelParams, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(fq_codel(&params), FqCoDelModel::new(params.clone()), None, &trace, 0).unwrap();
+        let causes =
+            compare(Bottleneck::new(fq_codel(&params), 0), &mut FqCoDelModel::new(params.clone()), &trace)
+                .unwrap();
         for (cause, cases) in [Overflow, LongestQueue, Codel].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }
         let mut link = Bottleneck::new(fq_codel(&params), 0);
         for event in &trace {
-            event.play(&mut link);
+            link.step(event);
         }
         assert!(matches!(link.queue, AnyDiscipline::FqCoDel(_)));
         reached[3] += u32::from(link.queue.stats().marked_total().packets > 0);

@@ -6,8 +6,8 @@ use fairdrop::{
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::every_stream::compare;
-use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::fred::FredModel;
 use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP, Step};
 use proptest::prelude::*;
@@ -194,13 +194,13 @@ proptest! {
     #[test]
     fn fred_agrees(params in params(), trace in events(5), seed in any::<u64>()) {
         let link = Bottleneck::new(AnyParams::Fred(params.clone()), seed);
-        let result = compare(link, FredModel::new(params), &trace, seed);
+        let result = compare(link, &mut FredModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in events(5), seed in any::<u64>()) {
-        check_conservation(&AnyParams::Fred(params), &trace, seed)?;
+        check_conservation(&AnyParams::Fred(params), &trace, seed, InOrder::All)?;
     }
 
     /// No flow has more than `min_th` packets, or one, waiting; below `min_q` none is dropped early; below `min_th`
@@ -275,7 +275,7 @@ fn random_traces_reach_every_cause() {
     for _ in 0..1000 {
         let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let link = Bottleneck::new(AnyParams::Fred(params.clone()), seed);
-        let causes = compare(link, FredModel::new(params), &trace, seed).unwrap();
+        let causes = compare(link, &mut FredModel::new(params), &trace).unwrap();
         for (cause, cases) in all.iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

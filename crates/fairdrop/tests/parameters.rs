@@ -1,8 +1,8 @@
 //! Parameters by name: what the tables of every discipline say is what `set` stores and `validate` checks.
 
 use fairdrop::{
-    AnyParams, CATALOGUE, CsfqParams, DisciplineInfo, FqParams, Kind, ParamSpec, ParamValue as Value,
-    RedParams, RedPdParams, Registered, Time, Valid,
+    AnyParams, CATALOGUE, Candidates, ChokeParams, CsfqParams, DisciplineInfo, FqParams, Kind, ParamSpec,
+    ParamValue as Value, RedParams, RedPdParams, Registered, Time, Valid,
 };
 
 /// Defaults, but with the schedule and the sampling that `regions` and `cell_size` are about.
@@ -71,11 +71,50 @@ fn each_name_stores_its_own_parameter() {
             }
             // What another name of the discipline stores is never what this one stores.
             let changed: Vec<AnyParams> = stored.into_iter().filter(|params| *params != before).collect();
+            if spec.alias.is_some() {
+                continue;
+            }
             for params in &changed {
                 assert!(!seen.contains(params), "{}.{}: {params:?}", info.name, spec.name);
             }
             seen.extend(changed);
         }
+    }
+}
+
+/// Another name of a parameter stores that parameter, over the same range, and has no default.
+#[test]
+fn another_name_stores_the_parameter_that_it_names() {
+    let aliases = CATALOGUE
+        .iter()
+        .flat_map(|info| info.params.iter().filter_map(move |spec| Some((info, spec, spec.alias?))));
+    let mut seen = Vec::new();
+    for (info, spec, alias) in aliases {
+        let named = info.params.iter().find(|other| other.name == alias.of).expect("it is there");
+        let (Some((low, high, _)), Some((first, last, _))) = (range(spec.kind), range(named.kind)) else {
+            panic!("{}: numbers", spec.name)
+        };
+        assert_eq!((alias.value_of(low), alias.value_of(high)), (first, last), "{}", spec.name);
+        assert_eq!((spec.default, spec.unit), ("", named.unit), "{}", spec.name);
+        for value in [low, low + 1.0, high] {
+            let (mut one, mut other) = (params_for(info, spec), params_for(info, spec));
+            assert!(one.set(info.name, spec.name, Value::Number(value)));
+            assert!(other.set(info.name, alias.of, Value::Number(alias.value_of(value))));
+            assert_eq!(one, other, "{} = {value}", spec.name);
+        }
+        seen.push((info.name, spec.name, alias.of));
+    }
+    assert_eq!(seen, [("choke", "drops", "candidates")]);
+}
+
+/// "CHOKe with m - 1 candidates will be referred to as CHOKe with drop m" (Pan et al. 2000, III.C): basic CHOKe is drop 2.
+#[test]
+fn drop_m_is_one_candidate_less() {
+    for (drops, candidates) in [(1.0, 0), (2.0, 1), (5.0, 4), (33.0, 32)] {
+        let mut params = AnyParams::of("choke").expect("a discipline of the catalogue");
+        assert!(params.set("choke", "drops", Value::Number(drops)));
+        let candidates = Candidates::Fixed(candidates);
+        assert_eq!(params, AnyParams::Choke(ChokeParams { candidates, ..ChokeParams::default() }));
     }
 }
 
@@ -179,7 +218,13 @@ fn the_range_of_the_table_is_the_range_that_is_checked() {
                     Ok(()) => panic!("{name} = {outside} is taken"),
                     // The regions are those of the schedule.
                     Err(problem) if spec.name == "regions" => assert_eq!(problem.name, "schedule"),
-                    Err(problem) => assert_eq!(problem.name, spec.name, "{name} = {outside}"),
+                    Err(problem) => {
+                        assert_eq!(
+                            problem.name,
+                            spec.alias.map_or(spec.name, |alias| alias.of),
+                            "{name} = {outside}"
+                        );
+                    }
                 }
             }
         }

@@ -2,8 +2,10 @@
 
 use fairdrop::DropCause::{Overflow, Pie};
 use fairdrop::{AnyDiscipline, AnyParams, Discipline, DropTailParams, ParamValue, PieParams, Stream, Time};
+use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::one_stream::{check_conservation, compare, timed_events};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Queue};
 use fairdrop_reference::pie::PieModel;
 use proptest::prelude::*;
@@ -371,14 +373,14 @@ proptest! {
 
     #[test]
     fn pie_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
-        let model = PieModel::new(params.clone());
-        let result = compare(pie(params), model, Some(Stream::PieCoin), &trace, seed);
+        let mut model = PieModel::new(params.clone());
+        let result = compare(Bottleneck::new(pie(params), seed), &mut model, &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in timed_events(200), seed in any::<u64>()) {
-        check_conservation(&pie(params), &trace, seed)?;
+        check_conservation(&pie(params), &trace, seed, InOrder::All)?;
     }
 
     /// The probability stays in its range; nothing is dropped early while a burst is allowed, while the delay at the
@@ -440,8 +442,8 @@ proptest! {
 fn a_pause_without_end_is_caught_up_with() {
     let params = PieParams { t_update: Time::from_ns(1), beta: 1e-9, ..PieParams::default() };
     let trace = [Event::Arrive { flow: 1, len: 1000 }, Event::Wait(1 << 20), Event::Finish];
-    let model = PieModel::new(params.clone());
-    assert!(compare(pie(params.clone()), model, Some(Stream::PieCoin), &trace, 1).is_ok());
+    let mut model = PieModel::new(params.clone());
+    assert!(compare(Bottleneck::new(pie(params.clone()), 1), &mut model, &trace).is_ok());
     let mut link = Bottleneck::new(pie(params), 1);
     link.world.now = Time::from_ns(u64::MAX - 1);
     link.step(&trace[0]);
@@ -456,8 +458,8 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let model = PieModel::new(params.clone());
-        let causes = compare(pie(params), model, Some(Stream::PieCoin), &events, seed).unwrap();
+        let mut model = PieModel::new(params.clone());
+        let causes = compare(Bottleneck::new(pie(params), seed), &mut model, &events).unwrap();
         for (cause, cases) in [Overflow, Pie].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -2,12 +2,11 @@
 //! same random numbers.
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Backlog, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, Philox, Stream,
-    Time,
+    AnyDiscipline, AnyParams, Backlog, Discipline, DrawnAhead, DropCause, Env, Heap, Meta, Packet, Philox,
+    Stream, Time,
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::host::Heap;
 use proptest::prelude::*;
 
 const BURST: usize = 8;

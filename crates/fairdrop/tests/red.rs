@@ -5,12 +5,12 @@ use fairdrop::DropCause::{Overflow, RedEarly, RedForced};
 use fairdrop::{AnyParams, Discipline, DropTailParams, Philox, Red, RedParams, Slot, Stream, Time};
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::scheme::compare;
+use fairdrop_reference::compare::compare;
 use fairdrop_reference::eighths::{
     assert_close, basic, bias, bias_for, early_bits, eighths, filled, lagging, red,
 };
-use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP, run};
-use fairdrop_reference::red::Scheme;
+use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP, mixed, run};
+use fairdrop_reference::red::{Reference, Scheme};
 use proptest::prelude::*;
 
 /// Five standard deviations of the chi-squared statistic, either way.
@@ -391,7 +391,7 @@ proptest! {
 
     #[test]
     fn red_agrees(red in red_params(), trace in events(5), seed in any::<u64>()) {
-        let result = compare(AnyParams::Red(red.clone()), Scheme::Red(red), &trace, seed);
+        let result = compare(mixed(AnyParams::Red(red.clone()), seed), &mut Reference::new(Scheme::Red(red)), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 

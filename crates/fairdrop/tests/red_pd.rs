@@ -2,12 +2,13 @@
 
 use fairdrop::DropCause::{Filter, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, ParamValue, RedParams, RedPdParams, Stream, Time};
-use fairdrop_reference::arbitrary::red_params;
+use fairdrop_reference::arbitrary::{greedy_events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::filters::{compare, filled, greedy_events, wall};
-use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use fairdrop_reference::red_pd::RedPdModel;
+use fairdrop_reference::wall::{filled, wall};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -198,13 +199,13 @@ proptest! {
 
     #[test]
     fn red_pd_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
-        let result = compare(AnyParams::RedPd(params.clone()), RedPdModel::new(params), &trace, seed);
+        let result = compare(Bottleneck::new(AnyParams::RedPd(params.clone()), seed), &mut RedPdModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        check_conservation(&AnyParams::RedPd(params), &trace, seed)?;
+        check_conservation(&AnyParams::RedPd(params), &trace, seed, InOrder::All)?;
     }
 
     /// Before the first list has ended nobody is monitored, and it is RED.
@@ -244,8 +245,12 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 4];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes =
-            compare(AnyParams::RedPd(params.clone()), RedPdModel::new(params), &events, seed).unwrap();
+        let causes = compare(
+            Bottleneck::new(AnyParams::RedPd(params.clone()), seed),
+            &mut RedPdModel::new(params),
+            &events,
+        )
+        .unwrap();
         for (cause, cases) in wanted.iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -4,8 +4,8 @@ use fairdrop::DropCause::{Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, Meta, RedParams, Rio, RioParams, Stream, Time};
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::every_stream::compare;
-use fairdrop_reference::compare::one_stream::check_conservation_of;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Step};
 use fairdrop_reference::rio::RioModel;
 use proptest::prelude::*;
@@ -158,14 +158,14 @@ proptest! {
 
     #[test]
     fn rio_agrees(params in params(), trace in events(5), seed in any::<u64>()) {
-        let result = compare(link_of(params.clone(), seed), RioModel::new(params), &trace, seed);
+        let result = compare(link_of(params.clone(), seed), &mut RioModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in events(5), seed in any::<u64>()) {
         let limit = params.red.limit;
-        check_conservation_of(link_of(params, seed), limit, &trace)?;
+        check_conservation_of(link_of(params, seed), limit, &trace, InOrder::All)?;
     }
 
     /// n_in is the number of IN packets in the queue; nothing is dropped early below its threshold.
@@ -238,7 +238,7 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 3];
     for _ in 0..1000 {
         let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(link_of(params.clone(), seed), RioModel::new(params), &trace, seed).unwrap();
+        let causes = compare(link_of(params.clone(), seed), &mut RioModel::new(params), &trace).unwrap();
         for (cause, cases) in all.iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

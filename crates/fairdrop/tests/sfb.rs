@@ -2,9 +2,10 @@
 
 use fairdrop::DropCause::{Filter, Overflow, Sfb};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, ParamValue, SfbParams, Stream, Time};
+use fairdrop_reference::arbitrary::greedy_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::filters::{compare, greedy_events};
-use fairdrop_reference::compare::one_stream::check_conservation;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use fairdrop_reference::sfb::SfbModel;
 use proptest::prelude::*;
@@ -234,13 +235,13 @@ proptest! {
 
     #[test]
     fn sfb_agrees(params in params(), trace in greedy_events(300), seed in any::<u64>()) {
-        let result = compare(AnyParams::Sfb(params.clone()), SfbModel::new(params), &trace, seed);
+        let result = compare(Bottleneck::new(AnyParams::Sfb(params.clone()), seed), &mut SfbModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        check_conservation(&AnyParams::Sfb(params), &trace, seed)?;
+        check_conservation(&AnyParams::Sfb(params), &trace, seed, InOrder::All)?;
     }
 
     /// Each level of the set that decides counts no more than what waits, and exactly that while the first set does.
@@ -309,7 +310,12 @@ fn random_traces_reach_every_cause() {
     let mut reached = [0; 3];
     for _ in 0..1000 {
         let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(AnyParams::Sfb(params.clone()), SfbModel::new(params), &events, seed).unwrap();
+        let causes = compare(
+            Bottleneck::new(AnyParams::Sfb(params.clone()), seed),
+            &mut SfbModel::new(params),
+            &events,
+        )
+        .unwrap();
         for (cause, cases) in wanted.iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -4,9 +4,10 @@ use fairdrop::DropCause::{LongestQueue, Overflow};
 use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, DrrParams, ParamValue, SfqParams, Time,
 };
-use fairdrop_reference::arbitrary::sfq_params;
+use fairdrop_reference::arbitrary::{classed_events, sfq_params};
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::several_queues::{check_conservation, compare, events, fill, same};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::{RoundRobin, hashed};
 use fairdrop_reference::host::Bottleneck;
 use proptest::prelude::*;
@@ -47,7 +48,7 @@ fn the_hash_changes_on_time() {
     let params = SfqParams { limit: 100, queues: 8, perturb, ..SfqParams::default() };
     let mut link = Bottleneck::blocked(sfq(&params));
     for flow in 0..8 {
-        fill(&mut link, flow, 3, 1000);
+        link.fill(flow, 3, 1000);
     }
     for (now, number) in [(perturb.ns() - 1, 0), (perturb.ns(), 1), (5 * perturb.ns() + 7, 5)] {
         link.world.now = Time::from_ns(now);
@@ -72,14 +73,14 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn sfq_agrees(params in sfq_params(), trace in events(12, 300)) {
-        let result = compare(sfq(&params), RoundRobin::sfq(&params), None, &trace, 0);
+    fn sfq_agrees(params in sfq_params(), trace in classed_events(12, 300)) {
+        let result = compare(Bottleneck::new(sfq(&params), 0), &mut RoundRobin::sfq(&params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
-    fn nothing_is_lost(params in sfq_params(), trace in events(8, 200)) {
-        let steps = check_conservation(&sfq(&params), &trace, 0, true)?;
+    fn nothing_is_lost(params in sfq_params(), trace in classed_events(8, 200)) {
+        let steps = check_conservation(&sfq(&params), &trace, 0, InOrder::Flow)?;
         for step in steps {
             // A packet that gives way makes room for one of another queue.
             for (victim, cause) in &step.dropped {
@@ -92,7 +93,7 @@ proptest! {
 
     /// One queue: a FIFO that overflows.
     #[test]
-    fn one_queue_is_droptail(params in sfq_params(), trace in events(6, 200)) {
+    fn one_queue_is_droptail(params in sfq_params(), trace in classed_events(6, 200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let one_queue = SfqParams { queues: 1, ..params };
         prop_assert_eq!(same(sfq(&one_queue), droptail, &trace), Ok(()));
@@ -101,7 +102,7 @@ proptest! {
     /// Flows that do not share queues are told apart as exactly as by DRR. Which of several longest queues gives way
     /// may differ, so the buffer is large.
     #[test]
-    fn sfq_without_collisions_is_drr(params in sfq_params(), trace in events(6, 200)) {
+    fn sfq_without_collisions_is_drr(params in sfq_params(), trace in classed_events(6, 200)) {
         let params = SfqParams { limit: 1000, queues: 1000, perturb: Time::ZERO, ..params };
         let mut buckets: Vec<u64> = (0..6).map(|flow| hashed(params.salt, 0, flow, 1000)).collect();
         buckets.sort_unstable();
@@ -115,11 +116,12 @@ proptest! {
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
-    let strategy = (sfq_params(), events(6, 300));
+    let strategy = (sfq_params(), classed_events(6, 300));
     let mut reached = [0; 2];
     for _ in 0..1000 {
         let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(sfq(&params), RoundRobin::sfq(&params), None, &trace, 0).unwrap();
+        let causes =
+            compare(Bottleneck::new(sfq(&params), 0), &mut RoundRobin::sfq(&params), &trace).unwrap();
         for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -2,9 +2,10 @@
 
 use fairdrop::DropCause::{Overflow, Sred as Zapped};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, Sred, SredParams, Stream, Time, Zombie};
+use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
-use fairdrop_reference::compare::every_stream::compare;
-use fairdrop_reference::compare::one_stream::{check_conservation, timed_events};
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
 use fairdrop_reference::sred::SredModel;
 use proptest::prelude::*;
@@ -165,13 +166,13 @@ proptest! {
     #[test]
     fn sred_agrees(params in params(), trace in timed_events(300), seed in any::<u64>()) {
         let link = Bottleneck::new(AnyParams::Sred(params.clone()), seed);
-        let result = compare(link, SredModel::new(params), &trace, seed);
+        let result = compare(link, &mut SredModel::new(params), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
     #[test]
     fn nothing_is_lost(params in params(), trace in timed_events(200), seed in any::<u64>()) {
-        check_conservation(&AnyParams::Sred(params), &trace, seed)?;
+        check_conservation(&AnyParams::Sred(params), &trace, seed, InOrder::All)?;
     }
 
     /// A frequency, and no drop but by overflow below a sixth of the buffer.
@@ -227,7 +228,7 @@ fn random_traces_reach_every_cause() {
     for _ in 0..1000 {
         let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
         let link = Bottleneck::new(AnyParams::Sred(params.clone()), seed);
-        let causes = compare(link, SredModel::new(params.clone()), &trace, seed).unwrap();
+        let causes = compare(link, &mut SredModel::new(params.clone()), &trace).unwrap();
         for (cause, cases) in [Zapped, Overflow].iter().zip(&mut reached) {
             *cases += u32::from(causes.contains(cause));
         }

@@ -8,8 +8,8 @@ use fairdrop::{
     AnyParams, Discipline, DropCause, DropTailParams, FullCase3, Philox, Stream, WardParams, uniform_below,
 };
 use fairdrop_reference::cases;
+use fairdrop_reference::compare::by_name;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, Step};
-use fairdrop_reference::ward::WardReference;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -255,41 +255,8 @@ fn run(params: AnyParams, trace: &[Event], seed: u64) -> Vec<Step> {
 }
 
 /// Runs both; returns the causes seen, or the first difference.
-fn compare(params: &WardParams, trace: &[Event], seed: u64) -> Result<Vec<DropCause>, String> {
-    let mut fast = Bottleneck::new(AnyParams::Ward(params.clone()), seed);
-    let mut slow = WardReference::new(params.limit, params.full_case3);
-    let mut bits = Philox::new(seed, 0, Stream::WardCoin as u32);
-    let mut coins = 0;
-    let mut causes = Vec::new();
-    for (at, event) in trace.iter().enumerate() {
-        let step = fast.step(event);
-        let mut drops = Vec::new();
-        if let Some(packet) = step.arrived.clone() {
-            let mut tenths = || {
-                uniform_below(10, || {
-                    coins += 1;
-                    bits.next_u64()
-                })
-            };
-            let result = slow.arrive(packet, &step.drawn, &mut tenths);
-            drops = result.map_err(|text| format!("event {at}, {event:?}: {text}"))?;
-        }
-        let departed = if step.asked { slow.dequeue() } else { None };
-        let bytes: u64 = slow.queue.iter().map(|packet| u64::from(packet.meta.len)).sum();
-        let backlog = fast.queue.backlog();
-        let same = [
-            step.dropped == drops,
-            step.departed == departed,
-            fast.fifo().iter().eq(&slow.queue),
-            (backlog.packets as usize, backlog.bytes) == (slow.queue.len(), bytes),
-            fast.world.used[COIN] == coins,
-        ];
-        if same.contains(&false) {
-            return Err(format!("event {at}, {event:?}: {same:?}; {step:?}; {drops:?}, {departed:?}"));
-        }
-        causes.extend(step.causes());
-    }
-    Ok(causes)
+fn compare_ward(params: &WardParams, trace: &[Event], seed: u64) -> Result<Vec<DropCause>, String> {
+    by_name::compare(&AnyParams::Ward(params.clone()), trace, seed)
 }
 
 proptest! {
@@ -297,7 +264,7 @@ proptest! {
 
     #[test]
     fn ward_agrees(params in ward_params(), trace in events(5), seed in any::<u64>()) {
-        let result = compare(&params, &trace, seed);
+        let result = compare_ward(&params, &trace, seed);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
@@ -443,7 +410,7 @@ fn random_traces_reach_every_cause() {
     let mut cases_with = [0; 4];
     for _ in 0..1000 {
         let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(&params, &trace, seed).unwrap();
+        let causes = compare_ward(&params, &trace, seed).unwrap();
         for (cause, cases) in wanted.iter().zip(&mut cases_with) {
             *cases += u32::from(causes.contains(cause));
         }

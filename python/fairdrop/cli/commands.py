@@ -12,6 +12,7 @@ from fairdrop.cli.errors import tell
 
 if TYPE_CHECKING:
     from fairdrop.result import Result
+    from fairdrop.scenario import Scenario
 
 
 def run(options: Namespace) -> int:
@@ -29,12 +30,39 @@ def compare(options: Namespace) -> int:
 
     _check_places(options)
     scenario = load(options.scenario, options.settings)
+    if options.live:
+        return _finish(_compared_live(scenario, options), options)
     result = scenario.compare(
         _disciplines(options),
         options.seeds,
         **_work(options),
         **_simulation(options),
         with_model=options.with_model,
+    )
+    return _finish(result, options)
+
+
+def _compared_live(scenario: Scenario, options: Namespace) -> Result:
+    for name, given in (("--with-model", options.with_model), ("--trace", options.trace)):
+        if given:
+            raise ValueError(f"{name} is given together with --live; valid: one of them")
+    resume = _simulation(options)["resume"]
+    names = _disciplines(options)
+    return scenario.compare_live(options.seeds, disciplines=names, resume=resume, **_work(options))
+
+
+def live(options: Namespace) -> int:
+    """``fairdrop live``."""
+    from fairdrop.scenario import load
+
+    _check_places(options)
+    scenario = load(options.scenario, options.settings)
+    result = scenario.live(
+        options.seeds,
+        disciplines=_disciplines(options),
+        progress=_work(options)["progress"],
+        command=options.command_line,
+        resume=_simulation(options)["resume"],
     )
     return _finish(result, options)
 

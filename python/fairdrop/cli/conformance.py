@@ -21,6 +21,7 @@ from fairdrop.conformance import (
     read_vectors,
 )
 from fairdrop.terminal import printable
+from fairdrop.wording.phrases import count
 
 # Events shown before the one that differs.
 _CONTEXT = 3
@@ -105,7 +106,8 @@ def list_vectors(options: Namespace) -> int:
     vectors = _selected(options)
     width = max(len(vector.name) for vector in vectors)
     for vector in vectors:
-        described = f"{vector.name:{width}}  {vector.header['events']:4} events  {vector.header['description']}"
+        events = count(vector.header["events"], "event")
+        described = f"{vector.name:{width}}  {events:>11}  {vector.header['description']}"
         print(printable(described))
     return 0
 
@@ -184,7 +186,7 @@ class _Table:
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
 
     def passed(self, vector: Vector, compared: str) -> None:
-        self._line("passed", vector, f"{len(vector.events)} events: {compared}")
+        self._line("passed", vector, f"{count(len(vector.events), 'event')}: {compared}")
 
     def skipped(self, vector: Vector, reason: str) -> None:
         self._line("skipped", vector, reason)
@@ -200,6 +202,6 @@ class _Table:
         print(printable(f"{result:8} {vector.name:{self.width}}  {text}"), flush=True)
 
     def finish(self) -> int:
-        told = ", ".join(f"{count} {result}" for result, count in self.counts.items() if count)
-        print(f"{len(self.vectors)} vectors: {told}", file=sys.stderr)
+        told = ", ".join(f"{number} {result}" for result, number in self.counts.items() if number)
+        print(f"{count(len(self.vectors), 'vector')}: {told}", file=sys.stderr)
         return 0 if self.counts["passed"] and not self.counts["failed"] else 1

@@ -31,6 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     subcommands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_run(subcommands)
     _add_compare(subcommands)
+    _add_live(subcommands)
     _add_replay(subcommands)
     _add_model(subcommands)
     _add_reproduce(subcommands)
@@ -64,9 +65,27 @@ def _add_compare(subcommands: _Subcommands) -> None:
     parser.add_argument(
         "--with-model", action="store_true", help="what the model of CHOKe says beside it; see `fairdrop model`"
     )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="simulation and reality side by side, under the scenario's own discipline unless others are named",
+    )
     _add_work_options(parser)
     _add_simulation_options(parser)
     parser.set_defaults(action=commands.compare)
+
+
+def _add_live(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "live",
+        help="run a scenario with real hosts",
+        description="Run a scenario with kernel TCP and paced datagrams, in real time (Linux; needs fairdropd).",
+    )
+    parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    _add_disciplines(parser, "the scenario's own")
+    _add_run_options(parser)
+    _add_resume(parser)
+    parser.set_defaults(action=commands.live, trace=None, threads=None)
 
 
 def _add_replay(subcommands: _Subcommands) -> None:
@@ -174,6 +193,11 @@ def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def _add_work_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
+    _add_run_options(parser)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         action="append",
@@ -183,7 +207,6 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
         help="change a field, such as queue.red.max_p=0.02 or groups.udp.rate=3mbit; repeatable",
     )
     parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="replications, each with its seed (1)")
-    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
     parser.add_argument("--out", metavar="DIR", help="write result.json and a Parquet file per table here")
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print the result document on stdout")
@@ -195,6 +218,10 @@ def _add_simulation_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace", metavar="DIR", help="write every event at every queue of every run here, as Parquet and as pcap"
     )
+    _add_resume(parser)
+
+
+def _add_resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there"
     )

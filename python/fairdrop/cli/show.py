@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairdrop.library import catalogue
+from fairdrop.live import side_by_side
 from fairdrop.terminal import printable
-from fairdrop.wording.numbers import rate_unit
+from fairdrop.wording.numbers import number_and_half, rate_unit
+from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
+    from fairdrop.estimate import Estimate
     from fairdrop.result import Result
 
 
@@ -45,7 +48,7 @@ def result_text(result: Result) -> str:
     remarks = [f"warning: {text}" for text in _warnings(result)]
     if result.model is not None:
         remarks += [f"model: {text}" for text in result.model["notes"]]
-    after = [*_queues(result), *_losses(result), *_model_queue(result)]
+    after = [*_queues(result), *_losses(result), *_model_queue(result), *_side_by_side(result)]
     return "\n".join([*map(printable, remarks), table_text(head, lines), f"({caption})", *map(printable, after)])
 
 
@@ -97,14 +100,43 @@ def _losses(result: Result) -> list[str]:
             sums[0] += link["lost"]["packets"]
             sums[1] += link["offered"]["packets"]
     return [
-        f"{name}: {number_text(packets, 0)} packets lost at random, {percent_text(packets / max(offered, 1))}"
+        f"{name}: {count(packets, 'packet')} lost at random, {percent_text(packets / max(offered, 1))}"
         for name, (packets, offered) in lost.items()
     ]
 
 
 def _warnings(result: Result) -> list[str]:
-    problems = [problem for run in result.document["runs"] for problem in run["problems"]]
-    return list(dict.fromkeys([*result.document["warnings"], *problems]))
+    found = [*result.document["warnings"], *_problems(result, "")]
+    return list(dict.fromkeys(found if result.live is None else [*found, *_problems(result.live, "live: ")]))
+
+
+def _problems(result: Result, prefix: str) -> list[str]:
+    return [prefix + problem for run in result.document["runs"] for problem in run["problems"]]
+
+
+def _side_by_side(result: Result) -> list[str]:
+    """What was simulated, what was live, and the difference with its interval."""
+    if result.live is None:
+        return []
+    lines = [
+        [
+            pair.discipline,
+            pair.of,
+            f"{pair.measure}, {pair.unit}",
+            _number_and_half(pair.simulated, pair.scale),
+            _number_and_half(pair.live, pair.scale),
+            _number_and_half(pair.difference, pair.scale),
+            "-" if pair.relative is None else f"{100 * pair.relative:+.1f} %",
+        ]
+        for pair in side_by_side(result.document, result.live.document)
+    ]
+    head = ["discipline", "of", "measure", "simulated", "live", "live - simulated", "relative"]
+    return ["", *table_text(head, lines, 3).splitlines()]
+
+
+def _number_and_half(value: Estimate, scale: float) -> str:
+    mean, half = number_and_half(value, scale)
+    return mean if half is None else f"{mean} ± {half}"
 
 
 def _means(

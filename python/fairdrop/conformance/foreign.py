@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from fairdrop.conformance import plain_text
 from fairdrop.conformance.vectors import Vector
+from fairdrop.wording.phrases import count
 
 # The last lines of stderr that a message shows.
 _SHOWN = 8
@@ -128,7 +129,7 @@ class _Talk:
         try:
             line = self.lines.get(timeout=self.timeout)
             if line is not None:
-                raise ForeignError(f"more lines than the {events} events: {_short(line)}")
+                raise ForeignError(f"more lines than the {count(events, 'event')}: {_short(line)}")
             status = self.process.wait(max(0.1, deadline - time.monotonic()))
         except (queue.Empty, subprocess.TimeoutExpired):
             raise ForeignError(f"it did not end within {self.timeout:g} s after the last event") from None

@@ -22,6 +22,7 @@ STREAMS = (
     "afd_sample",
     "sfb_coin",
     "dualpi2_coin",
+    "service",
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairdrop.conformance import plain_text
 from fairdrop.files import VECTOR, read_text
+from fairdrop.wording.phrases import count
 
 FORMAT = "fairdrop/conformance/2"
 
@@ -72,7 +73,7 @@ def _read(path: Path) -> Vector:
     try:
         text = read_text(path, VECTOR)
         header, *events = map(json.loads, text.splitlines())
-        version, count = header["format"], header["events"]
+        version, expected = header["format"], header["events"]
         if version == FORMAT:
             missing = [name for name in ("discipline", "case", "description") if not isinstance(header[name], str)]
             if missing:
@@ -82,6 +83,6 @@ def _read(path: Path) -> Vector:
         raise ValueError(f"{path} is not a vector: {what}") from None
     if version != FORMAT:
         raise ValueError(f"{path}: format {version!r}, but this command reads {FORMAT!r}")
-    if count != len(events):
-        raise ValueError(f"{path}: {len(events)} events, should be {count}")
+    if expected != len(events):
+        raise ValueError(f"{path}: {count(len(events), 'event')}, should be {expected}")
     return Vector(header, events, text)

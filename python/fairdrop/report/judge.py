@@ -10,7 +10,7 @@ from fairdrop.estimate import Estimate, estimate
 from fairdrop.report.greedy import Subject, find_subject
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import digits, number_and_half, percent, rate
-from fairdrop.wording.phrases import joined
+from fairdrop.wording.phrases import count, joined
 
 HELPS = 0.25  # a discipline helps when it removes this part of the worst excess over fair share
 ABOUT_FAIR = 1.25
@@ -198,7 +198,7 @@ def seed_note(document: Document) -> str:
         return f"{once}: no interval can be given."
     uneven = "" if len(sizes) == 1 else f" ({min(sizes)} for some disciplines)"
     return (
-        f"Means over {len(seeds(document))} seeds{uneven}; ± is the 95 % interval of the mean (Student's t)."
+        f"Means over {count(len(seeds(document)), 'seed')}{uneven}; ± is the 95 % interval of the mean (Student's t)."
     )
 
 

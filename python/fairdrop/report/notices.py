@@ -33,7 +33,7 @@ def _incomplete(document: Document) -> Notice | None:
 
 
 def _invalid(document: Document) -> Notice | None:
-    bad = [run for run in runs(document) if not run.get("valid", True)]
+    bad = [run for run in [*runs(document), *runs(document.get("live") or {})] if not run.get("valid", True)]
     if not bad:
         return None
     where: dict[str, list[str]] = {}

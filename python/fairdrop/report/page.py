@@ -41,6 +41,7 @@ def _context(document: Document) -> dict[str, Any]:
         "group_columns": [] if empty else tables.group_table(document).columns,
         "group_blocks": [] if empty else tables.rows_by_discipline(document),
         "link_table": None if empty else tables.link_table(document),
+        "live_table": None if empty else tables.live_table(document),
         "theory_table": None if empty else tables.theory_table(document),
         "theory": explain.theory(document),
         "glossary": explain.glossary(document),
@@ -86,6 +87,6 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ),
         ("Seeds", ranges(seeds(document))),
         ("Measured", measured),
-        ("Work", f"{count(len(found), 'run')}, {sum(int(run.get('events') or 0) for run in found):,} events"),
+        ("Work", f"{count(len(found), 'run')}, {count(sum(int(run.get('events') or 0) for run in found), 'event')}"),
         *facts,
     ]

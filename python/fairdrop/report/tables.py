@@ -19,6 +19,7 @@ from fairdrop.document import (
     runs_of,
 )
 from fairdrop.estimate import Estimate
+from fairdrop.live import Pair, side_by_side
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import number_and_half, places_for, rate_unit, waiting_unit
 from fairdrop.wording.phrases import clean, count
@@ -75,6 +76,29 @@ def rows_by_discipline(document: Document) -> list[tuple[str, list[Row]]]:
     return [
         (discipline_name(name), rows[index * size : (index + 1) * size]) for index, name in enumerate(names)
     ]
+
+
+def live_table(document: Document) -> Table | None:
+    """What was simulated beside what was live; None when nothing was."""
+    live = document.get("live")
+    if live is None:
+        return None
+
+    def cell(label: str, value: Estimate, scale: float) -> Cell:
+        return Cell(label, *number_and_half(value, scale))
+
+    def row(pair: Pair) -> Row:
+        relative = "-" if pair.relative is None else f"{100 * pair.relative:+.1f} %"
+        cells = [
+            cell("Simulated", pair.simulated, pair.scale),
+            cell("Live", pair.live, pair.scale),
+            cell("Difference", pair.difference, pair.scale),
+            Cell("Relative", relative, None),
+        ]
+        return Row(f"{clean(pair.of)}: {pair.measure}, {pair.unit}", discipline_name(pair.discipline), None, cells)
+
+    rows = [row(pair) for pair in side_by_side(document, live)]
+    return Table(["Simulated", "Live", "Difference", "Relative"], rows)
 
 
 def link_table(document: Document) -> Table:

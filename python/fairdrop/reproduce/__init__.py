@@ -19,7 +19,7 @@ from fairdrop.reproduce.define.fields import DefinitionError
 from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.definitions import definition
-from fairdrop.reproduce.execute.plan import Order
+from fairdrop.reproduce.execute.plan import Order, check_settings
 from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.outcome import Reproduction, reproduce
@@ -39,8 +39,9 @@ def run(
 ) -> Reproduction:
     """Reproduce one id. ``settings`` change every run, such as ``"queue.red.max_p=0.02"``.
 
-    Raises DefinitionError for an unknown id, ValueError for other bad input.
+    Raises DefinitionError for an unknown id, ValueError for other bad input, such as a setting that does not fit.
     """
-    order = Order(profile, seeds, tuple(settings))
+    order, one = Order(profile, seeds, tuple(settings)), definition(name)
+    check_settings([one], order)
     store = Store(Path(directory) / "store")
-    return reproduce(definition(name), order, store, threads, Progress(name=name, shown=progress))
+    return reproduce(one, order, store, threads, Progress(name=name, shown=progress))

@@ -14,10 +14,11 @@ from fairdrop.reproduce.define.papers import PAPERS, names, paper_of
 from fairdrop.reproduce.execute.plan import Order
 from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.work import Interrupted
-from fairdrop.reproduce.judge.verdict import PENDING, VERDICTS
+from fairdrop.reproduce.judge.verdict import PENDING, tally
 from fairdrop.reproduce.outcome import Reproduction
 from fairdrop.reproduce.show.page import write_page
 from fairdrop.reproduce.workspace import Workspace
+from fairdrop.wording.phrases import count
 
 PROBLEM = 3
 
@@ -50,7 +51,7 @@ def run(options: Namespace) -> int:
     elif not options.quiet:
         print(_table(done))
         seconds = time.monotonic() - started
-        print(f"{len(done)} ids in {seconds:.0f} s; page: {page}", file=sys.stderr)
+        print(f"{count(len(done), 'id')} in {seconds:.0f} s; page: {page}", file=sys.stderr)
     return PROBLEM if any(found.verdict == PENDING for found in done) else 0
 
 
@@ -89,8 +90,7 @@ def _brief(found: Reproduction) -> dict[str, object]:
 
 
 def _table(done: Sequence[Reproduction]) -> str:
-    counts = [f"{sum(found.verdict == verdict for found in done)} {verdict}" for verdict in VERDICTS]
-    lines = [", ".join(text for text in counts if not text.startswith("0 "))]
+    lines = [tally([found.verdict for found in done])]
     for found in done:
         for claim in found.document["claims"]:
             if claim["verdict"] != "holds":

@@ -13,7 +13,7 @@ from fairdrop import plot
 from fairdrop.files import DOCUMENT, read_text
 from fairdrop.models import ModelError
 from fairdrop.reproduce.define.definition import Definition
-from fairdrop.reproduce.execute.plan import Order, readings
+from fairdrop.reproduce.execute.plan import Order, SettingError, is_blamed, readings
 from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store, write_text
 from fairdrop.reproduce.execute.work import measure
@@ -59,12 +59,15 @@ def reproduce(
 ) -> Reproduction:
     """Run (or take from the store) what an id needs, and judge its claims.
 
-    A feature that the engine lacks leaves the verdict "pending", with the reason.
+    A feature that the engine lacks leaves the verdict "pending", with the reason. Raises SettingError where the
+    settings of the order are what cannot be simulated.
     """
     try:
         found = measure(definition, order, store, threads, progress or Progress())
         judged = [judge(claim, found.data, readings(definition)) for claim in definition.claims]
     except (ScenarioError, MeasureError, ModelError) as error:
+        if isinstance(error, ScenarioError) and is_blamed(definition, order):
+            raise SettingError(order, f"{definition.name}: {error}") from None
         return Reproduction(definition, pending(definition, order, str(error)))
     return Reproduction(definition, finished(definition, order, found, judged))
 

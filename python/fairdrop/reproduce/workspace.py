@@ -14,7 +14,7 @@ from fairdrop.files import DOCUMENT, read_text
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.papers import names, paper_of
 from fairdrop.reproduce.definitions import definition
-from fairdrop.reproduce.execute.plan import Order
+from fairdrop.reproduce.execute.plan import Order, check_settings
 from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store, write_text
 from fairdrop.reproduce.execute.work import plan_weight
@@ -67,7 +67,8 @@ class Workspace:
         progress: Progress,
         told: Callable[[Reproduction], None],
     ) -> list[Reproduction]:
-        """Each id in turn, written as soon as it is done; what is current is not done again."""
+        """Each id in turn, written as soon as it is done; what is current is not done again. Raises SettingError."""
+        check_settings(map(definition, ids), order)
         self.remember(ids, order)
         found = {name: self.current(name, order) for name in ids}
         waiting = [definition(name) for name in ids if found[name] is None]

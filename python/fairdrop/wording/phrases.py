@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-# Controls, surrogates and direction overrides: a name out of a capture must not break or reorder the page.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
-)
+from fairdrop.terminal import CONTROLS
+
+# A name out of a capture must not break or reorder the page. Surrogates and these two cannot be encoded, or not in XML.
+_UNSAFE = re.compile(f"[{CONTROLS}\ud800-\udfff\ufffe\uffff]")
 _BREAKABLE = re.compile(r"(?<=[\d)]) (?=(?:%|[kMG]?b/s|µs|ms|s|packets?|seeds?|times)(?![\w/]))")
 
 
@@ -31,8 +31,8 @@ def keep_together(text: str) -> str:
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 flow``, ``2 flows``."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+    """``1 flow``, ``2,000 flows``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def joined(parts: list[str]) -> str:

@@ -1,7 +1,7 @@
 //! The CHOKe family: CHOKe with its variants, in hardware, CHOKeW, WARD.
 
 use super::red::{EXACT, QUICK};
-use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, case};
+use super::{CLASSES, DOZEN, EVERY_ECN, GREEDY_CLASSES, LENGTHS, case};
 use crate::script::Phase::{self, Drain, Load, Stall};
 use crate::{Case, Numbers};
 
@@ -17,8 +17,19 @@ const OVERLOAD: &[Phase] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [choke(), numbers_of_candidates(), places(), weighted(), hardware(), hardware_cells(), chokew(), ward()]
-        .concat()
+    [
+        choke(),
+        numbers_of_candidates(),
+        places(),
+        weighted(),
+        hardware(),
+        hardware_cells(),
+        service(),
+        classes(),
+        chokew(),
+        ward(),
+    ]
+    .concat()
 }
 
 fn choke() -> Vec<Case> {
@@ -179,6 +190,54 @@ fn hardware_cells() -> Vec<Case> {
         )
         .set(&[("choke_hardware.fifos", "3"), ("choke_hardware.quota", "9"), ("red.max_th", "7p")])
         .flows(CLASSES),
+    ]
+}
+
+fn service() -> Vec<Case> {
+    let of = |name, source, text| case("choke_service", name, source, text).set(QUICK).phases(OVERLOAD);
+    let random = "Pan, Prabhakar, Psounis 2000, IV.A";
+    let back = "Pan, Prabhakar, Psounis 2000, IV.B";
+    vec![
+        of(
+            "random",
+            random,
+            "The candidate is any packet, and so is the one that leaves next, by numbers of a stream of its own.",
+        ),
+        of("random-draw-again", random, "Random numbers at the ends of their range: some are not used.")
+            .numbers(Numbers::Ends),
+        of("stack", back, "Candidate and next departure are the newest packet; no random number.")
+            .set(&[("choke_service.draw", "tail"), ("choke_service.serve", "tail")]),
+    ]
+}
+
+fn classes() -> Vec<Case> {
+    let source = "Pan, Prabhakar, Psounis 2000, footnote 2";
+    let of = |name, text| {
+        case("class_choke", name, source, text)
+            .set(QUICK)
+            .flows(GREEDY_CLASSES)
+            .lengths(LENGTHS)
+            .phases(OVERLOAD)
+    };
+    vec![
+        of(
+            "weights",
+            "Weights 1, 2 and 1.5: turns by deficit. Each class has an average and candidates of its own.",
+        )
+        .set(&[("class_choke.weights", "[1, 2, 1.5]")]),
+        of("small-quantum", "Packets longer than the quantum wait for several turns.")
+            .set(&[("class_choke.weights", "[1, 3]"), ("class_choke.quantum", "200B")]),
+        of("candidates-3", "Three different candidates, all of the arrival's class.").set(&[
+            ("class_choke.weights", "[1, 1]"),
+            ("class_choke.candidates", "3"),
+            ("red.min_th", "0p"),
+        ]),
+        of("limit-5", "Two classes share room for five packets: three and two.")
+            .set(&[("class_choke.weights", "[1, 1]"), ("red.min_th", "0p")])
+            .limit(5),
+        of("ecn", "RED marks by the average of the class.")
+            .set(&[("class_choke.weights", "[2, 1]"), ("red.ecn", "true"), ("red.max_p", "0.5")])
+            .ecn(EVERY_ECN),
     ]
 }
 

@@ -42,6 +42,8 @@ const MS: u64 = 1_000_000;
 const GREEDY: &[(u64, u32, u8)] = &[(1, 6, 0), (2, 1, 0), (3, 1, 0), (4, 1, 0), (5, 1, 0), (6, 1, 0)];
 /// Four flows that send as much as each other, each of its own class.
 const CLASSES: &[(u64, u32, u8)] = &[(1, 1, 0), (2, 1, 1), (3, 1, 2), (4, 1, 3)];
+/// Two flows in each of two classes, the first of them greedy, and one in each of two more.
+const GREEDY_CLASSES: &[(u64, u32, u8)] = &[(1, 6, 0), (2, 1, 0), (3, 4, 1), (4, 1, 1), (5, 2, 2), (6, 1, 3)];
 /// Twelve flows that send as much as each other, of class 0.
 const DOZEN: &[(u64, u32, u8)] = &[
     (1, 1, 0),

@@ -127,6 +127,8 @@ static void set_every_default(size_t discipline, size_t count, fairdrop_params *
     for (number = 0; number < count; ++number) {
         check(fairdrop_parameter_at(discipline, number, &parameter) == FAIRDROP_STATUS_OK, "a parameter is missing");
         sprintf(name, "%s%s%s", parameter.table, *parameter.table ? "." : "", parameter.name);
+        if (*parameter.default_text == '\0')
+            continue; /* Another name of a parameter. */
         check(fairdrop_params_set(params, name, parameter.default_text, &error) == FAIRDROP_STATUS_OK, name);
     }
 }

@@ -29,7 +29,7 @@ pub fn told(error: &Error) -> (String, String) {
 
 /// Runs `call` with a place for its error.
 pub fn with_error<T>(call: impl FnOnce(*mut Error) -> T) -> (T, Error) {
-    let mut error = Error { status: Status::Ok, parameter: [0; 32], message: [0; 220] };
+    let mut error = Error { status: Status::Ok, parameter: [0; 32], message: [0; 476] };
     let value = call(&raw mut error);
     (value, error)
 }

@@ -63,7 +63,9 @@ impl CtlCommand {
                         setting.split('=').next().is_some_and(|path| path.ends_with("queue"))
                     };
                     if let Some(other) = settings.iter().find(|setting| !swaps(setting)) {
-                        return Err(format!("{other:?} swaps nothing; valid: queue=NAME, for example queue=fq_codel"));
+                        return Err(format!(
+                            "{other:?} swaps nothing; valid: queue=NAME, for example queue=fq_codel"
+                        ));
                     }
                 }
                 Ok(request)
@@ -209,7 +211,8 @@ mod tests {
     fn words_of_the_command() {
         let words = |of: &[&str]| of.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         let plain = set(&words(&["rate=20mbit", "direction", "up", "loss=0.1"]), None);
-        let expected = Request::Set { settings: words(&["rate=20mbit", "loss=0.1"]), direction: Some("up".into()) };
+        let expected =
+            Request::Set { settings: words(&["rate=20mbit", "loss=0.1"]), direction: Some("up".into()) };
         assert_eq!(plain, expected);
         let swap = CtlCommand::Swap { words: words(&["rate=1mbit"]), direction: None };
         assert!(swap.request().unwrap_err().contains("valid: queue=NAME"));

@@ -33,7 +33,9 @@ impl Socket {
     /// Somebody listens there, something else is there, or the path cannot be had.
     pub fn bind(path: &Path) -> Result<Self, String> {
         let refuse = |why: &str| {
-            format!("--control {path:?}: {why}; valid: a path in a directory that you may write to, not in use")
+            format!(
+                "--control {path:?}: {why}; valid: a path in a directory that you may write to, not in use"
+            )
         };
         if let Ok(found) = fs::symlink_metadata(path) {
             if !found.file_type().is_socket() {

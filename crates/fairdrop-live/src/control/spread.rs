@@ -62,9 +62,7 @@ pub fn parts(setting: &str, direction: Option<usize>) -> Result<Vec<Part>, Strin
     }
     let only = named.or(direction);
     let directions = (0..DIRECTIONS.len()).filter(|&at| only.is_none_or(|only| only == at));
-    Ok(directions
-        .map(|direction| Part { direction, field: field.clone(), value: value.clone() })
-        .collect())
+    Ok(directions.map(|direction| Part { direction, field: field.clone(), value: value.clone() }).collect())
 }
 
 /// The path of a setting.

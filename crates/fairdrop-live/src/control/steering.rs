@@ -4,8 +4,7 @@ use crate::config::{DIRECTIONS, OneWay, TwoWay};
 use crate::control::spread::{Part, parts, spread, with};
 use crate::control::{Changed, Request, Shown};
 use crate::host::{Change, Mailbox};
-use fairdrop::{AnyDiscipline, AnyParams};
-use fairdrop_sim::Heap;
+use fairdrop::{AnyDiscipline, AnyParams, Heap};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -85,9 +84,8 @@ impl Steering {
     fn steps(&self, new: &TwoWay, parts: &[Part]) -> Result<Vec<Step>, String> {
         let mut steps = Vec::new();
         for (direction, (old, new)) in self.link.directions().into_iter().zip(new.directions()).enumerate() {
-            let touched = |of: fn(&Part) -> bool| {
-                parts.iter().any(|part| part.direction == direction && of(part))
-            };
+            let touched =
+                |of: fn(&Part) -> bool| parts.iter().any(|part| part.direction == direction && of(part));
             let mut add = |change, back| steps.push(Step { direction, change, back });
             // Those that wait go first, beside those that the new queue may hold.
             let buffers = Change::Buffers(new.buffers.saturating_add(new.queue.limit));

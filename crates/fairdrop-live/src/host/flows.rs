@@ -219,7 +219,6 @@ impl Watch for Flows {
     fn arrived(&mut self, _: Time, _: &Meta, _: &[u8]) {}
 
     fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
-        
         let weight = f64::from(outcome.meta.len) * self.scale(outcome.at);
         let place = self.place(outcome.meta.flow, weight, outcome.at, frame);
         let entry = &mut self.entries[place];

@@ -17,10 +17,9 @@ pub use way::Impairments;
 use std::collections::VecDeque;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Backlog, Discipline, DropCause, Env, Meta, Packet, ParamError, Philox, Stream,
-    Time,
+    AnyDiscipline, AnyParams, Backlog, Discipline, DropCause, Env, Heap, Meta, Packet, ParamError, Philox,
+    Stream, Time,
 };
-use fairdrop_sim::Heap;
 
 use pace::Pacer;
 use way::Way;

@@ -105,7 +105,8 @@ impl Request {
     /// ("DNS rebinding").
     pub fn is_for_this_machine(&self) -> bool {
         self.host.as_deref().is_some_and(|host| {
-            host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+            host.eq_ignore_ascii_case("localhost")
+                || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
         })
     }
 }
@@ -126,9 +127,8 @@ pub fn begin(
         405 => "Allow: GET, HEAD\r\n",
         _ => "",
     };
-    let head = format!(
-        "HTTP/1.1 {number} {words}\r\nContent-Type: {content_type}\r\n{length}{more}{ALWAYS}\r\n"
-    );
+    let head =
+        format!("HTTP/1.1 {number} {words}\r\nContent-Type: {content_type}\r\n{length}{more}{ALWAYS}\r\n");
     stream.write_all(head.as_bytes())
 }
 
@@ -158,9 +158,13 @@ mod tests {
 
     #[test]
     fn requests() {
-        let request = asked("GET /api?x=1 HTTP/1.1\r\nhost: [::1]:9000\r\nAuthorization: Bearer x\r\n\r\n").unwrap();
+        let request =
+            asked("GET /api?x=1 HTTP/1.1\r\nhost: [::1]:9000\r\nAuthorization: Bearer x\r\n\r\n").unwrap();
         assert_eq!((request.path.as_str(), request.head_only), ("/api", false));
-        assert_eq!((request.host.as_deref(), request.authorization.as_deref()), (Some("::1"), Some(&b"Bearer x"[..])));
+        assert_eq!(
+            (request.host.as_deref(), request.authorization.as_deref()),
+            (Some("::1"), Some(&b"Bearer x"[..]))
+        );
         assert!(asked("HEAD / HTTP/1.1\r\n\r\n").unwrap().head_only);
         assert_eq!(asked("POST / HTTP/1.1\r\n\r\n"), Err(NOT_ALLOWED));
         assert_eq!(asked("nonsense\r\n\r\n"), Err(BAD_REQUEST));

@@ -115,24 +115,39 @@ pub fn render(link: &str, directions: &[Direction<'_>]) -> String {
     text.drops();
     text.each("fairdrop_queue_packets", "gauge", "Packets in the queue.", |report| report.queued.packets);
     text.each("fairdrop_queue_bytes", "gauge", "Bytes in the queue.", |report| report.queued.bytes);
-    text.each("fairdrop_waiting_packets", "gauge", "Packets in the queue, on the wire, or on their way.", |report| {
-        report.waiting.packets
-    });
+    text.each(
+        "fairdrop_waiting_packets",
+        "gauge",
+        "Packets in the queue, on the wire, or on their way.",
+        |report| report.waiting.packets,
+    );
     text.waits();
-    text.each("fairdrop_lost_before_packets_total", "counter", "Packets lost before they could be read.", |report| {
-        report.lost_before
+    text.each(
+        "fairdrop_lost_before_packets_total",
+        "counter",
+        "Packets lost before they could be read.",
+        |report| report.lost_before,
+    );
+    text.each(
+        "fairdrop_lateness_median_seconds",
+        "gauge",
+        "How much too late packets were handed on, median.",
+        |report| report.lateness.p50_s,
+    );
+    text.each("fairdrop_lateness_p99_seconds", "gauge", "The same, 99th percentile.", |report| {
+        report.lateness.p99_s
     });
-    text.each("fairdrop_lateness_median_seconds", "gauge", "How much too late packets were handed on, median.", |report| {
-        report.lateness.p50_s
-    });
-    text.each("fairdrop_lateness_p99_seconds", "gauge", "The same, 99th percentile.", |report| report.lateness.p99_s);
     text.each("fairdrop_lateness_max_seconds", "gauge", "The same, largest.", |report| report.lateness.max_s);
     text.each("fairdrop_buffers", "gauge", "Frame buffers.", |report| report.buffers);
     text.each("fairdrop_buffers_free", "gauge", "Frame buffers that are free.", |report| report.buffers_free);
     if directions.iter().any(|direction| direction.report.recording.is_some()) {
         let of = |report: &Report| report.recording.unwrap_or_default();
-        text.each("fairdrop_records_total", "counter", "Records of the recording.", |report| of(report).records);
-        text.each("fairdrop_records_lost_total", "counter", "Records left out of the recording.", |report| of(report).lost);
+        text.each("fairdrop_records_total", "counter", "Records of the recording.", |report| {
+            of(report).records
+        });
+        text.each("fairdrop_records_lost_total", "counter", "Records left out of the recording.", |report| {
+            of(report).lost
+        });
     }
     text.internals();
     text.text

@@ -66,8 +66,7 @@ impl Sampler {
         });
         shared.sample()?;
         let of_thread = Arc::clone(&shared);
-        let thread =
-            thread::Builder::new().name("fairdrop-sampler".into()).spawn(move || of_thread.run())?;
+        let thread = thread::Builder::new().name("fairdrop-sampler".into()).spawn(move || of_thread.run())?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
@@ -113,8 +112,11 @@ impl View {
     pub fn after(&self, seen: u64, patience: Duration) -> Next {
         let state = self.0.state();
         let waiting = |state: &mut State| state.number <= seen && !state.ended;
-        let (state, _) =
-            self.0.changed.wait_timeout_while(state, patience, waiting).unwrap_or_else(PoisonError::into_inner);
+        let (state, _) = self
+            .0
+            .changed
+            .wait_timeout_while(state, patience, waiting)
+            .unwrap_or_else(PoisonError::into_inner);
         match &*state {
             State { number, newest, .. } if *number > seen => Next::Sample(*number, Arc::clone(newest)),
             State { ended: true, .. } => Next::Ended,
@@ -157,8 +159,7 @@ impl Shared {
         let newest = self.document(unix_s, &reports, &[])?;
         let kept = self.document(unix_s, &reports, &ONLY_NEWEST)?;
         let named = DIRECTIONS.into_iter().zip(&reports);
-        let directions: Vec<_> =
-            named.map(|(name, report)| prometheus::Direction { name, report }).collect();
+        let directions: Vec<_> = named.map(|(name, report)| prometheus::Direction { name, report }).collect();
         let prometheus = prometheus::render(&self.link, &directions);
         let mut state = self.state();
         state.number += 1;

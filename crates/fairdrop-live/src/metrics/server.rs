@@ -82,7 +82,11 @@ impl Drop for Server {
         self.ending.store(true, Ordering::Relaxed);
         let mut own = self.address;
         if own.ip().is_unspecified() {
-            own.set_ip(if own.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+            own.set_ip(if own.is_ipv4() {
+                [127, 0, 0, 1].into()
+            } else {
+                std::net::Ipv6Addr::LOCALHOST.into()
+            });
         }
         if TcpStream::connect_timeout(&own, PATIENCE).is_ok()
             && let Some(thread) = self.thread.take()

@@ -75,7 +75,15 @@ mod tests {
         ] {
             assert!(token.is_in(right.as_bytes()), "{right}");
         }
-        for wrong in ["", "Bearer", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Basic MDEy", "Digest x"] {
+        for wrong in [
+            "",
+            "Bearer",
+            "Bearer ",
+            "Bearer 0123456789abcde",
+            "Bearer 0123456789abcdef0",
+            "Basic MDEy",
+            "Digest x",
+        ] {
             assert!(!token.is_in(wrong.as_bytes()), "{wrong}");
         }
     }

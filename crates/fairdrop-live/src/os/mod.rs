@@ -1,14 +1,20 @@
 //! The operating system: clock, sleep, random numbers, namespaces, TUN devices; places for threads.
 
+mod interfaces;
 mod lease;
 pub mod namespace;
 mod netlink;
+mod offload;
+mod packet_socket;
 mod raw;
 mod sleeper;
 mod tun;
 
+pub use interfaces::{Changes, Interface, interfaces};
 pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
+pub use offload::Offload;
+pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::tun;
 

@@ -124,7 +124,10 @@ mod tests {
             packet(&mut file, &Packet { interface, time_ns, len: 21, frame: &frame, comment });
         }
         let capture = read_bytes(&file, "record", &Options::default()).unwrap();
-        assert_eq!(capture.arrivals.iter().map(|a| (a.time_ns, a.wire_len)).collect::<Vec<_>>(), [(0, 21), (500, 21)]);
+        assert_eq!(
+            capture.arrivals.iter().map(|a| (a.time_ns, a.wire_len)).collect::<Vec<_>>(),
+            [(0, 21), (500, 21)]
+        );
         assert_eq!(capture.flows[0].name, "icmp 10.0.0.1 > 10.0.0.2");
         assert_eq!(capture.notes.warnings(), Vec::<String>::new());
     }

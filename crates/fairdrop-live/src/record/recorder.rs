@@ -124,7 +124,8 @@ pub(super) fn is_filling(ring: &Consumer<u8>) -> bool {
 pub(super) fn next(ring: &mut Consumer<u8>, frame: &mut Vec<u8>) -> Option<Record> {
     let mut head = [0; HEAD];
     copy(ring, HEAD, |at, part| head[at..at + part.len()].copy_from_slice(part))?;
-    let number = |from: usize| u32::from_ne_bytes([head[from], head[from + 1], head[from + 2], head[from + 3]]);
+    let number =
+        |from: usize| u32::from_ne_bytes([head[from], head[from + 1], head[from + 2], head[from + 3]]);
     frame.clear();
     // Head and frame were committed together.
     copy(ring, number(5) as usize, |_, part| frame.extend_from_slice(part))?;
@@ -154,7 +155,10 @@ mod tests {
             let fate = (n % 26) as u8;
             recorder.put(fate, Time::from_ns(u64::from(n)), n + 200, &sent);
             let record = next(&mut ring, &mut frame).unwrap();
-            assert_eq!((record, &frame), (Record { fate, len: n + 200, at: Time::from_ns(u64::from(n)) }, &sent));
+            assert_eq!(
+                (record, &frame),
+                (Record { fate, len: n + 200, at: Time::from_ns(u64::from(n)) }, &sent)
+            );
             assert_eq!(next(&mut ring, &mut frame), None);
         }
         assert_eq!(recorder.recording, Recording { records: 1000, lost: 0 });

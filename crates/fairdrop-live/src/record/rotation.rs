@@ -101,7 +101,8 @@ mod tests {
             rotation.next_file().unwrap();
             rotation.write_all(text.as_bytes()).unwrap();
         }
-        let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["x.1.pcapng", "x.2.pcapng", "x.pcapng"]);
         let texts = [0, 1, 2].map(|number| fs::read_to_string(numbered(&path, number)).unwrap());

@@ -113,12 +113,15 @@ impl<O: Output> Job<O> {
         let hurry = all || self.rings.iter().any(recorder::is_filling);
         let until = Time::from_ns(now().ns().saturating_sub(HELD.ns()));
         while self.blocks.len() < AT_ONCE {
-            for (ahead, (ring, frame)) in self.ahead.iter_mut().zip(self.rings.iter_mut().zip(&mut self.frames)) {
+            for (ahead, (ring, frame)) in
+                self.ahead.iter_mut().zip(self.rings.iter_mut().zip(&mut self.frames))
+            {
                 if ahead.is_none() {
                     *ahead = recorder::next(ring, frame);
                 }
             }
-            let oldest = (0..DIRECTIONS.len()).filter_map(|at| self.ahead[at].map(|record| (record.at, at))).min();
+            let oldest =
+                (0..DIRECTIONS.len()).filter_map(|at| self.ahead[at].map(|record| (record.at, at))).min();
             let Some((_, direction)) = oldest.filter(|&(at, _)| hurry || at <= until) else { break };
             if let Some(record) = self.ahead[direction].take() {
                 self.add(direction, record);

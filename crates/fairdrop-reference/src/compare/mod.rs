@@ -1,17 +1,91 @@
-//! Comparing a discipline with its reference event by event, and what must hold of every trace. One form for each kind of
-//! reference: of any kind, by name; with one random stream, with all of them, behind a filter, or with several queues.
+//! Comparing a discipline with its reference event by event, and what must hold of every trace.
 
-use fairdrop::{DropCause, Packet};
+use fairdrop::{AnyDiscipline, Discipline, DropCause, Family, Packet, Stream};
+
+use crate::host::{Bits, Bottleneck, Event, Step};
+use crate::slow::Slow;
 
 pub mod by_name;
-pub mod every_stream;
-pub mod filters;
-pub mod one_stream;
-pub mod scheme;
-pub mod several_queues;
+pub mod conservation;
 
 /// Packets that a discipline drops, in order.
 pub type Drops = Vec<(Packet<u32>, DropCause)>;
+
+/// Runs a queue and its reference: drops with their causes and packets, departures, what waits, in what order where that is
+/// one FIFO, the backlog, the random numbers used of every stream, and what the reference compares itself. Returns the
+/// causes seen, or the first difference.
+pub fn compare(mut fast: Bottleneck, slow: &mut dyn Slow, trace: &[Event]) -> Result<Vec<DropCause>, String> {
+    let mut numbers = Numbers { bits: fast.world.bits.clone(), used: fast.world.used };
+    let mut causes = Vec::new();
+    for (at, event) in trace.iter().enumerate() {
+        let mut check = |fast: &Bottleneck, step: &Step| {
+            causes.extend(step.causes());
+            compare_step(fast, slow, step, &mut numbers)
+                .map_err(|what| format!("event {at}, {event:?}: {what}; {step:?}"))
+        };
+        // An arrival, and what the transmitter then does, one after the other.
+        let was_busy = fast.busy;
+        fast.busy |= event.is_arrival();
+        let step = fast.step(event);
+        check(&fast, &step)?;
+        if event.is_arrival() && !was_busy {
+            let step = fast.finish();
+            check(&fast, &step)?;
+        }
+    }
+    Ok(causes)
+}
+
+/// The random numbers of the reference: the same as those of the queue.
+struct Numbers {
+    bits: [Bits; Stream::COUNT],
+    used: [u64; Stream::COUNT],
+}
+
+/// After an arrival or a departure.
+fn compare_step(
+    fast: &Bottleneck,
+    slow: &mut dyn Slow,
+    step: &Step,
+    Numbers { bits, used }: &mut Numbers,
+) -> Result<(), String> {
+    let now = fast.world.now.ns();
+    let mut random = |stream: Stream| {
+        used[stream as usize] += 1;
+        bits[stream as usize].next_u64()
+    };
+    let (drops, departed) = match step.arrived.clone() {
+        Some(packet) => (slow.arrive(packet, now, step, &fast.queue, &mut random)?, None),
+        None if step.asked => slow.dequeue(now, &fast.queue, &mut random)?,
+        None => return Ok(()),
+    };
+    if (&step.dropped, &step.departed) != (&drops, &departed) {
+        return Err(format!("the reference drops {drops:?}, sends {departed:?}"));
+    }
+    let (mut theirs, mut ours) = (fast.queued(), slow.waiting());
+    let backlog = fast.queue.backlog();
+    if (backlog.packets as usize, backlog.bytes) != (ours.len(), bytes(&ours)) {
+        return Err(format!("another backlog: {backlog:?}"));
+    }
+    if fast.queue.fifo().is_none() {
+        theirs.sort_by_key(|packet| packet.handle);
+        ours.sort_by_key(|packet| packet.handle);
+    }
+    if theirs != ours {
+        return Err("other packets wait, or in another order".into());
+    }
+    let mut wanted = fast.world.used;
+    // CHOKe, also class by class: which packets were drawn is handed to the reference.
+    if fast.family == Family::Choke || matches!(fast.queue, AnyDiscipline::ClassChoke(_)) {
+        for drawn in [Stream::Candidate, Stream::Service] {
+            wanted[drawn as usize] = used[drawn as usize];
+        }
+    }
+    if wanted != *used {
+        return Err(format!("the reference takes {used:?} random numbers, not {wanted:?}"));
+    }
+    slow.same_state(&fast.queue)
+}
 
 /// A number in [0, 1) from 64 random bits.
 pub fn unit(bits: u64) -> f64 {

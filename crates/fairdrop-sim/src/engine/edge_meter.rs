@@ -1,37 +1,31 @@
 //! Edge meters: a token bucket tells the packets of a flow that are within its rate from the excess.
 
 use crate::scenario::MarkExcess;
-use fairdrop::Time;
+use fairdrop::{Time, TokenBucket};
 
 /// Tokens are counted in bits times 10^9, so that a nanosecond brings a whole number of them at any rate.
 const PER_BYTE: u128 = 8_000_000_000;
 
 /// The token bucket of one flow, exact to the nanosecond.
 #[derive(Clone, Copy, Debug)]
-pub struct EdgeMeter {
-    tokens: u128,
-    since: Time,
-}
+pub struct EdgeMeter(TokenBucket<u128>);
 
 impl EdgeMeter {
     /// A full bucket.
     pub fn new(meter: &MarkExcess) -> Self {
-        Self { tokens: u128::from(meter.burst_bytes) * PER_BYTE, since: Time::ZERO }
+        Self(TokenBucket::full(Self::burst(meter)))
+    }
+
+    fn burst(meter: &MarkExcess) -> u128 {
+        u128::from(meter.burst_bytes) * PER_BYTE
     }
 
     /// Whether a packet is within the rate: it then takes its tokens. Excess takes none.
     #[inline]
     pub fn conforms(&mut self, now: Time, bytes: u32, meter: &MarkExcess) -> bool {
-        let full = u128::from(meter.burst_bytes) * PER_BYTE;
-        let come = u128::from(now.since(self.since).ns()) * u128::from(meter.rate_bps);
-        self.tokens = (self.tokens + come).min(full);
-        self.since = now;
         let needed = u128::from(bytes) * PER_BYTE;
-        let conforms = needed <= self.tokens;
-        if conforms {
-            self.tokens -= needed;
-        }
-        conforms
+        let brings = |elapsed: Time| u128::from(elapsed.ns()) * u128::from(meter.rate_bps);
+        self.0.take(needed, Self::burst(meter), now, brings)
     }
 }
 

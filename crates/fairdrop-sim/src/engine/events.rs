@@ -378,6 +378,15 @@ impl Events {
         Some((Time::from_ns((key >> TIME_SHIFT) as u64), kind, entity))
     }
 
+    /// When the next event is, where none is far: of timers there are none.
+    pub fn next_at(&mut self) -> Option<Time> {
+        if self.len == 0 {
+            self.refill();
+        }
+        debug_assert!(self.calendar.next == Time::NEVER, "timers would have to be asked too");
+        self.len.checked_sub(1).map(|last| Time::from_ns((self.soon[last] >> TIME_SHIFT) as u64))
+    }
+
     /// Whether to look ahead: the last event was one of every [`BATCH`] of its ring, or of its slot of the calendar.
     #[inline(always)]
     pub fn is_time_to_look(&self) -> bool {

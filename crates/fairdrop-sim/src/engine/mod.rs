@@ -11,6 +11,7 @@ mod events;
 mod flows;
 mod links;
 mod loss;
+mod outside;
 mod packets;
 mod population;
 mod stamps;
@@ -27,11 +28,13 @@ use crate::transport::tcp::{Ack, Send};
 use conservation::{Conservation, Fate};
 use events::{Events, Kind, Lane, MAX_ENTITIES};
 use fairdrop::{Ecn, ParamError, Time};
-pub use flows::bytes_per_flow;
+use fairdrop_capture::count;
+pub use flows::{SenderState, bytes_per_flow};
 use flows::{Coming, Flows, NextOfSource};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
+pub use outside::{Departing, Notice};
 use packets::{InFlight, Packets, Role, SYN_BYTES};
 use stamps::Stamps;
 use thiserror::Error;
@@ -51,8 +54,10 @@ const MANY_AT_ONCE: usize = 1 << 10;
 /// What a run has come to need while it ran, and may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{packets} packets under way and {connections} connections open at once need about {needed}, and {room} are left for them; \
-     valid: a scenario with fewer of them (lower rates, shorter delays, smaller windows), or more memory",
+    "{} under way and {} open at once need about {needed}, and {room} are left for them; valid: a scenario with fewer of them \
+     (lower rates, shorter delays, smaller windows), or more memory",
+    count(*.packets, "packet"),
+    count(*.connections, "connection"),
     needed = Bytes(*.needed),
     room = Bytes(*.room)
 )]
@@ -113,6 +118,9 @@ pub struct Engine<'s, T = ()> {
     /// Bytes that packets under way and connections may take.
     room: u64,
     excess: Option<Excess>,
+    /// What hosts have put on their own links, and when.
+    #[cfg(test)]
+    departed: Vec<(Time, InFlight)>,
 }
 
 impl<'s> Engine<'s> {
@@ -158,6 +166,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             cut_short: false,
             room: u64::MAX,
             excess: None,
+            #[cfg(test)]
+            departed: Vec::new(),
         };
         engine.events.push(scenario.warm_up, Kind::WarmedUp, 0);
         if scenario.sample.is_some() {
@@ -521,7 +531,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             return;
         };
         // A receiver without timers depends on nothing but the order of its packets, which is that of this call.
-        if self.flows.is_open(packet.group) {
+        if self.flows.takes_at_once(packet.group) {
             self.flows.take(packet.flow, u32::from(packet.len), packet.group, self.is_within(there));
             self.remove_packet(handle, Fate::Delivered);
         } else if !backward && !self.flows.delays_acks(packet.group) {
@@ -612,6 +622,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// field by field cannot be read back at once.
     #[inline]
     fn depart(&mut self, handle: u32, Heading { flow, group, len, backward }: Heading, at: Time) {
+        #[cfg(test)]
+        self.departed.push((at, self.packets.get(handle)));
         match self.flows.access(flow, group, backward, false).carry(at, u32::from(len)) {
             Some(there) => {
                 let lane = self.flows.lane(group, backward, false);

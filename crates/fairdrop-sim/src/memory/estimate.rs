@@ -12,7 +12,7 @@ use crate::scenario::{Group, LinkQueue, PLAIN_LIMIT, QueueConfig, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
 use fairdrop::{AnyDiscipline, Memory, Time};
-use fairdrop_capture::Capture;
+use fairdrop_capture::{Capture, count};
 
 /// What one field asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Estimate {
         let windowed =
             scenario.windows.iter().map(|&group| u64::from(scenario.groups[group].count)).sum::<u64>();
         let windows = 2 * samples * windowed * size_of::<f64>() as u64;
-        estimate.add("windows", format!("the windows of {windowed} flows"), windows, windows / 2);
+        estimate.add("windows", format!("the windows of {}", count(windowed, "flow")), windows, windows / 2);
         if scenario.positions.is_some() {
             let places =
                 scenario.links.iter().filter_map(|link| scenario.queue_of(link)).map(|queue| queue.limit);
@@ -95,7 +95,7 @@ impl Estimate {
         let flows = capture.flows.len() as u64;
         let result = flows * (size_of::<FlowResult>() + size_of::<LinkFlow>() + 4 * NAME + 32) as u64;
         let meters = flows * meter::BYTES_PER_FLOW as u64;
-        estimate.add("capture", format!("{flows} flows"), result + meters, result);
+        estimate.add("capture", count(flows, "flow"), result + meters, result);
         estimate.add_document(2 * flows);
         estimate
     }

@@ -7,6 +7,7 @@ mod estimate;
 pub use available::{Available, Limit};
 pub use estimate::{Estimate, Part};
 
+use fairdrop_capture::count;
 use std::fmt;
 
 /// More memory is needed than there is.
@@ -56,7 +57,7 @@ pub fn share(runs: &[Estimate], threads: usize, available: &Available) -> Result
         return Ok((threads, (left / threads as u64).saturating_add(largest.result_bytes())));
     }
     let results = results.saturating_add(document);
-    let value = format!("results of {} runs", runs.len());
+    let value = format!("results of {}", count(runs.len(), "run"));
     let of_results = Part { field: "seeds".into(), value, bytes: results, document };
     let part = largest
         .largest()

@@ -65,6 +65,9 @@ pub struct RunResult {
     /// By link that loses packets at random.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_losses: Vec<LinkLoss>,
+    /// Of a live run: the machine, and how exact it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<serde_json::Value>,
 }
 
 /// A link that loses packets at random: `offered = carried + lost`, in packets and in bytes.

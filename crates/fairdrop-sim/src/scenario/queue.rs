@@ -3,7 +3,8 @@
 use super::fields::QUEUE;
 use crate::control::Control;
 use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
-use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamValue, Warning};
+use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamSpec, ParamValue, Warning};
+use fairdrop_capture::count;
 use serde_json::{Map, Value as Json, json};
 
 /// A discipline, and the parameters of every discipline that a comparison may put in its place.
@@ -68,8 +69,8 @@ impl QueueConfig {
             })
             .collect();
         let tables = sections.iter().map(|(info, section)| {
-            let values =
-                info.params.iter().filter_map(|spec| Some((spec.name, section.value(spec.name)?.clone())));
+            let own = info.params.iter().filter(|spec| spec.alias.is_none());
+            let values = own.filter_map(|spec| Some((spec.name, value_of(spec, info, section)?)));
             Table { owner: info.name, values: values.collect() }
         });
         let config =
@@ -82,6 +83,14 @@ impl QueueConfig {
 
     /// What ranges alone do not say: how the parameters of a discipline fit together, and with the limit.
     fn check(&self, info: &DisciplineInfo, section: &Section, report: &mut Report<'_>) {
+        for (name, alias) in info.params.iter().filter_map(|spec| Some((spec.name, spec.alias?))) {
+            if section.is_set(name) && section.is_set(alias.of) {
+                let (value, other) = (section.number_or_zero(name).to_string(), section.path(alias.of));
+                let valid =
+                    format!("one of the two: {other} is set as well, which is the same in another naming");
+                report.add(section.origin(name), &section.path(name), &value, &valid);
+            }
+        }
         let params = Self { discipline: info.name, ..self.clone() }.params(1_000_000);
         if let Err(error) = params.validate()
             && info.params.iter().any(|spec| spec.name == error.name)
@@ -154,7 +163,9 @@ impl QueueConfig {
         let Warning { never, value, effect } = self.params(1_000_000).warning()?;
         let (name, limit) = (self.discipline, self.limit);
         Some(format!(
-            "under {name} {never} ({value} packets), because the limit is {limit} packets: {effect}"
+            "under {name} {never} ({}), because the limit is {}: {effect}",
+            count(value, "packet"),
+            count(limit, "packet")
         ))
     }
 
@@ -168,6 +179,17 @@ impl QueueConfig {
             object.insert(table.owner.into(), Json::Object(values.collect()));
         }
         Json::Object(object)
+    }
+}
+
+/// The value of a parameter, under whichever of its names it was written.
+fn value_of(spec: &ParamSpec, info: &DisciplineInfo, section: &Section) -> Option<Value> {
+    let aliases = info.params.iter().filter_map(|other| Some((other.name, other.alias?)));
+    let mut written = aliases.filter(|(name, alias)| alias.of == spec.name && section.is_set(name));
+    match written.next() {
+        // Only whole numbers have another name.
+        Some((name, alias)) => Some(Value::Integer(alias.value_of(section.number_or_zero(name)) as i64)),
+        None => section.value(spec.name).cloned(),
     }
 }
 

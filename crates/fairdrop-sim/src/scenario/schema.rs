@@ -5,7 +5,7 @@ use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
 use super::{Group, Link, LinkQueue, Scenario, queue};
 use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
 use crate::transport;
-use fairdrop::{CATALOGUE, Kind, LIMIT, Time};
+use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
 
 /// Texts that `input::is_plain` takes, as a regular expression of ECMA-262.
@@ -43,8 +43,18 @@ fn queue_schema() -> Json {
     let tables = CATALOGUE
         .iter()
         .filter(|info| !info.params.is_empty())
-        .map(|info| (info.name.to_owned(), object(info.doc, &queue::fields_of(info.name), Map::new())));
+        .map(|info| (info.name.to_owned(), discipline_schema(info)));
     object("The discipline under study.", &fields, tables.collect())
+}
+
+fn discipline_schema(info: &DisciplineInfo) -> Json {
+    let mut schema = object(info.doc, &queue::fields_of(info.name), Map::new());
+    let aliases = info.params.iter().filter_map(|spec| Some((spec.name, spec.alias?.of)));
+    let one_name: Vec<_> = aliases.map(|names| json!({ "not": { "required": names } })).collect();
+    if let Some(object) = schema.as_object_mut().filter(|_| !one_name.is_empty()) {
+        object.insert("allOf".into(), one_name.into());
+    }
+    schema
 }
 
 fn list(doc: &str, items: &Json) -> Json {

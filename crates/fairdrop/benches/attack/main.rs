@@ -9,10 +9,9 @@
 use std::time::Instant;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DropCause, Env, Meta, Packet, ParamValue, Philox,
+    AnyDiscipline, AnyParams, CATALOGUE, Discipline, DropCause, Env, Heap, Meta, Packet, ParamValue, Philox,
     Stream, Time, siphash,
 };
-use fairdrop_reference::host::Heap;
 
 const FLOWS: usize = 20_000;
 /// Packets that may wait, and that are kept waiting: one of each flow.

@@ -3,7 +3,6 @@
 use std::hint::black_box;
 
 use fairdrop::{AnyParams, Discipline, DrawnAhead, DropCause, Env, Meta, Packet, ParamValue, Stream, Time};
-pub use fairdrop_reference::host::Heap;
 
 /// A linear congruential generator modulo 2^64 (multiplier and increment of the C standard's example), of which all
 /// users take the high bits: three instructions, so that disciplines make up what is measured. `rte_red` has one of 32

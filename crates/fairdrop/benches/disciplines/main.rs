@@ -12,8 +12,8 @@ mod ring;
 
 use std::time::Instant;
 
-use fairdrop::{AnyDiscipline, CATALOGUE, Discipline, for_each_discipline};
-use load::{Heap, Load, params};
+use fairdrop::{AnyDiscipline, CATALOGUE, Discipline, Heap, for_each_discipline};
+use load::{Load, params};
 use ring::Ring;
 
 /// What to measure and how.

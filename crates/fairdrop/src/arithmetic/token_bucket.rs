@@ -1,28 +1,33 @@
 //! A token bucket that polices: it says what passes and holds nothing back.
 
+use core::ops::{Add, Sub};
+
 use crate::contract::time::Time;
 
-/// Tokens that time adds up to a limit and that packets take.
+/// Tokens that time brings, up to a burst, and that packets take: `f64` where the rate is a share of a link's, whole numbers
+/// where every nanosecond brings some of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TokenBucket {
-    tokens: f64,
+pub struct TokenBucket<T> {
+    tokens: T,
     filled: Time,
 }
 
-impl TokenBucket {
+impl<T: Copy + PartialOrd + Add<Output = T> + Sub<Output = T>> TokenBucket<T> {
     /// A bucket with `burst` tokens.
-    pub(crate) fn full(burst: f64) -> Self {
+    pub const fn full(burst: T) -> Self {
         Self { tokens: burst, filled: Time::ZERO }
     }
 
-    /// Takes `cost` tokens at `now` if they are there, after adding `rate` per second up to `burst`.
+    /// Takes `cost` tokens at `now` if they are there, after adding what the time since the last call `brings`, up to
+    /// `burst`.
     #[inline]
-    pub(crate) fn take(&mut self, cost: f64, rate: f64, burst: f64, now: Time) -> bool {
-        self.tokens = (self.tokens + rate * now.since(self.filled).seconds()).min(burst);
+    pub fn take(&mut self, cost: T, burst: T, now: Time, brings: impl FnOnce(Time) -> T) -> bool {
+        let tokens = self.tokens + brings(now.since(self.filled));
+        self.tokens = if tokens < burst { tokens } else { burst };
         self.filled = now;
         let passes = self.tokens >= cost;
         if passes {
-            self.tokens -= cost;
+            self.tokens = self.tokens - cost;
         }
         passes
     }

@@ -39,11 +39,13 @@ pub enum Stream {
     SfbCoin = 13,
     /// The drop and mark coins of `DualPI2`.
     DualPi2Coin = 14,
+    /// Which waiting packet leaves, where service is at random (CHOKe by order of service).
+    Service = 15,
 }
 
 impl Stream {
     /// Number of streams a host must provide.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
 }
 
 /// Random numbers that one draw takes in place of refused ones before it is given up, and counted in

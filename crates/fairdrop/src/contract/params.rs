@@ -43,12 +43,30 @@ pub struct ParamSpec {
     pub unit: &'static str,
     /// Values it takes.
     pub kind: Kind,
-    /// Default, as it would be written in a scenario.
+    /// Default, as it would be written in a scenario; empty for another name of a parameter.
     pub default: &'static str,
+    /// The parameter that this is another name of.
+    pub alias: Option<Alias>,
     /// What it does.
     pub doc: &'static str,
     /// Where it comes from.
     pub source: &'static str,
+}
+
+/// What another name of a parameter stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// Name of the parameter.
+    pub of: &'static str,
+    /// How much more than the parameter its other name says.
+    pub more: i32,
+}
+
+impl Alias {
+    /// The value of the parameter where its other name is set to `number`.
+    pub fn value_of(&self, number: f64) -> f64 {
+        number - f64::from(self.more)
+    }
 }
 
 impl Kind {

@@ -149,6 +149,22 @@ impl Stats {
         self.marked[cause as usize]
     }
 
+    /// Adds what `part` counted since it was `before`.
+    pub(crate) fn add_since(&mut self, before: &Self, part: &Self) {
+        let add = |sum: &mut Count, before: &Count, after: &Count| {
+            sum.packets += after.packets - before.packets;
+            sum.bytes += after.bytes - before.bytes;
+        };
+        add(&mut self.arrived, &before.arrived, &part.arrived);
+        add(&mut self.departed, &before.departed, &part.departed);
+        let dropped = before.dropped.iter().zip(&part.dropped);
+        self.dropped.iter_mut().zip(dropped).for_each(|(sum, (before, after))| add(sum, before, after));
+        let marked = before.marked.iter().zip(&part.marked);
+        self.marked.iter_mut().zip(marked).for_each(|(sum, (before, after))| add(sum, before, after));
+        self.drawn += part.drawn - before.drawn;
+        self.stuck_draws += part.stuck_draws - before.stuck_draws;
+    }
+
     /// Packets dropped for any cause.
     pub fn dropped_total(&self) -> Count {
         total(&self.dropped)

@@ -193,6 +193,10 @@ params! {
         /// Packets drawn and compared for each arrival (m); "drop m+1" in the paper's naming. Not used when schedule
         /// is set.
         candidates = 1, Integer(0, MAX_CANDIDATES as i64) => "packets", "Pan, Prabhakar, Psounis 2000, II.A";
+        /// The same in the paper's other naming, in place of candidates: "CHOKe with drop m" drops at most m packets
+        /// at a match, the arrival and m - 1 candidates.
+        drops = candidates + 1, Integer(1, MAX_CANDIDATES as i64 + 1) => "packets",
+            "Pan, Prabhakar, Psounis 2000, III.C";
         /// Candidates by region of the average (self-adjusting CHOKe): fixed uses candidates; two is 1, 2; odd is 1,
         /// 3, 5, ...; even is 2, 4, 6, ...; a list gives them one by one.
         schedule = "fixed", Schedule(&["fixed", "two", "odd", "even"], 0, MAX_CANDIDATES as i64) => "packets",

@@ -137,7 +137,7 @@ pub struct PenaltyBox<H, S, F> {
     /// Packets and bytes that reached RED in this interval, and packets that it dropped.
     arrived: (u64, u64),
     dropped: u64,
-    bucket: TokenBucket,
+    bucket: TokenBucket<f64>,
 }
 
 impl<H, S, F> PenaltyBox<H, S, F>
@@ -214,7 +214,8 @@ where
         };
         state.arrived += u64::from(len);
         let burst = self.params.penalty_burst * f64::from(self.params.red.mean_packet_size);
-        !self.bucket.take(f64::from(len), self.params.penalty_rate(), burst, now)
+        let rate = self.params.penalty_rate();
+        !self.bucket.take(f64::from(len), burst, now, |elapsed| rate * elapsed.seconds())
     }
 }
 

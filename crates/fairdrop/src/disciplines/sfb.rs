@@ -124,7 +124,7 @@ pub struct Sfb<H, S, B> {
     sets: [Option<HashSet>; 2],
     active: usize,
     rehash_at: Time,
-    bucket: TokenBucket,
+    bucket: TokenBucket<f64>,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
@@ -264,7 +264,7 @@ where
         }
         if probability >= 1.0 {
             let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
-            let passes = self.bucket.take(1.0, penalty_rate, penalty_burst, env.now());
+            let passes = self.bucket.take(1.0, penalty_burst, env.now(), |elapsed| penalty_rate * elapsed.seconds());
             return (!passes).then_some(DropCause::Filter);
         }
         (unit_interval(env.random(Stream::SfbCoin)) < probability).then_some(DropCause::Sfb)

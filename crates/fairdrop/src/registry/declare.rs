@@ -105,6 +105,7 @@ impl Parameter for Time {
 /// - Then each parameter: its documentation, which is also what hosts show; field and type; the default as a scenario would
 ///   write it, with a space before the unit; the [`Kind`]; `=> "unit"` where the kind does not say it; the source.
 /// - A parameter without a type has no field: `Registered::set_other` stores it, and `check` checks it.
+/// - Another name of a parameter stands behind it: `drops = candidates + 1, …` sets `candidates` to one less than `drops`.
 /// - Last, in `fields { … }`, what no scenario sets: documentation, field, type, default.
 ///
 /// The struct gets `Default`, `SPECS`, `set` and `validate`; it must implement `Registered`.
@@ -180,7 +181,7 @@ macro_rules! params {
             }
         }
     };
-    // A parameter with a field, one without, and the end.
+    // A parameter with a field, one without, another name of one, and the end.
     (@next $of:tt $name:ident $base:tt [$($fields:tt)*] [$($specs:tt)*]
         $(#[doc = $doc:literal])+
         $field:ident: $ty:ty = $default:tt $($unit:ident)?, $kind:expr $(=> $counts:literal)?, $source:expr;
@@ -201,6 +202,17 @@ macro_rules! params {
         params! {
             @next $of $name $base [$($fields)*]
             [$($specs)* { [$($doc)+] $field [$default $($unit)?] $kind, [$($counts)?] $source }]
+            $($rest)*
+        }
+    };
+    (@next $of:tt $name:ident $base:tt [$($fields:tt)*] [$($specs:tt)*]
+        $(#[doc = $doc:literal])+
+        $alias:ident = $target:ident + $more:literal, $kind:expr $(=> $counts:literal)?, $source:expr;
+        $($rest:tt)*
+    ) => {
+        params! {
+            @next $of $name $base [$($fields)*]
+            [$($specs)* { [$($doc)+] $alias [$target + $more] $kind, [$($counts)?] $source }]
             $($rest)*
         }
     };
@@ -229,7 +241,7 @@ macro_rules! params {
                     $($($plain: $plain_default,)*)?
                 };
                 // As a scenario would.
-                $(params.set(stringify!($param), params!(@value $($default)+));)*
+                $(params!(@set_default params $param $($default)+);)*
                 params
             }
         }
@@ -244,6 +256,7 @@ macro_rules! params {
                     unit: $crate::registry::declare::unit_of($kind, concat!($($counts)?)),
                     kind: $kind,
                     default: params!(@text $($default)+),
+                    alias: params!(@alias $($default)+),
                     doc: $crate::registry::declare::without_space(concat!($($doc),+)),
                     source: $source,
                 }),*]
@@ -255,6 +268,9 @@ macro_rules! params {
                 $(if name == stringify!($field) {
                     return $crate::registry::declare::Parameter::store(&mut self.$field, value);
                 })*
+                if let Some((target, value)) = $crate::registry::declare::aliased(Self::SPECS, name, value) {
+                    return self.set(target, value);
+                }
                 $crate::registry::entry::Registered::set_other(self, name, value)
             }
 
@@ -277,6 +293,16 @@ macro_rules! params {
             }
         }
     };
+    // Another name of a parameter has no default.
+    (@set_default $params:ident $alias:ident $target:ident + $more:literal) => {};
+    (@set_default $params:ident $param:ident $($default:tt)+) => {
+        $params.set(stringify!($param), params!(@value $($default)+))
+    };
+    (@text $target:ident + $more:literal) => { "" };
+    (@alias $target:ident + $more:literal) => {
+        Some($crate::contract::params::Alias { of: stringify!($target), more: $more })
+    };
+    (@alias $($default:tt)+) => { None };
     // A default as a value, and as the text of a scenario.
     (@value $number:tt s) => { $crate::contract::params::ParamValue::Number(f64::from($number)) };
     (@value $number:tt ms) => { $crate::contract::params::ParamValue::Number(f64::from($number) * 1e-3) };
@@ -335,6 +361,17 @@ pub(crate) fn check_range(
     };
     let value = if let ParamValue::Number(number) = value { number } else { f64::NAN };
     Err(ParamError { name, value, valid: Valid::Kind(spec.kind) })
+}
+
+/// The parameter that `name` is another name of, and its value; `None` where it is a parameter itself, or the value no number.
+pub(crate) fn aliased<'a>(
+    specs: &[ParamSpec],
+    name: &str,
+    value: ParamValue<'a>,
+) -> Option<(&'static str, ParamValue<'a>)> {
+    let alias = specs.iter().find(|spec| spec.name == name)?.alias?;
+    let ParamValue::Number(number) = value else { return None };
+    Some((alias.of, ParamValue::Number(alias.value_of(number))))
 }
 
 /// `unit`, or that of the kind.

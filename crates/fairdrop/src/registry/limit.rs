@@ -9,6 +9,7 @@ pub const LIMIT: ParamSpec = ParamSpec {
     // Half a gigabyte of slots; the library itself goes on to 2^30.
     kind: Kind::Packets(1.0, 8_000_000.0),
     default: "300p",
+    alias: None,
     doc: "Packets that may wait; the one in transmission does not count.",
     source: "Pan, Prabhakar, Psounis 2000, III.A",
 };

@@ -16,6 +16,7 @@ use crate::storage::memory::Memory;
 pub(crate) mod declare;
 pub(crate) mod entry;
 pub(crate) mod limit;
+pub mod notation;
 
 /// What is the same for every discipline, from one line about each: variant and parameters.
 macro_rules! registry {

@@ -206,6 +206,23 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
         None
     }
 
+    /// Draws as [`Self::draw`] does, with numbers of another stream.
+    pub(crate) fn draw_by<E: Env<H>>(&mut self, stream: Stream, env: &mut E) -> Option<Position> {
+        if self.is_empty() {
+            return None;
+        }
+        self.close_up_if_leaky();
+        let span = self.span() as u64;
+        for _ in 0..=MOST_REDRAWS {
+            let offset = try_uniform_below(span, || env.random(stream)).ok()?;
+            let position = self.at(offset as usize);
+            if self.is_live(position) {
+                return Some(position);
+            }
+        }
+        None
+    }
+
     /// Reads the slots at which draws with `numbers` will end if a packet is pushed after each: all at once, so that
     /// the waits for memory overlap.
     pub fn read_ahead(&self, numbers: &[u64]) {
@@ -293,6 +310,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
     #[inline]
     pub fn front(&self) -> Option<Position> {
         (!self.is_empty()).then(|| self.at(0))
+    }
+
+    /// The newest packet's position.
+    #[inline]
+    pub fn back(&self) -> Option<Position> {
+        (!self.is_empty()).then(|| self.at(self.span() - 1))
     }
 
     /// Packets from head to tail.
@@ -480,6 +503,7 @@ mod tests {
                 prop_assert!(list.is_empty() || ends.iter().all(|&at| fifo.is_live(at)), "a hole at an end");
                 prop_assert_eq!(fifo.bytes(), list.iter().map(|&h| u64::from(h) + 1).sum::<u64>());
                 prop_assert_eq!(fifo.front().and_then(|at| fifo.get(at)).map(|p| p.handle), list.front().copied());
+                prop_assert_eq!(fifo.back().and_then(|at| fifo.get(at)).map(|p| p.handle), list.back().copied());
             }
         }
     }
@@ -530,6 +554,7 @@ mod tests {
     fn draws_are_uniform_over_live_packets() {
         for (packets, draws) in [(300, 2000), (100_000, 50)] {
             assert_drawn_by_weight(packets, draws, |_| 1, LeakyFifo::draw);
+            assert_drawn_by_weight(packets, draws, |_| 1, |fifo, dice| fifo.draw_by(Stream::Service, dice));
             assert_drawn_by_weight(packets, draws, |_| 1, |fifo, dice| fifo.draw_weighted(1, |_, _| 1, dice));
         }
     }

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fairdrop.host import queue_host
 from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
 from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.execute.store import key_of
-from fairdrop.scenario import Scenario
+from fairdrop.scenario import Scenario, ScenarioError
 
 PROFILES = ("quick", "full")
 
@@ -33,6 +34,16 @@ class Order:
     @property
     def quick(self) -> bool:
         return self.profile == "quick"
+
+
+class SettingError(ValueError):
+    """The settings of an order do not fit what it asks for."""
+
+    def __init__(self, order: Order, *reasons: str) -> None:
+        asked = [f"--set {text}" for text in order.settings]
+        # A scenario may call another field wrong, which a setting of the order made so.
+        named = (why if any(text in why for text in asked) else f"{' '.join(asked)}: {why}" for why in reasons)
+        super().__init__("\n".join(named))
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,36 @@ def host_cells(definition: Definition, order: Order) -> Iterator[HostCell]:
             "settings": [*host.settings, *case.get("settings", ()), *order.settings],
         }
         yield HostCell(str(case["name"]), arguments, seeds)
+
+
+def check_settings(definitions: Iterable[Definition], order: Order) -> None:
+    """Raises SettingError where the settings of the order keep an id from being set up, or change none of the ids."""
+    if not order.settings:
+        return
+    simulated = [one for one in definitions if one.simulation or one.queue_host]
+    if not simulated:
+        raise SettingError(order, "no id that was asked for is simulated; valid: an id that is, see `--list`")
+    problems = ((one, _problem(one, order)) for one in simulated)
+    refused = [f"{one.name}: {text}" for one, text in problems if text is not None and is_blamed(one, order)]
+    if refused:
+        raise SettingError(order, *refused)
+
+
+def is_blamed(definition: Definition, order: Order) -> bool:
+    """Whether an error of a scenario is due to the settings of the order: without them the id can be set up."""
+    return bool(order.settings) and _problem(definition, replace(order, settings=())) is None
+
+
+def _problem(definition: Definition, order: Order) -> ScenarioError | None:
+    """Why a run of the id cannot be set up."""
+    try:
+        for _ in cells(definition, order):
+            pass
+        for case in host_cells(definition, order):
+            queue_host(**{**case.arguments, "arrivals": 1})
+    except ScenarioError as error:
+        return error
+    return None
 
 
 def _seeds(plan: Simulation | QueueHost, order: Order) -> tuple[int, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import floor
@@ -11,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from fairdrop import models
+from fairdrop.host import queue_host
 from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.measure.data import Data
 from fairdrop.scenario import Scenario
 from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import count
 
 Check = Callable[..., tuple[bool, str]]
 
@@ -148,7 +149,8 @@ def published_within(data: Data, absolute: float, scheme: str, measure: str | No
         apart.append((abs(row.estimate.mean - point.value), row.estimate.mean, point))
     worst, mean, point = max(apart, key=lambda item: item[0])
     where = ", ".join(f"{axis} {value}" for axis, value in point.at.items())
-    return worst <= absolute, f"{len(points)} values; worst {digits(mean)} against {digits(point.value)} ({where})"
+    compared = count(len(points), "value")
+    return worst <= absolute, f"{compared}; worst {digits(mean)} against {digits(point.value)} ({where})"
 
 
 def falls_by(
@@ -165,33 +167,22 @@ def symmetric_variants(data: Data) -> tuple[bool, str]:
     """Queues that draw and serve at the same place: p_i = lambda_i / (mu + 2 lambda_i), whatever the place."""
     del data
     rates, worst = (0.6, 1.8), 0.0
-    for place in ("random", "tail"):
-        found = _symmetric_queue(rates, place, 1_000_000)
-        worst = max(worst, *(abs(got - rate / (1 + 2 * rate)) for got, rate in zip(found, rates, strict=True)))
+    for place in ("uniform", "tail"):
+        places = (f"queue.choke_service.draw={place}", f"queue.choke_service.serve={place}")
+        found = queue_host(rates, settings=[*_SYMMETRIC, *places])
+        goodputs = (count / found["duration_s"] for count in found["served"])
+        worst = max(worst, *(abs(got - rate / (1 + 2 * rate)) for got, rate in zip(goodputs, rates, strict=True)))
     return worst < 0.004, f"largest difference from lambda / (mu + 2 lambda) {worst:.4f}"
 
 
-def _symmetric_queue(rates: Sequence[float], place: str, events: int) -> list[float]:
-    """Goodput of Poisson flows; drawn and served packets come from the same place, mu = 1."""
-    generator = random.Random(1)
-    total = sum(rates) + 1.0
-    queue: list[int] = []
-    served = [0] * len(rates)
-    for _ in range(events):
-        spot = generator.randrange(len(queue)) if queue and place == "random" else len(queue) - 1
-        pick = generator.random() * total
-        flow = 0
-        while flow < len(rates) and pick >= rates[flow]:
-            pick -= rates[flow]
-            flow += 1
-        if flow == len(rates):
-            if queue:
-                served[queue.pop(spot)] += 1
-        elif queue and queue[spot] == flow:
-            queue.pop(spot)
-        else:
-            queue.append(flow)
-    return [count * total / events for count in served]
+# The model form: an endless queue, and nothing but matches.
+_SYMMETRIC = (
+    "queue.discipline=choke_service",
+    "queue.limit=65536",
+    "queue.red.min_th=0",
+    "queue.red.max_th=inf",
+    "queue.red.max_p=0",
+)
 
 
 def tends_to(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairdrop.reproduce.define.definition import BASE_READING, Claim, Reading
 from fairdrop.reproduce.judge.claims import FAILS, HOLDS, ClaimError, Outcome, evaluate
 from fairdrop.reproduce.measure.data import Data
+from fairdrop.wording.phrases import count
 
 HELD = "holds"
 OTHERWISE = "holds with another reading"
@@ -15,6 +16,7 @@ NOT = "does not hold"
 UNDECIDED = "cannot be decided from the text"
 PENDING = "pending"
 VERDICTS = (HELD, UNDECIDED, OTHERWISE, NOT, PENDING)  # from best to worst
+_OF_SEVERAL = {HELD: "hold", OTHERWISE: "hold with another reading", NOT: "do not hold"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ def _why(outcome: Outcome) -> str:
     if outcome.state == FAILS:
         return "the measurement contradicts it." + (f" {outcome.detail}." if outcome.detail else "")
     return "not shown: the 95 % interval reaches across the bound." + (f" {outcome.detail}." if outcome.detail else "")
+
+
+def tally(verdicts: Sequence[str]) -> str:
+    """How many of each, best first: ``81 hold, 1 does not hold``."""
+    counts = [(verdicts.count(verdict), verdict) for verdict in VERDICTS]
+    return ", ".join(count(number, verdict, _OF_SEVERAL.get(verdict, verdict)) for number, verdict in counts if number)
 
 
 def overall(judged: Sequence[Judged]) -> str:

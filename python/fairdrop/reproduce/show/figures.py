@@ -18,6 +18,7 @@ from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.show import drawings
+from fairdrop.wording.phrases import count
 
 PUBLISHED = "published"
 _MODELS = {
@@ -121,7 +122,7 @@ class _Plot:
                 self.handles["frozen set-up"] = line
             else:
                 (line,) = axes.plot(x, y, color=colours.GREY, linewidth=0.6, alpha=0.45, zorder=2)
-                self.handles.setdefault(f"the other {len(cells) - 1} cells", line)
+                self.handles.setdefault(f"the other {count(len(cells) - 1, 'cell')}", line)
         points = self._points()
         self._mark(axes, [x for x, _ in points], [y for _, y in points], colours.INK)
 
@@ -366,12 +367,13 @@ class _Plot:
     def _note(self) -> str:
         document = self.found.document
         parts = [self.spec.note] if self.spec.note else []
+        seeds = count(document["seeds"], "seed")
         if self.spec.x == "time":
             pass
         elif document["seeds"] > 1 and self.spec.kind in ("stacked", "grid"):
-            parts.append(f"Mean of {document['seeds']} seeds.")
+            parts.append(f"Mean of {seeds}.")
         elif document["seeds"] > 1:
-            parts.append(f"Mean of {document['seeds']} seeds; whiskers: 95 % interval of the mean.")
+            parts.append(f"Mean of {seeds}; whiskers: 95 % interval of the mean.")
         elif document["seeds"] == 1:
             parts.append("One seed, so no interval.")
         if document["settings"]:

@@ -15,9 +15,10 @@ from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.execute.store import write_text
 from fairdrop.reproduce.judge.findings import Findings
-from fairdrop.reproduce.judge.verdict import VERDICTS
+from fairdrop.reproduce.judge.verdict import tally
 from fairdrop.reproduce.show.figures import draw
 from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import count
 
 SIGNS = {
     "holds": "✓", "holds with another reading": "≈", "does not hold": "✗", "cannot be decided from the text": "?",
@@ -34,11 +35,11 @@ def render(found: Sequence[Findings]) -> str:
     ]
     return templates.get_template("template.html.j2").render(
         papers=papers,
-        counts=[(verdict, sum(one.verdict == verdict for one in found)) for verdict in VERDICTS],
+        counts=tally([one.verdict for one in found]),
         missing=[name for name in names() if name not in {one.definition.name for one in found}],
         signs=SIGNS,
         version=__version__,
-        total=len(found),
+        total=count(len(found), "figure, table or claim", "figures, tables and claims"),
         settings=sorted({text for one in found for text in one.document["settings"]}),
         **palettes(),
     )
@@ -105,4 +106,4 @@ def _work(document: Mapping[str, Any]) -> str:
         return "computed, no simulation"
     seconds = document["duration_s"]
     spans = f" of {' or '.join(f'{value:g} s' for value in seconds)}" if seconds else ""
-    return f"{document['runs']} runs{spans}, {document['seeds']} seeds, profile {document['profile']}"
+    return f"{count(document['runs'], 'run')}{spans}, {count(document['seeds'], 'seed')}, profile {document['profile']}"

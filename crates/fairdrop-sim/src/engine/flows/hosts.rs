@@ -30,6 +30,8 @@ pub struct Hosts {
     pub header: u32,
     /// Whether nothing comes back from the sinks.
     pub is_open: bool,
+    /// Whether its sinks only count what comes.
+    pub takes_at_once: bool,
     pub delays_acks: bool,
     pub reports_delays: bool,
 }
@@ -48,6 +50,7 @@ impl Hosts {
             others: others_before(scenario, number, tcp.is_some()),
             header: group.header,
             is_open: tcp.is_none(),
+            takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
             reports_delays: tcp.is_some_and(|tcp| tcp.one_way_delays),
         }

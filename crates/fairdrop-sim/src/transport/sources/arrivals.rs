@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::input::{Origin, Problem, Report, Section};
 use crate::units;
 use fairdrop::Time;
-use fairdrop_capture::{Options, open_regular};
+use fairdrop_capture::{Options, count, open_regular};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::Path;
@@ -84,7 +84,7 @@ fn capture(bytes: &[u8], file: &str, control: &Control) -> Result<Flows, Vec<Pro
     let mut flows = vec![Vec::new(); capture.flows.len()];
     for (number, arrival) in capture.arrivals.iter().enumerate() {
         if arrival.wire_len > MAX_BYTES {
-            let what = format!("{file}: packet {} has {} bytes", number + 1, arrival.wire_len);
+            let what = format!("{file}: packet {} has {}", number + 1, count(arrival.wire_len, "byte"));
             return Err(refuse(&what, &format!("at most {MAX_BYTES}")));
         }
         let (at, len) = (Time::from_ns(arrival.time_ns), arrival.wire_len.max(1) as u16);
@@ -168,7 +168,7 @@ fn arrival<'a>(
 ) -> Result<(&'a str, Arrival), (&'static str, String, String)> {
     let cells: Vec<_> = text.split(',').map(str::trim).collect();
     if cells.len() != columns.count {
-        let what = format!("the line has {} values", cells.len());
+        let what = format!("the line has {}", count(cells.len(), "value"));
         return Err(("", what, format!("{}, as the first line has", columns.count)));
     }
     let refuse = |field, place: usize, valid: String| (field, format!("{:?}", cells[place]), valid);

@@ -103,6 +103,11 @@ impl RetransmissionTimeout {
         self.measured.then_some(self.srtt * config.tick.ns() as f64 / 1e9)
     }
 
+    /// Somebody else has measured a smoothed round-trip time, in seconds.
+    pub fn set_srtt_s(&mut self, srtt_s: f64, config: &TcpConfig) {
+        (self.measured, self.srtt) = (true, srtt_s * 1e9 / config.tick.ns() as f64);
+    }
+
     /// The timeout to wait now, in whole ticks.
     pub fn current(&self, config: &TcpConfig) -> Time {
         let base = if self.measured {

@@ -2,6 +2,7 @@
 
 use crate::input::{Report, Section};
 use crate::random::BoundedPareto;
+use fairdrop_capture::count;
 use serde::Serialize;
 
 /// The largest Pareto transfer, when nothing else is said, in means.
@@ -35,7 +36,7 @@ pub fn transfer_bytes(section: &Section, report: &mut Report<'_>) -> Option<u64>
     let bytes = section.number("transfer")? as u64;
     let packet = section.number("packet_size").unwrap_or(1000.0) as u64;
     if bytes / packet.max(1) >= MAX_SEGMENTS {
-        let valid = format!("fewer than {MAX_SEGMENTS} packets of {packet} bytes");
+        let valid = format!("fewer than {MAX_SEGMENTS} packets of {}", count(packet, "byte"));
         report.add(section.origin("transfer"), &section.path("transfer"), &format!("{bytes} bytes"), &valid);
     }
     Some(bytes)
@@ -63,7 +64,7 @@ pub fn connections(section: &Section, report: &mut Report<'_>) -> Option<Connect
             let high = section.number("max_transfer").unwrap_or(MAX_OVER_MEAN * mean);
             if high <= mean {
                 let field = section.path("max_transfer");
-                let valid = format!("more than transfer ({mean} bytes)");
+                let valid = format!("more than transfer ({})", count(mean, "byte"));
                 report.add(section.origin("max_transfer"), &field, &high.to_string(), &valid);
                 return None;
             }

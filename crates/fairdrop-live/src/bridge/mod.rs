@@ -1,0 +1,268 @@
+//! `fairdropd bridge`: a bump in the wire between two interfaces.
+//!
+//! Frames of every kind pass as they are. Each direction has a thread; this one follows what becomes of the interfaces.
+
+mod settings;
+mod side;
+
+pub use settings::{Restored, STATE_DIR, restore};
+
+use crate::config::TwoWay;
+use crate::daemon::Running;
+use crate::host::{Report, Watch};
+use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, interfaces, random_key};
+use crate::port::{PacketPorts, Receiver};
+use fairdrop::Time;
+use fairdrop_capture::LinkType;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use side::Side;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// What a bridge is made of.
+#[derive(Clone, Debug)]
+pub struct BridgeOptions {
+    /// The interfaces; `up` leads from the first to the second.
+    pub interfaces: [String; 2],
+    /// The link.
+    pub link: TwoWay,
+    /// Spent awake of each sleep.
+    pub spin: Time,
+    /// Longest packet without the link header, bytes; longer ones are dropped.
+    pub mtu: u32,
+    /// Bytes of each receive ring.
+    pub ring_bytes: u32,
+    /// Frames are handed over in blocks, up to a millisecond late.
+    pub blocks: bool,
+    /// Where the settings of interfaces are kept that are changed; `None`: none is changed.
+    pub state: Option<PathBuf>,
+}
+
+/// Why there is no bridge, or none any more.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong, and what would be right.
+    pub message: String,
+    /// Exit code: 2 for wrong input, 1 for a failure in running.
+    pub code: u8,
+}
+
+impl Refusal {
+    fn input(message: String) -> Self {
+        Self { message, code: 2 }
+    }
+
+    fn running(message: String) -> Self {
+        Self { message, code: 1 }
+    }
+}
+
+/// Bytes of Ethernet's header with two tags, rounded up.
+const LINK_HEADER: u32 = 24;
+
+/// Room that a slot of a ring needs beside the frame: the kernel's headers.
+const SLOT_HEADER: u32 = 128;
+
+/// Slots hold frames of this many bytes at least, and at most; longer ones take the way through the socket's queue.
+const SLOT: (u32, u32) = (2048, 16_384);
+
+/// Milliseconds after which a block is handed over that is not full.
+const BLOCK_MS: u32 = 1;
+
+/// How often it is looked whether a direction has failed.
+const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// A bridge that runs.
+pub struct Bridge {
+    sides: [Side; 2],
+    running: Vec<Running>,
+    changes: Changes,
+}
+
+impl Bridge {
+    /// Starts one. `watch` makes those who look on, by the name of the direction.
+    ///
+    /// # Errors
+    /// The interfaces cannot be used; the message says why, and which can.
+    pub fn start<W: Watch + Send + 'static>(
+        options: &BridgeOptions,
+        watch: impl FnMut(&'static str) -> W,
+    ) -> Result<Self, Refusal> {
+        let changes = Changes::new().map_err(failed)?;
+        let all = interfaces().map_err(failed)?;
+        let found = choose(&options.interfaces, &all)?;
+        let [first, second] = &options.interfaces;
+        let state = options.state.as_deref();
+        let sides = [Side::new(first, state).map_err(no_right)?, Side::new(second, state).map_err(no_right)?];
+        let running = start_directions(options, &sides, &found, watch)?;
+        let mut bridge = Self { sides, running, changes };
+        for (side, interface) in bridge.sides.iter_mut().zip(found) {
+            if let Err(refusal) = side.attach(interface) {
+                // What was changed already is put back.
+                let _ = bridge.stop();
+                return Err(refusal);
+            }
+        }
+        Ok(bridge)
+    }
+
+    /// Its directions.
+    pub fn running(&self) -> &[Running] {
+        &self.running
+    }
+
+    /// Follows what becomes of the interfaces, until `stop` can be read or a direction has ended.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn follow(&mut self, stop: BorrowedFd<'_>) -> io::Result<()> {
+        while !self.running.iter().any(Running::has_ended) {
+            let mut fds = [self.changes.poll_fd(), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
+            match poll(&mut fds, Some(&LOOK)) {
+                Err(rustix::io::Errno::INTR) => continue,
+                polled => polled?,
+            };
+            let [changed, stopped] = fds.map(|fd| !fd.revents().is_empty());
+            if stopped {
+                break;
+            }
+            if changed {
+                self.changes.forget();
+                let all = interfaces()?;
+                self.sides.iter_mut().for_each(|side| side.follow(&all));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends it, and puts the interfaces' settings back. How each direction was at the end, by name.
+    ///
+    /// # Errors
+    /// A port failed; the settings are put back all the same.
+    pub fn stop(self) -> io::Result<Vec<(&'static str, Report)>> {
+        let reports = self
+            .running
+            .into_iter()
+            .map(|direction| Ok((direction.name, direction.stop()?)))
+            .collect::<Vec<io::Result<_>>>();
+        self.sides.into_iter().for_each(Side::detach);
+        reports.into_iter().collect()
+    }
+}
+
+/// Runs a bridge until a signal ends it.
+///
+/// # Errors
+/// It cannot be started, or a port failed.
+pub fn run(options: &BridgeOptions) -> Result<(), Refusal> {
+    let (stop, signalled) = UnixStream::pair().map_err(failed)?;
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        let sender = signalled.try_clone().map_err(failed)?;
+        signal_hook::low_level::pipe::register(signal, sender).map_err(failed)?;
+    }
+    let mut bridge = Bridge::start(options, |_| ())?;
+    eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
+    let followed = bridge.follow(stop.as_fd());
+    for (name, report) in bridge.stop().map_err(failed)? {
+        eprintln!("fairdropd: {name}: {}", report.summary());
+    }
+    followed.map_err(failed)
+}
+
+/// Puts back what killed bridges left behind, and says what that was.
+///
+/// # Errors
+/// The directory cannot be read, or an interface cannot be changed.
+pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
+    let all = interfaces().map_err(failed)?;
+    let name_of = |index| all.iter().find(|one| one.index == index).map(|one| one.name.clone());
+    let all = restore(directory, name_of)
+        .map_err(|error| Refusal::running(format!("{}: {error}", directory.display())))?;
+    for restored in &all {
+        println!("{restored}");
+    }
+    if all.is_empty() {
+        println!("{}: nothing to put back", directory.display());
+    }
+    Ok(())
+}
+
+fn start_directions<W: Watch + Send + 'static>(
+    options: &BridgeOptions,
+    sides: &[Side; 2],
+    found: &[&Interface; 2],
+    mut watch: impl FnMut(&'static str) -> W,
+) -> Result<Vec<Running>, Refusal> {
+    let longest = found.iter().map(|interface| interface.mtu).fold(options.mtu, u32::max);
+    let frame_bytes = (longest + LINK_HEADER) as usize;
+    let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
+    let layout = if options.blocks {
+        RingLayout::Blocks(BLOCK_MS)
+    } else {
+        RingLayout::Slots(slot.next_power_of_two())
+    };
+    let link = &options.link;
+    let key = random_key().map_err(failed)?;
+    let [first, second] = sides;
+    let ways = [("up", &link.up, first, second), ("down", &link.down, second, first)];
+    let mut running = Vec::new();
+    for (number, (name, way, from, to)) in ways.into_iter().enumerate() {
+        let config = way.direction(link.seed, number as u32, key, LinkType(1), frame_bytes);
+        let (from, to) = (from.input.clone(), to.output.clone());
+        let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
+        eprintln!(
+            "fairdropd: {name}: {} of frame buffers, {} of receive ring",
+            megabytes(way.buffer_bytes(frame_bytes)),
+            megabytes(ring_bytes as usize)
+        );
+        let from = Receiver::new(from, layout, ring_bytes).map_err(failed)?;
+        let ports = move |sleeper| PacketPorts::new(from, to, sleeper);
+        running.push(Running::start(name, config, watch(name), options.spin, ports).map_err(failed)?);
+    }
+    Ok(running)
+}
+
+fn megabytes(bytes: usize) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// The two interfaces, if there are such and they can be bridged.
+fn choose<'a>(names: &[String; 2], all: &'a [Interface]) -> Result<[&'a Interface; 2], Refusal> {
+    let usable = || {
+        let names: Vec<&str> = all.iter().filter(|one| one.ethernet).map(|one| one.name.as_str()).collect();
+        if names.is_empty() { "there is none here".to_owned() } else { names.join(", ") }
+    };
+    if names[0] == names[1] {
+        let name = &names[0];
+        return Err(Refusal::input(format!("{name} twice; valid: two Ethernet interfaces of {}", usable())));
+    }
+    let one = |name: &String| match all.iter().find(|one| one.name == *name) {
+        None => Err(Refusal::input(format!(
+            "there is no interface {name:?}; valid: Ethernet interfaces: {}",
+            usable()
+        ))),
+        Some(found) if !found.ethernet => Err(Refusal::input(format!(
+            "{name} is no Ethernet interface; valid: Ethernet interfaces: {}",
+            usable()
+        ))),
+        Some(found) => Ok(found),
+    };
+    Ok([one(&names[0])?, one(&names[1])?])
+}
+
+fn failed(error: impl std::fmt::Display) -> Refusal {
+    Refusal::running(error.to_string())
+}
+
+fn no_right(error: io::Error) -> Refusal {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return failed(error);
+    }
+    Refusal::running(format!(
+        "packet sockets: {error}; needs CAP_NET_RAW (and CAP_NET_ADMIN to switch offloads): run it as root, or once \
+         `setcap cap_net_raw,cap_net_admin=ep` on the program"
+    ))
+}

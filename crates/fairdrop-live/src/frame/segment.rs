@@ -1,0 +1,182 @@
+//! Frames longer than the MTU, as hosts with segmentation offload hand them on, cut into the packets that would be on a wire;
+//! and checksums that were left to hardware.
+//!
+//! A discipline must see packets, not 64 kB of them at once: one drop or mark would stand for forty.
+
+use super::checksum::Sum;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const TCP_FIN: u8 = 0x01;
+const TCP_PSH: u8 = 0x08;
+const TCP_CWR: u8 = 0x80;
+
+/// Where the IP header of an Ethernet frame begins, behind whatever tags; `None`: it has none.
+pub fn ip_of_ethernet(frame: &[u8]) -> Option<usize> {
+    let mut at = 12;
+    loop {
+        match word(frame, at)? {
+            0x8100 | 0x88a8 | 0x9100 => at += 4,
+            0x0800 | 0x86dd => return Some(at + 2),
+            _ => return None,
+        }
+    }
+}
+
+/// Completes a checksum that was left to hardware: the 16-bit field at `start + offset` holds the sum of the pseudo-header, and
+/// the checksum covers everything from `start` on. Returns whether the frame reaches that far.
+pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
+    let at = start + offset;
+    if at + 2 > frame.len() || start > frame.len() {
+        return false;
+    }
+    let sum = Sum::of(&frame[start..]).checksum();
+    // Zero means "no checksum" to UDP and equals 0xffff to everybody else (RFC 768, RFC 1624 section 3).
+    put(frame, at, if sum == 0 { 0xffff } else { sum });
+    true
+}
+
+/// How one frame is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    ip: usize,
+    transport: usize,
+    /// Where the payload begins.
+    payload: usize,
+    end: usize,
+    /// Payload of each packet but the last.
+    size: usize,
+    tcp: bool,
+    /// UDP over IPv4 without checksums stays without.
+    unsummed: bool,
+}
+
+impl Cut {
+    /// How `frame`, whose IP header begins at `ip`, is cut into packets with `size` bytes of TCP or UDP payload. `None`: it is
+    /// neither, it is a fragment, its headers are wrong, or `size` is 0.
+    pub fn new(frame: &[u8], ip: usize, size: usize) -> Option<Self> {
+        let (protocol, transport, end) = match frame.get(ip)? >> 4 {
+            4 => ipv4(frame, ip)?,
+            6 => ipv6(frame, ip)?,
+            _ => return None,
+        };
+        let payload = match protocol {
+            TCP => {
+                let header = usize::from(frame.get(transport + 12)? >> 4) * 4;
+                (header >= 20).then_some(transport + header)?
+            }
+            UDP => transport + 8,
+            _ => return None,
+        };
+        let tcp = protocol == TCP;
+        let unsummed = !tcp && frame[ip] >> 4 == 4 && word(frame, transport + 6)? == 0;
+        (size > 0 && payload <= end).then_some(Self { ip, transport, payload, end, size, tcp, unsummed })
+    }
+
+    /// The number of packets, at least one.
+    pub fn packets(&self) -> usize {
+        (self.end - self.payload).div_ceil(self.size).max(1)
+    }
+
+    /// Writes packet `number` of `frame` into `out` and returns its length; what does not fit is left out, and the checksums are
+    /// wrong then.
+    pub fn write(&self, frame: &[u8], number: usize, out: &mut [u8]) -> usize {
+        let from = self.payload + number * self.size;
+        let to = (from + self.size).min(self.end);
+        let len = self.payload + to - from;
+        let header = self.payload.min(out.len());
+        out[..header].copy_from_slice(&frame[..header]);
+        let body = len.min(out.len()) - header;
+        out[header..header + body].copy_from_slice(&frame[from..from + body]);
+        if len <= out.len() {
+            self.correct(&mut out[..len], number);
+        }
+        len
+    }
+
+    /// Makes the headers those of packet `number`.
+    fn correct(&self, packet: &mut [u8], number: usize) {
+        let (ip, transport, len) = (self.ip, self.transport, packet.len());
+        let mut pseudo = Sum::default();
+        if packet[ip] >> 4 == 4 {
+            put(packet, ip + 2, (len - ip) as u16);
+            let ident = word(packet, ip + 4).unwrap_or(0);
+            put(packet, ip + 4, ident.wrapping_add(number as u16));
+            put(packet, ip + 10, 0);
+            let header = ip..ip + usize::from(packet[ip] & 15) * 4;
+            put(packet, ip + 10, Sum::of(&packet[header]).checksum());
+            pseudo.add(&packet[ip + 12..ip + 20]);
+        } else {
+            put(packet, ip + 4, (len - ip - 40) as u16);
+            pseudo.add(&packet[ip + 8..ip + 40]);
+        }
+        let field = if self.tcp {
+            self.correct_tcp(packet, number);
+            transport + 16
+        } else {
+            put(packet, transport + 4, (len - transport) as u16);
+            transport + 6
+        };
+        if self.unsummed {
+            return;
+        }
+        put(packet, field, 0);
+        pseudo.add_word(u16::from(if self.tcp { TCP } else { UDP }));
+        pseudo.add_word((len - transport) as u16);
+        pseudo.add(&packet[transport..]);
+        let sum = pseudo.checksum();
+        // RFC 768: a sum of 0 is sent as all ones.
+        put(packet, field, if sum == 0 && !self.tcp { 0xffff } else { sum });
+    }
+
+    /// The sequence number; FIN and PSH belong to the last packet, CWR to the first (RFC 3168, section 6.1.2).
+    fn correct_tcp(&self, packet: &mut [u8], number: usize) {
+        let at = self.transport + 4;
+        let first = u32::from_be_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]]);
+        let sequence = first.wrapping_add((number * self.size) as u32);
+        packet[at..at + 4].copy_from_slice(&sequence.to_be_bytes());
+        let flags = &mut packet[self.transport + 13];
+        if number + 1 < self.packets() {
+            *flags &= !(TCP_FIN | TCP_PSH);
+        }
+        if number > 0 {
+            *flags &= !TCP_CWR;
+        }
+    }
+}
+
+/// Protocol, where its header begins, and where the packet ends. A length of 0 stands for one beyond 16 bits.
+fn ipv4(frame: &[u8], ip: usize) -> Option<(u8, usize, usize)> {
+    let header = usize::from(frame.get(ip)? & 15) * 4;
+    let total = usize::from(word(frame, ip + 2)?);
+    let end = if total == 0 { frame.len() } else { (ip + total).min(frame.len()) };
+    let fragment = word(frame, ip + 6)? & 0x3fff != 0;
+    (header >= 20 && ip + header <= end && !fragment).then_some((*frame.get(ip + 9)?, ip + header, end))
+}
+
+fn ipv6(frame: &[u8], ip: usize) -> Option<(u8, usize, usize)> {
+    let length = usize::from(word(frame, ip + 4)?);
+    let end = if length == 0 { frame.len() } else { (ip + 40 + length).min(frame.len()) };
+    let (mut next, mut at) = (*frame.get(ip + 6)?, ip + 40);
+    // Hop-by-hop options, routing, destination options (RFC 8200, section 4). A hop-by-hop header in a packet without length is
+    // a jumbogram's, which the packets would not be.
+    while matches!(next, 0 | 43 | 60) {
+        if next == 0 && length == 0 {
+            return None;
+        }
+        next = *frame.get(at)?;
+        at += (usize::from(*frame.get(at + 1)?) + 1) * 8;
+    }
+    (at <= end).then_some((next, at, end))
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes)
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! Carries every packet between the two sides through the scenario's links, in logical time.
+
+use super::address::{MOST_FLOWS, Place, Side};
+use super::plan;
+use super::segment::Packet;
+use super::senders::{Connect, Letter};
+use super::stream::Stream;
+use crate::frame;
+use crate::host::Wake;
+use crate::host::{Lateness, LatenessReport};
+use crate::os::{Sleeper, Waker, now};
+use fairdrop::{Ecn, Time};
+use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::{Control, Departing, Network, Notice, RunResult};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+
+/// Packets read from one device before the other has its turn.
+const BATCH: usize = 32;
+
+/// What the carrier counts of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Packets read from the devices.
+    pub read: u64,
+    /// Of these, what was of no flow, and was thrown away.
+    pub strange: u64,
+    /// Packets handed on.
+    pub handed_on: u64,
+    /// Packets that a device did not take.
+    pub refused: u64,
+}
+
+/// How exact the run was.
+#[derive(Clone, Copy, Debug)]
+pub struct Exactness {
+    /// How much later than its logical time each packet was handed on.
+    pub lateness: LatenessReport,
+    /// What was carried.
+    pub tally: Tally,
+}
+
+/// The network between the two sides.
+pub struct Carrier<'s> {
+    scenario: &'s Scenario,
+    network: Network<'s>,
+    control: Control,
+    /// Devices of the left and the right side.
+    tuns: [OwnedFd; 2],
+    frames: Frames,
+    /// By group and address.
+    flows: Vec<Vec<u32>>,
+    /// Connections of each group so far, where they come and go.
+    connections: Vec<u32>,
+    /// By flow.
+    streams: Vec<Stream>,
+    connects: Sender<Connect>,
+    senders: Arc<Waker>,
+    begun: Time,
+    lateness: Lateness,
+    tally: Tally,
+}
+
+/// A frame for each handle.
+struct Frames {
+    bytes: Vec<u8>,
+    lengths: Vec<u32>,
+    most: usize,
+    /// The one being read.
+    coming: Vec<u8>,
+}
+
+impl Frames {
+    fn keep(&mut self, handle: u32, len: usize, handles: usize) {
+        if self.lengths.len() < handles {
+            self.lengths.resize(handles, 0);
+            self.bytes.resize(handles * self.most, 0);
+        }
+        let at = handle as usize * self.most;
+        self.bytes[at..at + len].copy_from_slice(&self.coming[..len]);
+        self.lengths[handle as usize] = len as u32;
+    }
+
+    fn get(&mut self, handle: u32) -> &mut [u8] {
+        let (at, len) = (handle as usize * self.most, self.lengths[handle as usize] as usize);
+        &mut self.bytes[at..at + len]
+    }
+}
+
+impl<'s> Carrier<'s> {
+    /// Between the devices of the left and the right side.
+    pub fn new(
+        scenario: &'s Scenario,
+        network: Network<'s>,
+        tuns: [OwnedFd; 2],
+        connects: Sender<Connect>,
+        senders: Arc<Waker>,
+    ) -> Self {
+        let most = plan::mtu(scenario) as usize;
+        let mut carrier = Self {
+            scenario,
+            control: Control::default(),
+            tuns,
+            frames: Frames { bytes: Vec::new(), lengths: Vec::new(), most, coming: vec![0; most] },
+            flows: vec![Vec::new(); scenario.groups.len()],
+            connections: vec![0; scenario.groups.len()],
+            streams: Vec::new(),
+            connects,
+            senders,
+            begun: Time::ZERO,
+            lateness: Lateness::default(),
+            tally: Tally::default(),
+            network,
+        };
+        carrier.begin_lasting_flows();
+        carrier
+    }
+
+    fn begin_lasting_flows(&mut self) {
+        let starts = self.network.starts().to_vec();
+        for (flow, start) in (0..).zip(starts) {
+            let number = self.network.group_of(flow);
+            let group = &self.scenario.groups[number];
+            self.flows[number].push(flow);
+            let transfer = group.transport.tcp().and_then(|tcp| tcp.transfer_bytes);
+            self.streams.push(Stream::new(transfer.map(|bytes| plan::to_write(group, bytes))));
+            if group.transport.tcp().is_some() {
+                self.network.begin(flow, start);
+            }
+        }
+    }
+
+    /// Carries until the scenario ends; its time 0 is at `begun`. `None` when it was interrupted.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn run(
+        mut self,
+        begun: Time,
+        mut sleeper: Sleeper,
+        letters: &Receiver<Letter>,
+        interrupted: &AtomicBool,
+        finish: impl FnOnce(),
+    ) -> io::Result<Option<(RunResult, Exactness)>> {
+        self.begun = begun;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        for (side, tun) in (0..).zip(&self.tuns) {
+            epoll::add(&epoll, tun, EventData::new_u64(side), EventFlags::IN)?;
+        }
+        let end = begun.after(self.scenario.duration);
+        while now() < end {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let read = self.read()?;
+            self.pass(now())?;
+            letters.try_iter().for_each(|letter| self.take(letter));
+            if !read {
+                let next = self.network.next_event().map_or(end, |at| begun.after(at).min(end));
+                sleeper.sleep(epoll.as_fd(), Some(next))?;
+            }
+        }
+        self.pass(end)?;
+        // The senders say how they ended.
+        finish();
+        letters.iter().for_each(|letter| self.take(letter));
+        let exactness = Exactness { lateness: self.lateness.report(), tally: self.tally };
+        Ok(self.network.finish(&self.control).map(|result| (result, exactness)))
+    }
+
+    /// The scenario's time.
+    fn time(&self, at: Time) -> Time {
+        at.since(self.begun)
+    }
+
+    fn take(&mut self, letter: Letter) {
+        let at = self.time(now()).min(self.scenario.duration);
+        match letter {
+            Letter::State(flow, state) => self.network.note_sender(flow, at, state),
+            Letter::Count(flow, count) => self.network.note_count(flow, count),
+        }
+    }
+
+    /// Reads what is there, at most a batch of each side. Whether there was anything.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut any = false;
+        for side in [Side::Left, Side::Right] {
+            for _ in 0..BATCH {
+                let Some(len) = read(&self.tuns[side as usize], &mut self.frames.coming)? else { break };
+                any = true;
+                let at = now();
+                self.pass(at)?;
+                self.tally.read += 1;
+                if self.offer(side, len, self.time(at)).is_none() {
+                    self.tally.strange += 1;
+                }
+            }
+        }
+        Ok(any)
+    }
+
+    /// The frame that was read is put on its host's own link; `None` when it is of no flow.
+    fn offer(&mut self, side: Side, len: usize, at: Time) -> Option<()> {
+        let packet = Packet::parse(self.frames.coming.get(..len)?)?;
+        let (source, destination) = (side.place(packet.source)?, side.other().place(packet.destination)?);
+        let &flow = self.flows.get(source.group)?.get(usize::from(source.index))?;
+        if source != destination || at >= self.scenario.duration {
+            return None;
+        }
+        let departing = Departing {
+            flow,
+            backward: side == Side::Right,
+            len: len as u16,
+            class: packet.dscp,
+            ecn: packet.ecn,
+        };
+        let handle = self.network.depart(at, departing);
+        self.frames.keep(handle, len, self.network.handles());
+        Some(())
+    }
+
+    /// Lets time pass to `until`, and hands on what arrives.
+    fn pass(&mut self, until: Time) -> io::Result<()> {
+        let until = self.time(until);
+        while let Some(notice) = self.network.step(until, &self.control) {
+            match notice {
+                Notice::Arrived { at, handle, packet } => self.hand_on(at, handle, packet)?,
+                Notice::Connect { at, flow, bytes } => self.connect(at, flow, bytes),
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_on(&mut self, at: Time, handle: u32, departing: Departing) -> io::Result<()> {
+        let bytes = self.frames.get(handle);
+        if departing.ecn == Ecn::Ce {
+            frame::mark(bytes, 0);
+        }
+        let taken = write(&self.tuns[usize::from(!departing.backward)], bytes)?;
+        let packet = Packet::parse(bytes);
+        self.lateness.record(self.begun.after(at), now());
+        if taken {
+            self.tally.handed_on += 1;
+        } else {
+            self.tally.refused += 1;
+        }
+        if let Some(packet) = packet {
+            self.measure(at, departing, &packet);
+        }
+        Ok(())
+    }
+
+    /// What the end of the flow learns from a packet.
+    fn measure(&mut self, at: Time, departing: Departing, packet: &Packet) {
+        let Departing { flow, backward, len, .. } = departing;
+        let header = self.scenario.groups[self.network.group_of(flow)].header;
+        let len = u32::from(len);
+        match packet.segment {
+            None if !backward => self.network.delivered(flow, at, len, len.saturating_sub(header)),
+            Some(segment) if !backward => {
+                let new = self.streams[flow as usize].arrive(&segment);
+                if segment.payload > 0 {
+                    // As in the simulator the headers of a packet that is all new count as data.
+                    let distinct = if new == segment.payload { len.saturating_sub(header) } else { new };
+                    self.network.delivered(flow, at, len, distinct);
+                }
+            }
+            Some(segment) => {
+                if segment.ack.is_some_and(|ack| self.streams[flow as usize].acknowledge(ack)) {
+                    self.network.complete(flow, at);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// A connection of a population begins.
+    fn connect(&mut self, at: Time, flow: u32, bytes: u64) {
+        let group = self.network.group_of(flow);
+        let index = self.connections[group] % MOST_FLOWS;
+        self.connections[group] += 1;
+        let place = Place { group, index: index as u16 };
+        match self.flows[group].get_mut(index as usize) {
+            Some(before) => *before = flow,
+            None => self.flows[group].push(flow),
+        }
+        let bytes = plan::to_write(&self.scenario.groups[group], bytes);
+        self.streams.push(Stream::new(Some(bytes)));
+        self.network.begin(flow, at);
+        // The senders may have come to their end.
+        let _ = self.connects.send(Connect { flow, place, bytes });
+        self.senders.wake();
+    }
+}
+
+/// The next packet that is there.
+fn read(tun: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        return match rustix::io::read(tun, &mut *buffer) {
+            Ok(len) => Ok(Some(len)),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(Errno::INTR) => continue,
+            Err(error) => Err(error.into()),
+        };
+    }
+}
+
+/// Whether the device takes a packet.
+fn write(tun: &OwnedFd, bytes: &[u8]) -> io::Result<bool> {
+    loop {
+        return match rustix::io::write(tun, bytes) {
+            Ok(_) => Ok(true),
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN | Errno::IO | Errno::INVAL | Errno::NOBUFS | Errno::NOMEM) => Ok(false),
+            Err(error) => Err(error.into()),
+        };
+    }
+}

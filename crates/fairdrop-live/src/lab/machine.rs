@@ -1,0 +1,93 @@
+//! The machine that a live run was made on: what matters of its settings, and how much of its time others took.
+
+use fairdrop_sim::scenario::Scenario;
+use serde_json::{Map, Value as Json, json};
+use std::fs;
+
+/// Settings under /proc/sys that decide how TCP behaves.
+const SYSCTLS: [&str; 12] = [
+    "net/ipv4/tcp_available_congestion_control",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_wmem",
+    "net/ipv4/tcp_sack",
+    "net/ipv4/tcp_dsack",
+    "net/ipv4/tcp_recovery",
+    "net/ipv4/tcp_early_retrans",
+    "net/ipv4/tcp_slow_start_after_idle",
+    "net/ipv4/tcp_window_scaling",
+    "net/core/default_qdisc",
+    "net/core/rmem_max",
+];
+
+/// What is known of the machine.
+pub fn facts(scenario: &Scenario, mtu: u32) -> Map<String, Json> {
+    let name = rustix::system::uname();
+    let text = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let sysctls: Map<String, Json> = SYSCTLS
+        .iter()
+        .map(|name| (name.replace('/', "."), json!(text(&format!("/proc/sys/{name}")))))
+        .collect();
+    let cpu = text("/proc/cpuinfo").and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split(':').nth(1)?.trim().to_owned())
+    });
+    let congestion: Map<String, Json> = scenario
+        .groups
+        .iter()
+        .filter_map(|group| Some((group.name.clone(), json!(group.transport.tcp()?.name))))
+        .collect();
+    let facts = [
+        ("kernel", json!(name.release().to_string_lossy())),
+        ("architecture", json!(name.machine().to_string_lossy())),
+        ("cpu", json!(cpu)),
+        ("cpus", json!(std::thread::available_parallelism().ok().map(std::num::NonZero::get))),
+        ("clock_source", json!(text("/sys/devices/system/clocksource/clocksource0/current_clocksource"))),
+        ("load_average", json!(text("/proc/loadavg"))),
+        ("devices", json!("two TUN devices without IFF_VNET_HDR: no frame is larger than the MTU")),
+        ("mtu_bytes", json!(mtu)),
+        ("congestion_control", json!(congestion)),
+        ("sysctls", json!(sysctls)),
+    ];
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Time of all processors so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTime {
+    all: u64,
+    stolen: u64,
+}
+
+impl CpuTime {
+    /// Now.
+    pub fn now() -> Self {
+        Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn parse(stat: &str) -> Self {
+        // user nice system idle iowait irq softirq steal, and guests, who are users already (proc_stat(5)).
+        let first = stat.lines().next().unwrap_or_default();
+        let columns: Vec<u64> = first.split_whitespace().skip(1).take(8).flat_map(str::parse).collect();
+        Self { all: columns.iter().sum(), stolen: columns.get(7).copied().unwrap_or(0) }
+    }
+
+    /// Which part of the time since `before` the hypervisor gave to others.
+    pub fn stolen_since(self, before: Self) -> f64 {
+        let all = self.all.saturating_sub(before.all);
+        if all == 0 { 0.0 } else { self.stolen.saturating_sub(before.stolen) as f64 / all as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time() {
+        let before = CpuTime::parse("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1");
+        let after = CpuTime::parse("cpu  60 0 10 70 0 0 0 60 5 0\n");
+        assert_eq!(after.stolen_since(before), 0.5);
+        assert_eq!(before.stolen_since(before), 0.0);
+    }
+}

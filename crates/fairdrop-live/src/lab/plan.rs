@@ -1,0 +1,179 @@
+//! What of a scenario real hosts can do, and what they would do otherwise than the simulator's.
+
+use super::address::{MOST_FLOWS, MOST_GROUPS};
+use fairdrop_sim::scenario::{Group, Scenario, Transport};
+use std::fs;
+
+/// IP and TCP headers, without options, bytes.
+const TCP_HEADERS: u32 = 40;
+/// The timestamps that the kernel puts into every segment (RFC 7323), bytes.
+const TIMESTAMPS: u32 = 12;
+/// IP and UDP headers, bytes.
+pub const UDP_HEADERS: u32 = 28;
+/// The least and largest segments that a socket can be told, bytes (`TCP_MAXSEG`: tcp(7)).
+const SEGMENTS: (u32, u32) = (88, 32_767);
+/// The smallest MTU of a link, bytes.
+const LEAST_MTU: u32 = 576;
+/// Codes that a DSCP can have.
+const CLASSES: u8 = 64;
+
+/// Where the kernel says which congestion controls it has.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// The congestion controls of this kernel.
+///
+/// # Errors
+/// It does not say.
+pub fn available() -> std::io::Result<Vec<String>> {
+    Ok(fs::read_to_string(AVAILABLE)?.split_whitespace().map(str::to_owned).collect())
+}
+
+/// What cannot be carried out, a line each.
+pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
+    let mut refused = Vec::new();
+    if scenario.groups.len() > MOST_GROUPS {
+        refused.push(format!(
+            "groups: {} of them; valid: at most {MOST_GROUPS} in a live run",
+            scenario.groups.len()
+        ));
+    }
+    for group in &scenario.groups {
+        let mut refuse = |field: &str, value: &dyn std::fmt::Display, valid: &str| {
+            refused.push(format!(
+                "groups.{}.{field} = {value} cannot be carried out live; valid: {valid}",
+                group.name
+            ));
+        };
+        if group.count > MOST_FLOWS {
+            refuse("count", &group.count, &format!("at most {MOST_FLOWS}"));
+        }
+        let marked = group.mark_excess.as_ref().map_or(0, |meter| meter.class);
+        if group.class.max(marked) >= CLASSES {
+            refuse("class", &group.class.max(marked), &format!("0 to {}, a DSCP", CLASSES - 1));
+        }
+        match &group.transport {
+            Transport::Tcp(tcp) => {
+                if !available.iter().any(|name| name == tcp.name) {
+                    let valid = format!("{} (the congestion controls of this kernel)", available.join(", "));
+                    refuse("transport", &format!("\"{}\"", tcp.name), &valid);
+                }
+                if let Some(rate) = tcp.app_rate_bps {
+                    refuse("app_rate", &format!("{rate} bit/s"), "none: sources always have data");
+                }
+                let segment = group.packet_size.saturating_sub(TCP_HEADERS);
+                if !(SEGMENTS.0..=SEGMENTS.1).contains(&segment) {
+                    let (least, most) = (SEGMENTS.0 + TCP_HEADERS, SEGMENTS.1 + TCP_HEADERS);
+                    refuse(
+                        "packet_size",
+                        &format!("{} bytes", group.packet_size),
+                        &format!("{least} to {most} bytes"),
+                    );
+                }
+            }
+            Transport::OpenLoop(_) if group.packet_size < UDP_HEADERS => {
+                let valid = format!("{UDP_HEADERS} bytes or more: the headers of IP and UDP");
+                refuse("packet_size", &format!("{} bytes", group.packet_size), &valid);
+            }
+            Transport::OpenLoop(_) => {}
+        }
+    }
+    refused
+}
+
+/// What real hosts do otherwise than the scenario says, for the result.
+pub fn differences(scenario: &Scenario) -> Vec<String> {
+    let mut differences = Vec::new();
+    for group in &scenario.groups {
+        let Some(tcp) = group.transport.tcp() else { continue };
+        let mut differ = |what: String| differences.push(format!("groups.{}: {what}", group.name));
+        differ(format!(
+            "the kernel's {} sends: its initial window (the scenario says {} packets), timers (min_rto {} s), loss recovery \
+             with SACK, RACK and tail loss probes, and delayed ACKs",
+            tcp.name,
+            tcp.initial_window,
+            tcp.min_rto.seconds()
+        ));
+        differ(format!(
+            "ACKs are {} bytes or more (the scenario says {})",
+            TCP_HEADERS + TIMESTAMPS,
+            tcp.ack_size
+        ));
+        if !tcp.handshake {
+            differ("connections open with a handshake".into());
+        }
+    }
+    differences
+}
+
+/// The MTU with which every packet of the scenario fits, bytes.
+pub fn mtu(scenario: &Scenario) -> u32 {
+    let largest = scenario.groups.iter().map(|group| group.packet_size).max().unwrap_or(0);
+    // Lists of arrivals have sizes of their own.
+    let is_list = |group: &Group| group.transport.name() == "trace";
+    if scenario.groups.iter().any(is_list) { 65_535 } else { largest.max(LEAST_MTU) }
+}
+
+/// `TCP_MAXSEG` with which a full segment is a packet of the group's size.
+pub fn max_segment(group: &Group) -> u32 {
+    group.packet_size - TCP_HEADERS
+}
+
+/// Data of a full segment, bytes.
+pub fn payload(group: &Group) -> u32 {
+    max_segment(group) - TIMESTAMPS
+}
+
+/// The window of the scenario in bytes of data, for the receiver to advertise.
+pub fn max_window(group: &Group, packets: f64) -> u32 {
+    (packets * f64::from(payload(group))).min(f64::from(u32::MAX)) as u32
+}
+
+/// What the application writes so that a transfer of `bytes` takes as many packets of the same sizes as in the scenario, where
+/// headers count as part of them.
+pub fn to_write(group: &Group, bytes: u64) -> u64 {
+    let scenario_payload = u64::from(group.payload());
+    let packets = bytes.div_ceil(scenario_payload).max(1);
+    let last = bytes.saturating_sub((packets - 1) * scenario_payload) + u64::from(group.header);
+    let last = last.saturating_sub(u64::from(TCP_HEADERS + TIMESTAMPS)).max(1);
+    (packets - 1) * u64::from(payload(group)) + last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(groups: &str) -> Scenario {
+        Scenario::parse(&format!("[queue]\n{groups}"), "test", &[]).unwrap()
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_offer_is_refused_by_name() {
+        let scenario = scenario(
+            "[[groups]]\nname = \"a\"\ntransport = \"cubic\"\n[[groups]]\nname = \"b\"\ntransport = \"sack\"\npacket_size = 60\n\
+             app_rate = \"1mbit\"\n[[groups]]\nname = \"c\"\ntransport = \"cbr\"\nrate = 1000\npacket_size = 20\nclass = 70\n",
+        );
+        let available = ["reno", "cubic"].map(str::to_owned);
+        let refused = refusals(&scenario, &available);
+        assert_eq!(
+            refused,
+            [
+                "groups.b.transport = \"sack\" cannot be carried out live; valid: reno, cubic (the congestion controls of this kernel)",
+                "groups.b.app_rate = 1000000 bit/s cannot be carried out live; valid: none: sources always have data",
+                "groups.b.packet_size = 60 bytes cannot be carried out live; valid: 128 to 32807 bytes",
+                "groups.c.class = 70 cannot be carried out live; valid: 0 to 63, a DSCP",
+                "groups.c.packet_size = 20 bytes cannot be carried out live; valid: 28 bytes or more: the headers of IP and UDP",
+            ]
+        );
+    }
+
+    /// 2500 bytes are two packets of 1000 and one of 500, with and without headers that count as data.
+    #[test]
+    fn transfers_take_the_same_packets() {
+        let plain = scenario("[[groups]]\nname = \"a\"\ntransport = \"reno\"\npacket_size = 1000\n");
+        assert_eq!(to_write(&plain.groups[0], 2500), 2 * 948 + 448);
+        assert_eq!(to_write(&plain.groups[0], 1), 1);
+        let added =
+            scenario("[[groups]]\nname = \"a\"\ntransport = \"reno\"\npacket_size = 1000\nheader = 40\n");
+        assert_eq!(to_write(&added.groups[0], 2500), 2 * 988 + 488);
+    }
+}

@@ -1,0 +1,406 @@
+//! The sending hosts: kernel TCP connections that have data, and datagrams at the times of the simulator's own sources.
+
+use super::address::{Place, Side, UDP_PORT, tcp_sink};
+use super::kernel::{self, TcpInfo};
+use super::plan::{self, UDP_HEADERS};
+use super::side;
+use super::{LabError, Stop};
+use crate::host::{Lateness, LatenessReport};
+use crate::os::{Sleeper, now};
+use fairdrop::Time;
+use fairdrop_sim::scenario::{Group, Scenario};
+use fairdrop_sim::{Datagrams, SenderState, TransportCount};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_ip_tos, set_socket_linger, set_tcp_congestion};
+use rustix::net::{
+    AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, bind, connect, send, shutdown, socket_with,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+/// The senders' side.
+pub const SIDE: Side = Side::Left;
+
+/// Bytes written at once, at most.
+const CHUNK: usize = 1 << 16;
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
+
+/// A flow that is there from the start.
+pub struct Flow<'s> {
+    /// Its number.
+    pub number: u32,
+    /// Its address.
+    pub place: Place,
+    /// When it starts.
+    pub start: Time,
+    /// What it sends, if it is not TCP.
+    pub datagrams: Option<Datagrams<'s>>,
+}
+
+/// A connection of a population that begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Connect {
+    /// Its flow number.
+    pub flow: u32,
+    /// Its address.
+    pub place: Place,
+    /// Bytes that it writes.
+    pub bytes: u64,
+}
+
+/// What the senders tell the network.
+#[derive(Clone, Copy, Debug)]
+pub enum Letter {
+    /// How a TCP sender is.
+    State(u32, SenderState),
+    /// What it has done in the measuring window.
+    Count(u32, TransportCount),
+}
+
+/// What is left to say at the end.
+pub struct Ended {
+    /// How much later than their time datagrams were sent.
+    pub lateness: LatenessReport,
+    /// Packets that the device had no room for.
+    pub lost: u64,
+    /// Connections that failed, and why the first did.
+    pub failed: Option<(u64, String)>,
+    /// Whether the kernel tells of timeouts.
+    pub tells_timeouts: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    Start(usize),
+    Datagram(usize),
+    Stop(usize),
+    Sample,
+    Open,
+}
+
+/// A connection.
+struct Connection {
+    socket: OwnedFd,
+    group: usize,
+    /// Bytes left to write; `None`: no end.
+    left: Option<u64>,
+    /// What it had done when the measuring window opened.
+    before: TcpInfo,
+    /// Whether it is one of those whose windows are reported.
+    lasting: bool,
+}
+
+/// All senders.
+pub struct Senders<'s> {
+    scenario: &'s Scenario,
+    flows: Vec<Flow<'s>>,
+    /// Socket, next length and class, and the class that the socket has, of open-loop sources.
+    sources: BTreeMap<usize, Source>,
+    connections: BTreeMap<u32, Connection>,
+    tasks: BinaryHeap<Reverse<(Time, Task)>>,
+    epoll: OwnedFd,
+    sample: Time,
+    lateness: Lateness,
+    failed: Option<(u64, String)>,
+    tells_timeouts: bool,
+    letters: Sender<Letter>,
+    connects: Receiver<Connect>,
+    begun: Time,
+}
+
+struct Source {
+    socket: OwnedFd,
+    next: (u16, u8),
+    class: u8,
+}
+
+impl<'s> Senders<'s> {
+    /// The senders of `scenario` in this thread's namespace. Time 0 of the scenario is told later.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn open(
+        scenario: &'s Scenario,
+        flows: Vec<Flow<'s>>,
+        letters: Sender<Letter>,
+        connects: Receiver<Connect>,
+    ) -> Result<Self, LabError> {
+        let refused = |what: &str, error: &dyn ToString| LabError::Setting {
+            what: what.into(),
+            why: error.to_string(),
+        };
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| refused("epoll", &error))?;
+        for group in &scenario.groups {
+            // Before anything starts: whether the kernel does as it says.
+            if let Some(tcp) = group.transport.tcp() {
+                let what = format!("groups.{}.transport = \"{}\"", group.name, tcp.name);
+                tcp_socket(group, tcp.name).map_err(|error| refused(&what, &error))?;
+            }
+        }
+        Ok(Self {
+            scenario,
+            flows,
+            sources: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            tasks: BinaryHeap::new(),
+            epoll,
+            sample: scenario.sample.unwrap_or(Time::from_ms(500)).max(Time::from_ms(10)),
+            lateness: Lateness::default(),
+            failed: None,
+            tells_timeouts: true,
+            letters,
+            connects,
+            begun: Time::ZERO,
+        })
+    }
+
+    /// Sends until `stop` says so. The scenario's time 0 is at `begun`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn run(mut self, begun: Time, mut sleeper: Sleeper, stop: &Stop) -> io::Result<Ended> {
+        kernel::hurry();
+        self.begun = begun;
+        self.plan();
+        let mut events = Vec::with_capacity(256);
+        while !stop.is_set() {
+            self.do_tasks()?;
+            let next = self.tasks.peek().map(|Reverse((at, _))| begun.after(*at));
+            sleeper.sleep(self.epoll.as_fd(), next)?;
+            while let Ok(connect) = self.connects.try_recv() {
+                self.connect(connect.flow, connect.place, Some(connect.bytes), false)?;
+            }
+            events.clear();
+            let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&at_once)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                self.write(event.data.u64() as u32)?;
+            }
+        }
+        self.count();
+        for connection in self.connections.values() {
+            // What is still to be sent is of no use.
+            let _ = set_socket_linger(&connection.socket, Some(Duration::ZERO));
+        }
+        let Self { lateness, failed, tells_timeouts, .. } = self;
+        Ok(Ended { lateness: lateness.report(), lost: side::lost_at_device(), failed, tells_timeouts })
+    }
+
+    /// When what begins.
+    fn plan(&mut self) {
+        for index in 0..self.flows.len() {
+            let flow = &mut self.flows[index];
+            let (start, stop) = (flow.start, self.scenario.groups[flow.place.group].stop);
+            let first = if flow.datagrams.is_some() { Task::Datagram(index) } else { Task::Start(index) };
+            self.tasks.push(Reverse((start, first)));
+            if stop < self.scenario.duration {
+                self.tasks.push(Reverse((stop, Task::Stop(index))));
+            }
+        }
+        self.tasks.push(Reverse((self.sample, Task::Sample)));
+        self.tasks.push(Reverse((self.scenario.warm_up, Task::Open)));
+    }
+
+    fn do_tasks(&mut self) -> io::Result<()> {
+        let now = now();
+        while let Some(&Reverse((at, task))) = self.tasks.peek()
+            && self.begun.after(at) <= now
+        {
+            self.tasks.pop();
+            match task {
+                Task::Start(index) => self.start(index)?,
+                Task::Datagram(index) => self.datagram(index, at)?,
+                Task::Stop(index) => self.stop(index),
+                Task::Sample => {
+                    self.tell_states();
+                    self.tasks.push(Reverse((at.after(self.sample), Task::Sample)));
+                }
+                Task::Open => self.open_window(),
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, index: usize) -> io::Result<()> {
+        let Flow { number, place, .. } = self.flows[index];
+        let group = &self.scenario.groups[place.group];
+        let bytes = group.transport.tcp().and_then(|tcp| tcp.transfer_bytes);
+        self.connect(number, place, bytes.map(|bytes| plan::to_write(group, bytes)), true)
+    }
+
+    fn connect(&mut self, flow: u32, place: Place, left: Option<u64>, lasting: bool) -> io::Result<()> {
+        let group = &self.scenario.groups[place.group];
+        let name = group.transport.tcp().map_or("", |tcp| tcp.name);
+        let open = || -> io::Result<OwnedFd> {
+            let socket = tcp_socket(group, name)?;
+            bind(&socket, &SocketAddrV4::new(SIDE.host(place), 0))?;
+            match connect(&socket, &tcp_sink(place)) {
+                Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+                Err(error) => Err(error.into()),
+            }
+        };
+        match open() {
+            Ok(socket) => {
+                epoll::add(&self.epoll, &socket, EventData::new_u64(flow.into()), EventFlags::OUT)?;
+                let before = TcpInfo::default();
+                let connection = Connection { socket, group: place.group, left, before, lasting };
+                self.connections.insert(flow, connection);
+            }
+            Err(error) => self.fail(&error),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        self.failed.get_or_insert_with(|| (0, error.to_string())).0 += 1;
+    }
+
+    /// A connection has room for data, or has ended.
+    fn write(&mut self, flow: u32) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&flow) else { return Ok(()) };
+        loop {
+            let most = connection.left.map_or(CHUNK, |left| left.min(CHUNK as u64) as usize);
+            if most == 0 {
+                return self.finish(flow);
+            }
+            match send(&connection.socket, &ZEROS[..most], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(sent) => {
+                    if let Some(left) = &mut connection.left {
+                        *left -= sent as u64;
+                    }
+                }
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    self.connections.remove(&flow);
+                    self.fail(&error.into());
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// All is written. The kernel sends the rest; the socket is kept where its window is asked for.
+    fn finish(&mut self, flow: u32) -> io::Result<()> {
+        let Some(connection) = self.connections.get(&flow) else { return Ok(()) };
+        epoll::delete(&self.epoll, &connection.socket)?;
+        // It may have been broken off.
+        let _ = shutdown(&connection.socket, Shutdown::Write);
+        if !connection.lasting {
+            self.connections.remove(&flow);
+        }
+        Ok(())
+    }
+
+    /// A source whose group has stopped sends nothing more, nor again.
+    fn stop(&mut self, index: usize) {
+        let number = self.flows[index].number;
+        if let Some(connection) = self.connections.remove(&number) {
+            self.count_one(number, &connection);
+            let _ = set_socket_linger(&connection.socket, Some(Duration::ZERO));
+        }
+        self.sources.remove(&index);
+    }
+
+    /// Sends the datagram that is due, and finds the next. The first call only finds it.
+    fn datagram(&mut self, index: usize, due: Time) -> io::Result<()> {
+        let flow = &mut self.flows[index];
+        if !self.sources.contains_key(&index) {
+            let class = self.scenario.groups[flow.place.group].class;
+            let socket = udp_socket(flow.place, class)?;
+            self.sources.insert(index, Source { socket, next: (0, class), class });
+        } else if let Some(source) = self.sources.get_mut(&index) {
+            source.send()?;
+            self.lateness.record(self.begun.after(due), now());
+        }
+        if let Some((at, len, class)) = flow.datagrams.as_mut().and_then(Iterator::next)
+            && let Some(source) = self.sources.get_mut(&index)
+        {
+            source.next = (len, class);
+            self.tasks.push(Reverse((at, Task::Datagram(index))));
+        }
+        Ok(())
+    }
+
+    fn tell_states(&mut self) {
+        for (&flow, connection) in self.connections.iter().filter(|(_, connection)| connection.lasting) {
+            let Ok(info) = kernel::tcp_info(connection.socket.as_fd()) else { continue };
+            let srtt_s = (info.srtt_us > 0).then(|| f64::from(info.srtt_us) / 1e6);
+            let state = SenderState { cwnd_packets: info.cwnd.into(), srtt_s };
+            // The network may have come to its end.
+            let _ = self.letters.send(Letter::State(flow, state));
+        }
+    }
+
+    fn open_window(&mut self) {
+        for connection in self.connections.values_mut() {
+            connection.before = kernel::tcp_info(connection.socket.as_fd()).unwrap_or_default();
+        }
+    }
+
+    fn count(&mut self) {
+        self.tell_states();
+        let connections = std::mem::take(&mut self.connections);
+        for (&flow, connection) in &connections {
+            self.count_one(flow, connection);
+        }
+        self.connections = connections;
+    }
+
+    fn count_one(&mut self, flow: u32, connection: &Connection) {
+        let Ok(info) = kernel::tcp_info(connection.socket.as_fd()) else { return };
+        self.tells_timeouts &= info.timeouts.is_some();
+        let timeouts = |info: TcpInfo| u64::from(info.timeouts.unwrap_or(0));
+        let count = TransportCount {
+            retransmissions: info.retransmissions.saturating_sub(connection.before.retransmissions).into(),
+            timeouts: timeouts(info).saturating_sub(timeouts(connection.before)),
+            fast_retransmits: 0,
+        };
+        debug_assert!(self.scenario.groups[connection.group].transport.tcp().is_some());
+        let _ = self.letters.send(Letter::Count(flow, count));
+    }
+}
+
+impl Source {
+    fn send(&mut self) -> io::Result<()> {
+        let (len, class) = self.next;
+        if class != self.class {
+            set_ip_tos(&self.socket, class << 2)?;
+            self.class = class;
+        }
+        let payload = u32::from(len).saturating_sub(UDP_HEADERS) as usize;
+        match send(&self.socket, &ZEROS[..payload], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            // What the device has no room for is counted there.
+            Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR | Errno::CONNREFUSED) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A socket that sends as a group does.
+fn tcp_socket(group: &Group, congestion: &str) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    set_tcp_congestion(&socket, congestion)?;
+    set_ip_tos(&socket, group.class << 2)?;
+    kernel::set_tcp_option(socket.as_fd(), libc::TCP_MAXSEG, plan::max_segment(group))?;
+    Ok(socket)
+}
+
+fn udp_socket(place: Place, class: u8) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
+    set_ip_tos(&socket, class << 2)?;
+    bind(&socket, &SocketAddrV4::new(SIDE.host(place), 0))?;
+    connect(&socket, &SocketAddrV4::new(Side::Right.host(place), UDP_PORT))?;
+    Ok(socket)
+}

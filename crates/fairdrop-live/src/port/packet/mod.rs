@@ -1,0 +1,268 @@
+//! A direction between two interfaces: packet sockets, the receiving one with a ring.
+
+mod ring;
+mod vnet;
+
+use crate::frame::{Cut, ip_of_ethernet};
+use crate::host::{Ports, Received};
+use crate::os::{PacketSocket, RingLayout, Sleeper, now};
+use fairdrop::Time;
+use ring::{Ring, Slot, VNET_HEADER};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use vnet::LeftToHardware;
+
+/// The longest frame that a host hands on uncut (its `gso_max_size` at most), with room for headers.
+const LONGEST: usize = (1 << 19) + 256;
+
+/// Frames between two looks at the difference of the clocks.
+const CLOCK_EVERY: u32 = 256;
+
+/// Destination and source address, behind which a tag belongs.
+const MACS: usize = 12;
+
+/// Receives from one interface and sends to another. Frames that stand for many are cut, and checksums completed, as the
+/// sender's hardware would have done. An interface that is down or gone gives nothing and takes nothing, until its socket is
+/// bound to one that works.
+#[derive(Debug)]
+pub struct PacketPorts {
+    from: Arc<PacketSocket>,
+    to: Arc<PacketSocket>,
+    ring: Ring,
+    clock: Clock,
+    /// A frame that stands for many, how it is cut, and the number of the packet that is next.
+    whole: Vec<u8>,
+    cut: Option<(Cut, usize, Time)>,
+    unreadable: u64,
+    sleeper: Sleeper,
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub struct Receiver {
+    socket: Arc<PacketSocket>,
+    ring: Ring,
+}
+
+impl Receiver {
+    /// Gives `socket` a ring of at least `ring_bytes`.
+    ///
+    /// # Errors
+    /// No memory for it.
+    pub fn new(socket: Arc<PacketSocket>, layout: RingLayout, ring_bytes: u32) -> io::Result<Self> {
+        let ring = Ring::new(&socket, layout, ring_bytes)?;
+        Ok(Self { socket, ring })
+    }
+}
+
+impl PacketPorts {
+    /// To `to`. Both sockets are bound by their owner, afterwards.
+    ///
+    /// # Errors
+    /// The kernel is too old.
+    pub fn new(from: Receiver, to: Arc<PacketSocket>, sleeper: Sleeper) -> io::Result<Self> {
+        to.bypass_qdisc()?;
+        let (clock, whole) = (Clock::new(), vec![0; VNET_HEADER + LONGEST]);
+        let Receiver { socket: from, ring } = from;
+        Ok(Self { from, to, ring, clock, whole, cut: None, unreadable: 0, sleeper })
+    }
+
+    /// The next packet of the frame that is being cut.
+    fn next_of_cut(&mut self, buffer: &mut [u8]) -> Option<Received> {
+        let (cut, number, at) = self.cut?;
+        let len = cut.write(&self.whole[VNET_HEADER..], number, buffer);
+        self.cut = (number + 1 < cut.packets()).then_some((cut, number + 1, at));
+        Some(Received { len, at })
+    }
+
+    /// Fetches a whole frame to where it can be cut or shortened, with its header, and returns its length with its tag.
+    fn fetch(&mut self, slot: Slot) -> Option<usize> {
+        let tag = tag_bytes(slot);
+        if slot.queued {
+            let (len, _) = recv(&*self.from, &mut self.whole[..], RecvFlags::DONTWAIT).ok()?;
+            let len = len.checked_sub(VNET_HEADER)?;
+            self.insert_tag(slot, len)
+        } else if slot.captured < slot.len || slot.len + tag > LONGEST {
+            None
+        } else {
+            let from = slot.data.saturating_sub(VNET_HEADER);
+            let all = self.ring.bytes(from, VNET_HEADER + slot.len);
+            self.whole[..all.len()].copy_from_slice(all);
+            self.insert_tag(slot, all.len().checked_sub(VNET_HEADER)?)
+        }
+    }
+
+    fn insert_tag(&mut self, slot: Slot, len: usize) -> Option<usize> {
+        let Some((protocol, tag)) = slot.tag else { return Some(len) };
+        let (begin, end) = (VNET_HEADER + MACS, VNET_HEADER + len);
+        if end < begin || end + 4 > self.whole.len() {
+            return None;
+        }
+        self.whole.copy_within(begin..end, begin + 4);
+        self.whole[begin..begin + 4].copy_from_slice(&tag_of(protocol, tag));
+        Some(len + 4)
+    }
+
+    /// A frame that does not simply fit: it is cut, or handed on with its full length and what there is room for.
+    fn receive_long(&mut self, slot: Slot, at: Time, buffer: &mut [u8]) -> Option<Received> {
+        let len = self.fetch(slot);
+        self.ring.advance();
+        let Some(len) = len else {
+            self.unreadable += 1;
+            return None;
+        };
+        let (header, frame) = self.whole.split_at_mut(VNET_HEADER);
+        let left = LeftToHardware::read(header);
+        let frame = &mut frame[..len];
+        let cut = left.segment.and_then(|size| Cut::new(frame, ip_of_ethernet(frame)?, size));
+        if let Some(cut) = cut {
+            self.cut = Some((cut, 0, at));
+            return self.next_of_cut(buffer);
+        }
+        left.complete(frame, tag_bytes(slot));
+        let room = len.min(buffer.len());
+        buffer[..room].copy_from_slice(&frame[..room]);
+        Some(Received { len, at })
+    }
+}
+
+fn tag_bytes(slot: Slot) -> usize {
+    if slot.tag.is_some() { 4 } else { 0 }
+}
+
+fn tag_of(protocol: u16, tag: u16) -> [u8; 4] {
+    let ([a, b], [c, d]) = (protocol.to_be_bytes(), tag.to_be_bytes());
+    [a, b, c, d]
+}
+
+impl Ports for PacketPorts {
+    fn now(&self) -> Time {
+        now()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        if let Some(received) = self.next_of_cut(buffer) {
+            return Ok(Some(received));
+        }
+        while let Some(slot) = self.ring.peek() {
+            let at = self.clock.monotonic(slot.real_ns);
+            let left =
+                LeftToHardware::read(self.ring.bytes(slot.data.saturating_sub(VNET_HEADER), VNET_HEADER));
+            let tag = tag_bytes(slot);
+            let len = slot.len + tag;
+            if left.segment.is_some() || slot.captured < slot.len || len > buffer.len() || slot.len < MACS {
+                if let Some(received) = self.receive_long(slot, at, buffer) {
+                    return Ok(Some(received));
+                }
+                continue;
+            }
+            let frame = self.ring.bytes(slot.data, slot.len);
+            if let Some((protocol, tag)) = slot.tag {
+                buffer[..MACS].copy_from_slice(&frame[..MACS]);
+                buffer[MACS..MACS + 4].copy_from_slice(&tag_of(protocol, tag));
+                buffer[MACS + 4..len].copy_from_slice(&frame[MACS..]);
+            } else {
+                buffer[..len].copy_from_slice(frame);
+            }
+            self.ring.advance();
+            left.complete(&mut buffer[..len], tag);
+            return Ok(Some(Received { len, at }));
+        }
+        Ok(None)
+    }
+
+    fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
+        loop {
+            return match send(&*self.to, frame, SendFlags::DONTWAIT) {
+                Ok(_) => Ok(true),
+                Err(Errno::INTR) => continue,
+                Err(error @ (Errno::BADF | Errno::NOTSOCK)) => Err(error.into()),
+                // The interface is down, gone, full, or the frame is longer than its MTU: this frame is lost.
+                Err(_) => Ok(false),
+            };
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        if self.cut.is_some() || self.ring.is_ready() {
+            return Ok(());
+        }
+        self.sleeper.sleep(self.from.as_fd(), until)?;
+        self.clock.look();
+        if !self.ring.is_ready() {
+            // An interface that goes down leaves an error, which ends every sleep until it is fetched.
+            let _ = sockopt::socket_error(&*self.from);
+        }
+        Ok(())
+    }
+
+    fn lost_before(&mut self) -> u64 {
+        std::mem::take(&mut self.unreadable) + self.from.drops().unwrap_or(0)
+    }
+}
+
+/// From the clock of the day, by which the kernel stamps frames, to the monotonic one.
+#[derive(Debug)]
+struct Clock {
+    /// Monotonic less real time, ns.
+    ahead: i128,
+    looked: Time,
+    last: Time,
+    frames: u32,
+}
+
+impl Clock {
+    fn new() -> Self {
+        let mut clock = Self { ahead: 0, looked: Time::ZERO, last: Time::ZERO, frames: 0 };
+        clock.look();
+        clock.last = clock.looked;
+        clock
+    }
+
+    /// Compares the clocks.
+    fn look(&mut self) {
+        let real = clock_gettime(ClockId::Realtime);
+        self.looked = now();
+        let real_ns = i128::from(real.tv_sec) * 1_000_000_000 + i128::from(real.tv_nsec);
+        self.ahead = i128::from(self.looked.ns()) - real_ns;
+        self.frames = 0;
+    }
+
+    /// When a frame came that is stamped `real_ns`: never before the frame that came before it, and never in the future,
+    /// whatever was done to the clock of the day meanwhile.
+    fn monotonic(&mut self, real_ns: u64) -> Time {
+        self.frames += 1;
+        let at = |ahead| Time::from_ns(u64::try_from(i128::from(real_ns) + ahead).unwrap_or(0));
+        if self.frames >= CLOCK_EVERY || at(self.ahead) > self.looked {
+            self.look();
+        }
+        self.last = at(self.ahead).min(self.looked).max(self.last);
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_in_order_and_not_in_the_future() {
+        let mut clock = Clock::new();
+        let real = clock_gettime(ClockId::Realtime);
+        let real_ns = real.tv_sec as u64 * 1_000_000_000 + real.tv_nsec as u64;
+        let one = clock.monotonic(real_ns);
+        assert!(one <= now());
+        assert!(clock.monotonic(real_ns + 3_600_000_000_000) <= now(), "the clock was put back");
+        let third = clock.monotonic(real_ns - 3_600_000_000_000);
+        assert!(third >= one, "the clock was put forward");
+        assert!(clock.monotonic(u64::MAX) <= now());
+    }
+}

@@ -1,0 +1,208 @@
+//! `fairdropd lab`: real hosts through the links of a scenario. Where the machine allows no namespaces, each test that needs
+//! them says so and passes.
+
+use fairdrop_sim::RunResult;
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nothing here takes as long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SMALL: &str = r#"
+name = "small"
+duration = 4
+warm_up = 1
+sample = "250ms"
+[dumbbell]
+rate = "4mbit"
+delay = "4ms"
+access_rate = "40mbit"
+access_delay = "1ms"
+both_ways = true
+loss = 0.001
+[queue]
+discipline = "choke"
+limit = "80p"
+[queue.red]
+min_th = "15p"
+max_th = "45p"
+[[groups]]
+name = "tcp"
+transport = "reno"
+count = 3
+packet_size = 900
+max_window = "30p"
+[[groups]]
+name = "udp"
+transport = "cbr"
+rate = "2mbit"
+class = 1
+[[groups]]
+name = "poisson"
+transport = "poisson"
+rate = "300kbit"
+packet_size = 300
+[[groups]]
+name = "file"
+transport = "cubic"
+transfer = "30kB"
+class = 2
+[[groups]]
+name = "web"
+transport = "cubic"
+connections = 8
+transfer = "10kB"
+sizes = "exponential"
+"#;
+
+fn daemon() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_fairdropd"))
+}
+
+/// Runs `command` with `scenario` on its standard input.
+fn with_scenario(mut command: Command, scenario: &str) -> Output {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // It may refuse its options before it reads.
+    let _ = child.stdin.take().unwrap().write_all(scenario.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn lab(scenario: &str, options: &[&str]) -> Output {
+    let mut command = daemon();
+    command.args(["lab", "-", "--file", "small.toml"]).args(options);
+    with_scenario(command, scenario)
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The run of `output`; `None`, said on stderr, where the machine does not allow it.
+fn run_of(output: &Output) -> Option<RunResult> {
+    let said = errors(output);
+    let lacks =
+        ["a network namespace:", "a user namespace:", "/dev/net/tun:", "ip -batch", "congestion controls"];
+    if !output.status.success() && lacks.iter().any(|what| said.contains(what)) {
+        eprintln!("skipped: {}", said.trim());
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// Every group moves data, every queue's counters reconcile, and the run tells what it was made on.
+#[test]
+fn a_live_run_reconciles() {
+    let Some(run) = run_of(&lab(SMALL, &["--seed", "3"])) else { return };
+    assert_eq!((run.discipline, run.seed, run.measured_to_s), ("choke", 3, 4.0));
+    for group in &run.groups {
+        assert!(group.sums.goodput_bps.unwrap() > 0.0 || group.name == "file", "{group:?}");
+    }
+    assert_eq!(run.queues.len(), 2, "both directions are under study");
+    for queue in &run.queues {
+        let total = &queue.total;
+        let sides = [(total.held_at_start, total.arrived), (total.departed, total.held_at_end)];
+        let [came, went] = sides.map(|(one, other)| (one.packets + other.packets, one.bytes + other.bytes));
+        assert_eq!(came, (went.0 + total.dropped.packets, went.1 + total.dropped.bytes), "{}", queue.name);
+        assert_eq!(queue.drops.total(), total.dropped.packets);
+        assert!(queue.departures > 50 && !queue.series.t_s.is_empty(), "{}", queue.name);
+    }
+    // Packets are of the sizes that the scenario says, and of its classes.
+    let flow = |name: &str| run.queues[0].flows.iter().find(|flow| flow.name == name).unwrap().stats.arrived;
+    assert_eq!(flow("udp[0]").bytes, 1000 * flow("udp[0]").packets);
+    assert_eq!(flow("poisson[0]").bytes, 300 * flow("poisson[0]").packets);
+    // What opens a connection is smaller, a last segment may be.
+    let tcp = flow("tcp[1]");
+    assert!(tcp.bytes <= 900 * tcp.packets && tcp.bytes > 800 * tcp.packets, "{tcp:?}");
+    let reno = run.flows.iter().find(|flow| flow.name == "tcp[0]").unwrap();
+    assert!(
+        reno.windows.mean_cwnd_packets.unwrap() > 1.0 && reno.windows.srtt_s.unwrap() >= 0.012,
+        "{reno:?}"
+    );
+    let web = run.groups.iter().find(|group| group.name == "web").unwrap().transfers.as_ref().unwrap();
+    assert!(web.completed > 5 && web.completed <= web.begun + 10, "{web:?}");
+    let file = run.flows.iter().find(|flow| flow.name == "file[0]").unwrap();
+    assert!(file.fct_s.unwrap() > 0.012, "more than a round trip: {file:?}");
+    let live = run.live.unwrap();
+    assert_eq!(
+        (&live["packets_of_no_flow"], &live["congestion_control"]["tcp"]),
+        (&0.into(), &"reno".into())
+    );
+    assert!(live["packets_handed_on"].as_u64().unwrap() > 1000 && live["lateness"]["p99_s"].is_number());
+    assert!(live["packets_handed_on"].as_u64() < live["packets_read"].as_u64());
+}
+
+/// Without any rights: a user namespace is enough.
+#[test]
+fn an_ordinary_user_may() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: this is an ordinary user already");
+        return;
+    }
+    let mut command = daemon();
+    command.args(["lab", "-", "--set", "duration=1.5", "--set", "warm_up=0.5"]).uid(65534).gid(65534);
+    let built_for_all = Command::new(env!("CARGO_BIN_EXE_fairdropd")).uid(65534).arg("--version").output();
+    if !built_for_all.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: the program lies where an ordinary user cannot run it");
+        return;
+    }
+    let Some(run) = run_of(&with_scenario(command, SMALL)) else { return };
+    assert!(run.groups[0].sums.goodput_bps.unwrap() > 0.0);
+}
+
+/// Named, before anything starts, and never another in its place.
+#[test]
+fn what_the_kernel_does_not_offer_is_refused() {
+    for options in [&["--check"][..], &[]] {
+        let output = lab(&SMALL.replace("\"reno\"", "\"sack\""), options);
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.starts_with("error: groups.tcp.transport = \"sack\" cannot be carried out live; valid: "),
+            "{said}"
+        );
+        assert!(output.stdout.is_empty() && said.contains("reno"), "{said}");
+    }
+    let output = lab(&SMALL.replace("count = 3", "count = 3\napp_rate = \"1mbit\""), &["--check"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("groups.tcp.app_rate"), "{}", errors(&output));
+    let output = lab(SMALL, &["--set", "queue.limit=-1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors(&output).contains("queue.limit"), "{}", errors(&output));
+}
+
+/// Ctrl-C ends a run of an hour at once, and leaves no file.
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let folder = std::env::temp_dir().join(format!("fairdrop-lab-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let out = folder.join("run.json");
+    let mut command = daemon();
+    command.args(["lab", "-", "--set", "duration=3600"]).arg("--out").arg(&out);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(SMALL.as_bytes()).unwrap();
+    let begun = Instant::now();
+    let tasks = PathBuf::from(format!("/proc/{}/task", child.id()));
+    // Both sides have their threads: signals are waited for, and packets flow.
+    while child.try_wait().unwrap().is_none() && fs::read_dir(&tasks).map_or(0, Iterator::count) < 3 {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    let left = fs::read_dir(&folder).unwrap().count();
+    fs::remove_dir_all(&folder).unwrap();
+    if output.status.code() == Some(1) {
+        eprintln!("skipped: {}", errors(&output).trim());
+        return;
+    }
+    assert_eq!((output.status.code(), left), (Some(130), 0), "{}", errors(&output));
+}

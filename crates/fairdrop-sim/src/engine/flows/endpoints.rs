@@ -1,0 +1,133 @@
+//! What sources send, what sinks make of it, and the timers of TCP.
+
+use super::Flows;
+use super::open_flow::NextOfSource;
+use super::sink::{Answer, Sink};
+use crate::engine::packets::{InFlight, Role};
+use crate::transport::receiver::Blocks;
+use crate::transport::sources::Datagram;
+use crate::transport::tcp::TcpConfig;
+use fairdrop::{Ecn, Time};
+
+impl Flows<'_> {
+    /// The packet of an open-loop source that comes to the end of its host's own link.
+    #[inline]
+    pub fn packet_of_source(&self, flow: u32) -> InFlight {
+        let group = self.group_of[flow as usize];
+        let Datagram { len, class } = self.open[self.index(flow, group) as usize].pending;
+        InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) }
+    }
+
+    /// The next packet of an open-loop source, in place of that one.
+    #[inline(always)]
+    pub fn next_of_source(&mut self, flow: u32) -> NextOfSource {
+        let group = self.group_of[flow as usize];
+        let index = self.index(flow, group);
+        let group = usize::from(group);
+        self.open[index as usize].next(self.scenario.groups[group].packet_size, &self.hosts[group])
+    }
+
+    /// Bytes of a segment on the wire.
+    #[inline]
+    pub fn segment_bytes(&mut self, flow: u32, group: u16, segment: u32) -> u16 {
+        let settings = &self.scenario.groups[usize::from(group)];
+        let (whole, header) = (settings.packet_size as u16, settings.header as u16);
+        let tcp = self.tcp_of(flow, group).0;
+        match &tcp.job {
+            Some(job) if segment + 1 == tcp.sender.size => job.transfer.last + header,
+            _ => whole,
+        }
+    }
+
+    /// Whether a flow sends nothing more because its group has stopped. Connections that have begun go on.
+    #[inline]
+    pub fn is_stopped(&self, flow: u32, group: u16, now: Time) -> bool {
+        now >= self.scenario.groups[usize::from(group)].stop && flow < self.lasting
+    }
+
+    /// The ECN field of a group's new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
+    #[inline]
+    pub fn ecn(&self, group: u16) -> Ecn {
+        let capable = self.tcp_config(group).is_some_and(|config| config.ecn);
+        if capable { Ecn::Ect0 } else { Ecn::NotCapable }
+    }
+
+    /// What an ACK sent now says beyond the next segment expected: whether congestion was experienced, and what came
+    /// out of order where SACK is spoken.
+    #[inline]
+    pub fn report(&self, flow: u32, config: &TcpConfig) -> (bool, Option<Blocks>) {
+        let receiver = &self.sinks[flow as usize].receiver;
+        let blocks = config.has_sack() && receiver.has_gap();
+        (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
+    }
+
+    /// Whether ACKs of the group report one-way delays.
+    #[inline]
+    pub fn reports_delays(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].reports_delays
+    }
+
+    #[inline]
+    pub fn delays_acks(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].delays_acks
+    }
+
+    /// The sink of a flow that is not TCP takes a packet; it counts when `measured`.
+    #[inline]
+    pub fn take(&mut self, flow: u32, len: u32, group: u16, measured: bool) {
+        if measured {
+            let header = self.hosts[usize::from(group)].header;
+            self.sinks[flow as usize].delivered.add(len, header);
+        }
+    }
+
+    /// The sink takes a packet; it counts when `measured`.
+    #[inline]
+    pub fn receive(&mut self, packet: InFlight, measured: bool) -> Answer {
+        if packet.role == Role::Syn {
+            return Answer::Now { seq: 0, len: packet.len };
+        }
+        let Some(config) = self.tcp_config(packet.group) else {
+            unreachable!("packets of open-loop flows are counted as they leave the network")
+        };
+        let header = self.hosts[usize::from(packet.group)].header;
+        self.sinks[packet.flow as usize].receive(packet, config, header, measured)
+    }
+
+    pub fn set_ack_due(&mut self, flow: u32, at: Time) {
+        self.sinks[flow as usize].ack_due = at;
+    }
+
+    /// The delayed ACK to send at `now`, if it is still wanted.
+    pub fn ack_due(&mut self, flow: u32, now: Time) -> Option<(u32, u16)> {
+        let config = self.tcp_of(flow, self.group_of[flow as usize]).1;
+        let Sink { receiver, ack_due, .. } = &mut self.sinks[flow as usize];
+        let is_last = *ack_due == now;
+        let due = is_last && std::mem::take(&mut receiver.ack_pending);
+        due.then_some((receiver.next, config.ack_size as u16))
+    }
+
+    /// Whether the timer event at `now` is the one pending, rather than one that a nearer deadline replaced.
+    pub fn timer_fires(&mut self, flow: u32, group: u16, now: Time) -> bool {
+        let tcp = self.tcp_of(flow, group).0;
+        let current = tcp.armed == now;
+        if current {
+            tcp.armed = Time::NEVER;
+        }
+        current
+    }
+
+    /// The sender of a TCP flow may have changed its window, and its timer. Returns when a timer event must be scheduled,
+    /// if the pending one would come too late. Deadlines that move away need no event: the pending one comes first and
+    /// is scheduled again.
+    #[inline]
+    pub fn after_sending(&mut self, flow: u32, group: u16, now: Time) -> Option<Time> {
+        let tcp = self.tcp_of(flow, group).0;
+        tcp.window.change(now, tcp.sender.window.cwnd);
+        let deadline = tcp.sender.deadline;
+        (deadline < tcp.armed).then(|| {
+            tcp.armed = deadline;
+            deadline
+        })
+    }
+}
