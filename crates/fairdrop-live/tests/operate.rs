@@ -81,7 +81,7 @@ fn start(text: &str, args: &ServiceArgs) -> Result<Rig, String> {
     let mut direction = |number: usize, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| {
         let (from, to) = (Arc::clone(from), Arc::clone(to));
         let config = link.directions()[number].direction(1, number as u32, [1, 2], LinkType(101), 2048);
-        let watches = prepared.watches(DIRECTIONS[number], &config);
+        let watches = prepared.watches(DIRECTIONS[number], config.link_type);
         let ports = move |sleeper| Ok(Descriptors::new(from, to, sleeper));
         Running::start(DIRECTIONS[number], config, watches, Time::ZERO, ports).unwrap()
     };
