@@ -321,6 +321,7 @@ fn exit_codes() -> Tested {
         (&["--down", "10mbps"][..], &["true"][..], 2, "--down \"10mbps\" is neither a rate nor a file"),
         (&["--queue", "chokes"], &["true"], 2, "queue.discipline = \"chokes\" is not valid"),
         (&["--set", "choke.candidates=-1"], &["true"], 2, "not valid"),
+        (&["--report", "/no/such/folder/x.json"], &["true"], 2, "there is no such folder"),
         (&[], &["no-such-command-at-all"], 127, "command not found"),
         (&[], &["/etc/passwd"], 126, "may not be executed"),
     ] {
@@ -334,6 +335,50 @@ fn exit_codes() -> Tested {
     }
     for (script, code) in [("exit 33", 33), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
         assert_eq!(shell(&[], &["sh", "-c", script])?.status.code(), Some(code), "{script}");
+    }
+    Ok(())
+}
+
+#[test]
+fn iperf_as_it_is() -> Tested {
+    if !possible(&["iperf3", "timeout"]) {
+        return Ok(());
+    }
+    let port = {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.local_addr()?.port().to_string()
+    };
+    let server = ["60", "iperf3", "-s", "-1", "-B", "127.0.0.1", "--forceflush", "-p", &port];
+    let mut server = Command::new("timeout").args(server).stdout(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(server.stdout.take().ok_or("no output")?);
+    let mut line = String::new();
+    while !line.contains("listening") && lines.read_line(&mut line)? > 0 {}
+    let options = ["--down", "10mbit", "--queue", "choke"];
+    let output = shell(&options, &["iperf3", "-c", GATEWAY, "-p", &port, "-R", "-n", "2M", "-J"])?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let result: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {said}"))?;
+    assert!(result["end"]["sum_received"]["bytes"].as_u64() >= Some(2_000_000), "{result:#} {said}");
+    // It may hang on to its last lines.
+    let _ = server.kill();
+    server.wait()?;
+    Ok(())
+}
+
+#[test]
+fn the_file_on_the_page_is_valid() -> Tested {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/put-a-command-behind-a-slow-link.md");
+    let page = std::fs::read_to_string(page)?;
+    let text =
+        page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).ok_or("no file there")?;
+    let file = File::new("home.toml");
+    std::fs::write(&file.0, text)?;
+    let options = ["check", "--link", file.path(), "--set", "queue.limit=100p"];
+    let output = Command::new(FAIRDROPD).args(options).output()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for option in ["--congestion", "--ecn", "--max-lateness", "--max-lost", "--report", "--spin", "--jitter"]
+    {
+        let help = Command::new(FAIRDROPD).args(["shell", "--help"]).output()?;
+        assert!(String::from_utf8(help.stdout)?.contains(option) && page.contains(option), "{option}");
     }
     Ok(())
 }
@@ -457,7 +502,8 @@ fn a_server_may_say_the_last_word() -> Tested {
         stream.read_to_end(&mut all)?;
         stream.write_all(b"thanks")?;
         drop(stream);
-        let (stream, _) = listener.accept()?;
+        let (mut stream, _) = listener.accept()?;
+        stream.read_exact(&mut [0])?;
         rustix::net::sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO))?;
         Ok(all.len())
     });
@@ -467,10 +513,103 @@ fn a_server_may_say_the_last_word() -> Tested {
          s.sendall(b'x' * 300000); s.shutdown(socket.SHUT_WR)\n\
          print(s.recv(100))\n\
          s = socket.create_connection(('{GATEWAY}', {port}))\n\
+         s.sendall(b'x')\n\
          try: print(s.recv(100))\n\
          except ConnectionResetError: print('reset')\n"
     );
     assert_eq!(python(&["--up", "20mbit"], &script)?, "b'thanks'\nreset\n");
     assert_eq!(server.join().map_err(|_| "panicked")??, 300_000);
+    Ok(())
+}
+
+#[test]
+fn congestion_control_and_ecn_are_those_asked_for() -> Tested {
+    if !possible(&["python3", "curl", "timeout"]) {
+        return Ok(());
+    }
+    let output = shell(&["--congestion", "no-such-thing"], &["true"])?;
+    let said = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("--congestion \"no-such-thing\"") && said.contains("it has: "), "{said}");
+
+    let port = http(Ipv4Addr::LOCALHOST)?;
+    let script = format!(
+        "import socket\n\
+         s = socket.create_connection(('{GATEWAY}', {port}))\n\
+         print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).strip(b'\\0').decode())\n"
+    );
+    assert_eq!(python(&["--congestion", "reno"], &script)?, "reno\n");
+
+    for (ecn, expected) in [(&["--ecn"][..], true), (&[], false)] {
+        let report = File::new(if expected { "ecn.json" } else { "no-ecn.json" });
+        let link = ["--down", "4mbit", "--queue", "codel", "--set", "codel.ecn=true", "--congestion", "reno"];
+        let options = [&link[..], &["--report", report.path()], ecn].concat();
+        let url = format!("http://{GATEWAY}:{port}/2000000");
+        let output = shell(&options, &["curl", "-sS", "-o", "/dev/null", &url])?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(&report.0)?)?;
+        let marked = report["down"]["marked"]["packets"].as_u64().unwrap();
+        assert_eq!(marked > 0, expected, "{report:#}");
+    }
+    Ok(())
+}
+
+#[test]
+fn more_connections_than_descriptors_were_allowed() -> Tested {
+    if !possible(&["python3", "timeout"]) {
+        return Ok(());
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        for stream in listener.incoming().flatten() {
+            let _ = (&stream).write_all(b"x");
+            all.push(stream);
+        }
+    });
+    let script = format!(
+        "import socket, resource\n\
+         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n\
+         print(soft)\n\
+         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\n\
+         all = [socket.create_connection(('{GATEWAY}', {port})) for _ in range(200)]\n\
+         print(sum(len(s.recv(1)) for s in all))\n"
+    );
+    let command = format!("ulimit -Sn 64; exec timeout 60 {FAIRDROPD} shell -- python3 -c \"$0\"");
+    let output = Command::new("sh").args(["-c", &command, &script]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8(output.stdout)?, "64\n200\n", "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_terminal_works_as_usual() -> Tested {
+    if !possible(&["python3", "bash", "timeout"]) {
+        return Ok(());
+    }
+    // Job control, an interrupt from the keyboard that ends the command and not the shell, and the exit code.
+    let script = format!(
+        "import os, pty, sys\n\
+         pid, terminal = pty.fork()\n\
+         if pid == 0: os.execv('{FAIRDROPD}', ['fairdropd', 'shell', '--', 'bash', '--norc', '--noprofile', '-i'])\n\
+         seen = b''\n\
+         def until(text):\n\
+         \x20   global seen\n\
+         \x20   while text not in seen: seen += os.read(terminal, 4096)\n\
+         os.write(terminal, b'sh -c \"echo sle\"\"eping; exec sleep 1000\"\\n')\n\
+         until(b'sleeping')\n\
+         os.write(terminal, b'\\x03')\n\
+         os.write(terminal, b'echo al\"\"ive $?\\n')\n\
+         until(b'alive 130')\n\
+         os.write(terminal, b'exit 3\\n')\n\
+         try:\n\
+         \x20   while True: seen += os.read(terminal, 4096)\n\
+         except OSError: pass\n\
+         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), b'no job control' in seen)\n"
+    );
+    let output = Command::new("timeout").args(["60", "python3", "-c", &script]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8(output.stdout)?, "3 False\n", "{said}");
     Ok(())
 }
