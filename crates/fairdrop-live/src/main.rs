@@ -37,7 +37,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
         Command::Lab(arguments) => Ok(lab::command::lab(&arguments)),
-        Command::Bridge(bridge) => Ok(exit(bridge::run(&bridge.read()?))),
+        Command::Bridge(bridge) => Ok(exit(bridge::run(&bridge.read()?, &bridge.services))),
         Command::Restore(state) => Ok(exit(bridge::run_restore(&state.state))),
     }
 }

@@ -4,7 +4,7 @@ use crate::cli::ServiceArgs;
 use crate::config::{DIRECTIONS, TwoWay};
 use crate::control::{self, Steering};
 use crate::daemon::Running;
-use crate::host::{DirectionConfig, Flows};
+use crate::host::Flows;
 use crate::metrics::{self, Sampler, Token};
 use crate::os::now;
 use crate::record::{RING_BYTES, Recorder, Rotation, Writer};
@@ -72,26 +72,32 @@ impl Prepared {
         self.record.as_ref().map_or(0, |_| DIRECTIONS.len() * RING_BYTES)
     }
 
-    /// Who looks on in the direction called `direction`, which is asked for once.
-    pub fn watches(&mut self, direction: &str, config: &DirectionConfig) -> Watches {
-        let flows = Flows::new(config.link_type, config.flow_key, now());
+    /// Who looks on in the direction called `direction`, at frames of `link_type`.
+    pub fn watches(&mut self, direction: &str, link_type: LinkType) -> Watches {
+        let number = DIRECTIONS.iter().position(|&name| name == direction).unwrap_or_default();
+        let flows = Flows::new(link_type, self.link.directions()[number].flow_key, now());
         let recorder = self.record.as_mut().map(|record| {
             let (recorder, ring) = Recorder::new(RING_BYTES);
-            if let Some(number) = DIRECTIONS.iter().position(|&name| name == direction) {
-                record.rings[number] = Some(ring);
-            }
-            record.link_type = Some(config.link_type);
+            record.rings[number] = Some(ring);
+            record.link_type = Some(link_type);
             recorder
         });
         (flows, recorder)
     }
 
-    /// Begins, once both directions run, given as [`DIRECTIONS`] has them. Says on standard error where metrics are served.
+    /// Begins, once both directions run. Says on standard error where metrics are served.
     ///
     /// # Errors
-    /// A direction has ended, or the operating system gives no thread.
-    pub fn serve(self, directions: [&Running; 2]) -> io::Result<Services> {
-        let mailboxes = directions.map(|direction| direction.mailbox.clone());
+    /// A direction is missing or has ended, or the operating system gives no thread.
+    pub fn serve<'a>(self, running: impl IntoIterator<Item = &'a Running> + Clone) -> io::Result<Services> {
+        let mailbox_of = |name| {
+            let found = running.clone().into_iter().find(|direction| direction.name == name);
+            found.map(|direction| direction.mailbox.clone())
+        };
+        let [Some(up), Some(down)] = DIRECTIONS.map(mailbox_of) else {
+            return Err(io::Error::other("a direction of the link is missing"));
+        };
+        let mailboxes = [up, down];
         let Self { name, link, metrics, control, record } = self;
         let record = match record {
             Some(Record { files, file_bytes, link_type: Some(link_type), rings: [Some(up), Some(down)] }) => {

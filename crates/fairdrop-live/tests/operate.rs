@@ -81,7 +81,7 @@ fn start(text: &str, args: &ServiceArgs) -> Result<Rig, String> {
     let mut direction = |number: usize, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| {
         let (from, to) = (Arc::clone(from), Arc::clone(to));
         let config = link.directions()[number].direction(1, number as u32, [1, 2], LinkType(101), 2048);
-        let watches = prepared.watches(DIRECTIONS[number], &config);
+        let watches = prepared.watches(DIRECTIONS[number], config.link_type);
         let ports = move |sleeper| Ok(Descriptors::new(from, to, sleeper));
         Running::start(DIRECTIONS[number], config, watches, Time::ZERO, ports).unwrap()
     };
@@ -647,4 +647,48 @@ fn a_slow_disk_costs_records_and_no_packets() {
     assert_eq!(capture.arrivals.len() as u64, records, "those that were taken are written");
     let (records, lost, written) = slowly(true);
     assert_eq!((records + lost, written.len()), (1000, 0), "a full disk ends it, and packets go on");
+}
+
+#[test]
+fn the_dashboard_asks_for_what_there_is() {
+    let folder = Folder::new();
+    let args = ServiceArgs { record: Some(folder.file("x.pcapng")), ..metrics() };
+    let rig = start(SLOW, &args).unwrap();
+    let served = exposition(&get(rig.metrics(), "/metrics", "").1);
+    let dashboard =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/grafana-dashboard.json"));
+    let dashboard: Value = serde_json::from_str(&dashboard.unwrap()).unwrap();
+    let mut asked = 0;
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let expression = target["expr"].as_str().unwrap();
+            for part in expression.split("fairdrop_").skip(1) {
+                let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
+                let name = format!("fairdrop_{}", &part[..end]);
+                assert!(served.keys().any(|key| key.starts_with(&name)), "{name} of {expression}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 15, "{asked}");
+}
+
+#[test]
+fn the_unit_is_one_and_its_sandbox_is_tight() {
+    let folder = Folder::new();
+    let unit = include_str!("../../../packaging/fairdropd@.service");
+    let program = env!("CARGO_BIN_EXE_fairdropd");
+    let path = folder.file("fairdropd@x.service");
+    // The page of the manual is not installed here.
+    let here = unit.replace("/usr/bin/fairdropd", program).replace("Documentation=man:fairdropd(1)\n", "");
+    fs::write(&path, here).unwrap();
+    let analyze = |words: &[&str]| Command::new("systemd-analyze").args(words).arg(&path).output();
+    let Ok(verified) = analyze(&["verify"]) else {
+        eprintln!("skipped: no systemd-analyze here (Debian package systemd)");
+        return;
+    };
+    assert!(verified.status.success() && verified.stderr.is_empty(), "{verified:?}");
+    // 2.0 of 10: what it needs are packet sockets and the network of the host.
+    let judged = analyze(&["security", "--offline=true", "--threshold=21"]).unwrap();
+    assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stdout));
 }

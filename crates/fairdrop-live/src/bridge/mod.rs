@@ -7,11 +7,13 @@ mod side;
 
 pub use settings::{Restored, STATE_DIR, restore};
 
+use crate::cli::ServiceArgs;
 use crate::config::TwoWay;
 use crate::daemon::Running;
 use crate::host::{Report, Watch};
 use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, interfaces, random_key};
 use crate::port::{PacketPorts, Receiver};
+use crate::services::Prepared;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -59,6 +61,9 @@ impl Refusal {
         Self { message, code: 1 }
     }
 }
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: LinkType = LinkType(1);
 
 /// Bytes of Ethernet's header with two tags, rounded up.
 const LINK_HEADER: u32 = 24;
@@ -157,19 +162,22 @@ impl Bridge {
 ///
 /// # Errors
 /// It cannot be started, or a port failed.
-pub fn run(options: &BridgeOptions) -> Result<(), Refusal> {
+pub fn run(options: &BridgeOptions, services: &ServiceArgs) -> Result<(), Refusal> {
+    let name = options.interfaces.join("-");
+    let mut prepared = Prepared::new(&name, services, &options.link).map_err(Refusal::input)?;
     let (stop, signalled) = UnixStream::pair().map_err(failed)?;
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         let sender = signalled.try_clone().map_err(failed)?;
         signal_hook::low_level::pipe::register(signal, sender).map_err(failed)?;
     }
-    let mut bridge = Bridge::start(options, |_| ())?;
+    let mut bridge = Bridge::start(options, |name| prepared.watches(name, ETHERNET))?;
     eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
-    let followed = bridge.follow(stop.as_fd());
+    let served = prepared.serve(bridge.running());
+    let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
     for (name, report) in bridge.stop().map_err(failed)? {
         eprintln!("fairdropd: {name}: {}", report.summary());
     }
-    followed.map_err(failed)
+    followed.map(drop).map_err(failed)
 }
 
 /// Puts back what killed bridges left behind, and says what that was.
@@ -210,7 +218,7 @@ fn start_directions<W: Watch + Send + 'static>(
     let ways = [("up", &link.up, first, second), ("down", &link.down, second, first)];
     let mut running = Vec::new();
     for (number, (name, way, from, to)) in ways.into_iter().enumerate() {
-        let config = way.direction(link.seed, number as u32, key, LinkType(1), frame_bytes);
+        let config = way.direction(link.seed, number as u32, key, ETHERNET, frame_bytes);
         let (from, to) = (from.input.clone(), to.output.clone());
         let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
         eprintln!(

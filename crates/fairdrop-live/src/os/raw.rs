@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use rustix::io::Errno;
+use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -50,4 +51,10 @@ pub(super) fn make_tun(device: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The process group of this process; `None` when it is outside of its process namespace.
+pub(super) fn process_group() -> Option<Pid> {
+    // SAFETY: it asks, and cannot fail.
+    Pid::from_raw(unsafe { libc::getpgrp() })
 }

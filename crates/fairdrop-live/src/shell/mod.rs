@@ -14,7 +14,7 @@ mod world;
 use crate::cli::ShellArgs;
 use crate::config::{OneWay, TwoWay};
 use crate::daemon::Running;
-use crate::os::namespace::{Helper, Run, find_program};
+use crate::os::namespace::{Helper, Run, find_program, process_group};
 use crate::os::{Waker, random_key};
 use crate::port::Descriptors;
 use crate::services::{Prepared, Services};
@@ -133,16 +133,14 @@ impl Session {
         let (key, spin) = (random_key()?, args.services.spin.unwrap_or(Time::ZERO));
         let of = |way: &OneWay, number| way.direction(link.seed, number, key, RAW_IP, MTU as usize);
         let (from, to) = (Arc::clone(&inner.device), Arc::clone(&outer.device));
-        let config = of(&link.up, 0);
-        let watches = prepared.watches("up", &config);
-        let up = Running::start("up", config, watches, spin, move |sleeper| {
+        let watches = prepared.watches("up", RAW_IP);
+        let up = Running::start("up", of(&link.up, 0), watches, spin, move |sleeper| {
             let descriptors = Descriptors::new(from, to, sleeper).counting_losses(inner.netlink, INNER);
             Ok(Door { descriptors, sender, wake: waker, shared, addresses })
         })?;
         let (from, to) = (outer.device, inner.device);
-        let config = of(&link.down, 1);
-        let watches = prepared.watches("down", &config);
-        let down = Running::start("down", config, watches, spin, move |sleeper| {
+        let watches = prepared.watches("down", RAW_IP);
+        let down = Running::start("down", of(&link.down, 1), watches, spin, move |sleeper| {
             Ok(Descriptors::new(from, to, sleeper).counting_losses(outer.netlink, OUTER))
         })?;
         let services = prepared.serve([&up, &down])?;
@@ -246,9 +244,8 @@ struct Terminal {
 
 impl Terminal {
     fn now() -> Self {
-        let ours = rustix::process::getpgrp();
         let foreground = rustix::termios::tcgetpgrp(io::stdin()).ok();
-        Self { ours: foreground.filter(|&group| group == ours) }
+        Self { ours: process_group().filter(|&group| foreground == Some(group)) }
     }
 
     /// An interactive shell leaves it to a process group that is gone.

@@ -5,7 +5,10 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function element(name, attributes, ...inside) {
   const made = name.startsWith("svg:") ? document.createElementNS(SVG, name.slice(4)) : document.createElement(name);
-  for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    // The page's policy forbids styles in attributes.
+    if (key === "style") made.style.cssText = value; else made.setAttribute(key, value);
+  }
   made.append(...inside);
   return made;
 }
@@ -31,8 +34,11 @@ class Chart {
     new ResizeObserver(() => this.redraw()).observe(this.figure);
   }
 
-  // `times` in s; `series`: [{name, colour, values}]; `limit`: a value marked by a line; `span`: s that are shown.
-  draw(times, series, { limit = null, span = 300 } = {}) {
+  // `times` in s; `series`: [{name, colour, values}]; `limit`: a value marked by a line.
+  draw(times, series, { limit = null } = {}) {
+    // A minute at first, growing to what is kept.
+    const seen = times.length ? times[times.length - 1] - times[0] : 0;
+    const span = [60, 120, 180, 240, 300].find(span => seen <= span) || 300;
     this.data = { times, series, limit, span };
     this.redraw();
   }
@@ -66,8 +72,9 @@ class Chart {
       parts.push(element("svg:line", { class: "grid", x1: layout.left, x2: width - layout.right, y1: y(tick), y2: y(tick) }));
       parts.push(element("svg:text", { x: layout.left - 6, y: y(tick) + 4, "text-anchor": "end" }, this.format(tick)));
     }
-    if (height >= 100) for (let back = 0; back <= span; back += 60) {
-      const words = back ? `−${back / 60} min` : "now", anchor = back ? "middle" : "end";
+    const step = span === 60 ? 20 : width < 480 ? Math.max(60, span / 2) : 60;
+    if (height >= 100) for (let back = 0; back <= span; back += step) {
+      const words = back ? (back % 60 ? `−${back} s` : `−${back / 60} min`) : "now", anchor = back ? "middle" : "end";
       parts.push(element("svg:text", { x: x(end - back), y: height - 4, "text-anchor": back === span ? "start" : anchor }, words));
     }
     let below = times.map(() => 0);

@@ -26,7 +26,8 @@ function short(value, unit = "") {
 const bits = value => short(value, "bit/s");
 const seconds = value => short(value, "s");
 const packets = value => value >= 1000 ? short(value) : String(Number(value.toPrecision(3)));
-const percent = value => `${(value * 100).toFixed(value < 0.0995 ? 1 : 0)} %`;
+const percent = value => `${(value * 100).toFixed(value > 0 && value < 0.0995 ? 1 : 0)} %`;
+const plain = value => Math.abs(value) >= 1e5 ? short(value) : String(Number(value.toPrecision(3)));
 
 function duration(s) {
   const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].filter(([unit]) => s >= unit).slice(0, 2);
@@ -125,7 +126,7 @@ class Direction {
   draw_internals(times, now) {
     const names = now.internals.map(([name]) => name);
     if (names.join() !== Object.keys(this.of_internals).join()) {
-      this.of_internals = Object.fromEntries(names.map(name => [name, new Chart(name, { format: short, height: 64 })]));
+      this.of_internals = Object.fromEntries(names.map(name => [name, new Chart(name, { format: plain, height: 64 })]));
       const figures = Object.values(this.of_internals).map(chart => chart.figure);
       this.internals.replaceChildren(...(figures.length ? figures : [element("p", { class: "empty" }, "Nothing but whether there is room.")]));
     }
