@@ -18,6 +18,7 @@ from scipy.stats import ttest_ind
 
 from conftest import ROOT, Runner
 from fairdrop.estimate import difference
+from fairdrop.live import find_program
 from fairdrop.result import read_result
 from patience import wait_for
 
@@ -174,10 +175,13 @@ def test_the_interval_of_a_difference_is_that_of_welch() -> None:
 
 def test_kernel_tcp(fairdrop: Runner, headline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real hosts, where ``fairdropd`` was built and the machine allows namespaces."""
-    program = ROOT / "target" / "debug" / "fairdropd"
-    if not program.exists():
-        pytest.skip("fairdropd is not built (cargo build --package fairdrop-live)")
-    monkeypatch.setenv("FAIRDROPD", str(program))
+    built = ROOT / "target" / "debug" / "fairdropd"
+    try:
+        find_program()
+    except ValueError as missing:
+        if not built.exists():
+            pytest.skip(str(missing))
+        monkeypatch.setenv("FAIRDROPD", str(built))
     done = fairdrop("compare", headline, "--live", *SHORT, "--json")
     if done.returncode == 2 and any(what in done.stderr for what in ("namespace:", "/dev/net/tun:", "ip -batch")):
         pytest.skip(done.stderr.strip())
