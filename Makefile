@@ -4,14 +4,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 # On two processors; the tests of a file share what they set up.
 PYTEST := --numprocesses 2 --dist loadfile
+# Live runs are Linux's.
+LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
 
-demo: .venv/installed ## the headline scenario and a replay of a capture, ending in reports to open
+demo: .venv/installed $(LIVE) ## the headline scenario and a replay of a capture, ending in reports to open
 	@$(BIN)/python scripts/demo.py
 
 test: test-rust test-python no-panic ## every test
@@ -20,7 +22,7 @@ test-rust: .tools-checked
 	cargo test --workspace --exclude fairdrop-py
 	cargo test --manifest-path fuzz/Cargo.toml --no-default-features --locked --target-dir target
 
-test-python: .venv/dev
+test-python: .venv/dev $(LIVE)
 	$(BIN)/python -m pytest $(PYTEST)
 
 test-long: .venv/dev ## a million cases of each property of the library, more of the rest (hours)
@@ -101,6 +103,12 @@ ffi: .tools-checked ## the library for C: target/c/libfairdrop_ffi.a and .so
 
 header: ## crates/fairdrop-ffi/include/fairdrop.h, when a change of the C interface is meant
 	FAIRDROP_WRITE_HEADER=1 cargo test --package fairdrop-ffi --test header
+
+fairdropd: $(LIVE) ## the live program, .venv/bin/fairdropd
+
+$(BIN)/fairdropd: .venv/pip $(RUST)
+	cargo build --release --package fairdrop-live
+	install target/release/fairdropd $@
 
 clean: ## remove builds, the environment and results
 	rm -rf target .venv results reproduction .tools-checked

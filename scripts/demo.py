@@ -1,4 +1,4 @@
-"""The main job on real input: a greedy sender on a simulated link, and a capture of real traffic replayed."""
+"""The main job on real input: a greedy sender on a simulated link, a capture of real traffic replayed, and kernel TCP live."""
 
 from __future__ import annotations
 
@@ -55,10 +55,35 @@ def replay() -> Path:
     return report
 
 
+def why_not_live() -> str | None:
+    """What forbids live runs here, in a line; None where nothing does."""
+    program = Path(sys.executable).parent / "fairdropd"
+    if not program.exists():
+        return "they are Linux's" if sys.platform != "linux" else f"there is no {program}"
+    tried = subprocess.run([program, "shell", "--", "true"], stderr=subprocess.PIPE, text=True, check=False)
+    return tried.stderr.strip().splitlines()[-1].removeprefix("error: ") if tried.returncode else None
+
+
+def live() -> list[Path]:
+    """The scenario of the beginning with kernel TCP, shortened, beside its simulation."""
+    print("\n3. The first scenario with kernel TCP in network namespaces, beside its simulation", flush=True)
+    reason = why_not_live()
+    if reason:
+        print(f"   no live run: {reason}", flush=True)
+        return []
+    report = RESULTS / "live.html"
+    fairdrop(
+        *("compare", "scenarios/headline.toml", "--live", "--disciplines", "choke", "--seeds", "2"),
+        *("--set", "duration=20s", "--set", "warm_up=8s"),
+        *("--out", str(RESULTS / "live"), "--report", str(report)),
+    )
+    return [report]
+
+
 def main() -> None:
-    """Run both, and say where the reports lie."""
+    """Run all, and say where the reports lie."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    reports = [simulate(), replay()]
+    reports = [simulate(), replay(), *live()]
     print("\nOpen in a browser:")
     for report in reports:
         print(f"  {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")

@@ -39,7 +39,7 @@ class Scenario:
         *,
         trace: str | PathLike[str] | None = None,
         resume: str | PathLike[str] | None = None,
-        live: tuple[str, str] | None = None,
+        live: tuple[str, str, list[str]] | None = None,
     ) -> Document: ...
 
 def replay(

@@ -272,8 +272,8 @@ def _with(text: str, name: str, value: str) -> str:
 def read_result(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the result document of ``path``: a directory that ``--out`` wrote, or its ``result.json``.
 
-    A ``model.json`` beside ``result.json`` becomes the field ``model``, the result in a folder ``live`` the field ``live``. Raises OSError when a file cannot be read,
-    ValueError when it is not a result document.
+    A ``model.json`` beside ``result.json`` becomes the field ``model``, the result in a folder ``live`` the field
+    ``live``. Raises OSError when a file cannot be read, ValueError when it is not a result document.
     """
     file = Path(path)
     if file.is_dir():

@@ -96,6 +96,7 @@ class Scenario:
         seeds: int = 1,
         *,
         disciplines: Iterable[str] | None = None,
+        congestion: Iterable[str] = (),
         progress: bool = False,
         command: list[str] | None = None,
         resume: str | PathLike[str] | None = None,
@@ -103,18 +104,20 @@ class Scenario:
         """Run with real hosts, one run after another: each takes as long as the scenario lasts.
 
         Groups are kernel TCP and paced datagrams; the links are those of the simulator, in logical time. Needs Linux
-        and the program ``fairdropd``. A run that the machine disturbed too much says so in ``valid`` and
+        and the program ``fairdropd``. ``congestion`` are ``group=name`` strings: that group's connections use this
+        congestion control of the kernel, such as ``bbr``, in place of the group's transport. A run that the machine disturbed too much says so in ``valid`` and
         ``problems``. Stopping and ``resume`` are as in ``run``. Raises ScenarioError when real hosts cannot do what
         the scenario asks for.
         """
         names = None if disciplines is None else list(disciplines)
-        return self._simulate(names, seeds, 1, progress, command, trace=None, resume=resume, live=True)
+        return self._simulate(names, seeds, 1, progress, command, trace=None, resume=resume, live=list(congestion))
 
     def compare_live(
         self,
         seeds: int = 1,
         *,
         disciplines: Iterable[str] | None = None,
+        congestion: Iterable[str] = (),
         threads: int | None = None,
         progress: bool = False,
         command: list[str] | None = None,
@@ -127,7 +130,9 @@ class Scenario:
         """
         names = None if disciplines is None else list(disciplines)
         beside = None if resume is None else join(resume, LIVE_FOLDER)
-        live = self.live(seeds, disciplines=names, progress=progress, command=command, resume=beside)
+        live = self.live(
+            seeds, disciplines=names, congestion=congestion, progress=progress, command=command, resume=beside
+        )
         if not live.complete:
             return live
         done = self._simulate(names, seeds, threads, progress, command, trace=None, resume=resume)
@@ -166,12 +171,12 @@ class Scenario:
         *,
         trace: str | PathLike[str] | None,
         resume: str | PathLike[str] | None,
-        live: bool = False,
+        live: list[str] | None = None,
     ) -> Result:
         if seeds < 1:
             raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
         try:
-            host = (find_program(), self._file) if live else None
+            host = None if live is None else (find_program(), self._file, live)
             done = self._inner.simulate(
                 disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
             )

@@ -32,6 +32,7 @@ text = sys.stdin.read()
 calls = Path({calls!r})
 with calls.open("a") as log:
     log.write(" ".join(words[6:]) + "\\n")
+words.remove("--end-with-parent")
 if os.environ.get("REFUSE"):
     print("error: groups.tcp.transport = \\"x\\" cannot be carried out live; valid: reno", file=sys.stderr)
     sys.exit(2)
@@ -106,7 +107,7 @@ def test_a_refusal_comes_before_any_run(
         said = 'fairdrop: error: groups.tcp.transport = "x" cannot be carried out live; valid: reno\n'
         assert (done.returncode, done.stderr, done.stdout) == (2, said, "")
         assert not (tmp_path / "o" / "result.json").exists()
-    assert calls.read_text().splitlines() == ["--check"] * 2
+    assert calls.read_text().splitlines() == ["--end-with-parent --check"] * 2
 
 
 def test_finished_runs_are_not_run_again(
@@ -120,7 +121,7 @@ def test_finished_runs_are_not_run_again(
     calls.unlink()
     assert fairdrop(*words).returncode == 0
     again = calls.read_text().splitlines()
-    assert "--seed 1" not in again and "--seed 2" in again
+    assert [call.split()[-2:] for call in again] == [["--end-with-parent", "--check"], ["--seed", "2"], ["--seed", "3"]]
     simulated = fairdrop("run", headline, *SHORT, "--out", "o", "--resume")
     assert simulated.returncode == 2 and 'kind is "live" there and "simulation" here' in simulated.stderr
 

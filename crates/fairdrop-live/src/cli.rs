@@ -173,9 +173,15 @@ pub struct LabArgs {
     /// Write the run here instead of to standard output.
     #[arg(long, value_name = "FILE.json")]
     pub out: Option<PathBuf>,
+    /// Congestion control of a group, by the kernel's name (tcp=bbr), in place of its transport. May be given more than once.
+    #[arg(long, value_name = "GROUP=NAME")]
+    pub congestion: Vec<String>,
     /// Only say whether real hosts can do what the scenario asks for.
     #[arg(long)]
     pub check: bool,
+    /// End when the process ends that started this one.
+    #[arg(long, hide = true)]
+    pub end_with_parent: bool,
 }
 
 /// Options of `fairdropd bridge`.

@@ -80,9 +80,9 @@ mod _core {
             command: Option<Vec<String>>,
             trace: Option<PathBuf>,
             resume: Option<PathBuf>,
-            live: Option<(PathBuf, String)>,
+            live: Option<(PathBuf, String, Vec<String>)>,
         ) -> PyResult<Document> {
-            let live = live.map(|(program, file)| Daemon { program, file });
+            let live = live.map(|(program, file, congestion)| Daemon { program, file, congestion });
             let plan = work::Plan { disciplines, seeds, threads, progress, command, trace, resume, live };
             work::simulate(py, &self.0, &plan)
         }
@@ -115,7 +115,16 @@ mod _core {
             .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
         let options = Options { key, max_gap_ns: max_gap_s.map(|seconds| (seconds * 1e9) as u64) };
         let capture = work::read_capture(py, &path, &options)?;
-        let plan = work::Plan { disciplines, seeds, threads, progress, command, trace: None, resume: None, live: None };
+        let plan = work::Plan {
+            disciplines,
+            seeds,
+            threads,
+            progress,
+            command,
+            trace: None,
+            resume: None,
+            live: None,
+        };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
         work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
     }

@@ -22,6 +22,8 @@ pub struct Daemon {
     pub program: PathBuf,
     /// What messages call the scenario, and where paths in it begin.
     pub file: String,
+    /// Congestion controls in place of transports, `GROUP=NAME`.
+    pub congestion: Vec<String>,
 }
 
 impl Daemon {
@@ -38,7 +40,12 @@ impl Daemon {
     ///
     /// # Errors
     /// What `fairdropd` says.
-    pub fn run(&self, scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, String> {
+    pub fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        control: &Control,
+    ) -> Result<Option<RunResult>, String> {
         let child = self.start(scenario, &["--seed", &seed.to_string()])?;
         let (begun, end, mut part) = (Instant::now(), scenario.duration, 0);
         let goes_on = || {
@@ -61,6 +68,8 @@ impl Daemon {
         let mut child = Command::new(&self.program)
             .args(["lab", "-", "--file", &self.file])
             .args(["--set", &format!("queue.discipline={}", scenario.queue.discipline)])
+            .args(self.congestion.iter().flat_map(|each| ["--congestion", each]))
+            .arg("--end-with-parent")
             .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -2,9 +2,9 @@
 
 use fairdrop::{AfdParams, AnyDiscipline, DropCause, Packet, Stream};
 
-use crate::compare::{Drops, close, unit};
+use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// Pan et al. 2003.
 pub struct AfdModel {

@@ -2,10 +2,9 @@
 
 use fairdrop::{BackChokeMemoryParams, Discipline, DropCause, Packet, Time};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme};
-use crate::slow::{Random, Slow};
+use crate::slow::{Drops, Random, Slow};
 
 pub fn reference(params: BackChokeMemoryParams) -> Option<Box<dyn Slow>> {
     let red = Reference::new(Scheme::Red(params.red.clone()));

@@ -2,9 +2,9 @@
 
 use fairdrop::{AnyDiscipline, BlueParams, DropCause, Packet, Stream};
 
-use crate::compare::{Drops, close, unit};
+use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// The project's reading of Feng et al. 1999.
 pub struct BlueModel {

@@ -4,10 +4,9 @@
 use fairdrop::disciplines::choke_service::Place;
 use fairdrop::{ChokeServiceParams, DrawFrom, Packet};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
 use crate::red::{ChokeScheme, Reference, Scheme};
-use crate::slow::{Random, Slow};
+use crate::slow::{Drops, Random, Slow};
 
 pub fn reference(params: ChokeServiceParams) -> Option<Box<dyn Slow>> {
     let draw = match params.draw {

@@ -5,10 +5,10 @@
 
 use fairdrop::{AnyDiscipline, ChokeWParams, Discipline, DropCause, Packet, RedParams, Stream, Time};
 
-use crate::compare::{Drops, close};
+use crate::compare::close;
 use crate::host::{Queue, Step};
 use crate::red::{Handed, Reference, Scheme};
-use crate::slow::{Random, Slow};
+use crate::slow::{Drops, Random, Slow};
 
 /// The scheme as the paper writes it, its weights by class and the class of all others.
 #[derive(Clone, Debug)]

@@ -4,10 +4,9 @@
 use fairdrop::Stream::EarlyDrop;
 use fairdrop::{AnyDiscipline, ClassChokeParams, Discipline, DrawFrom, Packet, RedParams, Time};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
 use crate::red::{ChokeScheme, Handed, Reference, Scheme};
-use crate::slow::{Random, Slow};
+use crate::slow::{Drops, Random, Slow};
 
 pub fn reference(params: ClassChokeParams) -> Option<Box<dyn Slow>> {
     let classes = params.weights.as_slice().len() as u32;

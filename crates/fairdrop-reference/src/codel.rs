@@ -2,9 +2,9 @@
 
 use fairdrop::{CoDelParams, DropCause, Ecn, Packet};
 
-use crate::compare::{Drops, bytes};
+use crate::compare::bytes;
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// RFC 8289, section 5.
 pub struct CoDelModel {

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 
 use fairdrop::{AnyDiscipline, CsfqParams, DropCause, Packet, Stream};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 #[derive(Clone, Copy, Default)]
 struct Rate {

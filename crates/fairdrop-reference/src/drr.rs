@@ -2,9 +2,8 @@
 
 use fairdrop::{DropCause, DrrParams, Packet, SfqParams, siphash};
 
-use crate::compare::Drops;
 use crate::host::{self, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// The queue that a keyed hash puts a flow in.
 pub fn hashed(salt: u64, perturbation: u64, flow: u64, queues: u32) -> u64 {

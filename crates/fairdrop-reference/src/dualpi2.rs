@@ -2,9 +2,9 @@
 
 use fairdrop::{DropCause, DualPi2Params, Ecn, MOST_UPDATES, Packet, Stream};
 
-use crate::compare::{Drops, unit};
+use crate::compare::unit;
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// RFC 9332, appendix A.
 pub struct DualPi2Model {

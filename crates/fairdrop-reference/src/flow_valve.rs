@@ -2,10 +2,10 @@
 
 use fairdrop::{AnyDiscipline, DropCause, FlowValveParams, Packet, Time};
 
-use crate::compare::{Drops, close};
+use crate::compare::close;
 use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// One flow of the valve's list.
 struct Entry {

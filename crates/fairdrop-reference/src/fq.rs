@@ -2,9 +2,8 @@
 
 use fairdrop::{DropCause, FqParams, Packet};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// A flow of FQ: its packets with the virtual times of their starts.
 struct Tagged {

@@ -3,10 +3,9 @@
 use fairdrop::{DropCause, FqCoDelParams, Packet};
 
 use crate::codel::CoDelModel;
-use crate::compare::Drops;
 use crate::drr::hashed;
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// RFC 8290, sections 4.1 and 4.2.
 pub struct FqCoDelModel {

@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use fairdrop::{AnyDiscipline, Discipline, DropCause, FredFlow, FredParams, Packet, Stream, Time};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 pub struct FredModel {
     params: FredParams,

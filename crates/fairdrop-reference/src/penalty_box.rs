@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, PenaltyBoxParams, PenaltyTest, Time, places_for};
 
-use crate::compare::{Drops, close};
+use crate::compare::close;
 use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// Floyd and Fall 1999, section 4, and the project's reading of the box.
 pub struct PenaltyModel {

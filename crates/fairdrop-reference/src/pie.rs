@@ -3,9 +3,9 @@
 
 use fairdrop::{AnyDiscipline, DropCause, MOST_UPDATES, Packet, PieParams, Stream};
 
-use crate::compare::{Drops, bytes, close, unit};
+use crate::compare::{bytes, close, unit};
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// RFC 8033, sections 4 and 5, appendix A.
 pub struct PieModel {

@@ -12,9 +12,9 @@ use fairdrop::{
     AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Stream, Time,
 };
 
-use crate::compare::{Drops, unit};
+use crate::compare::unit;
 use crate::host::{Queue, Step};
-use crate::slow::{Random, Slow};
+use crate::slow::{Drops, Random, Slow};
 
 /// Candidates by region of the average.
 #[derive(Clone, Debug)]

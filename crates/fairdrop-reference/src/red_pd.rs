@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, RedPdParams, Stream, Time, places_for};
 
-use crate::compare::{Drops, close, unit};
+use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme, behind};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// Mahajan et al. 2001 and the scripts for ns-2.
 pub struct RedPdModel {

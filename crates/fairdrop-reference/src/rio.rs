@@ -3,10 +3,9 @@
 
 use fairdrop::{AnyDiscipline, Discipline, DropCause, Packet, RedParams, RioParams, Stream, Time};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
 use crate::red::{Reference, Scheme};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 pub struct RioModel {
     params: RioParams,

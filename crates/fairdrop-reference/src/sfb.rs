@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
 
-use crate::compare::{Drops, close, unit};
+use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 /// One set of hash functions of SFB.
 struct HashSet {

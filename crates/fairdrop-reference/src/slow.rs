@@ -1,13 +1,15 @@
 //! A reference, whichever it is, for what compares all of them. Each file of a discipline has a function `reference`, from
 //! which [`crate::reference_of`] is made.
 
-use fairdrop::{Packet, Stream};
+use fairdrop::{DropCause, Packet, Stream};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
 
 /// The next 64 bits of a stream.
 pub type Random<'a> = &'a mut dyn FnMut(Stream) -> u64;
+
+/// Packets that a discipline drops, in order.
+pub type Drops = Vec<(Packet<u32>, DropCause)>;
 
 /// What the transmitter gets, and what is dropped before that.
 pub type Departure = Result<(Drops, Option<Packet<u32>>), String>;

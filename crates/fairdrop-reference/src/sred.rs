@@ -2,9 +2,9 @@
 
 use fairdrop::{AnyDiscipline, DropCause, Packet, SredParams, Stream, Time, Zombie};
 
-use crate::compare::{Drops, unit};
+use crate::compare::unit;
 use crate::host::{Queue, Step};
-use crate::slow::{Departure, Random, Slow};
+use crate::slow::{Departure, Drops, Random, Slow};
 
 pub struct SredModel {
     params: SredParams,

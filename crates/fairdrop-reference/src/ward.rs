@@ -4,9 +4,8 @@
 
 use fairdrop::{DropCause, FullCase3, Packet, Stream, WardParams, uniform_below};
 
-use crate::compare::Drops;
 use crate::host::{Queue, Step};
-use crate::slow::{Random, Slow};
+use crate::slow::{Drops, Random, Slow};
 
 pub struct WardReference {
     limit: usize,

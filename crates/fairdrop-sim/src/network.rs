@@ -3,14 +3,14 @@
 //! Links, disciplines, meters, random losses, hosts' own links, and the times and sizes of what begins are those of the
 //! simulator, bit for bit; what its transports would do is done outside.
 
-pub use crate::engine::{Departing, Notice};
 pub use crate::engine::SenderState;
+pub use crate::engine::{Departing, Notice};
 
 use crate::control::Control;
 use crate::engine::Engine;
 use crate::result::RunResult;
 use crate::run::{RunError, collect};
-use crate::scenario::{Scenario, Transport};
+use crate::scenario::{Group, Scenario, Transport};
 use crate::transport::TransportCount;
 use crate::transport::sources::{Datagram, Flow, Next, Source};
 use fairdrop::Time;
@@ -111,7 +111,7 @@ impl<'s> Datagrams<'s> {
         let number = network.group_of(flow);
         let group = &scenario.groups[number];
         let Transport::OpenLoop(config) = &group.transport else { return None };
-        let before: u32 = scenario.groups[..number].iter().map(|group| group.lasting_flows()).sum();
+        let before: u32 = scenario.groups[..number].iter().map(Group::lasting_flows).sum();
         let of = Flow {
             number: flow,
             index: flow - before,

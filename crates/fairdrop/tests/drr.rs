@@ -207,7 +207,7 @@ proptest! {
             };
             let (a, b) = (one.step(event), other.step(&renamed));
             prop_assert_eq!(a.departed.map(|p| p.handle), b.departed.map(|p| p.handle));
-            let handles = |dropped: &fairdrop_reference::compare::Drops| dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>();
+            let handles = |dropped: &fairdrop_reference::slow::Drops| dropped.iter().map(|(p, cause)| (p.handle, *cause)).collect::<Vec<_>>();
             prop_assert_eq!(handles(&a.dropped), handles(&b.dropped));
         }
     }

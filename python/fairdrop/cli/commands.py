@@ -30,6 +30,8 @@ def compare(options: Namespace) -> int:
 
     _check_places(options)
     scenario = load(options.scenario, options.settings)
+    if options.congestion and not options.live:
+        raise ValueError("--congestion is given; valid: together with --live")
     if options.live:
         return _finish(_compared_live(scenario, options), options)
     result = scenario.compare(
@@ -48,7 +50,7 @@ def _compared_live(scenario: Scenario, options: Namespace) -> Result:
             raise ValueError(f"{name} is given together with --live; valid: one of them")
     resume = _simulation(options)["resume"]
     names = _disciplines(options)
-    return scenario.compare_live(options.seeds, disciplines=names, resume=resume, **_work(options))
+    return scenario.compare_live(options.seeds, disciplines=names, congestion=options.congestion, resume=resume, **_work(options))
 
 
 def live(options: Namespace) -> int:
@@ -60,6 +62,7 @@ def live(options: Namespace) -> int:
     result = scenario.live(
         options.seeds,
         disciplines=_disciplines(options),
+        congestion=options.congestion,
         progress=_work(options)["progress"],
         command=options.command_line,
         resume=_simulation(options)["resume"],

@@ -70,6 +70,7 @@ def _add_compare(subcommands: _Subcommands) -> None:
         action="store_true",
         help="simulation and reality side by side, under the scenario's own discipline unless others are named",
     )
+    _add_congestion(parser)
     _add_work_options(parser)
     _add_simulation_options(parser)
     parser.set_defaults(action=commands.compare)
@@ -83,6 +84,7 @@ def _add_live(subcommands: _Subcommands) -> None:
     )
     parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
     _add_disciplines(parser, "the scenario's own")
+    _add_congestion(parser)
     _add_run_options(parser)
     _add_resume(parser)
     parser.set_defaults(action=commands.live, trace=None, threads=None)
@@ -189,6 +191,16 @@ def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:
         "--discipline",
         metavar="NAME,...",
         help=f"disciplines to compare, separated by commas ({default}); see `fairdrop list`",
+    )
+
+
+def _add_congestion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--congestion",
+        action="append",
+        default=[],
+        metavar="GROUP=NAME",
+        help="live, this group uses a congestion control of the kernel, such as tcp=bbr; repeatable",
     )
 
 

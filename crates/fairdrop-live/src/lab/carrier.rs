@@ -159,7 +159,9 @@ impl<'s> Carrier<'s> {
             }
             let read = self.read()?;
             self.pass(now())?;
-            letters.try_iter().for_each(|letter| self.take(letter));
+            for letter in letters.try_iter() {
+                self.take(letter);
+            }
             if !read {
                 let next = self.network.next_event().map_or(end, |at| begun.after(at).min(end));
                 sleeper.sleep(epoll.as_fd(), Some(next))?;
@@ -168,7 +170,9 @@ impl<'s> Carrier<'s> {
         self.pass(end)?;
         // The senders say how they ended.
         finish();
-        letters.iter().for_each(|letter| self.take(letter));
+        for letter in letters {
+            self.take(letter);
+        }
         let exactness = Exactness { lateness: self.lateness.report(), tally: self.tally };
         Ok(self.network.finish(&self.control).map(|result| (result, exactness)))
     }
@@ -270,12 +274,10 @@ impl<'s> Carrier<'s> {
                     self.network.delivered(flow, at, len, distinct);
                 }
             }
-            Some(segment) => {
-                if segment.ack.is_some_and(|ack| self.streams[flow as usize].acknowledge(ack)) {
-                    self.network.complete(flow, at);
-                }
+            Some(segment) if segment.ack.is_some_and(|ack| self.streams[flow as usize].acknowledge(ack)) => {
+                self.network.complete(flow, at);
             }
-            None => {}
+            _ => {}
         }
     }
 

@@ -1,6 +1,8 @@
 //! `fairdropd lab`: one live run of a scenario.
 
-use super::{LabError, become_root, check, run};
+use super::congestion::Congestion;
+use super::error::LabError;
+use super::run::{become_root, check, run};
 use crate::cli::LabArgs;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::Scenario;
@@ -49,7 +51,12 @@ fn read(arguments: &LabArgs) -> Result<Scenario, String> {
 }
 
 fn live(scenario: &Scenario, arguments: &LabArgs) -> Result<u8, LabError> {
-    check(scenario)?;
+    if arguments.end_with_parent {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+            .map_err(io::Error::from)?;
+    }
+    let congestion = Congestion::of(scenario, &arguments.congestion)?;
+    check(scenario, &congestion)?;
     if arguments.check {
         return Ok(0);
     }
@@ -58,7 +65,8 @@ fn live(scenario: &Scenario, arguments: &LabArgs) -> Result<u8, LabError> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
-    let Some(result) = run(scenario, arguments.seed.unwrap_or(scenario.seed), &interrupted)? else {
+    let seed = arguments.seed.unwrap_or(scenario.seed);
+    let Some(result) = run(scenario, &congestion, seed, &interrupted)? else {
         return Ok(INTERRUPTED);
     };
     write(&result, arguments.out.as_deref())?;

@@ -1,44 +1,9 @@
-//! The calls into the kernel that no safe interface wraps: a network namespace for a thread, a TUN device in it, options of
-//! TCP sockets.
+//! The calls into the kernel that no safe interface wraps: scheduling of a thread, options of TCP sockets.
 
 #![allow(unsafe_code)]
 
-use rustix::fs::{Mode, OFlags};
-use rustix::thread::UnshareFlags;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-
-/// Puts this thread into namespaces of its own: sockets and devices that it makes belong to them.
-///
-/// # Errors
-/// The kernel refuses.
-pub fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
-    assert!(!namespaces.contains(UnshareFlags::FILES), "descriptors stay shared");
-    // SAFETY: descriptors stay shared, which is all that could surprise another thread.
-    unsafe { rustix::thread::unshare_unsafe(namespaces) }?;
-    Ok(())
-}
-
-/// A TUN device in this thread's network namespace. Each read and each write is one packet, without a header.
-///
-/// # Errors
-/// There is no `/dev/net/tun`, or the kernel refuses.
-pub fn tun(name: &str) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let tun = rustix::fs::open("/dev/net/tun", flags, Mode::empty())?;
-    // SAFETY: all zeros is a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let room = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: TUNSETIFF reads and writes an ifreq, which lives as long as the call.
-    if unsafe { libc::ioctl(tun.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(tun)
-}
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// How the scheduler treats a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! The machine that a live run was made on: what matters of its settings, and how much of its time others took.
 
-use fairdrop_sim::scenario::Scenario;
 use serde_json::{Map, Value as Json, json};
 use std::fs;
 
@@ -21,7 +20,7 @@ const SYSCTLS: [&str; 12] = [
 ];
 
 /// What is known of the machine.
-pub fn facts(scenario: &Scenario, mtu: u32) -> Map<String, Json> {
+pub fn facts(mtu: u32) -> Map<String, Json> {
     let name = rustix::system::uname();
     let text = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let sysctls: Map<String, Json> = SYSCTLS
@@ -32,11 +31,6 @@ pub fn facts(scenario: &Scenario, mtu: u32) -> Map<String, Json> {
         let line = text.lines().find(|line| line.starts_with("model name"))?;
         Some(line.split(':').nth(1)?.trim().to_owned())
     });
-    let congestion: Map<String, Json> = scenario
-        .groups
-        .iter()
-        .filter_map(|group| Some((group.name.clone(), json!(group.transport.tcp()?.name))))
-        .collect();
     let facts = [
         ("kernel", json!(name.release().to_string_lossy())),
         ("architecture", json!(name.machine().to_string_lossy())),
@@ -46,7 +40,6 @@ pub fn facts(scenario: &Scenario, mtu: u32) -> Map<String, Json> {
         ("load_average", json!(text("/proc/loadavg"))),
         ("devices", json!("two TUN devices without IFF_VNET_HDR: no frame is larger than the MTU")),
         ("mtu_bytes", json!(mtu)),
-        ("congestion_control", json!(congestion)),
         ("sysctls", json!(sysctls)),
     ];
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

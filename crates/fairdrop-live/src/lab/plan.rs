@@ -1,6 +1,7 @@
 //! What of a scenario real hosts can do, and what they would do otherwise than the simulator's.
 
 use super::address::{MOST_FLOWS, MOST_GROUPS};
+use super::congestion::Congestion;
 use fairdrop_sim::scenario::{Group, Scenario, Transport};
 use std::fs;
 
@@ -29,7 +30,7 @@ pub fn available() -> std::io::Result<Vec<String>> {
 }
 
 /// What cannot be carried out, a line each.
-pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
+pub fn refusals(scenario: &Scenario, congestion: &Congestion, available: &[String]) -> Vec<String> {
     let mut refused = Vec::new();
     if scenario.groups.len() > MOST_GROUPS {
         refused.push(format!(
@@ -37,7 +38,7 @@ pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
             scenario.groups.len()
         ));
     }
-    for group in &scenario.groups {
+    for (number, group) in scenario.groups.iter().enumerate() {
         let mut refuse = |field: &str, value: &dyn std::fmt::Display, valid: &str| {
             refused.push(format!(
                 "groups.{}.{field} = {value} cannot be carried out live; valid: {valid}",
@@ -53,9 +54,10 @@ pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
         }
         match &group.transport {
             Transport::Tcp(tcp) => {
-                if !available.iter().any(|name| name == tcp.name) {
+                let name = congestion.name(number).unwrap_or(tcp.name);
+                if !available.iter().any(|other| other == name) {
                     let valid = format!("{} (the congestion controls of this kernel)", available.join(", "));
-                    refuse("transport", &format!("\"{}\"", tcp.name), &valid);
+                    refuse("transport", &format!("\"{name}\""), &valid);
                 }
                 if let Some(rate) = tcp.app_rate_bps {
                     refuse("app_rate", &format!("{rate} bit/s"), "none: sources always have data");
@@ -81,15 +83,15 @@ pub fn refusals(scenario: &Scenario, available: &[String]) -> Vec<String> {
 }
 
 /// What real hosts do otherwise than the scenario says, for the result.
-pub fn differences(scenario: &Scenario) -> Vec<String> {
+pub fn differences(scenario: &Scenario, congestion: &Congestion) -> Vec<String> {
     let mut differences = Vec::new();
-    for group in &scenario.groups {
+    for (number, group) in scenario.groups.iter().enumerate() {
         let Some(tcp) = group.transport.tcp() else { continue };
         let mut differ = |what: String| differences.push(format!("groups.{}: {what}", group.name));
         differ(format!(
             "the kernel's {} sends: its initial window (the scenario says {} packets), timers (min_rto {} s), loss recovery \
              with SACK, RACK and tail loss probes, and delayed ACKs",
-            tcp.name,
+            congestion.name(number).unwrap_or(tcp.name),
             tcp.initial_window,
             tcp.min_rto.seconds()
         ));
@@ -153,7 +155,7 @@ mod tests {
              app_rate = \"1mbit\"\n[[groups]]\nname = \"c\"\ntransport = \"cbr\"\nrate = 1000\npacket_size = 20\nclass = 70\n",
         );
         let available = ["reno", "cubic"].map(str::to_owned);
-        let refused = refusals(&scenario, &available);
+        let refused = refusals(&scenario, &Congestion::of(&scenario, &[]).unwrap(), &available);
         assert_eq!(
             refused,
             [

@@ -1,10 +1,12 @@
 //! The sending hosts: kernel TCP connections that have data, and datagrams at the times of the simulator's own sources.
 
 use super::address::{Place, Side, UDP_PORT, tcp_sink};
+use super::congestion::Congestion;
+use super::error::LabError;
 use super::kernel::{self, TcpInfo};
 use super::plan::{self, UDP_HEADERS};
 use super::side;
-use super::{LabError, Stop};
+use super::stop::Stop;
 use crate::host::{Lateness, LatenessReport};
 use crate::os::{Sleeper, now};
 use fairdrop::Time;
@@ -99,6 +101,7 @@ struct Connection {
 /// All senders.
 pub struct Senders<'s> {
     scenario: &'s Scenario,
+    congestion: &'s Congestion,
     flows: Vec<Flow<'s>>,
     /// Socket, next length and class, and the class that the socket has, of open-loop sources.
     sources: BTreeMap<usize, Source>,
@@ -127,6 +130,7 @@ impl<'s> Senders<'s> {
     /// The kernel refuses.
     pub fn open(
         scenario: &'s Scenario,
+        congestion: &'s Congestion,
         flows: Vec<Flow<'s>>,
         letters: Sender<Letter>,
         connects: Receiver<Connect>,
@@ -136,15 +140,16 @@ impl<'s> Senders<'s> {
             why: error.to_string(),
         };
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| refused("epoll", &error))?;
-        for group in &scenario.groups {
+        for (number, group) in scenario.groups.iter().enumerate() {
             // Before anything starts: whether the kernel does as it says.
-            if let Some(tcp) = group.transport.tcp() {
-                let what = format!("groups.{}.transport = \"{}\"", group.name, tcp.name);
-                tcp_socket(group, tcp.name).map_err(|error| refused(&what, &error))?;
+            if let Some(name) = congestion.name(number) {
+                let what = format!("groups.{}.transport = \"{name}\"", group.name);
+                tcp_socket(group, name).map_err(|error| refused(&what, &error))?;
             }
         }
         Ok(Self {
             scenario,
+            congestion,
             flows,
             sources: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -239,7 +244,7 @@ impl<'s> Senders<'s> {
 
     fn connect(&mut self, flow: u32, place: Place, left: Option<u64>, lasting: bool) -> io::Result<()> {
         let group = &self.scenario.groups[place.group];
-        let name = group.transport.tcp().map_or("", |tcp| tcp.name);
+        let name = self.congestion.name(place.group).unwrap_or_default();
         let open = || -> io::Result<OwnedFd> {
             let socket = tcp_socket(group, name)?;
             bind(&socket, &SocketAddrV4::new(SIDE.host(place), 0))?;

@@ -1,11 +1,12 @@
 //! A side of the network: a namespace with a TUN device, all of whose packets go through the links of the scenario.
 
-use super::LabError;
 use super::address::Side;
-use super::kernel;
+use super::error::LabError;
+use crate::os::{tun, unshare};
 use rustix::thread::UnshareFlags;
+use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -33,7 +34,7 @@ const SYSCTLS: [(&str, &str); 8] = [
 /// # Errors
 /// The machine does not allow it.
 pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
-    kernel::unshare(UnshareFlags::NEWNET).map_err(|error| LabError::Machine {
+    unshare(UnshareFlags::NEWNET).map_err(|error| LabError::Machine {
         what: "a network namespace",
         error,
         help: "run as root, or where user namespaces are allowed",
@@ -49,7 +50,7 @@ pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
             });
         }
     }
-    let tun = kernel::tun(TUN).map_err(|error| LabError::Machine {
+    let tun = tun(TUN).map_err(|error| LabError::Machine {
         what: "/dev/net/tun",
         error,
         help: "load the kernel module tun, or give the container the device /dev/net/tun",
@@ -67,7 +68,8 @@ fn commands(side: Side, mtu: u32, ecn: &[usize]) -> String {
     );
     for &group in ecn {
         let prefix = side.other().group_prefix(group);
-        text.push_str(&format!("route add {prefix} dev {TUN} scope link features ecn\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "route add {prefix} dev {TUN} scope link features ecn");
     }
     text
 }

@@ -1,10 +1,11 @@
 //! The receiving hosts: they accept and read, and tell nothing; what arrives is measured on its way in.
 
-use super::LabError;
 use super::address::{Side, UDP_PORT, tcp_port};
+use super::error::LabError;
+use super::kernel;
 use super::plan;
 use super::side;
-use super::{Stop, kernel};
+use super::stop::Stop;
 use crate::os::Sleeper;
 use fairdrop_sim::scenario::{Group, Scenario};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

@@ -187,13 +187,11 @@ impl House {
                     write!(stream, "event: sample\nid: {number}\ndata: {sample}\n\n")?;
                 }
                 Next::Nothing => stream.write_all(b": still here\n\n")?,
-                Next::Ended => {
-                    stream.write_all(b"event: ended\ndata: {}\n\n")?;
-                    return stream.flush();
-                }
+                Next::Ended => break,
             }
             stream.flush()?;
         }
-        Ok(())
+        stream.write_all(b"event: ended\ndata: {}\n\n")?;
+        stream.flush()
     }
 }

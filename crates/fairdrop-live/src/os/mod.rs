@@ -15,6 +15,7 @@ pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
 pub use offload::Offload;
 pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
+pub use raw::unshare;
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::tun;
 

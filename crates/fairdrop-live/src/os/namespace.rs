@@ -10,12 +10,13 @@ mod serve;
 
 pub use serve::serve;
 
-use super::netlink::NetworkSetting;
+use super::{netlink::NetworkSetting, raw};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
+use rustix::process::Pid;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -267,6 +268,11 @@ pub fn find_program(name: &OsStr) -> Result<PathBuf, (u8, String)> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|path| executable(path));
     found.ok_or_else(|| (127, "command not found; valid: a program's path, or its name in PATH".into()))
+}
+
+/// The process group of this process; `None` when it is outside of its process namespace.
+pub fn process_group() -> Option<Pid> {
+    raw::process_group()
 }
 
 /// What went wrong in the namespace; its kind is that of the number which the operating system gave.

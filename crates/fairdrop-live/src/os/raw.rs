@@ -3,15 +3,16 @@
 #![allow(unsafe_code)]
 
 use rustix::io::Errno;
+use rustix::process::Pid;
 use rustix::thread::UnshareFlags;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Puts the calling process into new namespaces.
+/// Puts this thread into new namespaces; with a user namespace the process must have no other thread.
 ///
 /// # Errors
 /// The kernel refuses.
-pub(super) fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
+pub fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
     debug_assert!(!namespaces.contains(UnshareFlags::FILES));
     // SAFETY: descriptors stay shared, which is the only thing that could surprise another thread.
     unsafe { rustix::thread::unshare_unsafe(namespaces) }.map_err(io::Error::from)
@@ -50,4 +51,10 @@ pub(super) fn make_tun(device: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The process group of this process; `None` when it is outside of its process namespace.
+pub(super) fn process_group() -> Option<Pid> {
+    // SAFETY: it asks, and cannot fail.
+    Pid::from_raw(unsafe { libc::getpgrp() })
 }

@@ -5,7 +5,7 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A new TUN device in the network namespace of this process: each read and each write of the descriptor, which does not block,
+/// A new TUN device in the network namespace of this thread: each read and each write of the descriptor, which does not block,
 /// is one IP packet. The device is gone when the descriptor is closed.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ mod world;
 use crate::cli::ShellArgs;
 use crate::config::{OneWay, TwoWay};
 use crate::daemon::Running;
-use crate::os::namespace::{Helper, Run, find_program};
+use crate::os::namespace::{Helper, Run, find_program, process_group};
 use crate::os::{Waker, random_key};
 use crate::port::Descriptors;
 use crate::services::{Prepared, Services};
@@ -244,9 +244,8 @@ struct Terminal {
 
 impl Terminal {
     fn now() -> Self {
-        let ours = rustix::process::getpgrp();
         let foreground = rustix::termios::tcgetpgrp(io::stdin()).ok();
-        Self { ours: foreground.filter(|&group| group == ours) }
+        Self { ours: process_group().filter(|&group| foreground == Some(group)) }
     }
 
     /// An interactive shell leaves it to a process group that is gone.

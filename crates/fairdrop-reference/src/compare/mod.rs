@@ -8,9 +8,6 @@ use crate::slow::Slow;
 pub mod by_name;
 pub mod conservation;
 
-/// Packets that a discipline drops, in order.
-pub type Drops = Vec<(Packet<u32>, DropCause)>;
-
 /// Runs a queue and its reference: drops with their causes and packets, departures, what waits, in what order where that is
 /// one FIFO, the backlog, the random numbers used of every stream, and what the reference compares itself. Returns the
 /// causes seen, or the first difference.

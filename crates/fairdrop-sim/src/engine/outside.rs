@@ -227,9 +227,8 @@ mod tests {
         for flow in 0..network.starts().len() as u32 {
             let Some(source) = Datagrams::new(scenario, network, flow, seed) else { continue };
             let group = network.group_of(flow) as u16;
-            let packet = |(at, len, class)| {
-                (at, InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) })
-            };
+            let packet =
+                |(at, len, class)| (at, InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) });
             all.extend(source.map(packet));
         }
         all
@@ -252,7 +251,8 @@ mod tests {
             (begun, bytes) = (begun + 1, bytes + size);
         }
         let live = network.finish(&control).unwrap().groups.remove(0).transfers.unwrap();
-        let simulated = simulate(&scenario, 3, &control).unwrap().unwrap().groups.remove(0).transfers.unwrap();
+        let simulated =
+            simulate(&scenario, 3, &control).unwrap().unwrap().groups.remove(0).transfers.unwrap();
         assert_eq!((live.begun, u64::from(begun)), (simulated.begun, simulated.begun));
         let sum: f64 = live.sizes.iter().map(|size| size.mean_bytes * size.completed as f64).sum();
         assert!((sum - bytes as f64).abs() < 1.0);

@@ -68,6 +68,7 @@ pub const fn field(
 
 impl FieldSpec {
     /// The same, with its source.
+    #[must_use]
     pub const fn cited(mut self, source: &'static str) -> Self {
         self.source = source;
         self

@@ -58,6 +58,9 @@ impl Node {
 }
 
 /// Reads TOML text and applies `path=value` settings to it. Returns the tree, and the text with the settings in it.
+///
+/// # Errors
+/// Everything that is wrong with text and settings.
 pub fn read(text: &str, file: &str, settings: &[String]) -> Result<(Node, String), Vec<Problem>> {
     let document = Document::parse(text).map_err(|error| vec![syntax_problem(&error, text, file)])?;
     let lines = Lines::of(text);

@@ -264,7 +264,8 @@ where
         }
         if probability >= 1.0 {
             let SfbParams { penalty_rate, penalty_burst, .. } = self.params;
-            let passes = self.bucket.take(1.0, penalty_burst, env.now(), |elapsed| penalty_rate * elapsed.seconds());
+            let passes =
+                self.bucket.take(1.0, penalty_burst, env.now(), |elapsed| penalty_rate * elapsed.seconds());
             return (!passes).then_some(DropCause::Filter);
         }
         (unit_interval(env.random(Stream::SfbCoin)) < probability).then_some(DropCause::Sfb)
