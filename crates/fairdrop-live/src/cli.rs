@@ -35,7 +35,7 @@ pub enum Command {
     /// Put back the settings of interfaces that a killed bridge left changed.
     Restore(StateArgs),
     /// Check a link's file and options, and print what they come to.
-    Check(LinkArgs),
+    Check(CheckArgs),
     /// Look at a fairdropd that runs, and change its link.
     Ctl(CtlArgs),
     /// Print the manual page (roff).
@@ -64,7 +64,7 @@ pub struct LinkArgs {
     #[arg(long, value_name = "LINK")]
     pub down: Option<String>,
     /// A file that describes both directions; options overrule it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(id = "file", long = "link", value_name = "FILE")]
     pub link: Option<PathBuf>,
     /// Propagation delay of each direction (20ms).
     #[arg(long, value_name = "TIME")]
@@ -81,6 +81,29 @@ pub struct LinkArgs {
     /// A field of [queue] (choke.candidates=3, limit=100p), or one of the file (up.delay=5ms). May be given more than once.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
+}
+
+/// Options of `fairdropd check`.
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// The link's file, as with --link.
+    #[arg(value_name = "FILE", conflicts_with = "file")]
+    pub config: Option<PathBuf>,
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+}
+
+impl CheckArgs {
+    /// The link that file and options describe.
+    ///
+    /// # Errors
+    /// What is wrong, a line each.
+    pub fn read(&self) -> Result<TwoWay, String> {
+        let mut link = self.link.clone();
+        link.link = link.link.or_else(|| self.config.clone());
+        link.read()
+    }
 }
 
 /// What goes on beside the link.

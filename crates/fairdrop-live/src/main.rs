@@ -18,8 +18,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Check(link) => {
-            print!("{}", link.read()?.source);
+        Command::Check(check) => {
+            let link = check.read()?;
+            print!("{}", link.source);
+            link.told().iter().for_each(|line| eprintln!("{line}"));
             Ok(ExitCode::SUCCESS)
         }
         Command::Ctl(args) => {
