@@ -48,7 +48,8 @@ impl Watch for Look {
         seen.tagged += u64::from(frame[12..14] == [0x81, 0]);
         if let Some(ip) = ip_of_ethernet(frame).filter(|_| frame[..6] != MARK) {
             seen.wrong_sums += u64::from(!sum_is_right(&frame[ip..]));
-            seen.to_port_9 += u64::from(frame[ip] == 0x45 && frame[ip + 9] == 17 && frame[ip + 22..ip + 24] == [0, 9]);
+            seen.to_port_9 +=
+                u64::from(frame[ip] == 0x45 && frame[ip + 9] == 17 && frame[ip + 22..ip + 24] == [0, 9]);
         }
     }
 
@@ -100,7 +101,7 @@ struct Running {
     up: Look,
     down: Look,
     stop: UnixStream,
-    thread: JoinHandle<Vec<(&'static str, Report)>>,
+    thread: JoinHandle<[Report; 2]>,
 }
 
 impl Running {
@@ -119,21 +120,24 @@ impl Running {
     /// Stops it. Returns how the directions were at the end; the counters are checked.
     fn stop(self) -> [(Report, Seen); 2] {
         drop(self.stop);
-        let mut reports = self.thread.join().unwrap().into_iter();
-        let mut next = |look: Look| {
-            let (name, report) = reports.next().unwrap();
+        let [up, down] = self.thread.join().unwrap();
+        let checked = |name, report: Report, look: Look| {
             let dropped: (u64, u64) = report
                 .dropped
                 .values()
                 .fold((0, 0), |sum, amount| (sum.0 + amount.packets, sum.1 + amount.bytes));
             let (arrived, delivered, waiting) = (report.arrived, report.delivered, report.waiting);
-            assert_eq!(arrived.packets, delivered.packets + dropped.0 + waiting.packets, "{name}: {report:?}");
+            assert_eq!(
+                arrived.packets,
+                delivered.packets + dropped.0 + waiting.packets,
+                "{name}: {report:?}"
+            );
             assert_eq!(arrived.bytes, delivered.bytes + dropped.1 + waiting.bytes, "{name}: {report:?}");
             assert_eq!(report.buffers_free, report.buffers, "{name}");
             let seen = look.0.lock().unwrap().clone();
             (report, seen)
         };
-        [next(self.up), next(self.down)]
+        [checked("up", up, self.up), checked("down", down, self.down)]
     }
 }
 
@@ -222,7 +226,10 @@ fn overload_reconciles() {
             std::mem::replace(&mut before, arrived()) == arrived()
         });
         let [(up, seen), _] = bridge.stop();
-        assert_eq!(seen.to_port_9 + up.lost_before + up.dropped.get("no_buffer").map_or(0, |amount| amount.packets), SENT);
+        assert_eq!(
+            seen.to_port_9 + up.lost_before + up.dropped.get("no_buffer").map_or(0, |amount| amount.packets),
+            SENT
+        );
         assert!(up.dropped.values().map(|amount| amount.packets).sum::<u64>() > SENT / 2, "{up:?}");
         assert!(up.delivered.packets > 0 && holds_rate(&seen.sent, 1_000_000));
         sink.set_nonblocking(true).unwrap();
@@ -265,7 +272,8 @@ struct Tap {
 impl Tap {
     fn new(interface: &str) -> Self {
         let index = interfaces().unwrap().into_iter().find(|one| one.name == interface).unwrap().index;
-        let (input, output) = (Arc::new(PacketSocket::new().unwrap()), Arc::new(PacketSocket::new().unwrap()));
+        let (input, output) =
+            (Arc::new(PacketSocket::new().unwrap()), Arc::new(PacketSocket::new().unwrap()));
         let receiver = Receiver::new(input.clone(), RingLayout::Slots(2048), 16 << 20).unwrap();
         let ports = PacketPorts::new(receiver, output.clone(), Sleeper::new(Time::ZERO).unwrap()).unwrap();
         input.promiscuous(index).unwrap();
@@ -296,7 +304,17 @@ const MARK: [u8; 6] = [2, 0xfa, 0x1d, 0, 0, 9];
 fn malformed() -> Vec<Vec<u8>> {
     let mut random = fairdrop::Philox::new(7, 0, 0);
     let mut byte = move || random.next_u64() as u8;
-    let types = [[8, 0], [0x86, 0xdd], [0x81, 0], [0x88, 0xa8], [8, 6], [0x88, 0x47], [0x88, 0x64], [0, 40], [0xff, 0xff]];
+    let types = [
+        [8, 0],
+        [0x86, 0xdd],
+        [0x81, 0],
+        [0x88, 0xa8],
+        [8, 6],
+        [0x88, 0x47],
+        [0x88, 0x64],
+        [0, 40],
+        [0xff, 0xff],
+    ];
     let mut frames = Vec::new();
     for round in 0..1500_usize {
         // A tag that is cut short is dropped by the kernel before anybody sees it.
@@ -345,7 +363,10 @@ fn fairdropd(arguments: &str) -> Command {
 
 /// Starts the program, and waits until it bridges.
 fn bridging(state: &Path) -> Child {
-    let mut child = fairdropd(&format!("bridge b0 b1 --state {}", state.display())).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = fairdropd(&format!("bridge b0 b1 --state {}", state.display()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("are bridged")), "it does not start");
     // What it says later is read, so that it need not wait.
@@ -390,7 +411,10 @@ fn settings_come_back_even_after_kill() {
         assert!(!gro_is_on());
         let restored = restore();
         assert!(restored.status.success() && gro_is_on(), "{restored:?}");
-        assert!(String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"), "{restored:?}");
+        assert!(
+            String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"),
+            "{restored:?}"
+        );
         // Killed, then started again and stopped in order.
         let child = bridging(&state);
         kill(child, by_force);
@@ -424,5 +448,51 @@ fn refusals_say_what_would_be_valid() {
         std::fs::write(&state, "").unwrap();
         let arguments = format!("bridge b0 b1 --state {}/x", state.display());
         refused(&mut fairdropd(&arguments), 1, &["--state DIRECTORY", "--keep-offloads"]);
+    });
+}
+
+/// Two hosts behind the two ends of a link of TUN devices.
+#[test]
+fn a_routed_link_between_two_namespaces() {
+    in_namespace("a_routed_link_between_two_namespaces", || {
+        let refused = |arguments: &str, part: &str| {
+            let output = fairdropd(arguments).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(2) && said.contains(part), "{said}");
+        };
+        refused("tun lo --peer x", "lo is there already; valid: a name that is free");
+        refused("tun far-too-long-for-a-name", "is no name for an interface; valid: 1 to 15");
+        refused("tun x --peer x", "x twice");
+        let report = state("routed");
+        if !Path::new("/dev/net/tun").exists() {
+            eprintln!("a_routed_link_between_two_namespaces: skipped: there is no /dev/net/tun");
+            return;
+        }
+        let arguments = format!("tun slow --down 20mbit --queue fq_codel --report {}", report.display());
+        let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("slow and slow-peer are connected")), "it does not start");
+        thread::spawn(move || lines.for_each(drop));
+        let (client, server) = (Host::new(), Host::new());
+        client.move_here("slow", 1);
+        server.move_here("slow-peer", 2);
+        for address in ["10.1.0.2:80", "[fd00:1::2]:81"] {
+            server.serve(address, 1_000_000, 1);
+            client.download(address, 1_000_000);
+        }
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        assert!(child.wait().unwrap().success());
+        let text = std::fs::read_to_string(&report).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(summary["down"]["delivered"]["bytes"].as_u64() > Some(2_000_000), "{text}");
+        let dropped = summary["down"]["dropped"].as_object().unwrap().values();
+        let dropped: u64 = dropped.map(|amount| amount["packets"].as_u64().unwrap()).sum();
+        let of = |field: &str| summary["down"][field]["packets"].as_u64().unwrap();
+        assert_eq!(of("arrived"), of("delivered") + dropped + of("waiting"), "{text}");
+        std::fs::remove_file(report).unwrap();
     });
 }

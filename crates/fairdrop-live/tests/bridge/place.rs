@@ -83,8 +83,13 @@ impl Host {
     /// A pair of interfaces: `here` in the namespace of this thread, `there` in the host, both up.
     pub fn connect(&self, here: &str, there: &str, address: u8) {
         ip(&format!("link add {here} type veth peer name {there}"));
-        ip(&format!("link set {there} netns {}", self.thread));
         ip(&format!("link set {here} up"));
+        self.move_here(there, address);
+    }
+
+    /// Moves an interface into it, and puts it up with an address.
+    pub fn move_here(&self, there: &str, address: u8) {
+        ip(&format!("link set {there} netns {}", self.thread));
         let there = there.to_owned();
         self.run(move || {
             ip(&format!("link set {there} up"));
@@ -130,6 +135,9 @@ impl Host {
             received
         });
         assert_eq!(received.len(), bytes, "{address}");
-        assert!(received.iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8), "{address}: other bytes");
+        assert!(
+            received.iter().enumerate().all(|(at, &byte)| byte == (at % 251) as u8),
+            "{address}: other bytes"
+        );
     }
 }
