@@ -115,9 +115,13 @@ impl TwoWay {
     /// What it comes to, in words: a line for each direction, and what one should know of its queue.
     pub fn told(&self) -> Vec<String> {
         let told = DIRECTIONS.into_iter().zip(self.directions()).flat_map(|(name, way)| {
-            let rate = way.rate_bps().map_or("without a rate".into(), |bps| format!("{} kbit/s", bps as f64 / 1e3));
+            let rate =
+                way.rate_bps().map_or("without a rate".into(), |bps| format!("{} kbit/s", bps as f64 / 1e3));
             let (discipline, limit) = (way.queue.discipline, way.queue.limit);
-            let line = format!("{name}: {rate}, {discipline}, at most {limit} packets, {} frame buffers", way.buffers);
+            let line = format!(
+                "{name}: {rate}, {discipline}, at most {limit} packets, {} frame buffers",
+                way.buffers
+            );
             std::iter::once(line).chain(way.queue.warning().map(|warning| format!("{name}: note: {warning}")))
         });
         told.collect()
