@@ -36,7 +36,7 @@ def find_program() -> str:
     if found is None:
         what = f"{VARIABLE}={named!r}: not a program" if named else f"{PROGRAM} is not installed"
         raise ValueError(
-            f"live runs: {what}; valid: {PROGRAM} (cargo install --path crates/fairdrop-live) on the path, "
+            f"live runs: {what}; valid: {PROGRAM} (make fairdropd, or cargo install --path crates/fairdrop-live) on the path, "
             f"or the name of one in {VARIABLE}; on Linux"
         )
     return found

@@ -105,9 +105,9 @@ class Scenario:
 
         Groups are kernel TCP and paced datagrams; the links are those of the simulator, in logical time. Needs Linux
         and the program ``fairdropd``. ``congestion`` are ``group=name`` strings: that group's connections use this
-        congestion control of the kernel, such as ``bbr``, in place of the group's transport. A run that the machine disturbed too much says so in ``valid`` and
-        ``problems``. Stopping and ``resume`` are as in ``run``. Raises ScenarioError when real hosts cannot do what
-        the scenario asks for.
+        congestion control of the kernel, such as ``bbr``, in place of the group's transport. A run that the
+        machine disturbed too much says so in ``valid`` and ``problems``. Stopping and ``resume`` are as in ``run``.
+        Raises ScenarioError when real hosts cannot do what the scenario asks for.
         """
         names = None if disciplines is None else list(disciplines)
         return self._simulate(names, seeds, 1, progress, command, trace=None, resume=resume, live=list(congestion))

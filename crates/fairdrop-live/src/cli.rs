@@ -141,6 +141,12 @@ pub struct ShellArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
+    /// Congestion control of TCP at both ends (reno, cubic, bbr: what the kernel has); without it, the machine's.
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// TCP at both ends asks for ECN, so that a discipline can mark.
+    #[arg(long)]
+    pub ecn: bool,
     /// Call the run invalid when packets were later than this at the 99th percentile (1ms).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub max_lateness: Option<Time>,

@@ -138,6 +138,25 @@ fn a_live_run_reconciles() {
     assert!(live["packets_handed_on"].as_u64() < live["packets_read"].as_u64());
 }
 
+/// Connections of a group with `ecn` ask for it: they are marked where others are dropped from. A congestion control of the
+/// kernel is used where it is asked for by name.
+#[test]
+fn marks_and_named_congestion_controls() {
+    let settings = ["queue.discipline=red", "queue.red.ecn=true", "groups.tcp.ecn=true", "duration=3"];
+    let mut options: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    options.extend(["--congestion", "tcp=cubic"]);
+    let Some(run) = run_of(&lab(SMALL, &options)) else { return };
+    let link = &run.queues[0];
+    assert!(link.marks.total() > 0, "{:?}", link.marks);
+    let tcp = link.flows.iter().filter(|flow| flow.group == "tcp").map(|flow| flow.stats.dropped.packets);
+    assert!(tcp.sum::<u64>() < link.marks.total(), "marked rather than dropped");
+    assert_eq!((&*run.groups[0].transport, &*run.flows[0].transport), ("cubic", "cubic"));
+    assert_eq!(run.live.unwrap()["congestion_control"]["tcp"], "cubic");
+    let wrong = lab(SMALL, &["--check", "--congestion", "udp=bbr"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(errors(&wrong).starts_with("error: --congestion udp=bbr: "), "{}", errors(&wrong));
+}
+
 /// Without any rights: a user namespace is enough.
 #[test]
 fn an_ordinary_user_may() {

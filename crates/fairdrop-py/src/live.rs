@@ -4,6 +4,7 @@ use crate::document::MAX_BYTES;
 use fairdrop::Time;
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult};
+use serde_json::{Value as Json, json};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +15,11 @@ use std::time::{Duration, Instant};
 const POLL: Duration = Duration::from_millis(50);
 /// What `fairdropd` returns when it was interrupted.
 const INTERRUPTED: i32 = 130;
+
+/// What a document of runs with these hosts is called.
+pub const fn kind_of(live: Option<&Daemon>) -> &'static str {
+    if live.is_some() { "live" } else { "simulation" }
+}
 
 /// Who runs scenarios live.
 #[derive(Clone, Debug)]
@@ -27,6 +33,11 @@ pub struct Daemon {
 }
 
 impl Daemon {
+    /// The congestion controls for a document; null when there are none.
+    pub fn congestion_json(&self) -> Json {
+        if self.congestion.is_empty() { Json::Null } else { json!(self.congestion) }
+    }
+
     /// Whether real hosts can do what `scenario` asks for, before anything is started.
     ///
     /// # Errors

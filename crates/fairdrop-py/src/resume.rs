@@ -3,6 +3,7 @@
 
 use crate::document::{MAX_BYTES, RESULT, SCHEMA};
 use crate::files::{FileError, replace, sweep};
+use crate::live::{Daemon, kind_of};
 use fairdrop_capture::open_regular;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::Scenario;
@@ -23,13 +24,14 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens `directory`, which is made if need be, for runs of `scenario` of a kind, simulated or live.
+    /// Opens `directory`, which is made if need be, for runs of `scenario`, simulated or with these hosts.
     ///
     /// # Errors
     /// It holds something else, or cannot be read or written.
-    pub fn open(directory: &Path, scenario: &Scenario, kind: &str) -> Result<Self, String> {
-        let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": kind,
-            "scenario": scenario.to_json() });
+    pub fn open(directory: &Path, scenario: &Scenario, live: Option<&Daemon>) -> Result<Self, String> {
+        let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": kind_of(live),
+            "scenario": scenario.to_json(),
+            "congestion": live.map_or(Json::Null, |daemon| daemon.congestion_json()) });
         let mut runs = Vec::new();
         let result = directory.join(RESULT);
         if let Some(document) = read(&result)? {
@@ -107,7 +109,7 @@ fn as_run(found: &Json) -> Result<RunResult, String> {
 
 /// Whether `found` is about the same work; otherwise the first difference.
 fn same_work(work: &Json, found: &Json) -> Result<(), String> {
-    for field in ["schema", "version", "kind", "scenario"] {
+    for field in ["schema", "version", "kind", "scenario", "congestion"] {
         if let Some(place) = difference(&work[field], &found[field], field) {
             return Err(format!("it is of other work: {place}"));
         }

@@ -2,7 +2,7 @@
 
 use crate::document::{Document, SCHEMA};
 use crate::files::FileError;
-use crate::live::Daemon;
+use crate::live::{Daemon, kind_of};
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
@@ -217,8 +217,8 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     if let Some(daemon) = &plan.live {
         scenarios.iter().try_for_each(|scenario| daemon.check(scenario)).map_err(PyValueError::new_err)?;
     }
-    let kind = if plan.live.is_some() { "live" } else { "simulation" };
-    let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario, kind)).transpose();
+    let live = plan.live.as_ref();
+    let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario, live)).transpose();
     let kept = kept.map_err(PyValueError::new_err)?;
     let estimates: Vec<_> = jobs.iter().map(|(scenario, _)| Estimate::of(scenario)).collect();
     let (runs, control) = run_jobs(py, &jobs, &estimates, plan, |&(scenario, seed), control| {
@@ -236,8 +236,11 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
         }
         Ok(run)
     })?;
-    let mut head = head(kind, &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
+    let mut head = head(kind_of(live), &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
+    if let Some(congestion) = live.map(Daemon::congestion_json).filter(|congestion| !congestion.is_null()) {
+        head.insert("congestion".into(), congestion);
+    }
     head.insert("scenario_source".into(), json!(scenario.source));
     let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
     let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).collect();

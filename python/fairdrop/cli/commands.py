@@ -50,7 +50,9 @@ def _compared_live(scenario: Scenario, options: Namespace) -> Result:
             raise ValueError(f"{name} is given together with --live; valid: one of them")
     resume = _simulation(options)["resume"]
     names = _disciplines(options)
-    return scenario.compare_live(options.seeds, disciplines=names, congestion=options.congestion, resume=resume, **_work(options))
+    return scenario.compare_live(
+        options.seeds, disciplines=names, congestion=options.congestion, resume=resume, **_work(options)
+    )
 
 
 def live(options: Namespace) -> int:

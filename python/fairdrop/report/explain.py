@@ -92,4 +92,6 @@ def setting(document: Document) -> str:
     """What kind of evidence this is."""
     if is_replay(document):
         return "Replay of a capture: real packets, in their own timing, through each discipline."
+    if document.get("kind") == "live":
+        return "Live: kernel TCP and real datagrams through links that are emulated packet by packet."
     return "Simulation of one congested link."

@@ -63,6 +63,19 @@ def _source(document: Document) -> str:
     return clean(json.dumps(document.get("scenario") or {}, indent=2, ensure_ascii=False))
 
 
+def _machine(document: Document) -> list[tuple[str, str]]:
+    """Of live runs: where they were made, and how late the latest percentile of their packets was."""
+    hosts = [run["live"] for run in runs(document.get("live") or document) if run.get("live")]
+    if not hosts:
+        return []
+    where = dict.fromkeys(
+        f"Linux {host.get('kernel', '?')}, {host.get('cpu') or 'unknown processor'}" for host in hosts
+    )
+    late = [float(host["lateness"]["p99_s"]) for host in hosts if "lateness" in host]
+    found = [("Machine", clean("; ".join(where)))]
+    return [*found, ("Lateness", f"99 % of the packets at most {duration(max(late))}")] if late else found
+
+
 def _facts(document: Document) -> list[tuple[str, str]]:
     """Where the numbers come from."""
     facts = [
@@ -88,5 +101,6 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("Seeds", ranges(seeds(document))),
         ("Measured", measured),
         ("Work", f"{count(len(found), 'run')}, {count(sum(int(run.get('events') or 0) for run in found), 'event')}"),
+        *_machine(document),
         *facts,
     ]

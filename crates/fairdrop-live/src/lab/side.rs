@@ -16,8 +16,9 @@ const TUN: &str = "tun0";
 /// Packets that may wait to be read. They are read at once; hosts' own links, which come next, lose what is too much.
 const TUN_PACKETS: u32 = 50_000;
 
-/// Settings of a namespace, under /proc/sys/net. Those of IPv6 may be missing.
-const SYSCTLS: [(&str, &str); 8] = [
+/// Settings of a namespace, under /proc/sys/net. Those of IPv6 may be missing. As in the simulator nobody gives up: what keeps
+/// trying is the scenario's to stop.
+pub const SYSCTLS: [(&str, &str); 11] = [
     ("ipv6/conf/all/disable_ipv6", "1"),
     ("ipv6/conf/default/disable_ipv6", "1"),
     ("ipv4/conf/all/rp_filter", "0"),
@@ -26,6 +27,9 @@ const SYSCTLS: [(&str, &str); 8] = [
     ("ipv4/tcp_ecn", "2"),
     ("ipv4/tcp_timestamps", "1"),
     ("ipv4/tcp_max_syn_backlog", "4096"),
+    ("ipv4/tcp_syn_retries", "127"),
+    ("ipv4/tcp_synack_retries", "255"),
+    ("ipv4/tcp_retries2", "255"),
 ];
 
 /// Puts this thread into a namespace of its own, with a device to the other side. `ecn`: the groups whose connections ask for

@@ -4,11 +4,13 @@ use super::carrier::Exactness;
 use super::congestion::Congestion;
 use super::kernel::Scheduling;
 use super::senders::Ended;
+use super::side::SYSCTLS;
 use super::{machine, plan};
 use fairdrop::Time;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::Scenario;
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// A run is not valid when the 99th percentile of its lateness is above this.
 const MOST_LATE: Time = Time::from_ms(1);
@@ -75,6 +77,7 @@ pub fn judge(
         not_measured.push("timeouts");
     }
     let measured = [
+        ("namespace_sysctls", json!(BTreeMap::from(SYSCTLS))),
         ("congestion_control", congestion.to_json(scenario)),
         ("scheduling", json!(format!("{scheduling:?}"))),
         ("lateness", json!(lateness)),

@@ -36,9 +36,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use summary::{Limits, Summary};
-use world::{INNER, MTU, OUTER, World};
+use world::{INNER, MTU, OUTER, Tcp, World};
 
-/// LINKTYPE_RAW: a packet that begins with its IP header.
+/// `LINKTYPE_RAW`: a packet that begins with its IP header.
 const RAW_IP: LinkType = LinkType(101);
 
 /// How often it is looked whether a thread has failed.
@@ -54,6 +54,14 @@ pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
         lateness_s: args.max_lateness.unwrap_or(Time::from_ns(1_000_000)).seconds(),
         lost_before: args.max_lost,
     };
+    if let Some(path) = &args.report
+        && !path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
+    {
+        return Err(format!(
+            "--report {}: there is no such folder; valid: a file in one that exists",
+            path.display()
+        ));
+    }
     let command = command(&args.command);
     if let Err((code, why)) = find_program(&command[0]) {
         eprintln!("error: {}: {why}", command[0].display());
@@ -101,7 +109,7 @@ struct Session {
 impl Session {
     fn start(args: &ShellArgs, link: &TwoWay) -> Result<Self, String> {
         let prepared = Prepared::new("shell", &args.services, link)?;
-        let world = World::make()?;
+        let world = World::make(&Tcp { congestion: args.congestion.clone(), ecn: args.ecn })?;
         world.notes.iter().for_each(|note| eprintln!("fairdropd: {note}"));
         let frame_bytes = MTU as usize;
         let frames = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
@@ -190,8 +198,9 @@ fn write_report(path: &Path, summary: &Summary) -> Result<(), String> {
     let text = serde_json::to_string_pretty(summary).map_err(|error| error.to_string())? + "\n";
     let unfinished = path.with_extension("unfinished");
     let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
-    written
-        .map_err(|error| format!("--report {path:?}: {error}; valid: a file in a folder that can be written"))
+    written.map_err(|error| {
+        format!("--report {}: {error}; valid: a file in a folder that can be written", path.display())
+    })
 }
 
 /// Signals to this process while the command runs. Those of the terminal are for the command, which gets them itself.
