@@ -731,4 +731,3 @@ fn what_the_page_says_to_ctl_is_done() {
     }
     assert!(asked >= 4, "{asked}");
 }
-
