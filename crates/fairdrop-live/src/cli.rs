@@ -13,6 +13,7 @@ use fairdrop_sim::scenario::seconds;
 use crate::bridge::BridgeOptions;
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;
+use crate::summary::Limits;
 
 /// Real traffic through queue disciplines that are fair without per-flow state.
 #[derive(Debug, Parser)]
@@ -32,6 +33,8 @@ pub enum Command {
     Lab(LabArgs),
     /// Put a link between two Ethernet interfaces; up is from the first to the second.
     Bridge(BridgeArgs),
+    /// Make two TUN devices with a link between them; up is from NAME to its peer.
+    Tun(TunArgs),
     /// Put back the settings of interfaces that a killed bridge left changed.
     Restore(StateArgs),
     /// Check a link's file and options, and print what they come to.
@@ -132,21 +135,9 @@ pub struct ServiceArgs {
     pub spin: Option<Time>,
 }
 
-/// Options of `fairdropd shell`.
+/// What is said at the end.
 #[derive(Args, Clone, Debug)]
-pub struct ShellArgs {
-    /// The link.
-    #[command(flatten)]
-    pub link: LinkArgs,
-    /// What goes on beside it.
-    #[command(flatten)]
-    pub services: ServiceArgs,
-    /// Congestion control of TCP at both ends (reno, cubic, bbr: what the kernel has); without it, the machine's.
-    #[arg(long, value_name = "NAME")]
-    pub congestion: Option<String>,
-    /// TCP at both ends asks for ECN, so that a discipline can mark.
-    #[arg(long)]
-    pub ecn: bool,
+pub struct EndArgs {
     /// Call the run invalid when packets were later than this at the 99th percentile (1ms).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub max_lateness: Option<Time>,
@@ -156,6 +147,47 @@ pub struct ShellArgs {
     /// Write what is said at the end, and more, to a file in JSON.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+}
+
+impl EndArgs {
+    /// What a run may do wrong and still count.
+    ///
+    /// # Errors
+    /// The report is to be written to a folder that does not exist.
+    pub fn limits(&self) -> Result<Limits, String> {
+        if let Some(path) = &self.report
+            && !path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
+        {
+            return Err(format!(
+                "--report {}: there is no such folder; valid: a file in one that exists",
+                path.display()
+            ));
+        }
+        Ok(Limits {
+            lateness_s: self.max_lateness.unwrap_or(Time::from_ns(1_000_000)).seconds(),
+            lost_before: self.max_lost,
+        })
+    }
+}
+
+/// Options of `fairdropd shell`.
+#[derive(Args, Clone, Debug)]
+pub struct ShellArgs {
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// What goes on beside it.
+    #[command(flatten)]
+    pub services: ServiceArgs,
+    /// What is said at the end.
+    #[command(flatten)]
+    pub end: EndArgs,
+    /// Congestion control of TCP at both ends (reno, cubic, bbr: what the kernel has); without it, the machine's.
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// TCP at both ends asks for ECN, so that a discipline can mark.
+    #[arg(long)]
+    pub ecn: bool,
     /// The command and its arguments; without one, the user's shell.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -205,6 +237,9 @@ pub struct BridgeArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
+    /// What is said at the end.
+    #[command(flatten)]
+    pub end: EndArgs,
     /// Where settings of interfaces are kept that are put back at the end.
     #[command(flatten)]
     pub state: StateArgs,
@@ -220,6 +255,29 @@ pub struct BridgeArgs {
     /// Fetch frames in blocks: less work where very many come, up to a millisecond late where few do.
     #[arg(long)]
     pub blocks: bool,
+}
+
+/// Options of `fairdropd tun`.
+#[derive(Args, Clone, Debug)]
+pub struct TunArgs {
+    /// The device of those who send up.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The device at the other end; without one, NAME-peer.
+    #[arg(long, value_name = "NAME")]
+    pub peer: Option<String>,
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// What goes on beside it.
+    #[command(flatten)]
+    pub services: ServiceArgs,
+    /// What is said at the end.
+    #[command(flatten)]
+    pub end: EndArgs,
+    /// MTU of both devices, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    pub mtu: u32,
 }
 
 /// Where state is kept.

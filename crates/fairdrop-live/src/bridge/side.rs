@@ -1,7 +1,7 @@
 //! One of the two interfaces of a bridge, and its sockets.
 
-use super::Refusal;
 use super::settings::Settings;
+use crate::daemon::Refusal;
 use crate::os::{Interface, PacketSocket};
 use std::io;
 use std::path::{Path, PathBuf};

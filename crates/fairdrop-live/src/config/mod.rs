@@ -169,6 +169,15 @@ impl OneWay {
         self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS)
     }
 
+    /// What it is, in words.
+    pub fn told(&self) -> String {
+        let pace = match self.rate_bps() {
+            Some(bps) => format!("{} kbit/s", bps as f64 / 1e3),
+            None => "without limit".into(),
+        };
+        format!("{pace}, {}, {} packets", self.queue.discipline, self.queue.limit)
+    }
+
     /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.
     pub fn direction(
         &self,
