@@ -711,3 +711,23 @@ fn a_file_is_checked_without_anything_being_started() {
     assert!(stderr.contains("link.toml:2: up.rate = \"fast\" is not valid; valid: "), "{stderr}");
     assert!(stderr.contains("link.toml:3: there is no field up.los; valid: the fields rate"), "{stderr}");
 }
+
+#[test]
+fn what_the_page_says_to_ctl_is_done() {
+    let folder = Folder::new();
+    let socket = folder.file("control.sock");
+    let _rig = start(SLOW, &control(&socket)).unwrap();
+    let page = include_str!("../../../docs/how-to/watch-it.md");
+    let mut asked = 0;
+    for line in page.lines().filter(|line| line.starts_with("fairdropd ctl ")) {
+        let words = line.split_whitespace().skip(1);
+        let done = Command::new(env!("CARGO_BIN_EXE_fairdropd"))
+            .args(words)
+            .env("FAIRDROPD_SOCKET", &socket)
+            .output()
+            .unwrap();
+        assert!(done.status.success() && !done.stdout.is_empty(), "{line}: {done:?}");
+        asked += 1;
+    }
+    assert!(asked >= 4, "{asked}");
+}
