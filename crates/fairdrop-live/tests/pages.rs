@@ -14,7 +14,9 @@ fn docs(page: &str) -> PathBuf {
 
 /// The commands of `fairdropd` on a page.
 fn commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines().filter(|line| line.starts_with("fairdropd ")).map(|line| line.split_whitespace().collect())
+    text.lines()
+        .filter(|line| line.starts_with("fairdropd "))
+        .map(|line| line.split_whitespace().take_while(|&word| word != "&").collect())
 }
 
 #[test]
