@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use fairdrop::Time;
+use fairdrop::{Time, notation};
 use fairdrop_sim::scenario::seconds;
 
 use crate::bridge::BridgeOptions;
@@ -312,19 +312,8 @@ fn time(text: &str) -> Result<Time, String> {
 
 /// At least a megabyte: each file has room for many packets.
 fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let factor = match text[digits.len()..].trim().trim_end_matches('B') {
-        "" => Some(1),
-        "k" => Some(1_000),
-        "M" => Some(1_000_000),
-        "G" => Some(1_000_000_000),
-        "T" => Some(1_000_000_000_000),
-        _ => None,
-    };
-    let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
-    bytes
-        .filter(|&bytes| bytes >= 1_000_000)
-        .ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
+    let bytes = notation::quantity(text, notation::BYTES).filter(|bytes| (1e6..=1e15).contains(bytes));
+    bytes.map(|bytes| bytes as u64).ok_or_else(|| "valid: 1MB to 1000000GB, for example 100MB or 2GB".into())
 }
 
 impl Default for ServiceArgs {
@@ -456,10 +445,10 @@ mod tests {
     #[test]
     fn sizes() {
         assert_eq!(
-            (size("1MB"), size("2G"), size("3000000")),
+            (size("1MB"), size("2 GB"), size("3000000")),
             (Ok(1_000_000), Ok(2_000_000_000), Ok(3_000_000))
         );
-        for wrong in ["", "MB", "999k", "1.5GB", "-1MB", "1PB", "99999999999TB"] {
+        for wrong in ["", "MB", "999kB", "2G", "-1MB", "1PB", "99999999999GB"] {
             assert!(size(wrong).unwrap_err().contains("100MB"), "{wrong}");
         }
     }

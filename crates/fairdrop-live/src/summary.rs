@@ -72,7 +72,7 @@ impl Summary {
         let unfinished = path.with_extension("unfinished");
         let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
         written.map_err(|error| {
-            format!("--report {path:?}: {error}; valid: a file in a folder that can be written")
+            format!("--report {}: {error}; valid: a file in a folder that can be written", path.display())
         })
     }
 }
