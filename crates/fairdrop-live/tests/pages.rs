@@ -12,11 +12,12 @@ fn docs(page: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page)
 }
 
-/// The commands of `fairdropd` on a page.
+/// The commands of `fairdropd` on a page, up to what is the shell's.
 fn commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let of_shell = ["&", "|", ">", "#", "2>"];
     text.lines()
         .filter(|line| line.starts_with("fairdropd "))
-        .map(|line| line.split_whitespace().take_while(|&word| word != "&").collect())
+        .map(move |line| line.split_whitespace().take_while(|word| !of_shell.contains(word)).collect())
 }
 
 #[test]
