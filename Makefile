@@ -86,6 +86,7 @@ reproduce: .venv/installed ## every figure, table and claim of the five papers, 
 
 generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py -k "not passes_its_tests"
+	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test pages
 
 reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
 	$(BIN)/python docs/make_reference.py

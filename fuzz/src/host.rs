@@ -84,7 +84,9 @@ impl Ledger {
         );
         match order {
             Departures::InOrder => assert!(self.last < last, "packets left out of order"),
-            Departures::InOrderWithinFlows => assert!(of_flow < last, "packets of a flow and class left out of order"),
+            Departures::InOrderWithinFlows => {
+                assert!(of_flow < last, "packets of a flow and class left out of order")
+            }
             Departures::AnyOrder => {}
         }
         self.last = last;

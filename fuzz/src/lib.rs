@@ -1,10 +1,12 @@
 //! What the fuzz targets do with the bytes that they are given.
 
 mod discipline;
+mod frame;
 mod host;
 mod params;
 
 pub use discipline::{any_discipline, discipline};
+pub use frame::frame;
 
 use fairdrop_capture::{KeyKind, Options, read_bytes};
 use fairdrop_sim::scenario::{Scenario, rate_bps, seconds};

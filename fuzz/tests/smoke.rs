@@ -30,3 +30,25 @@ fn readers_on_random_bytes() {
         fairdrop_fuzz::scenario(String::from_utf8_lossy(&bytes(seed, 512)).as_bytes());
     }
 }
+
+/// Half of them begin as Ethernet frames with IP and a protocol that is cut do.
+#[test]
+fn frames_on_random_bytes() {
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    let mut random = Philox::new(7, 1, 0);
+    let mut data = vec![0; 256];
+    for seed in 0..seeds {
+        let len = random.next_u64() as usize % data.len();
+        for bytes in data[..len].chunks_mut(8) {
+            bytes.copy_from_slice(&random.next_u64().to_le_bytes()[..bytes.len()]);
+        }
+        if seed % 2 == 0 && len > 80 {
+            let (kind, version) = if seed % 4 == 0 { ([8, 0], 0x45) } else { ([0x86, 0xdd], 0x60) };
+            let protocol = [6, 17, 0, 43][random.next_u64() as usize % 4];
+            (data[0], data[2]) = (0, 14);
+            data[16..18].copy_from_slice(&kind);
+            (data[18], data[24], data[27]) = (version, protocol, protocol);
+        }
+        fairdrop_fuzz::frame(&data[..len]);
+    }
+}

@@ -7,12 +7,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use fairdrop::Time;
+use fairdrop::{Time, notation};
 use fairdrop_sim::scenario::seconds;
 
 use crate::bridge::BridgeOptions;
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;
+use crate::summary::Limits;
 
 /// Real traffic through queue disciplines that are fair without per-flow state.
 #[derive(Debug, Parser)]
@@ -32,10 +33,12 @@ pub enum Command {
     Lab(LabArgs),
     /// Put a link between two Ethernet interfaces; up is from the first to the second.
     Bridge(BridgeArgs),
+    /// Make two TUN devices with a link between them; up is from NAME to its peer.
+    Tun(TunArgs),
     /// Put back the settings of interfaces that a killed bridge left changed.
     Restore(StateArgs),
     /// Check a link's file and options, and print what they come to.
-    Check(LinkArgs),
+    Check(CheckArgs),
     /// Look at a fairdropd that runs, and change its link.
     Ctl(CtlArgs),
     /// Print the manual page (roff).
@@ -64,7 +67,7 @@ pub struct LinkArgs {
     #[arg(long, value_name = "LINK")]
     pub down: Option<String>,
     /// A file that describes both directions; options overrule it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(id = "file", long = "link", value_name = "FILE")]
     pub link: Option<PathBuf>,
     /// Propagation delay of each direction (20ms).
     #[arg(long, value_name = "TIME")]
@@ -81,6 +84,29 @@ pub struct LinkArgs {
     /// A field of [queue] (choke.candidates=3, limit=100p), or one of the file (up.delay=5ms). May be given more than once.
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<String>,
+}
+
+/// Options of `fairdropd check`.
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// The link's file, as with --link.
+    #[arg(value_name = "FILE", conflicts_with = "file")]
+    pub config: Option<PathBuf>,
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+}
+
+impl CheckArgs {
+    /// The link that file and options describe.
+    ///
+    /// # Errors
+    /// What is wrong, a line each.
+    pub fn read(&self) -> Result<TwoWay, String> {
+        let mut link = self.link.clone();
+        link.link = link.link.or_else(|| self.config.clone());
+        link.read()
+    }
 }
 
 /// What goes on beside the link.
@@ -109,15 +135,9 @@ pub struct ServiceArgs {
     pub spin: Option<Time>,
 }
 
-/// Options of `fairdropd shell`.
+/// What is said at the end.
 #[derive(Args, Clone, Debug)]
-pub struct ShellArgs {
-    /// The link.
-    #[command(flatten)]
-    pub link: LinkArgs,
-    /// What goes on beside it.
-    #[command(flatten)]
-    pub services: ServiceArgs,
+pub struct EndArgs {
     /// Call the run invalid when packets were later than this at the 99th percentile (1ms).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub max_lateness: Option<Time>,
@@ -127,6 +147,47 @@ pub struct ShellArgs {
     /// Write what is said at the end, and more, to a file in JSON.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+}
+
+impl EndArgs {
+    /// What a run may do wrong and still count.
+    ///
+    /// # Errors
+    /// The report is to be written to a folder that does not exist.
+    pub fn limits(&self) -> Result<Limits, String> {
+        if let Some(path) = &self.report
+            && !path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
+        {
+            return Err(format!(
+                "--report {}: there is no such folder; valid: a file in one that exists",
+                path.display()
+            ));
+        }
+        Ok(Limits {
+            lateness_s: self.max_lateness.unwrap_or(Time::from_ns(1_000_000)).seconds(),
+            lost_before: self.max_lost,
+        })
+    }
+}
+
+/// Options of `fairdropd shell`.
+#[derive(Args, Clone, Debug)]
+pub struct ShellArgs {
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// What goes on beside it.
+    #[command(flatten)]
+    pub services: ServiceArgs,
+    /// What is said at the end.
+    #[command(flatten)]
+    pub end: EndArgs,
+    /// Congestion control of TCP at both ends (reno, cubic, bbr: what the kernel has); without it, the machine's.
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// TCP at both ends asks for ECN, so that a discipline can mark.
+    #[arg(long)]
+    pub ecn: bool,
     /// The command and its arguments; without one, the user's shell.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -176,6 +237,9 @@ pub struct BridgeArgs {
     /// What goes on beside it.
     #[command(flatten)]
     pub services: ServiceArgs,
+    /// What is said at the end.
+    #[command(flatten)]
+    pub end: EndArgs,
     /// Where settings of interfaces are kept that are put back at the end.
     #[command(flatten)]
     pub state: StateArgs,
@@ -191,6 +255,29 @@ pub struct BridgeArgs {
     /// Fetch frames in blocks: less work where very many come, up to a millisecond late where few do.
     #[arg(long)]
     pub blocks: bool,
+}
+
+/// Options of `fairdropd tun`.
+#[derive(Args, Clone, Debug)]
+pub struct TunArgs {
+    /// The device of those who send up.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The device at the other end; without one, NAME-peer.
+    #[arg(long, value_name = "NAME")]
+    pub peer: Option<String>,
+    /// The link.
+    #[command(flatten)]
+    pub link: LinkArgs,
+    /// What goes on beside it.
+    #[command(flatten)]
+    pub services: ServiceArgs,
+    /// What is said at the end.
+    #[command(flatten)]
+    pub end: EndArgs,
+    /// MTU of both devices, bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    pub mtu: u32,
 }
 
 /// Where state is kept.
@@ -225,19 +312,8 @@ fn time(text: &str) -> Result<Time, String> {
 
 /// At least a megabyte: each file has room for many packets.
 fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let factor = match text[digits.len()..].trim().trim_end_matches('B') {
-        "" => Some(1),
-        "k" => Some(1_000),
-        "M" => Some(1_000_000),
-        "G" => Some(1_000_000_000),
-        "T" => Some(1_000_000_000_000),
-        _ => None,
-    };
-    let bytes = factor.and_then(|factor: u64| digits.parse::<u64>().ok()?.checked_mul(factor));
-    bytes
-        .filter(|&bytes| bytes >= 1_000_000)
-        .ok_or_else(|| "valid: 1MB or more, for example 100MB or 2GB".into())
+    let bytes = notation::quantity(text, notation::BYTES).filter(|bytes| (1e6..=1e15).contains(bytes));
+    bytes.map(|bytes| bytes as u64).ok_or_else(|| "valid: 1MB to 1000000GB, for example 100MB or 2GB".into())
 }
 
 impl Default for ServiceArgs {

@@ -1,11 +1,51 @@
 //! Both directions of a link, each in a thread of its own.
 
+use rustix::event::Timespec;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fmt::Display;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
 use crate::host::{Change, Direction, DirectionConfig, Mailbox, Ports, Report, Watch, mailbox};
 use crate::os::{Sleeper, now};
 use fairdrop::Time;
+
+/// Why something is not done, or no longer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong, and what would be right.
+    pub message: String,
+    /// Exit code: 2 for wrong input, 1 for a failure in running.
+    pub code: u8,
+}
+
+impl Refusal {
+    /// What was asked for is wrong.
+    pub fn input(message: impl Display) -> Self {
+        Self { message: message.to_string(), code: 2 }
+    }
+
+    /// It failed.
+    pub fn running(message: impl Display) -> Self {
+        Self { message: message.to_string(), code: 1 }
+    }
+}
+
+/// Can be read once a signal asks this process to end.
+///
+/// # Errors
+/// The operating system has no more descriptors.
+pub fn stop_signal() -> io::Result<UnixStream> {
+    let (stop, signalled) = UnixStream::pair()?;
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
+    }
+    Ok(stop)
+}
+
+/// How often it is looked whether a direction has failed.
+pub const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// One direction that runs.
 pub struct Running {

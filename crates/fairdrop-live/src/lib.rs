@@ -16,5 +16,7 @@ pub mod metrics;
 pub mod os;
 pub mod port;
 pub mod record;
+pub mod routed;
 pub mod services;
 pub mod shell;
+pub mod summary;

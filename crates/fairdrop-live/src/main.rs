@@ -1,9 +1,9 @@
 //! `fairdropd`: real traffic through the queue disciplines.
 
 use clap::Parser;
-use fairdrop_live::bridge::{self, Refusal};
 use fairdrop_live::cli::{self, Cli, Command};
-use fairdrop_live::{control, lab, os::namespace, shell};
+use fairdrop_live::daemon::Refusal;
+use fairdrop_live::{bridge, control, lab, os::namespace, routed, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -18,8 +18,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode, String> {
     match command {
-        Command::Check(link) => {
-            print!("{}", link.read()?.source);
+        Command::Check(check) => {
+            let link = check.read()?;
+            print!("{}", link.source);
+            link.told().iter().for_each(|line| eprintln!("{line}"));
             Ok(ExitCode::SUCCESS)
         }
         Command::Ctl(args) => {
@@ -37,7 +39,8 @@ fn run(command: Command) -> Result<ExitCode, String> {
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
         Command::Lab(arguments) => Ok(lab::command::lab(&arguments)),
-        Command::Bridge(bridge) => Ok(exit(bridge::run(&bridge.read()?, &bridge.services))),
+        Command::Bridge(bridge) => Ok(exit(bridge::run(&bridge))),
+        Command::Tun(tun) => Ok(exit(routed::run(&tun))),
         Command::Restore(state) => Ok(exit(bridge::run_restore(&state.state))),
     }
 }
@@ -46,7 +49,7 @@ fn exit(ended: Result<(), Refusal>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
-            eprintln!("error: {}", refusal.message);
+            refusal.message.lines().for_each(|line| eprintln!("error: {line}"));
             ExitCode::from(refusal.code)
         }
     }

@@ -89,9 +89,10 @@ impl Prepared {
     ///
     /// # Errors
     /// A direction is missing or has ended, or the operating system gives no thread.
-    pub fn serve<'a>(self, running: impl IntoIterator<Item = &'a Running> + Clone) -> io::Result<Services> {
+    pub fn serve<'a>(self, running: impl IntoIterator<Item = &'a Running>) -> io::Result<Services> {
+        let running: Vec<_> = running.into_iter().collect();
         let mailbox_of = |name| {
-            let found = running.clone().into_iter().find(|direction| direction.name == name);
+            let found = running.iter().find(|direction| direction.name == name);
             found.map(|direction| direction.mailbox.clone())
         };
         let [Some(up), Some(down)] = DIRECTIONS.map(mailbox_of) else {

@@ -40,6 +40,7 @@ fn devices_addresses_routes_and_sockets_in_a_namespace() -> Result<(), Box<dyn E
             via: Some(beyond.into()),
             interface: "o0".into(),
             congestion: Some("reno".into()),
+            ecn: true,
         },
     ])?;
     let netlink = Netlink::over(helper.socket(SocketKind::Netlink)?);

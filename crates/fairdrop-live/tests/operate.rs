@@ -692,3 +692,42 @@ fn the_unit_is_one_and_its_sandbox_is_tight() {
     let judged = analyze(&["security", "--offline=true", "--threshold=21"]).unwrap();
     assert!(judged.status.success(), "{}", String::from_utf8_lossy(&judged.stdout));
 }
+
+#[test]
+fn a_file_is_checked_without_anything_being_started() {
+    let folder = Folder::new();
+    let file = folder.file("link.toml");
+    let check = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_fairdropd")).arg("check").arg(&file).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, stdout, stderr) = check(SLOW);
+    assert_eq!((code, stdout.as_str()), (Some(0), SLOW));
+    assert!(stderr.starts_with("up: 10 kbit/s, choke, at most 100 packets, 228 frame buffers\n"), "{stderr}");
+    let (code, stdout, stderr) = check("[up]\nrate = \"fast\"\nlos = 1\n");
+    assert_eq!((code, stdout.as_str()), (Some(2), ""));
+    assert!(stderr.contains("link.toml:2: up.rate = \"fast\" is not valid; valid: "), "{stderr}");
+    assert!(stderr.contains("link.toml:3: there is no field up.los; valid: the fields rate"), "{stderr}");
+}
+
+#[test]
+fn what_the_page_says_to_ctl_is_done() {
+    let folder = Folder::new();
+    let socket = folder.file("control.sock");
+    let _rig = start(SLOW, &control(&socket)).unwrap();
+    let page = include_str!("../../../docs/how-to/watch-it.md");
+    let mut asked = 0;
+    for line in page.lines().filter(|line| line.starts_with("fairdropd ctl ")) {
+        let words = line.split_whitespace().skip(1);
+        let done = Command::new(env!("CARGO_BIN_EXE_fairdropd"))
+            .args(words)
+            .env("FAIRDROPD_SOCKET", &socket)
+            .output()
+            .unwrap();
+        assert!(done.status.success() && !done.stdout.is_empty(), "{line}: {done:?}");
+        asked += 1;
+    }
+    assert!(asked >= 4, "{asked}");
+}

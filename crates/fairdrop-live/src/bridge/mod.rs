@@ -7,21 +7,20 @@ mod side;
 
 pub use settings::{Restored, STATE_DIR, restore};
 
-use crate::cli::ServiceArgs;
-use crate::config::TwoWay;
-use crate::daemon::Running;
+use crate::cli::BridgeArgs;
+use crate::config::{OneWay, TwoWay};
+use crate::daemon::{LOOK, Refusal, Running, stop_signal};
 use crate::host::{Report, Watch};
 use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, interfaces, random_key};
 use crate::port::{PacketPorts, Receiver};
 use crate::services::Prepared;
+use crate::summary::Summary;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use side::Side;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// What a bridge is made of.
@@ -43,26 +42,7 @@ pub struct BridgeOptions {
     pub state: Option<PathBuf>,
 }
 
-/// Why there is no bridge, or none any more.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// What is wrong, and what would be right.
-    pub message: String,
-    /// Exit code: 2 for wrong input, 1 for a failure in running.
-    pub code: u8,
-}
-
-impl Refusal {
-    fn input(message: String) -> Self {
-        Self { message, code: 2 }
-    }
-
-    fn running(message: String) -> Self {
-        Self { message, code: 1 }
-    }
-}
-
-/// LINKTYPE_ETHERNET.
+/// Of frames on Ethernet (the LINKTYPE registry of tcpdump.org).
 const ETHERNET: LinkType = LinkType(1);
 
 /// Bytes of Ethernet's header with two tags, rounded up.
@@ -77,13 +57,11 @@ const SLOT: (u32, u32) = (2048, 16_384);
 /// Milliseconds after which a block is handed over that is not full.
 const BLOCK_MS: u32 = 1;
 
-/// How often it is looked whether a direction has failed.
-const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-
 /// A bridge that runs.
 pub struct Bridge {
     sides: [Side; 2],
-    running: Vec<Running>,
+    up: Running,
+    down: Running,
     changes: Changes,
 }
 
@@ -96,14 +74,14 @@ impl Bridge {
         options: &BridgeOptions,
         watch: impl FnMut(&'static str) -> W,
     ) -> Result<Self, Refusal> {
-        let changes = Changes::new().map_err(failed)?;
-        let all = interfaces().map_err(failed)?;
+        let changes = Changes::new().map_err(Refusal::running)?;
+        let all = interfaces().map_err(Refusal::running)?;
         let found = choose(&options.interfaces, &all)?;
         let [first, second] = &options.interfaces;
         let state = options.state.as_deref();
         let sides = [Side::new(first, state).map_err(no_right)?, Side::new(second, state).map_err(no_right)?];
-        let running = start_directions(options, &sides, &found, watch)?;
-        let mut bridge = Self { sides, running, changes };
+        let [up, down] = start_directions(options, &sides, &found, watch)?;
+        let mut bridge = Self { sides, up, down, changes };
         for (side, interface) in bridge.sides.iter_mut().zip(found) {
             if let Err(refusal) = side.attach(interface) {
                 // What was changed already is put back.
@@ -114,17 +92,12 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Its directions.
-    pub fn running(&self) -> &[Running] {
-        &self.running
-    }
-
     /// Follows what becomes of the interfaces, until `stop` can be read or a direction has ended.
     ///
     /// # Errors
     /// The kernel does not tell.
     pub fn follow(&mut self, stop: BorrowedFd<'_>) -> io::Result<()> {
-        while !self.running.iter().any(Running::has_ended) {
+        while !self.up.has_ended() && !self.down.has_ended() {
             let mut fds = [self.changes.poll_fd(), PollFd::from_borrowed_fd(stop, PollFlags::IN)];
             match poll(&mut fds, Some(&LOOK)) {
                 Err(rustix::io::Errno::INTR) => continue,
@@ -143,18 +116,14 @@ impl Bridge {
         Ok(())
     }
 
-    /// Ends it, and puts the interfaces' settings back. How each direction was at the end, by name.
+    /// Ends it, and puts the interfaces' settings back. How up and down were at the end.
     ///
     /// # Errors
     /// A port failed; the settings are put back all the same.
-    pub fn stop(self) -> io::Result<Vec<(&'static str, Report)>> {
-        let reports = self
-            .running
-            .into_iter()
-            .map(|direction| Ok((direction.name, direction.stop()?)))
-            .collect::<Vec<io::Result<_>>>();
+    pub fn stop(self) -> io::Result<[Report; 2]> {
+        let (up, down) = (self.up.stop(), self.down.stop());
         self.sides.into_iter().for_each(Side::detach);
-        reports.into_iter().collect()
+        Ok([up?, down?])
     }
 }
 
@@ -162,22 +131,19 @@ impl Bridge {
 ///
 /// # Errors
 /// It cannot be started, or a port failed.
-pub fn run(options: &BridgeOptions, services: &ServiceArgs) -> Result<(), Refusal> {
-    let name = options.interfaces.join("-");
-    let mut prepared = Prepared::new(&name, services, &options.link).map_err(Refusal::input)?;
-    let (stop, signalled) = UnixStream::pair().map_err(failed)?;
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        let sender = signalled.try_clone().map_err(failed)?;
-        signal_hook::low_level::pipe::register(signal, sender).map_err(failed)?;
-    }
-    let mut bridge = Bridge::start(options, |name| prepared.watches(name, ETHERNET))?;
+pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
+    let options = args.read().map_err(Refusal::input)?;
+    let limits = args.end.limits().map_err(Refusal::input)?;
+    let stop = stop_signal().map_err(Refusal::running)?;
+    let mut prepared = Prepared::new(&options.interfaces.join("-"), &args.services, &options.link)
+        .map_err(Refusal::input)?;
+    let mut bridge = Bridge::start(&options, |name| prepared.watches(name, ETHERNET))?;
     eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
-    let served = prepared.serve(bridge.running());
+    let served = prepared.serve([&bridge.up, &bridge.down]);
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
-    for (name, report) in bridge.stop().map_err(failed)? {
-        eprintln!("fairdropd: {name}: {}", report.summary());
-    }
-    followed.map(drop).map_err(failed)
+    let [up, down] = bridge.stop().map_err(Refusal::running)?;
+    Summary::new(up, down, limits).tell(args.end.report.as_deref()).map_err(Refusal::running)?;
+    followed.map(drop).map_err(Refusal::running)
 }
 
 /// Puts back what killed bridges left behind, and says what that was.
@@ -185,7 +151,7 @@ pub fn run(options: &BridgeOptions, services: &ServiceArgs) -> Result<(), Refusa
 /// # Errors
 /// The directory cannot be read, or an interface cannot be changed.
 pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
-    let all = interfaces().map_err(failed)?;
+    let all = interfaces().map_err(Refusal::running)?;
     let name_of = |index| all.iter().find(|one| one.index == index).map(|one| one.name.clone());
     let all = restore(directory, name_of)
         .map_err(|error| Refusal::running(format!("{}: {error}", directory.display())))?;
@@ -203,7 +169,7 @@ fn start_directions<W: Watch + Send + 'static>(
     sides: &[Side; 2],
     found: &[&Interface; 2],
     mut watch: impl FnMut(&'static str) -> W,
-) -> Result<Vec<Running>, Refusal> {
+) -> Result<[Running; 2], Refusal> {
     let longest = found.iter().map(|interface| interface.mtu).fold(options.mtu, u32::max);
     let frame_bytes = (longest + LINK_HEADER) as usize;
     let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
@@ -213,28 +179,26 @@ fn start_directions<W: Watch + Send + 'static>(
         RingLayout::Slots(slot.next_power_of_two())
     };
     let link = &options.link;
-    let key = random_key().map_err(failed)?;
-    let [first, second] = sides;
-    let ways = [("up", &link.up, first, second), ("down", &link.down, second, first)];
-    let mut running = Vec::new();
-    for (number, (name, way, from, to)) in ways.into_iter().enumerate() {
-        let config = way.direction(link.seed, number as u32, key, ETHERNET, frame_bytes);
-        let (from, to) = (from.input.clone(), to.output.clone());
-        let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
-        eprintln!(
-            "fairdropd: {name}: {} of frame buffers, {} of receive ring",
-            megabytes(way.buffer_bytes(frame_bytes)),
-            megabytes(ring_bytes as usize)
-        );
-        let from = Receiver::new(from, layout, ring_bytes).map_err(failed)?;
+    let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
+    let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
+    eprintln!(
+        "fairdropd: up {}; down {}; {:.1} MB of buffers, {:.1} MB of receive rings",
+        link.up.told(),
+        link.down.told(),
+        buffers as f64 / 1e6,
+        2.0 * f64::from(ring_bytes) / 1e6
+    );
+    let key = random_key().map_err(Refusal::running)?;
+    let mut start = |name, number, way: &OneWay, from: &Side, to: &Side| {
+        let config = way.direction(link.seed, number, key, ETHERNET, frame_bytes);
+        let watch = watch(name);
+        let from = Receiver::new(from.input.clone(), layout, ring_bytes).map_err(Refusal::running)?;
+        let to = to.output.clone();
         let ports = move |sleeper| PacketPorts::new(from, to, sleeper);
-        running.push(Running::start(name, config, watch(name), options.spin, ports).map_err(failed)?);
-    }
-    Ok(running)
-}
-
-fn megabytes(bytes: usize) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
+        Running::start(name, config, watch, options.spin, ports).map_err(Refusal::running)
+    };
+    let [first, second] = sides;
+    Ok([start("up", 0, &link.up, first, second)?, start("down", 1, &link.down, second, first)?])
 }
 
 /// The two interfaces, if there are such and they can be bridged.
@@ -261,13 +225,9 @@ fn choose<'a>(names: &[String; 2], all: &'a [Interface]) -> Result<[&'a Interfac
     Ok([one(&names[0])?, one(&names[1])?])
 }
 
-fn failed(error: impl std::fmt::Display) -> Refusal {
-    Refusal::running(error.to_string())
-}
-
 fn no_right(error: io::Error) -> Refusal {
     if error.kind() != io::ErrorKind::PermissionDenied {
-        return failed(error);
+        return Refusal::running(error);
     }
     Refusal::running(format!(
         "packet sockets: {error}; needs CAP_NET_RAW (and CAP_NET_ADMIN to switch offloads): run it as root, or once \

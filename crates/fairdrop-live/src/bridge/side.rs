@@ -1,7 +1,7 @@
 //! One of the two interfaces of a bridge, and its sockets.
 
-use super::Refusal;
 use super::settings::Settings;
+use crate::daemon::Refusal;
 use crate::os::{Interface, PacketSocket};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Side {
     /// Takes an interface into use.
     pub fn attach(&mut self, interface: &Interface) -> Result<(), Refusal> {
         if let Some(directory) = &self.state {
-            self.settings = Some(self.change_settings(directory, interface)?);
+            self.settings = Some(change_settings(directory, interface)?);
         }
         let index = interface.index;
         let bound = self
@@ -53,28 +53,6 @@ impl Side {
         }
         self.now = Some(interface.clone());
         Ok(())
-    }
-
-    fn change_settings(&self, directory: &Path, interface: &Interface) -> Result<Settings, Refusal> {
-        let name = &interface.name;
-        let mut settings = Settings::of(directory, name, interface.index).map_err(|error| match error.kind() {
-            io::ErrorKind::ResourceBusy => {
-                Refusal::input(format!("{name} is in use by another fairdropd; valid: an interface that is not"))
-            }
-            _ => Refusal::running(format!(
-                "{}: cannot keep what {name} was set to: {error}; valid: --state DIRECTORY that can be written, or --keep-offloads",
-                directory.display()
-            )),
-        })?;
-        let was_on = settings.switch_off(name, interface.index).map_err(|error| {
-            Refusal::running(format!(
-                "{name}: cannot switch off what joins packets: {error}; needs CAP_NET_ADMIN, or --keep-offloads"
-            ))
-        })?;
-        if !was_on.is_empty() {
-            eprintln!("fairdropd: {name}: switched off until the end: {}", was_on.join(", "));
-        }
-        Ok(settings)
     }
 
     /// Compares with the interfaces that there are now; says what has changed, and takes an interface that has come back into use.
@@ -113,6 +91,29 @@ impl Side {
         }
         let _ = settings.remove();
     }
+}
+
+/// Switches off what joins packets.
+fn change_settings(directory: &Path, interface: &Interface) -> Result<Settings, Refusal> {
+    let name = &interface.name;
+    let mut settings = Settings::of(directory, name, interface.index).map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => {
+            Refusal::input(format!("{name} is in use by another fairdropd; valid: an interface that is not"))
+        }
+        _ => Refusal::running(format!(
+            "{}: cannot keep what {name} was set to: {error}; valid: --state DIRECTORY that can be written, or --keep-offloads",
+            directory.display()
+        )),
+    })?;
+    let was_on = settings.switch_off(name, interface.index).map_err(|error| {
+        Refusal::running(format!(
+            "{name}: cannot switch off what joins packets: {error}; needs CAP_NET_ADMIN, or --keep-offloads"
+        ))
+    })?;
+    if !was_on.is_empty() {
+        eprintln!("fairdropd: {name}: switched off until the end: {}", was_on.join(", "));
+    }
+    Ok(settings)
 }
 
 fn tell_changes(before: &Interface, now: &Interface) {

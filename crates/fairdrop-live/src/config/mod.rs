@@ -112,6 +112,21 @@ impl TwoWay {
         Ok(Self { up, down, seed: top.integer("seed") as u64, source, written })
     }
 
+    /// What it comes to, in words: a line for each direction, and what one should know of its queue.
+    pub fn told(&self) -> Vec<String> {
+        let told = DIRECTIONS.into_iter().zip(self.directions()).flat_map(|(name, way)| {
+            let rate =
+                way.rate_bps().map_or("without a rate".into(), |bps| format!("{} kbit/s", bps as f64 / 1e3));
+            let (discipline, limit) = (way.queue.discipline, way.queue.limit);
+            let line = format!(
+                "{name}: {rate}, {discipline}, at most {limit} packets, {} frame buffers",
+                way.buffers
+            );
+            std::iter::once(line).chain(way.queue.warning().map(|warning| format!("{name}: note: {warning}")))
+        });
+        told.collect()
+    }
+
     /// The directions, in the order of [`DIRECTIONS`].
     pub fn directions(&self) -> [&OneWay; 2] {
         [&self.up, &self.down]
@@ -152,6 +167,15 @@ impl OneWay {
     /// The same, for what depends on a rate whether or not there is one.
     pub fn rate_or_default_bps(&self) -> u64 {
         self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS)
+    }
+
+    /// What it is, in words.
+    pub fn told(&self) -> String {
+        let pace = match self.rate_bps() {
+            Some(bps) => format!("{} kbit/s", bps as f64 / 1e3),
+            None => "without limit".into(),
+        };
+        format!("{pace}, {}, {} packets", self.queue.discipline, self.queue.limit)
     }
 
     /// For a direction with frames of `link_type`, `frame_bytes` long at most; `number` tells the directions of a host apart.

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Options of `fairdropd ctl`.
 #[derive(Args, Clone, Debug)]
 pub struct CtlArgs {
-    /// The socket that `--control` named; without it $FAIRDROPD_SOCKET, else that of the user's or the system's run directory.
+    /// The socket that `--control` named; without it the one in the environment (`FAIRDROPD_SOCKET`), else that of the user's or the system's run directory.
     #[arg(long, value_name = "PATH", global = true)]
     pub socket: Option<PathBuf>,
     /// Print the answer as JSON.
@@ -138,7 +138,7 @@ fn ask(path: &Path, request: &Request) -> Result<Value, String> {
 fn changed(answer: &Value) -> String {
     let lines = |name: &str, prefix: &str| {
         let of = answer[name].as_array().into_iter().flatten().filter_map(Value::as_str);
-        of.map(|line| format!("{prefix}{line}\n")).collect::<String>()
+        of.flat_map(|line| [prefix, line, "\n"]).collect::<String>()
     };
     lines("changed", "") + &lines("warnings", "note: ")
 }

@@ -33,8 +33,9 @@ impl Socket {
     /// Somebody listens there, something else is there, or the path cannot be had.
     pub fn bind(path: &Path) -> Result<Self, String> {
         let refuse = |why: &str| {
+            let name = path.display().to_string();
             format!(
-                "--control {path:?}: {why}; valid: a path in a directory that you may write to, not in use"
+                "--control {name:?}: {why}; valid: a path in a directory that you may write to, not in use"
             )
         };
         if let Ok(found) = fs::symlink_metadata(path) {

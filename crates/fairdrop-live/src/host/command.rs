@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 /// What may be changed while a link runs.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, seldom")]
 pub enum Change {
     /// The pace.
     Pace(Pace),
@@ -25,6 +26,7 @@ pub enum Change {
 
 /// A letter to the loop.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, seldom")]
 pub(super) enum Command {
     Report(SyncSender<Report>),
     Change(Change, SyncSender<Result<(), String>>),

@@ -28,6 +28,9 @@ pub const HALF_LIFE_S: f64 = 10.0;
 /// Bytes of a frame that are kept to name its flow: Ethernet with two tags, IPv6 with extension headers, ports.
 const HEAD: usize = 96;
 
+/// How long the scale is taken to be the same.
+const RENEWED: Time = Time::from_ns(1_000_000);
+
 /// Growth of the scale, in half-lives, at which all is scaled down again.
 const MOST_HALF_LIVES: f64 = 500.0;
 
@@ -55,13 +58,16 @@ fn in_words<S: Serializer>(name: &FlowName, serializer: S) -> Result<S::Ok, S::E
 pub struct Flows {
     link_type: LinkType,
     key: KeyKind,
-    /// Where a flow is among the entries, by its number, which is a hash under a secret key already.
+    /// Which entry is a flow's, by its number, which is a hash under a secret key already.
     places: HashMap<u64, u16, BuildHasherDefault<AsItIs>>,
-    /// A heap: no entry has more weight than those below it at 2i + 1 and 2i + 2.
     entries: Vec<Entry>,
+    /// Numbers of entries; none has more weight than those below it at 2i + 1 and 2i + 2.
+    heap: Vec<u16>,
     begun: Time,
     /// The time at which the scale is 1.
     landmark: Time,
+    /// The scale, and since when.
+    scale: (f64, Time),
     /// Bytes delivered of all flows, aged.
     delivered: f64,
 }
@@ -71,6 +77,8 @@ struct Entry {
     flow: u64,
     /// Bytes offered, aged, with what was inherited.
     weight: f64,
+    /// Where it is in the heap.
+    at: u16,
     /// Bytes delivered, aged.
     recent: f64,
     since: Time,
@@ -113,39 +121,53 @@ impl Flows {
             // Twice as many: what is removed leaves gaps, which are filled again without growing.
             places: HashMap::with_capacity_and_hasher(2 * ENTRIES, BuildHasherDefault::default()),
             entries: Vec::with_capacity(ENTRIES),
+            heap: Vec::with_capacity(ENTRIES),
             begun: now,
             landmark: now,
+            scale: (1.0, now),
             delivered: 0.0,
         }
     }
 
-    /// What a byte counts at `now`: it is scaled up with time, so that what was counted need not be scaled down.
+    /// What a byte counts at `now`: it is scaled up with time, so that what was counted need not be scaled down. It is
+    /// computed anew after a millisecond, in which it grows by less than a ten-thousandth.
     fn scale(&mut self, now: Time) -> f64 {
+        if now.since(self.scale.1) < RENEWED {
+            return self.scale.0;
+        }
         let half_lives = now.since(self.landmark).seconds() / HALF_LIFE_S;
-        if half_lives <= MOST_HALF_LIVES {
-            return half_lives.exp2();
+        self.scale = (half_lives.exp2(), now);
+        if half_lives > MOST_HALF_LIVES {
+            let down = (-half_lives).exp2();
+            (self.landmark, self.scale) = (now, (1.0, now));
+            self.delivered *= down;
+            for entry in &mut self.entries {
+                entry.weight *= down;
+                entry.recent *= down;
+            }
         }
-        let down = (-half_lives).exp2();
-        self.landmark = now;
-        self.delivered *= down;
-        for entry in &mut self.entries {
-            entry.weight *= down;
-            entry.recent *= down;
-        }
-        1.0
+        self.scale.0
     }
 
     /// The entry of a flow that has offered `weight`; the least makes room for a new one.
-    fn place(&mut self, flow: u64, weight: f64, at: Time, frame: &[u8]) -> usize {
-        if let Some(&place) = self.places.get(&flow) {
-            self.entries[usize::from(place)].weight += weight;
-            return self.sink(usize::from(place));
-        }
+    fn entry(&mut self, flow: u64, weight: f64, at: Time, frame: &[u8]) -> &mut Entry {
+        let number = match self.places.get(&flow) {
+            Some(&number) => number,
+            None => self.enter(flow, at, frame),
+        };
+        self.entries[usize::from(number)].weight += weight;
+        self.sink(usize::from(self.entries[usize::from(number)].at));
+        &mut self.entries[usize::from(number)]
+    }
+
+    /// A new flow, with nothing of its own.
+    fn enter(&mut self, flow: u64, since: Time, frame: &[u8]) -> u16 {
         let mut entry = Entry {
             flow,
-            weight,
+            weight: 0.0,
+            at: 0,
             recent: 0.0,
-            since: at,
+            since,
             delivered: Amount::default(),
             dropped: [0; Cause::COUNT],
             head: [0; HEAD],
@@ -153,46 +175,56 @@ impl Flows {
         };
         let head = &frame[..usize::from(entry.head_len)];
         entry.head[..head.len()].copy_from_slice(head);
-        if self.entries.len() < ENTRIES {
+        let number = if self.entries.len() < ENTRIES {
+            let number = self.entries.len() as u16;
+            entry.at = number;
             self.entries.push(entry);
-            self.places.insert(flow, self.entries.len() as u16 - 1);
-            return self.rise(self.entries.len() - 1);
-        }
-        self.places.remove(&self.entries[0].flow);
-        entry.weight += self.entries[0].weight;
-        self.entries[0] = entry;
-        self.places.insert(flow, 0);
-        self.sink(0)
+            self.heap.push(number);
+            self.rise(usize::from(number));
+            number
+        } else {
+            let number = self.heap[0];
+            let least = &mut self.entries[usize::from(number)];
+            self.places.remove(&least.flow);
+            entry.weight = least.weight;
+            *least = entry;
+            number
+        };
+        self.places.insert(flow, number);
+        number
+    }
+
+    fn weight_at(&self, place: usize) -> f64 {
+        self.entries[usize::from(self.heap[place])].weight
     }
 
     fn swap(&mut self, a: usize, b: usize) {
-        self.entries.swap(a, b);
+        self.heap.swap(a, b);
         for place in [a, b] {
-            self.places.insert(self.entries[place].flow, place as u16);
+            self.entries[usize::from(self.heap[place])].at = place as u16;
         }
     }
 
-    /// An entry that has become heavier goes down. Returns where it is.
-    fn sink(&mut self, mut place: usize) -> usize {
+    /// What has become heavier goes down.
+    fn sink(&mut self, mut place: usize) {
         loop {
-            let below = [2 * place + 1, 2 * place + 2].into_iter().filter(|&at| at < self.entries.len());
-            let least = below.min_by(|&a, &b| self.entries[a].weight.total_cmp(&self.entries[b].weight));
+            let below = [2 * place + 1, 2 * place + 2].into_iter().filter(|&at| at < self.heap.len());
+            let least = below.min_by(|&a, &b| self.weight_at(a).total_cmp(&self.weight_at(b)));
             match least {
-                Some(least) if self.entries[least].weight < self.entries[place].weight => {
+                Some(least) if self.weight_at(least) < self.weight_at(place) => {
                     self.swap(place, least);
                     place = least;
                 }
-                _ => return place,
+                _ => return,
             }
         }
     }
 
-    fn rise(&mut self, mut place: usize) -> usize {
-        while place > 0 && self.entries[place].weight < self.entries[(place - 1) / 2].weight {
+    fn rise(&mut self, mut place: usize) {
+        while place > 0 && self.weight_at(place) < self.weight_at((place - 1) / 2) {
             self.swap(place, (place - 1) / 2);
             place = (place - 1) / 2;
         }
-        place
     }
 
     /// The flows that got most of late, then those that offered most.
@@ -220,12 +252,13 @@ impl Watch for Flows {
 
     fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
         let weight = f64::from(outcome.meta.len) * self.scale(outcome.at);
-        let place = self.place(outcome.meta.flow, weight, outcome.at, frame);
-        let entry = &mut self.entries[place];
+        if matches!(outcome.fate, Fate::Delivered { .. }) {
+            self.delivered += weight;
+        }
+        let entry = self.entry(outcome.meta.flow, weight, outcome.at, frame);
         match outcome.fate {
             Fate::Delivered { .. } => {
                 entry.recent += weight;
-                self.delivered += weight;
                 entry.delivered.add(outcome.meta.len);
             }
             Fate::Dropped(cause) => entry.dropped[cause.index()] += 1,
@@ -282,11 +315,15 @@ mod tests {
     }
 
     fn is_heap(flows: &Flows) -> bool {
-        let of = |place: usize| flows.entries[place].weight;
-        let ordered = (1..flows.entries.len()).all(|place| of((place - 1) / 2) <= of(place));
-        let found =
-            flows.entries.iter().enumerate().all(|(at, entry)| flows.places[&entry.flow] == at as u16);
-        ordered && found && flows.places.len() == flows.entries.len()
+        let ordered =
+            (1..flows.heap.len()).all(|place| flows.weight_at((place - 1) / 2) <= flows.weight_at(place));
+        let found = flows.entries.iter().enumerate().all(|(number, entry)| {
+            flows.places[&entry.flow] == number as u16 && flows.heap[usize::from(entry.at)] == number as u16
+        });
+        ordered
+            && found
+            && flows.places.len() == flows.entries.len()
+            && flows.heap.len() == flows.entries.len()
     }
 
     #[test]

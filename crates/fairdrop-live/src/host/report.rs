@@ -125,22 +125,3 @@ impl Report {
         }
     }
 }
-
-impl Report {
-    /// What there is to say at the end, in a line.
-    pub fn summary(&self) -> String {
-        let causes: Vec<String> =
-            self.dropped.iter().map(|(cause, amount)| format!("{} by {cause}", amount.packets)).collect();
-        let dropped = if causes.is_empty() { "nothing".to_owned() } else { causes.join(", ") };
-        format!(
-            "{} packets arrived, {} delivered; dropped: {dropped}; lost before: {}; wait p50 {:.1} ms, p99 {:.1} ms; lateness p99 \
-             {:.0} us",
-            self.arrived.packets,
-            self.delivered.packets,
-            self.lost_before,
-            self.wait_p50_s * 1e3,
-            self.wait_p99_s * 1e3,
-            self.lateness.p99_s * 1e6
-        )
-    }
-}

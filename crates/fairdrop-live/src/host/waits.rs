@@ -90,7 +90,7 @@ impl Waits {
         if second <= self.second {
             return;
         }
-        let of_last = self.current.len() > 0 && second == self.second + 1;
+        let of_last = !self.current.is_empty() && second == self.second + 1;
         self.last = if of_last {
             Quantiles {
                 packets: self.current.len(),

@@ -7,14 +7,17 @@ use std::fmt::{Display, Write};
 /// Type of what [`render`] returns.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// What of an amount is meant.
+type Unit = fn(&Amount) -> u64;
+
 /// One direction of a link.
 pub struct Direction<'a> {
     pub name: &'a str,
     pub report: &'a Report,
 }
 
-struct Text<'a> {
-    text: String,
+struct Page<'a> {
+    lines: String,
     link: &'a str,
     directions: &'a [Direction<'a>],
 }
@@ -24,16 +27,16 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-impl Text<'_> {
+impl Page<'_> {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        let _ = write!(self.lines, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
     fn line(&mut self, name: &str, direction: &Direction<'_>, more: &str, value: impl Display) {
         let link = escaped(self.link);
         let (way, discipline) = (direction.name, direction.report.discipline);
         let _ = writeln!(
-            self.text,
+            self.lines,
             "{name}{{link=\"{link}\",direction=\"{way}\",discipline=\"{discipline}\"{more}}} {value}"
         );
     }
@@ -54,7 +57,7 @@ impl Text<'_> {
 
     /// Every cause has its line from the beginning, so that the first drop is an increase.
     fn drops(&mut self) {
-        let units: [(&str, &str, fn(&Amount) -> u64); 2] = [
+        let units: [(&str, &str, Unit); 2] = [
             ("fairdrop_dropped_packets_total", "Packets dropped, by cause.", |amount| amount.packets),
             ("fairdrop_dropped_bytes_total", "Bytes of packets dropped, by cause.", |amount| amount.bytes),
         ];
@@ -103,54 +106,54 @@ impl Text<'_> {
 
 /// All of a link.
 pub fn render(link: &str, directions: &[Direction<'_>]) -> String {
-    let mut text = Text { text: String::new(), link, directions };
-    text.each("fairdrop_uptime_seconds", "gauge", "Time since the start.", |report| report.uptime_s);
-    text.each("fairdrop_rate_bytes_per_second", "gauge", "Rate of the link; +Inf without one.", |report| {
+    let mut page = Page { lines: String::new(), link, directions };
+    page.each("fairdrop_uptime_seconds", "gauge", "Time since the start.", |report| report.uptime_s);
+    page.each("fairdrop_rate_bytes_per_second", "gauge", "Rate of the link; +Inf without one.", |report| {
         report.rate_bps.map_or("+Inf".into(), |bps| (bps as f64 / 8.0).to_string())
     });
-    text.each("fairdrop_queue_limit_packets", "gauge", "Packets that may wait.", |report| report.limit);
-    text.amounts("arrived", "that came", |report| report.arrived);
-    text.amounts("delivered", "handed on", |report| report.delivered);
-    text.amounts("marked", "that left with a mark they did not come with", |report| report.marked);
-    text.drops();
-    text.each("fairdrop_queue_packets", "gauge", "Packets in the queue.", |report| report.queued.packets);
-    text.each("fairdrop_queue_bytes", "gauge", "Bytes in the queue.", |report| report.queued.bytes);
-    text.each(
+    page.each("fairdrop_queue_limit_packets", "gauge", "Packets that may wait.", |report| report.limit);
+    page.amounts("arrived", "that came", |report| report.arrived);
+    page.amounts("delivered", "handed on", |report| report.delivered);
+    page.amounts("marked", "that left with a mark they did not come with", |report| report.marked);
+    page.drops();
+    page.each("fairdrop_queue_packets", "gauge", "Packets in the queue.", |report| report.queued.packets);
+    page.each("fairdrop_queue_bytes", "gauge", "Bytes in the queue.", |report| report.queued.bytes);
+    page.each(
         "fairdrop_waiting_packets",
         "gauge",
         "Packets in the queue, on the wire, or on their way.",
         |report| report.waiting.packets,
     );
-    text.waits();
-    text.each(
+    page.waits();
+    page.each(
         "fairdrop_lost_before_packets_total",
         "counter",
         "Packets lost before they could be read.",
         |report| report.lost_before,
     );
-    text.each(
+    page.each(
         "fairdrop_lateness_median_seconds",
         "gauge",
         "How much too late packets were handed on, median.",
         |report| report.lateness.p50_s,
     );
-    text.each("fairdrop_lateness_p99_seconds", "gauge", "The same, 99th percentile.", |report| {
+    page.each("fairdrop_lateness_p99_seconds", "gauge", "The same, 99th percentile.", |report| {
         report.lateness.p99_s
     });
-    text.each("fairdrop_lateness_max_seconds", "gauge", "The same, largest.", |report| report.lateness.max_s);
-    text.each("fairdrop_buffers", "gauge", "Frame buffers.", |report| report.buffers);
-    text.each("fairdrop_buffers_free", "gauge", "Frame buffers that are free.", |report| report.buffers_free);
+    page.each("fairdrop_lateness_max_seconds", "gauge", "The same, largest.", |report| report.lateness.max_s);
+    page.each("fairdrop_buffers", "gauge", "Frame buffers.", |report| report.buffers);
+    page.each("fairdrop_buffers_free", "gauge", "Frame buffers that are free.", |report| report.buffers_free);
     if directions.iter().any(|direction| direction.report.recording.is_some()) {
         let of = |report: &Report| report.recording.unwrap_or_default();
-        text.each("fairdrop_records_total", "counter", "Records of the recording.", |report| {
+        page.each("fairdrop_records_total", "counter", "Records of the recording.", |report| {
             of(report).records
         });
-        text.each("fairdrop_records_lost_total", "counter", "Records left out of the recording.", |report| {
+        page.each("fairdrop_records_lost_total", "counter", "Records left out of the recording.", |report| {
             of(report).lost
         });
     }
-    text.internals();
-    text.text
+    page.internals();
+    page.lines
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ impl Shared {
         for (name, report) in DIRECTIONS.into_iter().zip(reports) {
             let mut report = serde_json::to_value(report)?;
             if let Some(fields) = report.as_object_mut() {
-                without.iter().for_each(|field| drop(fields.shift_remove(*field)));
+                fields.retain(|field, _| !without.contains(&field.as_str()));
             }
             directions.insert(name.into(), report);
         }

@@ -21,8 +21,9 @@ impl Token {
     /// Others can read it, or what is in it is no token.
     pub fn read(path: &Path) -> Result<Self, String> {
         let refuse = |why: &str| {
+            let name = path.display().to_string();
             format!(
-                "--token-file {path:?}: {why}; valid: a file of mode 0600 with 16 to 1,024 visible characters in one line"
+                "--token-file {name:?}: {why}; valid: a file of mode 0600 with 16 to 1,024 visible characters in one line"
             )
         };
         let file = File::open(path).map_err(|error| refuse(&error.to_string()))?;

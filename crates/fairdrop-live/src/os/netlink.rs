@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily as SocketFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
 /// A socket to the kernel's network configuration, of the namespace in which it was opened.
@@ -61,6 +61,8 @@ pub enum NetworkSetting {
         interface: String,
         /// Congestion control of TCP connections over it.
         congestion: Option<String>,
+        /// TCP connections over it ask for ECN.
+        ecn: bool,
     },
     /// Packets to any address that come through the interface are for this host.
     TakeAll {
@@ -70,6 +72,9 @@ pub enum NetworkSetting {
         v6: bool,
     },
 }
+
+/// `RTAX_FEATURE_ECN` of the kernel's rtnetlink.h.
+const ECN: u32 = 1;
 
 /// The routing table of [`NetworkSetting::TakeAll`].
 const TABLE_OF_ALL: u8 = 100;
@@ -126,8 +131,10 @@ impl Netlink {
         match setting {
             NetworkSetting::Up { interface, mtu } => self.set_up(interface, *mtu),
             NetworkSetting::Address { interface, address } => self.add_address(interface, *address),
-            NetworkSetting::Route { to, via, interface, congestion } => {
-                self.add_route(*to, *via, interface, congestion.as_deref())
+            NetworkSetting::Route { to, via, interface, congestion, ecn } => {
+                let congestion = congestion.clone().map(RouteMetric::CcAlgo);
+                let metrics = congestion.into_iter().chain(ecn.then_some(RouteMetric::Features(ECN)));
+                self.add_route(*to, *via, interface, metrics.collect())
             }
             NetworkSetting::TakeAll { interface, v6 } => self.take_all(interface, *v6),
         }
@@ -209,7 +216,7 @@ impl Netlink {
         to: Prefix,
         via: Option<IpAddr>,
         interface: &str,
-        congestion: Option<&str>,
+        metrics: Vec<RouteMetric>,
     ) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(to.address);
@@ -223,9 +230,9 @@ impl Netlink {
         }
         message.attributes.extend(via.map(|via| RouteAttribute::Gateway(via.into())));
         message.attributes.push(RouteAttribute::Oif(self.link(interface)?.header.index));
-        message
-            .attributes
-            .extend(congestion.map(|name| RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(name.into())])));
+        if !metrics.is_empty() {
+            message.attributes.push(RouteAttribute::Metrics(metrics));
+        }
         self.request(Message::NewRoute(message), NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE).map(drop)
     }
 
@@ -252,6 +259,17 @@ impl Prefix {
     /// A prefix.
     pub fn new(address: impl Into<IpAddr>, length: u8) -> Self {
         Self { address: address.into(), length }
+    }
+
+    /// One address alone.
+    pub fn host(address: impl Into<IpAddr>) -> Self {
+        let address = address.into();
+        Self { address, length: if address.is_ipv6() { 128 } else { 32 } }
+    }
+
+    /// Every address of IPv6, or of IPv4.
+    pub fn everything(v6: bool) -> Self {
+        if v6 { Self::new(Ipv6Addr::UNSPECIFIED, 0) } else { Self::new(Ipv4Addr::UNSPECIFIED, 0) }
     }
 
     /// Whether the two have addresses in common.
@@ -294,7 +312,6 @@ fn take_answers(mut bytes: &[u8], dump: bool, answers: &mut Vec<Message>) -> io:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
     fn prefixes_overlap() {

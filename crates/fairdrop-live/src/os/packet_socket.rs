@@ -1,4 +1,4 @@
-//! Packet sockets: their options, addresses and receive rings (packet(7), Documentation/networking/packet_mmap.rst), for which
+//! Packet sockets: their options, addresses and receive rings (packet(7), `Documentation/networking/packet_mmap.rst`), for which
 //! there is no safe interface elsewhere.
 #![allow(unsafe_code)] // Options with structs, an address family of its own, and memory that the kernel writes.
 

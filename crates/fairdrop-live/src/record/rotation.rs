@@ -34,7 +34,8 @@ impl Rotation {
             begin(path, files)
         };
         let file = begun.map_err(|error| {
-            format!("--record {path:?}: {error}; valid: a file in a directory that you may write to")
+            let name = path.display().to_string();
+            format!("--record {name:?}: {error}; valid: a file in a directory that you may write to")
         })?;
         Ok(Self { path: path.into(), files, file })
     }

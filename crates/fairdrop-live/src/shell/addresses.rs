@@ -72,10 +72,7 @@ impl Addresses {
                 return (to.port() == DNS).then_some(SocketAddr::new(*server, DNS));
             }
         }
-        let ours = self
-            .prefixes()
-            .iter()
-            .any(|prefix| prefix.overlaps(Prefix::new(ip, if ip.is_ipv6() { 128 } else { 32 })));
+        let ours = self.prefixes().iter().any(|prefix| prefix.overlaps(Prefix::host(ip)));
         (!ours).then_some(to)
     }
 

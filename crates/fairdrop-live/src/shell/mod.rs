@@ -8,7 +8,6 @@ mod addresses;
 mod door;
 mod outside;
 mod packet;
-mod summary;
 mod world;
 
 use crate::cli::ShellArgs;
@@ -18,6 +17,7 @@ use crate::os::namespace::{Helper, Run, find_program, process_group};
 use crate::os::{Waker, random_key};
 use crate::port::Descriptors;
 use crate::services::{Prepared, Services};
+use crate::summary::{Limits, Summary};
 use door::Door;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
@@ -26,19 +26,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use summary::{Limits, Summary};
-use world::{INNER, MTU, OUTER, World};
+use world::{INNER, MTU, OUTER, Tcp, World};
 
-/// LINKTYPE_RAW: a packet that begins with its IP header.
+/// `LINKTYPE_RAW`: a packet that begins with its IP header.
 const RAW_IP: LinkType = LinkType(101);
 
 /// How often it is looked whether a thread has failed.
@@ -50,10 +47,7 @@ const LOOK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// The input is wrong.
 pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
     let link = args.link.read()?;
-    let limits = Limits {
-        lateness_s: args.max_lateness.unwrap_or(Time::from_ns(1_000_000)).seconds(),
-        lost_before: args.max_lost,
-    };
+    let limits = args.end.limits()?;
     let command = command(&args.command);
     if let Err((code, why)) = find_program(&command[0]) {
         eprintln!("error: {}: {why}", command[0].display());
@@ -61,13 +55,10 @@ pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
     }
     let ran = Session::start(args, &link).and_then(|session| session.run(command, limits));
     Ok(match ran {
-        Ok((code, summary)) => {
-            summary.lines().iter().for_each(|line| eprintln!("fairdropd: {line}"));
-            match args.report.as_ref().map_or(Ok(()), |path| write_report(path, &summary)) {
-                Ok(()) => ExitCode::from(code),
-                Err(why) => failure(&why),
-            }
-        }
+        Ok((code, summary)) => match summary.tell(args.end.report.as_deref()) {
+            Ok(()) => ExitCode::from(code),
+            Err(why) => failure(&why),
+        },
         Err(why) => failure(&why),
     })
 }
@@ -101,15 +92,15 @@ struct Session {
 impl Session {
     fn start(args: &ShellArgs, link: &TwoWay) -> Result<Self, String> {
         let prepared = Prepared::new("shell", &args.services, link)?;
-        let world = World::make()?;
+        let world = World::make(&Tcp { congestion: args.congestion.clone(), ecn: args.ecn })?;
         world.notes.iter().for_each(|note| eprintln!("fairdropd: {note}"));
         let frame_bytes = MTU as usize;
         let frames = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
         let buffers = frames + prepared.memory();
         eprintln!(
             "fairdropd: up {}; down {}; {:.1} MB of buffers; the outside's 127.0.0.1 is {}",
-            told(&link.up),
-            told(&link.down),
+            link.up.told(),
+            link.down.told(),
             buffers as f64 / 1e6,
             world.addresses.gateway(false).address
         );
@@ -174,24 +165,6 @@ impl Session {
         let code = ran.map_err(|error| failed("the command", error))?;
         Ok((code, Summary::new(up, down, limits)))
     }
-}
-
-/// A direction in words.
-fn told(way: &OneWay) -> String {
-    let pace = match way.rate_bps() {
-        Some(bps) => format!("{} kbit/s", bps as f64 / 1e3),
-        None => "without limit".into(),
-    };
-    format!("{pace}, {}, {} packets", way.queue.discipline, way.queue.limit)
-}
-
-/// Written whole or not at all.
-fn write_report(path: &Path, summary: &Summary) -> Result<(), String> {
-    let text = serde_json::to_string_pretty(summary).map_err(|error| error.to_string())? + "\n";
-    let unfinished = path.with_extension("unfinished");
-    let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
-    written
-        .map_err(|error| format!("--report {path:?}: {error}; valid: a file in a folder that can be written"))
 }
 
 /// Signals to this process while the command runs. Those of the terminal are for the command, which gets them itself.

@@ -5,7 +5,6 @@ use crate::os::{Netlink, NetworkSetting, Prefix};
 use crate::shell::addresses::Addresses;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +22,15 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 pub const OUTER: &str = "o0";
 /// The interface that the command sees.
 pub const INNER: &str = "c0";
+
+/// How TCP is at both ends.
+#[derive(Clone, Debug, Default)]
+pub struct Tcp {
+    /// Congestion control; without one, the machine's.
+    pub congestion: Option<String>,
+    /// Connections ask for ECN.
+    pub ecn: bool,
+}
 
 /// One end of the link.
 #[derive(Debug)]
@@ -53,7 +61,7 @@ impl World {
     ///
     /// # Errors
     /// Why it cannot be, and what to do about it.
-    pub fn make() -> Result<Self, String> {
+    pub fn make(tcp: &Tcp) -> Result<Self, String> {
         let resolv_conf = fs::read_to_string(RESOLV_CONF).unwrap_or_default();
         let routed =
             Netlink::open().and_then(|netlink| netlink.routed()).map_err(|error| error.to_string())?;
@@ -65,12 +73,12 @@ impl World {
         helper
             .enter(Enter { user: true, network: true, ..Enter::default() })
             .map_err(|error| no_user_namespaces(&error))?;
-        let outer = End::make(helper, OUTER, &addresses, false)?;
+        let outer = End::make(helper, OUTER, &addresses, tcp)?;
         let failed = |error: io::Error| format!("the namespaces of the command: {error}");
         outer.helper.enter(Enter { processes: true, ..Enter::default() }).map_err(failed)?;
         let helper = outer.helper.helper().map_err(failed)?;
         helper.enter(Enter { network: true, mounts: true, ..Enter::default() }).map_err(failed)?;
-        let inner = End::make(helper, INNER, &addresses, true)?;
+        let inner = End::make(helper, INNER, &addresses, tcp)?;
 
         if let Err(error) =
             inner.helper.cover_file(Path::new(RESOLV_CONF), &addresses.resolv_conf(&resolv_conf))
@@ -85,41 +93,25 @@ impl World {
 }
 
 impl End {
-    fn make(helper: Helper, interface: &str, addresses: &Addresses, inside: bool) -> Result<Self, String> {
+    fn make(helper: Helper, interface: &str, addresses: &Addresses, tcp: &Tcp) -> Result<Self, String> {
+        let inside = interface == INNER;
         let failed = |error: io::Error| format!("the network of the link: {error}");
         // Without IPv6 these are not there. No address of its own making, so that nothing but the command's packets crosses
         // the link; nothing is remembered from one connection for the next.
-        for (name, value) in [("ipv6/conf/default/addr_gen_mode", "1"), ("ipv6/conf/default/accept_ra", "0")]
-        {
+        for (name, value) in [
+            ("ipv6/conf/default/addr_gen_mode", "1"),
+            ("ipv6/conf/default/accept_ra", "0"),
+            ("ipv4/tcp_no_metrics_save", "1"),
+        ] {
+            // Where /proc/sys cannot be written (in some containers) the shell works all the same.
             let _ = helper.sysctl(name, value);
         }
-        helper.sysctl("ipv4/tcp_no_metrics_save", "1").map_err(failed)?;
         let device = helper.tun(interface).map_err(|error| no_tun(&error))?;
-        let settings = |v6| {
-            let address = if inside { addresses.inside(v6) } else { addresses.gateway(v6) };
-            let interface = || interface.to_owned();
-            let everywhere = if v6 {
-                Prefix::new(Ipv6Addr::UNSPECIFIED, 0)
-            } else {
-                Prefix::new(Ipv4Addr::UNSPECIFIED, 0)
-            };
-            let beyond = if inside {
-                NetworkSetting::Route {
-                    to: everywhere,
-                    via: Some(addresses.gateway(v6).address),
-                    interface: interface(),
-                    congestion: None,
-                }
-            } else {
-                NetworkSetting::TakeAll { interface: interface(), v6 }
-            };
-            [
-                NetworkSetting::Up { interface: interface(), mtu: Some(MTU) },
-                NetworkSetting::Address { interface: interface(), address },
-                beyond,
-            ]
-        };
-        helper.network(&settings(false)).map_err(failed)?;
+        let settings = |v6| settings(addresses, tcp, inside, v6);
+        helper.network(&settings(false)).map_err(|error| match &tcp.congestion {
+            Some(name) if error.to_string().contains("congestion: Some") => no_congestion_control(name),
+            _ => failed(error),
+        })?;
         // Where the machine has no IPv6, the shell has none.
         let _ = helper.network(&settings(true));
         if inside {
@@ -129,6 +121,30 @@ impl End {
         let netlink = Netlink::over(helper.socket(SocketKind::Netlink).map_err(failed)?);
         Ok(Self { helper, device: Arc::new(device), netlink })
     }
+}
+
+/// The network of one end.
+fn settings(addresses: &Addresses, tcp: &Tcp, inside: bool, v6: bool) -> Vec<NetworkSetting> {
+    let interface = || if inside { INNER } else { OUTER }.to_owned();
+    let (inner, outer) = (addresses.inside(v6), addresses.gateway(v6));
+    let (address, peer) = if inside { (inner, outer.address) } else { (outer, inner.address) };
+    let route = |to, via| NetworkSetting::Route {
+        to,
+        via,
+        interface: interface(),
+        congestion: tcp.congestion.clone(),
+        ecn: tcp.ecn,
+    };
+    vec![
+        NetworkSetting::Up { interface: interface(), mtu: Some(MTU) },
+        NetworkSetting::Address { interface: interface(), address },
+        route(Prefix::host(peer), None),
+        if inside {
+            route(Prefix::everything(v6), Some(peer))
+        } else {
+            NetworkSetting::TakeAll { interface: interface(), v6 }
+        },
+    ]
 }
 
 /// Why there are no user namespaces, as far as the machine tells.
@@ -147,6 +163,12 @@ fn no_user_namespaces(error: &io::Error) -> String {
         "in a container its owner must allow them (a seccomp profile that permits unshare), or run fairdropd outside of it"
     };
     format!("no user and network namespaces: {error}; {remedy}")
+}
+
+fn no_congestion_control(name: &str) -> String {
+    let available =
+        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    format!("--congestion {name:?}: the kernel has none of that name; it has: {}", available.trim())
 }
 
 fn no_tun(error: &io::Error) -> String {

@@ -67,9 +67,9 @@ class Chart {
     const most = Math.max(seen * 1.08, limit !== null && limit < seen * 4 ? limit * 1.08 : 0) || 1;
     const x = time => layout.left + (time - end + span) / span * (width - layout.left - layout.right);
     const y = value => layout.top + (1 - value / most) * (height - layout.top - layout.bottom);
-    const parts = [];
+    const parts = [], lines = [];
     for (const tick of ticks(most, height < 100 ? 2 : 4)) {
-      parts.push(element("svg:line", { class: "grid", x1: layout.left, x2: width - layout.right, y1: y(tick), y2: y(tick) }));
+      lines.push(element("svg:line", { class: "grid", x1: layout.left, x2: width - layout.right, y1: y(tick), y2: y(tick) }));
       parts.push(element("svg:text", { x: layout.left - 6, y: y(tick) + 4, "text-anchor": "end" }, this.format(tick)));
     }
     const step = span === 60 ? 20 : width < 480 ? Math.max(60, span / 2) : 60;
@@ -94,6 +94,7 @@ class Chart {
         if (d) parts.push(element("svg:path", { class: "line", d, style: `stroke:${one.colour};stroke-dasharray:${one.dash || "none"}` }));
       }
     }
+    parts.push(...lines);
     if (limit !== null && limit <= most) {
       parts.push(element("svg:line", { class: "limit", x1: layout.left, x2: width - layout.right, y1: y(limit), y2: y(limit) }));
     }

@@ -115,7 +115,7 @@ fn enter(namespaces: Enter) -> io::Result<()> {
 }
 
 /// Enters a user namespace in which this process is `user` and `group`. It is the only user there, so it needs no rights
-/// (user_namespaces(7)); it cannot change its groups.
+/// (`user_namespaces(7)`); it cannot change its groups.
 fn enter_user_namespace(user: u32, group: u32) -> io::Result<()> {
     let (outer_user, outer_group) = (rustix::process::geteuid(), rustix::process::getegid());
     raw::unshare(UnshareFlags::NEWUSER)?;

@@ -3,7 +3,7 @@
 use crate::os::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 use std::io;
 
-/// Where things are in the headers of linux/if_packet.h, bytes.
+/// Where things are in the headers of `linux/if_packet.h`, bytes.
 struct Fields {
     status: usize,
     len: usize,

@@ -13,9 +13,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Flows, and destinations, at most. The one that was not used for the longest time makes room for another.
-const MOST: usize = 1024;
-
 /// How long a flow may be silent (RFC 4787, REQ-5).
 const SILENCE: Duration = Duration::from_secs(300);
 
@@ -53,7 +50,8 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// A datagram has come for which there may be no socket yet.
+    /// A datagram has come for which there may be no socket yet. Of flows and destinations, the one that was not used for the
+    /// longest time makes room for another.
     pub fn udp(&mut self, common: &mut Common, key: Key, packet: &[u8]) {
         match self.open(common, key.to) {
             Ok(()) => common.hand_on(packet),
@@ -66,7 +64,7 @@ impl Datagrams {
             return Ok(());
         }
         common.addresses.outside(to).ok_or_else(no_such_address)?;
-        if self.doors.len() >= MOST
+        if self.doors.len() >= common.room.datagrams
             && let Some(oldest) = self.doors.iter().min_by_key(|(_, door)| door.used).map(|(token, _)| *token)
         {
             self.close(common, oldest);
@@ -124,7 +122,7 @@ impl Datagrams {
         let host = Socket::new(Domain::for_address(to), Type::DGRAM, protocol)?;
         host.set_nonblocking(true)?;
         host.connect(&to.into())?;
-        if self.flows.len() >= MOST
+        if self.flows.len() >= common.room.datagrams
             && let Some(oldest) = self.flows.iter().min_by_key(|(_, flow)| flow.used).map(|(token, _)| *token)
         {
             self.end(oldest);
@@ -145,13 +143,13 @@ impl Datagrams {
     /// Something can be read from `token`, if it is one of ours.
     pub fn ready(&mut self, common: &mut Common, token: u64) {
         if self.doors.contains_key(&token) {
-            self.from_inside(common, token);
+            self.take_from_inside(common, token);
         } else if self.flows.contains_key(&token) {
-            self.from_outside(common, token);
+            self.take_from_outside(common, token);
         }
     }
 
-    fn from_inside(&mut self, common: &mut Common, door: u64) {
+    fn take_from_inside(&mut self, common: &mut Common, door: u64) {
         let mut buffer = std::mem::take(&mut common.buffer);
         for _ in 0..TURN {
             let Some(door) = self.doors.get_mut(&door) else { break };
@@ -171,7 +169,7 @@ impl Datagrams {
         common.buffer = buffer;
     }
 
-    fn from_outside(&mut self, common: &mut Common, token: u64) {
+    fn take_from_outside(&mut self, common: &mut Common, token: u64) {
         let Some(Flow { key, host, kind, used }) = self.flows.get_mut(&token) else { return };
         *used = Instant::now();
         let mut buffer = std::mem::take(&mut common.buffer);
@@ -209,9 +207,13 @@ impl Datagrams {
         let silent = |used: Instant| now - used > SILENCE;
         let flows: Vec<u64> =
             self.flows.iter().filter(|(_, flow)| silent(flow.used)).map(|(token, _)| *token).collect();
-        flows.into_iter().for_each(|flow| self.end(flow));
+        for flow in flows {
+            self.end(flow);
+        }
         let doors: Vec<u64> =
             self.doors.iter().filter(|(_, door)| silent(door.used)).map(|(token, _)| *token).collect();
-        doors.into_iter().for_each(|door| self.close(common, door));
+        for door in doors {
+            self.close(common, door);
+        }
     }
 }

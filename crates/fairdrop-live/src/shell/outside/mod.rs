@@ -17,6 +17,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, sendto};
+use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -31,8 +32,14 @@ use streams::Streams;
 /// How often what is not used any more is looked for.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// Bytes of the buffer that copies go through.
-const COPIED: usize = 1 << 16;
+/// Bytes of the longest datagram.
+const DATAGRAM: usize = 1 << 16;
+
+/// Bytes of a stream that are copied at once; as many may be kept for each way of a connection whose other side is full.
+const COPIED: usize = 1 << 14;
+
+/// Packets that were left with us that are looked at before others have their turn.
+const TURN: usize = 256;
 
 /// What both kinds of traffic need.
 struct Common {
@@ -47,6 +54,25 @@ struct Common {
     raw: [Option<OwnedFd>; 2],
     buffer: Box<[u8]>,
     next_token: u64,
+    room: Room,
+}
+
+/// How many of each there may be. A connection has two descriptors, the others have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    streams: usize,
+    listeners: usize,
+    /// Pairs of ends, and as many destinations.
+    datagrams: usize,
+}
+
+impl Room {
+    /// With so many descriptors for the process.
+    fn of(descriptors: u64) -> Self {
+        let part =
+            |of: u64, most: usize| usize::try_from(descriptors / of).map_or(most, |part| part.min(most));
+        Self { streams: part(4, 4096), listeners: part(8, 1024), datagrams: part(16, 1024) }
+    }
 }
 
 /// What is to be started with.
@@ -88,8 +114,9 @@ impl Outside {
             shared: parts.shared,
             device: parts.device,
             raw,
-            buffer: vec![0; COPIED].into(),
+            buffer: vec![0; DATAGRAM].into(),
             next_token: 1,
+            room: Room::of(raise_descriptors()),
         };
         let stop = Arc::new(AtomicBool::new(false));
         let mut running = Running {
@@ -97,6 +124,7 @@ impl Outside {
             streams: Streams::default(),
             datagrams: Datagrams::default(),
             left: parts.left,
+            more_left: false,
             waker: Arc::clone(&parts.waker),
             stop: Arc::clone(&stop),
         };
@@ -125,6 +153,8 @@ struct Running {
     streams: Streams,
     datagrams: Datagrams,
     left: Receiver<Box<[u8]>>,
+    /// There may be more than we have taken.
+    more_left: bool,
     waker: Arc<Waker>,
     stop: Arc<AtomicBool>,
 }
@@ -140,7 +170,7 @@ impl Running {
                     self.datagrams.ready(&mut self.common, token);
                 }
             }
-            self.take_left();
+            self.take_left(TURN);
             self.streams.pump(&mut self.common);
             if swept.elapsed() >= SWEEP {
                 swept = Instant::now();
@@ -154,7 +184,7 @@ impl Running {
     /// Sleeps until something can be done.
     fn wait(&self) -> io::Result<Vec<(u64, EventFlags)>> {
         let mut events = [MaybeUninit::<Event>::uninit(); 64];
-        let seconds = if self.streams.has_work() { 0 } else { SWEEP.as_secs() as i64 };
+        let seconds = if self.more_left || self.streams.has_work() { 0 } else { SWEEP.as_secs() as i64 };
         let timeout = Timespec { tv_sec: seconds, tv_nsec: 0 };
         match epoll::wait(&self.common.epoll, &mut events, Some(&timeout)) {
             Ok((events, _)) => Ok(events.iter().map(|event| (event.data.u64(), { event.flags })).collect()),
@@ -163,8 +193,10 @@ impl Running {
         }
     }
 
-    fn take_left(&mut self) {
-        while let Ok(packet) = self.left.try_recv() {
+    fn take_left(&mut self, most: usize) {
+        self.more_left = false;
+        for _ in 0..most {
+            let Ok(packet) = self.left.try_recv() else { return };
             match kind(&packet) {
                 Kind::Syn { key, acknowledgement } => {
                     self.streams.syn(&mut self.common, key, acknowledgement, &packet);
@@ -177,6 +209,7 @@ impl Running {
             }
             self.common.shared.taken();
         }
+        self.more_left = true;
     }
 }
 
@@ -215,7 +248,30 @@ impl Common {
     }
 }
 
+/// Allows this process as many descriptors as it may have; how many.
+fn raise_descriptors() -> u64 {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let limit = if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
+    limit.current.unwrap_or(u64::MAX)
+}
+
 /// Nothing that can be reached has this address.
 fn no_such_address() -> io::Error {
     Errno::HOSTUNREACH.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_suffice_for_all_that_there_may_be() {
+        for descriptors in [64, 1024, 4096, 20_000, u64::MAX] {
+            let Room { streams, listeners, datagrams } = Room::of(descriptors);
+            assert!((2 * streams + listeners + 2 * datagrams) as u64 <= descriptors / 4 * 3);
+            assert!(streams > 0 && listeners > 0 && datagrams > 0);
+        }
+        assert_eq!(Room::of(u64::MAX), Room { streams: 4096, listeners: 1024, datagrams: 1024 });
+    }
 }

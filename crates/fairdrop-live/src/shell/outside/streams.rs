@@ -2,7 +2,7 @@
 //! listens at the outer end of the link under the address of the destination.
 
 use super::splice::{Splice, Turn};
-use super::{Common, no_such_address};
+use super::{COPIED, Common, no_such_address};
 use crate::os::namespace::SocketKind;
 use crate::shell::packet::{Key, reset};
 use rustix::event::epoll::EventFlags;
@@ -14,12 +14,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
-
-/// Connections at most.
-const MOST: usize = 4096;
-
-/// Sockets that listen at most.
-const MOST_LISTENERS: usize = 1024;
 
 /// How long the inside may take to complete a connection that the outside has accepted, and a listener may be without use.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -42,7 +36,7 @@ struct Listener {
 /// All of them.
 #[derive(Default)]
 pub(super) struct Streams {
-    streams: HashMap<u64, (Key, Stream)>,
+    all: HashMap<u64, (Key, Stream)>,
     by_key: HashMap<Key, u64>,
     listeners: HashMap<u64, (SocketAddr, Listener)>,
     by_address: HashMap<SocketAddr, u64>,
@@ -57,12 +51,12 @@ impl Streams {
     pub fn syn(&mut self, common: &mut Common, key: Key, acknowledgement: u32, syn: &[u8]) {
         if let Some(token) = self.by_key.get(&key) {
             // Sent again; the kernel of the outer end knows what to do once it may know of the connection at all.
-            if !matches!(self.streams.get(token), Some((_, Stream::Connecting { .. }))) {
+            if !matches!(self.all.get(token), Some((_, Stream::Connecting { .. }))) {
                 common.hand_on(syn);
             }
             return;
         }
-        let connecting = if self.streams.len() < MOST {
+        let connecting = if self.all.len() < common.room.streams {
             connect(common, key.to)
         } else {
             Err(io::ErrorKind::ConnectionRefused.into())
@@ -71,7 +65,7 @@ impl Streams {
         match connecting.and_then(|host| common.watch(host.as_fd(), token, EDGE).map(|()| host)) {
             Ok(host) => {
                 let stream = Stream::Connecting { host, syn: syn.into(), acknowledgement };
-                self.streams.insert(token, (key, stream));
+                self.all.insert(token, (key, stream));
                 self.by_key.insert(key, token);
             }
             Err(error) => refuse(common, key, acknowledgement, syn, &error),
@@ -84,7 +78,7 @@ impl Streams {
             self.accept(common, token);
             return true;
         }
-        match self.streams.get_mut(&token) {
+        match self.all.get_mut(&token) {
             None => return false,
             Some((_, Stream::Connecting { .. })) if flags.intersects(EventFlags::OUT | EventFlags::ERR) => {
                 self.connected(common, token);
@@ -101,8 +95,7 @@ impl Streams {
 
     /// The outside has answered.
     fn connected(&mut self, common: &mut Common, token: u64) {
-        let Some((key, Stream::Connecting { host, syn, acknowledgement })) = self.streams.remove(&token)
-        else {
+        let Some((key, Stream::Connecting { host, syn, acknowledgement })) = self.all.remove(&token) else {
             return;
         };
         let answered = match host.take_error() {
@@ -111,7 +104,7 @@ impl Streams {
         };
         match answered {
             Ok(()) => {
-                self.streams.insert(token, (key, Stream::Offered { host, since: Instant::now() }));
+                self.all.insert(token, (key, Stream::Offered { host, since: Instant::now() }));
                 common.hand_on(&syn);
             }
             Err(error) => {
@@ -129,7 +122,7 @@ impl Streams {
             listener.used = Instant::now();
             return Ok(());
         }
-        if self.listeners.len() >= MOST_LISTENERS {
+        if self.listeners.len() >= common.room.listeners {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         let socket = common.helper.socket(SocketKind::TcpListener(address))?;
@@ -156,9 +149,9 @@ impl Streams {
 
     fn splice(&mut self, common: &mut Common, key: Key, inside: OwnedFd) {
         let Some(&token) = self.by_key.get(&key) else { return };
-        let Some((_, stream)) = self.streams.remove(&token) else { return };
+        let Some((_, stream)) = self.all.remove(&token) else { return };
         let Stream::Offered { host, .. } = stream else {
-            self.streams.insert(token, (key, stream));
+            self.all.insert(token, (key, stream));
             return;
         };
         if common.watch(inside.as_fd(), token, EDGE).is_err() {
@@ -168,7 +161,7 @@ impl Streams {
         // The other side waits for nobody to fill a segment, and neither do we.
         let _ = rustix::net::sockopt::set_tcp_nodelay(&inside, true);
         let splice = Splice::new(inside, host.into());
-        self.streams.insert(token, (key, Stream::Spliced { splice, queued: true }));
+        self.all.insert(token, (key, Stream::Spliced { splice, queued: true }));
         self.queue.push_back(token);
     }
 
@@ -181,11 +174,11 @@ impl Streams {
     pub fn pump(&mut self, common: &mut Common) {
         for _ in 0..self.queue.len() {
             let Some(token) = self.queue.pop_front() else { return };
-            let Some((key, Stream::Spliced { splice, queued })) = self.streams.get_mut(&token) else {
+            let Some((key, Stream::Spliced { splice, queued })) = self.all.get_mut(&token) else {
                 continue;
             };
             *queued = false;
-            match splice.pump(&mut common.buffer) {
+            match splice.pump(&mut common.buffer[..COPIED]) {
                 Turn::Waits => {}
                 Turn::More => {
                     *queued = true;
@@ -193,7 +186,7 @@ impl Streams {
                 }
                 Turn::Over => {
                     self.by_key.remove(key);
-                    self.streams.remove(&token);
+                    self.all.remove(&token);
                 }
             }
         }
@@ -202,7 +195,7 @@ impl Streams {
     /// Gives up what the inside did not complete, and listeners that nobody needs.
     pub fn sweep(&mut self, _: &mut Common, now: Instant) {
         let by_key = &mut self.by_key;
-        self.streams.retain(|_, (key, stream)| {
+        self.all.retain(|_, (key, stream)| {
             let keep = !matches!(stream, Stream::Offered { since, .. } if now - *since > PATIENCE);
             if !keep {
                 by_key.remove(key);
@@ -226,6 +219,8 @@ fn connect(common: &Common, to: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;
+    // A peer that has vanished must not keep its place for ever.
+    socket.set_keepalive(true)?;
     match socket.connect(&to.into()) {
         Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => Err(error),
         _ => Ok(socket),

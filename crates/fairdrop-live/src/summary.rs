@@ -3,6 +3,8 @@
 use crate::host::Report;
 use serde::Serialize;
 use std::fmt::Write;
+use std::fs;
+use std::path::Path;
 
 /// What a run may do wrong and still count.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +59,21 @@ impl Summary {
             lines.push(format!("INVALID: {}", self.invalid_because.join("; ")));
         }
         lines
+    }
+
+    /// Says them on standard error, and writes the whole to a file if one is named.
+    ///
+    /// # Errors
+    /// The file cannot be written; it is written whole or not at all.
+    pub fn tell(&self, file: Option<&Path>) -> Result<(), String> {
+        self.lines().iter().for_each(|line| eprintln!("fairdropd: {line}"));
+        let Some(path) = file else { return Ok(()) };
+        let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n";
+        let unfinished = path.with_extension("unfinished");
+        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+        written.map_err(|error| {
+            format!("--report {}: {error}; valid: a file in a folder that can be written", path.display())
+        })
     }
 }
 

@@ -1,0 +1,498 @@
+//! A bridge between two interfaces, with the kernel's own TCP, ARP and neighbour discovery on both sides, in network namespaces
+//! that the tests make.
+
+mod place;
+
+use fairdrop::{Meta, Time};
+use fairdrop_live::bridge::{Bridge, BridgeOptions};
+use fairdrop_live::config::TwoWay;
+use fairdrop_live::frame::ip_of_ethernet;
+use fairdrop_live::host::{Ports, Report, Watch};
+use fairdrop_live::link::{Fate, Outcome};
+use fairdrop_live::os::{PacketSocket, RingLayout, Sleeper, interfaces};
+use fairdrop_live::port::{PacketPorts, Receiver};
+use place::{Host, PATIENCE, in_namespace, ip};
+use rustix::net::{SendFlags, send};
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+/// What passed in one direction.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    longest: usize,
+    frames: u64,
+    /// Of TCP or UDP over IP that are not fragments, those with a wrong checksum.
+    wrong_sums: u64,
+    tagged: u64,
+    to_port_9: u64,
+    /// When each delivered packet's last bit left, ns, and its length.
+    sent: Vec<(u64, u32)>,
+}
+
+/// Looks on.
+#[derive(Clone, Default)]
+struct Look(Arc<Mutex<Seen>>);
+
+impl Watch for Look {
+    fn arrived(&mut self, _: Time, _: &Meta, frame: &[u8]) {
+        let mut seen = self.0.lock().unwrap();
+        seen.frames += 1;
+        seen.longest = seen.longest.max(frame.len());
+        seen.tagged += u64::from(frame[12..14] == [0x81, 0]);
+        if let Some(ip) = ip_of_ethernet(frame).filter(|_| frame[..6] != MARK) {
+            seen.wrong_sums += u64::from(!sum_is_right(&frame[ip..]));
+            seen.to_port_9 +=
+                u64::from(frame[ip] == 0x45 && frame[ip + 9] == 17 && frame[ip + 22..ip + 24] == [0, 9]);
+        }
+    }
+
+    fn gone(&mut self, outcome: &Outcome, _: &[u8]) {
+        if let Fate::Delivered { sent, .. } = outcome.fate {
+            self.0.lock().unwrap().sent.push((sent.ns(), outcome.meta.len));
+        }
+    }
+}
+
+/// Whether the transport checksum of an IP packet is right, word by word; true where there is none.
+fn sum_is_right(packet: &[u8]) -> bool {
+    let (addresses, protocol, transport, end) = if packet[0] >> 4 == 4 {
+        let end = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
+        (&packet[12..20], packet[9], 20, end)
+    } else {
+        let end = 40 + usize::from(u16::from_be_bytes([packet[4], packet[5]]));
+        (&packet[8..40], packet[6], 40, end)
+    };
+    if !matches!(protocol, 6 | 17) {
+        return true;
+    }
+    let transport = &packet[transport..end];
+    let mut bytes = [addresses, &[0, protocol], &(transport.len() as u16).to_be_bytes(), transport].concat();
+    bytes.resize(bytes.len().next_multiple_of(2), 0);
+    let sum: u64 = bytes.chunks_exact(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    sum > 0 && sum % 0xffff == 0
+}
+
+fn state(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("fairdrop-{name}-{}", std::process::id()))
+}
+
+fn options(settings: &[&str], name: &str) -> BridgeOptions {
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    BridgeOptions {
+        interfaces: ["b0".into(), "b1".into()],
+        link: TwoWay::parse("", "test", &settings).unwrap(),
+        spin: Time::ZERO,
+        mtu: 1500,
+        ring_bytes: 8 << 20,
+        blocks: false,
+        state: Some(state(name)),
+    }
+}
+
+/// A bridge that runs in a thread, and what passes it.
+struct Running {
+    up: Look,
+    down: Look,
+    stop: UnixStream,
+    thread: JoinHandle<[Report; 2]>,
+}
+
+impl Running {
+    fn start(options: &BridgeOptions) -> Self {
+        let (up, down) = (Look::default(), Look::default());
+        let mut bridge =
+            Bridge::start(options, |name| if name == "up" { up.clone() } else { down.clone() }).unwrap();
+        let (stop, signal) = UnixStream::pair().unwrap();
+        let thread = thread::spawn(move || {
+            bridge.follow(signal.as_fd()).unwrap();
+            bridge.stop().unwrap()
+        });
+        Self { up, down, stop, thread }
+    }
+
+    /// Stops it. Returns how the directions were at the end; the counters are checked.
+    fn stop(self) -> [(Report, Seen); 2] {
+        drop(self.stop);
+        let [up, down] = self.thread.join().unwrap();
+        let checked = |name, report: Report, look: Look| {
+            let dropped: (u64, u64) = report
+                .dropped
+                .values()
+                .fold((0, 0), |sum, amount| (sum.0 + amount.packets, sum.1 + amount.bytes));
+            let (arrived, delivered, waiting) = (report.arrived, report.delivered, report.waiting);
+            assert_eq!(
+                arrived.packets,
+                delivered.packets + dropped.0 + waiting.packets,
+                "{name}: {report:?}"
+            );
+            assert_eq!(arrived.bytes, delivered.bytes + dropped.1 + waiting.bytes, "{name}: {report:?}");
+            assert_eq!(report.buffers_free, report.buffers, "{name}");
+            let seen = look.0.lock().unwrap().clone();
+            (report, seen)
+        };
+        [checked("up", up, self.up), checked("down", down, self.down)]
+    }
+}
+
+/// A client, a bridge here, and a server.
+fn client_and_server() -> (Host, Host) {
+    let (client, server) = (Host::new(), Host::new());
+    client.connect("b0", "c0", 1);
+    server.connect("b1", "s0", 2);
+    (client, server)
+}
+
+/// Whether packets leave no faster than the rate: each at least its own time on the wire after the one before.
+fn holds_rate(sent: &[(u64, u32)], rate_bps: u64) -> bool {
+    sent.windows(2).all(|pair| {
+        let ns = u64::from(pair[1].1) * 8 * 1_000_000_000 / rate_bps;
+        pair[1].0 - pair[0].0 >= ns
+    })
+}
+
+/// In both ring layouts.
+fn downloads(blocks: bool, name: &str) {
+    let (client, server) = client_and_server();
+    let tagged = client.tag("c0", 1) && server.tag("s0", 2);
+    if !tagged {
+        eprintln!("{name}: without a VLAN: this kernel has no such interfaces");
+    }
+    let link = ["up.rate=50mbit", "down.rate=50mbit", "queue.discipline=codel"];
+    let bridge = Running::start(&BridgeOptions { blocks, ..options(&link, name) });
+    let addresses = ["10.1.0.2:80", "[fd00:1::2]:81", "10.7.0.2:82"];
+    for &address in &addresses[..if tagged { 3 } else { 2 }] {
+        server.serve(address, 2_000_000, 1);
+        client.download(address, 2_000_000);
+    }
+    let [(_, up), (report, down)] = bridge.stop();
+    assert!(down.frames > 2700, "{} frames", down.frames);
+    assert_eq!(down.longest, if tagged { 1518 } else { 1514 }, "nothing is longer than the MTU allows");
+    assert_eq!((up.wrong_sums, down.wrong_sums), (0, 0));
+    assert!(!tagged || (down.tagged > 1300 && up.tagged > 0), "{} tagged frames", down.tagged);
+    assert!(holds_rate(&down.sent, 50_000_000));
+    assert_eq!(report.lost_before, 0);
+    assert!(!state(name).read_dir().unwrap().any(|_| true), "nothing is left to put back");
+}
+
+#[test]
+fn tcp_over_ipv4_ipv6_and_a_vlan_with_offloads_on() {
+    let name = "tcp_over_ipv4_ipv6_and_a_vlan_with_offloads_on";
+    in_namespace(name, || downloads(false, name));
+}
+
+#[test]
+fn the_same_in_blocks() {
+    let name = "the_same_in_blocks";
+    in_namespace(name, || downloads(true, name));
+}
+
+/// Waits until something is so.
+fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !so() {
+        assert!(begun.elapsed() < PATIENCE, "it is never so: {what}");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn overload_reconciles() {
+    const SENT: u64 = 50_000;
+    in_namespace("overload_reconciles", || {
+        let (client, server) = client_and_server();
+        let link = ["up.rate=1mbit", "queue.discipline=choke", "queue.limit=50p"];
+        let bridge = Running::start(&options(&link, "overload"));
+        let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
+        let look = bridge.up.clone();
+        client.run(|| {
+            let socket = UdpSocket::bind("10.1.0.1:0").unwrap();
+            socket.connect("10.1.0.2:9").unwrap();
+            for number in 0..SENT {
+                // Refused for want of a buffer: tried again.
+                until("there is a buffer", || socket.send(&[number as u8; 100]).is_ok());
+            }
+        });
+        let arrived = || look.0.lock().unwrap().to_port_9;
+        let mut before = u64::MAX;
+        until("all have been read", || {
+            thread::sleep(std::time::Duration::from_millis(50));
+            std::mem::replace(&mut before, arrived()) == arrived()
+        });
+        let [(up, seen), _] = bridge.stop();
+        assert_eq!(
+            seen.to_port_9 + up.lost_before + up.dropped.get("no_buffer").map_or(0, |amount| amount.packets),
+            SENT
+        );
+        assert!(up.dropped.values().map(|amount| amount.packets).sum::<u64>() > SENT / 2, "{up:?}");
+        assert!(up.delivered.packets > 0 && holds_rate(&seen.sent, 1_000_000));
+        sink.set_nonblocking(true).unwrap();
+    });
+}
+
+#[test]
+fn interfaces_go_down_and_come_back() {
+    in_namespace("interfaces_go_down_and_come_back", || {
+        let (client, server) = client_and_server();
+        let bridge = Running::start(&options(&["down.rate=100mbit"], "flap"));
+        server.serve("10.1.0.2:80", 300_000, 4);
+        client.download("10.1.0.2:80", 300_000);
+        // Down and up again, while frames are sent.
+        ip("link set b0 down");
+        ip("link set b0 up");
+        client.download("10.1.0.2:80", 300_000);
+        // Another name for the same interface.
+        ip("link set b1 down");
+        ip("link set b1 name other");
+        ip("link set other up");
+        client.download("10.1.0.2:80", 300_000);
+        // Another interface of the same name.
+        ip("link del b0");
+        client.connect("b0", "c0", 1);
+        client.run(|| ip("link set c0 mtu 1400"));
+        client.download("10.1.0.2:80", 300_000);
+        let [(up, _), (down, seen)] = bridge.stop();
+        assert!(up.arrived.packets > 0 && down.delivered.bytes > 1_200_000, "{down:?}");
+        assert_eq!(seen.wrong_sums, 0);
+    });
+}
+
+/// Reads whole frames from an interface, tags put back.
+struct Tap {
+    ports: PacketPorts,
+    socket: Arc<PacketSocket>,
+}
+
+impl Tap {
+    fn new(interface: &str) -> Self {
+        let index = interfaces().unwrap().into_iter().find(|one| one.name == interface).unwrap().index;
+        let (input, output) =
+            (Arc::new(PacketSocket::new().unwrap()), Arc::new(PacketSocket::new().unwrap()));
+        let receiver = Receiver::new(input.clone(), RingLayout::Slots(2048), 16 << 20).unwrap();
+        let ports = PacketPorts::new(receiver, output.clone(), Sleeper::new(Time::ZERO).unwrap()).unwrap();
+        input.promiscuous(index).unwrap();
+        input.bind(index, true).unwrap();
+        output.bind(index, false).unwrap();
+        Self { ports, socket: output }
+    }
+
+    /// The next frame with the mark of the test.
+    fn next(&mut self) -> Vec<u8> {
+        let mut buffer = [0; 4096];
+        let begun = Instant::now();
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "nothing comes");
+            match self.ports.receive(&mut buffer).unwrap() {
+                Some(received) if buffer[..6] == MARK => return buffer[..received.len].to_vec(),
+                Some(_) => {}
+                None => self.ports.wait(Some(self.ports.now().after(Time::from_ns(1_000_000_000)))).unwrap(),
+            }
+        }
+    }
+}
+
+/// Destination of the frames that a test makes: nobody.
+const MARK: [u8; 6] = [2, 0xfa, 0x1d, 0, 0, 9];
+
+/// Frames of every kind with something wrong: headers cut short, lengths that lie, tags upon tags, bytes of no meaning.
+fn malformed() -> Vec<Vec<u8>> {
+    let mut random = fairdrop::Philox::new(7, 0, 0);
+    let mut byte = move || random.next_u64() as u8;
+    let types = [
+        [8, 0],
+        [0x86, 0xdd],
+        [0x81, 0],
+        [0x88, 0xa8],
+        [8, 6],
+        [0x88, 0x47],
+        [0x88, 0x64],
+        [0, 40],
+        [0xff, 0xff],
+    ];
+    let mut frames = Vec::new();
+    for round in 0..1500_usize {
+        // A tag that is cut short is dropped by the kernel before anybody sees it.
+        if round < 6 && matches!(types[round], [0x81, 0] | [0x88, 0xa8]) {
+            continue;
+        }
+        let mut frame = [&MARK[..], &[2, 0, 0, 0, 0, 1], &types[round % types.len()]].concat();
+        frame.extend((0..round).map(|_| byte()));
+        match round % 4 {
+            0 if round > 20 => frame[14] = 0x45,
+            1 if round > 20 => frame[14] = 0x60 | (round as u8 & 15),
+            // A tag, and IP behind it.
+            2 if round > 20 => {
+                frame[12..14].copy_from_slice(&[0x81, 0]);
+                frame[16..18].copy_from_slice(&[8, 0]);
+            }
+            _ => {}
+        }
+        frame.truncate(1514);
+        frames.push(frame);
+    }
+    frames
+}
+
+#[test]
+fn malformed_frames_pass_as_they_are() {
+    in_namespace("malformed_frames_pass_as_they_are", || {
+        let (client, server) = client_and_server();
+        let bridge = Running::start(&options(&["queue.limit=2000p"], "malformed"));
+        let mut far = server.run(|| Tap::new("s0"));
+        let near = client.run(|| Tap::new("c0"));
+        for (number, frame) in malformed().into_iter().enumerate() {
+            until("the interface takes it", || send(&*near.socket, &frame, SendFlags::DONTWAIT).is_ok());
+            assert_eq!(far.next(), frame, "frame {number}");
+        }
+        let [(up, _), _] = bridge.stop();
+        assert_eq!(up.lost_before, 0);
+    });
+}
+
+fn fairdropd(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairdropd"));
+    command.args(arguments.split(' '));
+    command
+}
+
+/// Starts the program, and waits until it bridges.
+fn bridging(state: &Path) -> Child {
+    let mut child = fairdropd(&format!("bridge b0 b1 --state {}", state.display()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("are bridged")), "it does not start");
+    // What it says later is read, so that it need not wait.
+    thread::spawn(move || lines.for_each(drop));
+    child
+}
+
+fn gro_is_on() -> bool {
+    let output = Command::new("ethtool").args(["-k", "b0"]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).contains("generic-receive-offload: on")
+}
+
+#[test]
+fn settings_come_back_even_after_kill() {
+    in_namespace("settings_come_back_even_after_kill", || {
+        if Command::new("ethtool").arg("--version").output().is_err() {
+            eprintln!("settings_come_back_even_after_kill: skipped: there is no ethtool");
+            return;
+        }
+        let _hosts = client_and_server();
+        let state = state("kill");
+        assert!(Command::new("ethtool").args(["-K", "b0", "gro", "on"]).status().unwrap().success());
+        let kill = |mut child: Child, signal| {
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, signal).unwrap();
+            child.wait().unwrap()
+        };
+        let (by_force, in_order) = (rustix::process::Signal::KILL, rustix::process::Signal::TERM);
+        // Stopped in order.
+        let child = bridging(&state);
+        assert!(!gro_is_on());
+        let other = fairdropd(&format!("bridge b0 b1 --state {}", state.display())).output().unwrap();
+        assert_eq!(other.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&other.stderr).contains("b0 is in use by another fairdropd"));
+        let restore = || fairdropd(&format!("restore --state {}", state.display())).output().unwrap();
+        assert!(String::from_utf8_lossy(&restore().stdout).contains("its bridge is running, left alone"));
+        assert!(!gro_is_on());
+        assert!(kill(child, in_order).success() && gro_is_on());
+        // Killed, then restored.
+        let child = bridging(&state);
+        kill(child, by_force);
+        assert!(!gro_is_on());
+        let restored = restore();
+        assert!(restored.status.success() && gro_is_on(), "{restored:?}");
+        assert!(
+            String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"),
+            "{restored:?}"
+        );
+        // Killed, then started again and stopped in order.
+        let child = bridging(&state);
+        kill(child, by_force);
+        let child = bridging(&state);
+        assert!(!gro_is_on());
+        assert!(kill(child, in_order).success() && gro_is_on());
+        assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
+    });
+}
+
+#[test]
+fn refusals_say_what_would_be_valid() {
+    in_namespace("refusals_say_what_would_be_valid", || {
+        let _hosts = client_and_server();
+        let state = state("refusals");
+        let refused = |command: &mut Command, code, parts: &[&str]| {
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{said}");
+            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said:?}");
+        };
+        refused(&mut fairdropd("bridge b0 b0"), 2, &["b0 twice", "b0, b1"]);
+        refused(&mut fairdropd("bridge b0 eth7"), 2, &["no interface \"eth7\"", "b0, b1"]);
+        refused(&mut fairdropd("bridge lo b1"), 2, &["lo is no Ethernet interface", "b0, b1"]);
+        refused(&mut fairdropd("bridge b0 b1 --down fast"), 2, &["--down \"fast\"", "10mbit"]);
+        refused(&mut fairdropd("bridge b0 b1 --queue chokes"), 2, &["chokes", "valid"]);
+        // In another user namespace there is no right to this network namespace.
+        let mut command = Command::new("unshare");
+        command.args(["--user", env!("CARGO_BIN_EXE_fairdropd"), "bridge", "b0", "b1"]);
+        refused(&mut command, 1, &["CAP_NET_RAW", "setcap"]);
+        std::fs::write(&state, "").unwrap();
+        let arguments = format!("bridge b0 b1 --state {}/x", state.display());
+        refused(&mut fairdropd(&arguments), 1, &["--state DIRECTORY", "--keep-offloads"]);
+    });
+}
+
+/// Two hosts behind the two ends of a link of TUN devices.
+#[test]
+fn a_routed_link_between_two_namespaces() {
+    in_namespace("a_routed_link_between_two_namespaces", || {
+        let refused = |arguments: &str, part: &str| {
+            let output = fairdropd(arguments).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(2) && said.contains(part), "{said}");
+        };
+        refused("tun lo --peer x", "lo is there already; valid: a name that is free");
+        refused("tun far-too-long-for-a-name", "is no name for an interface; valid: 1 to 15");
+        refused("tun x --peer x", "x twice");
+        let report = state("routed");
+        if !Path::new("/dev/net/tun").exists() {
+            eprintln!("a_routed_link_between_two_namespaces: skipped: there is no /dev/net/tun");
+            return;
+        }
+        let arguments = format!("tun slow --down 20mbit --queue fq_codel --report {}", report.display());
+        let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("slow and slow-peer are connected")), "it does not start");
+        thread::spawn(move || lines.for_each(drop));
+        let (client, server) = (Host::new(), Host::new());
+        client.move_here("slow", 1);
+        server.move_here("slow-peer", 2);
+        for address in ["10.1.0.2:80", "[fd00:1::2]:81"] {
+            server.serve(address, 1_000_000, 1);
+            client.download(address, 1_000_000);
+        }
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        assert!(child.wait().unwrap().success());
+        let text = std::fs::read_to_string(&report).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(summary["down"]["delivered"]["bytes"].as_u64() > Some(2_000_000), "{text}");
+        let dropped = summary["down"]["dropped"].as_object().unwrap().values();
+        let dropped: u64 = dropped.map(|amount| amount["packets"].as_u64().unwrap()).sum();
+        let of = |field: &str| summary["down"][field]["packets"].as_u64().unwrap();
+        assert_eq!(of("arrived"), of("delivered") + dropped + of("waiting"), "{text}");
+        std::fs::remove_file(report).unwrap();
+    });
+}
