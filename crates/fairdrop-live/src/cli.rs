@@ -202,7 +202,7 @@ pub struct LabArgs {
     /// What messages call the scenario, and where paths in it begin, when it comes from standard input.
     #[arg(long, value_name = "FILE", default_value = "scenario")]
     pub file: String,
-    /// Change a field, such as queue.red.max_p=0.02. May be given more than once.
+    /// Change a field, such as `queue.red.max_p=0.02`. May be given more than once.
     #[arg(long, value_name = "PATH=VALUE")]
     pub set: Vec<String>,
     /// Seed of the run; that of the scenario when left out.

@@ -232,7 +232,9 @@ impl Watch for Note {
                 "packet {number} bears its mark"
             );
         }
-        event.into_iter().for_each(|event| self.events.send(event).unwrap());
+        if let Some(event) = event {
+            self.events.send(event).unwrap();
+        }
     }
 }
 

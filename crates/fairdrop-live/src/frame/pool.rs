@@ -57,7 +57,7 @@ impl FramePool {
     }
 
     /// The buffer that [`Self::take`] would give, to be filled first; `None` when none is free.
-    pub fn next(&mut self) -> Option<&mut [u8]> {
+    pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
         let &handle = self.free.last()?;
         let start = handle as usize * self.frame_bytes;
         self.bytes.get_mut(start..start + self.frame_bytes)
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn buffers_come_back() {
         let mut pool = FramePool::new(2, 8);
-        pool.next().unwrap()[..3].copy_from_slice(b"one");
+        pool.next_buffer().unwrap()[..3].copy_from_slice(b"one");
         let one = pool.take(3).unwrap();
-        pool.next().unwrap()[..3].copy_from_slice(b"two");
+        pool.next_buffer().unwrap()[..3].copy_from_slice(b"two");
         let two = pool.take(3).unwrap();
         assert_eq!((pool.frame(one), pool.frame(two), pool.free()), (&b"one"[..], &b"two"[..], 0));
-        assert!(pool.next().is_none() && pool.take(1).is_none());
+        assert!(pool.next_buffer().is_none() && pool.take(1).is_none());
         pool.release(one);
         assert_eq!(pool.take(2), Some(one));
         pool.frame_mut(one)[0] = b'O';
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn it_grows_and_what_is_in_it_stays() {
         let mut pool = FramePool::new(1, 8);
-        pool.next().unwrap()[..3].copy_from_slice(b"one");
+        pool.next_buffer().unwrap()[..3].copy_from_slice(b"one");
         let one = pool.take(3).unwrap();
         pool.grow(3);
         pool.grow(2);
         assert_eq!((pool.frame(one), pool.frames(), pool.free()), (&b"one"[..], 3, 2));
-        pool.next().unwrap()[..3].copy_from_slice(b"two");
+        pool.next_buffer().unwrap()[..3].copy_from_slice(b"two");
         let (two, three) = (pool.take(3).unwrap(), pool.take(1).unwrap());
         assert_eq!((two, three, pool.take(1)), (1, 2, None));
         assert_eq!((pool.frame(one), pool.frame(two)), (&b"one"[..], &b"two"[..]));

@@ -122,7 +122,7 @@ impl<W: Watch> Direction<W> {
     /// Reads what is there, at most a batch; what falls due meanwhile is handed on.
     fn read(&mut self, ports: &mut impl Ports) -> io::Result<usize> {
         for read in 0..BATCH {
-            let Some(buffer) = self.pool.next() else { return self.overrun(ports).map(|()| read) };
+            let Some(buffer) = self.pool.next_buffer() else { return self.overrun(ports).map(|()| read) };
             let room = buffer.len();
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
             let len = self.wire_len(received.len);

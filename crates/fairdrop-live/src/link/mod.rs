@@ -2,7 +2,7 @@
 //!
 //! A departure is computed from arrivals and the pace, never from when somebody looked. The owner tells when packets come
 //! ([`Link::arrive`]), lets time pass ([`Link::advance`]), and takes what happened from [`Link::outcomes`]; it may do so late,
-//! and the times stay the same. It is the port of the simulator, event by event (tests/as_simulated.rs).
+//! and the times stay the same. It is the port of the simulator, event by event (`tests/as_simulated.rs`).
 
 mod chances;
 mod counters;
@@ -127,13 +127,13 @@ impl Env<u32> for LinkEnv<'_> {
 
     #[inline]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
-        self.world.drop(self.now, packet, Cause::Queue(cause));
+        self.world.drop(self.now, &packet, Cause::Queue(cause));
     }
 }
 
 impl World {
-    fn drop(&mut self, at: Time, packet: Packet<u32>, cause: Cause) {
-        let Packet { meta, enqueued: arrived, handle } = packet;
+    fn drop(&mut self, at: Time, packet: &Packet<u32>, cause: Cause) {
+        let Packet { meta, enqueued: arrived, handle } = *packet;
         self.counters.drop(meta.len, cause);
         self.outcomes.push(Outcome { handle, meta, arrived, at, fate: Fate::Dropped(cause) });
     }
@@ -215,7 +215,7 @@ impl Link {
         if let Some(sending) = self.sending.take()
             && let Err(lost) = self.way.enter(sending)
         {
-            self.world.drop(now, lost, Cause::Host(HostCause::LinkLoss));
+            self.world.drop(now, &lost, Cause::Host(HostCause::LinkLoss));
         }
         self.start(now);
     }
@@ -265,7 +265,7 @@ impl Link {
         self.discipline.for_each_waiting(|packet| carried.push_back(packet.clone()));
         while self.carried.len() > limit as usize {
             if let Some(packet) = self.carried.pop_back() {
-                self.world.drop(now, packet, Cause::Host(HostCause::Reconfigured));
+                self.world.drop(now, &packet, Cause::Host(HostCause::Reconfigured));
             }
         }
         self.carried_bytes = self.carried.iter().map(|packet| u64::from(packet.meta.len)).sum();
@@ -282,7 +282,7 @@ impl Link {
         self.discipline.for_each_waiting(|packet| left.push(packet.clone()));
         self.carried_bytes = 0;
         for packet in left {
-            self.world.drop(now, packet, Cause::Host(HostCause::Shutdown));
+            self.world.drop(now, &packet, Cause::Host(HostCause::Shutdown));
         }
     }
 

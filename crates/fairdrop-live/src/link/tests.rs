@@ -146,7 +146,7 @@ proptest! {
         let mut seen = Time::ZERO;
         for (handle, &gap) in gaps.iter().enumerate() {
             now = now.after(Time::from_ns(gap));
-            while let Some(&step) = look.next() {
+            for &step in look.by_ref() {
                 seen = seen.after(Time::from_ns(step));
                 if seen > now { break; }
                 often.advance(seen);

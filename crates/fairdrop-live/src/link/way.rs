@@ -31,7 +31,7 @@ pub(super) struct Way {
     loss: Philox,
     jitter: Philox,
     /// By the time of their arrival at the other end.
-    under_way: VecDeque<(Sending, Time)>,
+    coming: VecDeque<(Sending, Time)>,
     last: Time,
 }
 
@@ -41,7 +41,7 @@ impl Way {
             impairments,
             loss: Philox::new(seed, number, Purpose::Loss as u32),
             jitter: Philox::new(seed, number, Purpose::Jitter as u32),
-            under_way: VecDeque::with_capacity(room),
+            coming: VecDeque::with_capacity(room),
             last: Time::ZERO,
         }
     }
@@ -64,24 +64,24 @@ impl Way {
             at = at.after(Time::from_ns((unit_interval(self.jitter.next_u64()) * jitter.ns() as f64) as u64));
         }
         self.last = at.max(self.last);
-        self.under_way.push_back((sending, self.last));
+        self.coming.push_back((sending, self.last));
         Ok(())
     }
 
     /// When the next packet arrives.
     pub fn next(&self) -> Option<Time> {
-        self.under_way.front().map(|&(_, at)| at)
+        self.coming.front().map(|&(_, at)| at)
     }
 
     /// The packet that arrives next.
     pub fn arrived(&mut self) -> Option<Outcome> {
-        let (Sending { packet, taken, done: sent }, at) = self.under_way.pop_front()?;
+        let (Sending { packet, taken, done: sent }, at) = self.coming.pop_front()?;
         let Packet { meta, enqueued: arrived, handle } = packet;
         Some(Outcome { handle, meta, arrived, at, fate: Fate::Delivered { taken, sent } })
     }
 
     /// The packets that are under way, which are no longer.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet<u32>> {
-        self.under_way.drain(..).map(|(sending, _)| sending.packet)
+        self.coming.drain(..).map(|(sending, _)| sending.packet)
     }
 }

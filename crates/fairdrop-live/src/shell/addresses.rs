@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_subnet_that_nothing_has_a_route_to() {
         let routed = [
-            Prefix::new(Ipv4Addr::new(0, 0, 0, 0), 1),
+            Prefix::new(Ipv4Addr::UNSPECIFIED, 1),
             Prefix::new(Ipv4Addr::new(100, 64, 0, 2), 32),
             Prefix::new(Ipv6Addr::from_bits(first().v6(0).to_bits() + (1 << 64)), 64),
         ];
