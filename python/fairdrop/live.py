@@ -36,8 +36,8 @@ def find_program() -> str:
     if found is None:
         what = f"{VARIABLE}={named!r}: not a program" if named else f"{PROGRAM} is not installed"
         raise ValueError(
-            f"live runs: {what}; valid: {PROGRAM} (make fairdropd, or cargo install --path crates/fairdrop-live) on the path, "
-            f"or the name of one in {VARIABLE}; on Linux"
+            f"live runs: {what}; valid: {PROGRAM} (make fairdropd, or cargo install --path crates/fairdrop-live) "
+            f"on the path, or the name of one in {VARIABLE}; on Linux"
         )
     return found
 

@@ -74,7 +74,7 @@ def test_a_live_result_is_a_result(fairdrop: Runner, headline: Path, tmp_path: P
     document = read_result(tmp_path / "o")
     assert (document["kind"], [run["seed"] for run in document["runs"]]) == ("live", [1, 2])
     assert document["runs"][0]["live"]["kernel"] == "0.1"
-    page = (tmp_path / "r.html").read_text()
+    page = (tmp_path / "r.html").read_text().replace("\u00a0", " ")
     assert "Live: kernel TCP" in page and "Linux 0.1, unknown processor" in page and "at most 200 µs" in page
     shown = fairdrop("show", "o")
     assert shown.returncode == 0 and "bottleneck" in shown.stdout
@@ -126,7 +126,7 @@ def test_finished_runs_are_not_run_again(
     calls.unlink()
     assert fairdrop(*words).returncode == 0
     again = calls.read_text().splitlines()
-    assert [call.split()[-2:] for call in again] == [["--end-with-parent", "--check"], ["--seed", "2"], ["--seed", "3"]]
+    assert [call.split()[-2:] for call in again] == [["--end-with-parent", "--check"], ["--seed", "2"]]
     other = fairdrop(*words, "--congestion", "tcp=bbr")
     assert other.returncode == 2 and "congestion is null there" in other.stderr, other.stderr
     simulated = fairdrop("run", headline, *SHORT, "--out", "o", "--resume")

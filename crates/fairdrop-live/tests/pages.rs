@@ -59,7 +59,7 @@ fn section(command: &Command, name: &str) -> String {
     };
     let rows: String = command.get_arguments().filter(shown).map(row).collect();
     if !rows.is_empty() {
-        text = text + "\n| | |\n| --- | --- |\n" + &rows;
+        text += &format!("\n| | |\n| --- | --- |\n{rows}");
     }
     for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {
         text += &section(part, &format!("{name} {}", part.get_name()));

@@ -11,7 +11,7 @@ use crate::host::{Lateness, LatenessReport};
 use crate::os::{Sleeper, Waker, now};
 use fairdrop::{Ecn, Time};
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::{Control, Departing, Network, Notice, RunResult};
+use fairdrop_sim::{Control, Departing, Network, Notice, RunResult, TransportCount};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use std::io;
@@ -59,6 +59,8 @@ pub struct Carrier<'s> {
     connections: Vec<u32>,
     /// By flow.
     streams: Vec<Stream>,
+    /// By flow, within the measuring window.
+    counts: Vec<TransportCount>,
     connects: Sender<Connect>,
     senders: Arc<Waker>,
     begun: Time,
@@ -110,6 +112,7 @@ impl<'s> Carrier<'s> {
             flows: vec![Vec::new(); scenario.groups.len()],
             connections: vec![0; scenario.groups.len()],
             streams: Vec::new(),
+            counts: Vec::new(),
             connects,
             senders,
             begun: Time::ZERO,
@@ -128,11 +131,16 @@ impl<'s> Carrier<'s> {
             let group = &self.scenario.groups[number];
             self.flows[number].push(flow);
             let transfer = group.transport.tcp().and_then(|tcp| tcp.transfer_bytes);
-            self.streams.push(Stream::new(transfer.map(|bytes| plan::to_write(group, bytes))));
+            self.add_stream(Stream::new(transfer.map(|bytes| plan::to_write(group, bytes))));
             if group.transport.tcp().is_some() {
                 self.network.begin(flow, start);
             }
         }
+    }
+
+    fn add_stream(&mut self, stream: Stream) {
+        self.streams.push(stream);
+        self.counts.push(TransportCount::default());
     }
 
     /// Carries until the scenario ends; its time 0 is at `begun`. `None` when it was interrupted.
@@ -173,6 +181,11 @@ impl<'s> Carrier<'s> {
         for letter in letters {
             self.take(letter);
         }
+        for (flow, &count) in (0..).zip(&self.counts) {
+            if self.scenario.groups[self.network.group_of(flow)].transport.tcp().is_some() {
+                self.network.note_count(flow, count);
+            }
+        }
         let exactness = Exactness { lateness: self.lateness.report(), tally: self.tally };
         Ok(self.network.finish(&self.control).map(|result| (result, exactness)))
     }
@@ -186,7 +199,7 @@ impl<'s> Carrier<'s> {
         let at = self.time(now()).min(self.scenario.duration);
         match letter {
             Letter::State(flow, state) => self.network.note_sender(flow, at, state),
-            Letter::Count(flow, count) => self.network.note_count(flow, count),
+            Letter::Timeouts(flow, timeouts) => self.counts[flow as usize].timeouts = timeouts,
         }
     }
 
@@ -215,6 +228,10 @@ impl<'s> Carrier<'s> {
         let &flow = self.flows.get(source.group)?.get(usize::from(source.index))?;
         if source != destination || at >= self.scenario.duration {
             return None;
+        }
+        if let (Side::Left, Some(segment)) = (side, packet.segment) {
+            let again = self.streams[flow as usize].depart(&segment);
+            self.counts[flow as usize].retransmissions += u64::from(again && at >= self.scenario.warm_up);
         }
         let departing = Departing {
             flow,
@@ -292,7 +309,7 @@ impl<'s> Carrier<'s> {
             None => self.flows[group].push(flow),
         }
         let bytes = plan::to_write(&self.scenario.groups[group], bytes);
-        self.streams.push(Stream::new(Some(bytes)));
+        self.add_stream(Stream::new(Some(bytes)));
         self.network.begin(flow, at);
         // The senders may have come to their end.
         let _ = self.connects.send(Connect { flow, place, bytes });

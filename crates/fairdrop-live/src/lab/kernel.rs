@@ -60,8 +60,6 @@ pub struct TcpInfo {
     pub cwnd: u32,
     /// Smoothed round-trip time, us; 0 before the first measurement.
     pub srtt_us: u32,
-    /// Segments sent again.
-    pub retransmissions: u32,
     /// Retransmission timeouts; `None` where the kernel does not tell (before 6.7).
     pub timeouts: Option<u16>,
 }
@@ -93,7 +91,6 @@ pub fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     Ok(TcpInfo {
         srtt_us: number(68),
         cwnd: number(80),
-        retransmissions: number(100),
         timeouts: (len >= 242).then(|| u16::from_ne_bytes([bytes[240], bytes[241]])),
     })
 }

@@ -11,7 +11,7 @@ use crate::host::{Lateness, LatenessReport};
 use crate::os::{Sleeper, now};
 use fairdrop::Time;
 use fairdrop_sim::scenario::{Group, Scenario};
-use fairdrop_sim::{Datagrams, SenderState, TransportCount};
+use fairdrop_sim::{Datagrams, SenderState};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ip_tos, set_socket_linger, set_tcp_congestion};
@@ -61,8 +61,8 @@ pub struct Connect {
 pub enum Letter {
     /// How a TCP sender is.
     State(u32, SenderState),
-    /// What it has done in the measuring window.
-    Count(u32, TransportCount),
+    /// How often it has timed out in the measuring window.
+    Timeouts(u32, u64),
 }
 
 /// What is left to say at the end.
@@ -89,7 +89,6 @@ enum Task {
 /// A connection.
 struct Connection {
     socket: OwnedFd,
-    group: usize,
     /// Bytes left to write; `None`: no end.
     left: Option<u64>,
     /// What it had done when the measuring window opened.
@@ -257,7 +256,7 @@ impl<'s> Senders<'s> {
             Ok(socket) => {
                 epoll::add(&self.epoll, &socket, EventData::new_u64(flow.into()), EventFlags::OUT)?;
                 let before = TcpInfo::default();
-                let connection = Connection { socket, group: place.group, left, before, lasting };
+                let connection = Connection { socket, left, before, lasting };
                 self.connections.insert(flow, connection);
             }
             Err(error) => self.fail(&error),
@@ -365,13 +364,8 @@ impl<'s> Senders<'s> {
         let Ok(info) = kernel::tcp_info(connection.socket.as_fd()) else { return };
         self.tells_timeouts &= info.timeouts.is_some();
         let timeouts = |info: TcpInfo| u64::from(info.timeouts.unwrap_or(0));
-        let count = TransportCount {
-            retransmissions: info.retransmissions.saturating_sub(connection.before.retransmissions).into(),
-            timeouts: timeouts(info).saturating_sub(timeouts(connection.before)),
-            fast_retransmits: 0,
-        };
-        debug_assert!(self.scenario.groups[connection.group].transport.tcp().is_some());
-        let _ = self.letters.send(Letter::Count(flow, count));
+        let since = timeouts(info).saturating_sub(timeouts(connection.before));
+        let _ = self.letters.send(Letter::Timeouts(flow, since));
     }
 }
 

@@ -12,6 +12,8 @@ pub struct Stream {
     whole: u64,
     /// Beyond them: where what has arrived begins and ends.
     beyond: BTreeMap<u64, u64>,
+    /// Bytes that have been sent at least once.
+    sent: u64,
     /// Bytes that are sent in all; `None`: no end.
     size: Option<u64>,
     acknowledged: bool,
@@ -30,11 +32,21 @@ impl Stream {
         self.whole.checked_add_signed(ahead.into())
     }
 
+    /// A segment leaves the source. Whether it carries data that left before.
+    pub fn depart(&mut self, segment: &Segment) -> bool {
+        if segment.syn {
+            self.first.get_or_insert(segment.seq);
+        }
+        let Some(from) = self.offset(segment.seq).filter(|_| segment.payload > 0 && !segment.syn) else {
+            return false;
+        };
+        let again = from < self.sent;
+        self.sent = self.sent.max(from + u64::from(segment.payload));
+        again
+    }
+
     /// A segment has arrived at the sink. Returns how many bytes of it were new.
     pub fn arrive(&mut self, segment: &Segment) -> u32 {
-        if segment.syn {
-            self.first = Some(segment.seq);
-        }
         let Some(from) = self.offset(segment.seq).filter(|_| segment.payload > 0 && !segment.syn) else {
             return 0;
         };
@@ -76,7 +88,8 @@ mod tests {
 
     fn opened(first: u32, size: Option<u64>) -> Stream {
         let mut stream = Stream::new(size);
-        assert_eq!(stream.arrive(&Segment { syn: true, ..data(first, 0) }), 0);
+        let syn = Segment { syn: true, ..data(first, 0) };
+        assert_eq!((stream.depart(&syn), stream.arrive(&syn)), (false, 0));
         stream
     }
 
@@ -87,6 +100,7 @@ mod tests {
         let mut stream = opened(first, Some(6_000_000_000));
         let mut seq = first.wrapping_add(1);
         for _ in 0..6000 {
+            assert_eq!((stream.depart(&data(seq, 1_000_000)), stream.depart(&data(seq, 1))), (false, true));
             assert_eq!(stream.arrive(&data(seq, 1_000_000)), 1_000_000);
             assert_eq!(stream.arrive(&data(seq, 1_000_000)), 0);
             assert!(!stream.acknowledge(seq));

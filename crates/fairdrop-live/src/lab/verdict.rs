@@ -8,7 +8,7 @@ use super::side::SYSCTLS;
 use super::{machine, plan};
 use fairdrop::Time;
 use fairdrop_sim::RunResult;
-use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::scenario::{Group, Scenario};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -75,6 +75,8 @@ pub fn judge(
     let mut not_measured = vec!["fast_retransmits"];
     if !ended.tells_timeouts {
         not_measured.push("timeouts");
+    } else if scenario.groups.iter().any(Group::is_population) {
+        not_measured.push("timeouts of connections that come and go");
     }
     let measured = [
         ("namespace_sysctls", json!(BTreeMap::from(SYSCTLS))),
