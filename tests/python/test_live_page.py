@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import re
 import shutil
@@ -48,10 +49,9 @@ class Page(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
-        try:
+        # The reader may have gone.
+        with contextlib.suppress(OSError):
             self.wfile.write(bytes(2_000_000))
-        except OSError:
-            pass  # The reader has gone.
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -120,7 +120,10 @@ def opened(browser: Any, live: tuple[str, Path]) -> Iterator[Any]:
     assert complaints == []
 
 
-@pytest.mark.parametrize(("width", "scheme", "paper"), [(1500, "light", "rgb(254, 254, 254)"), (390, "dark", "rgb(20, 24, 29)")])
+SCREENS = [(1500, "light", "rgb(254, 254, 254)"), (390, "dark", "rgb(20, 24, 29)")]
+
+
+@pytest.mark.parametrize(("width", "scheme", "paper"), SCREENS)
 def test_it_fits_and_has_the_colours_asked_for(opened: Any, width: int, scheme: str, paper: str) -> None:
     page = opened(width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -157,7 +160,7 @@ def test_it_follows_what_is_changed(opened: Any, live: tuple[str, Path]) -> None
     what = page.locator("section[data-direction=down] .what")
     what.get_by_text("fq_codel, 4 Mbit/s").wait_for()
     refused = ctl("set", "rate=fast")
-    assert refused.startswith("error: ") and "down.rate = \"fast\" is not valid; valid: " in refused
+    assert refused.startswith("error: ") and 'down.rate = "fast" is not valid; valid: ' in refused
     assert "fq_codel, 4 Mbit/s" in what.inner_text()
 
 

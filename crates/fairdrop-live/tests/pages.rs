@@ -5,14 +5,19 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, CommandFactory, Parser};
 use fairdrop_live::cli::Cli;
+use fairdrop_live::config::{DIRECTION, TOP};
+use fairdrop_sim::input::{FieldSpec, valid};
 
 fn docs(page: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page)
 }
 
-/// The commands of `fairdropd` on a page.
+/// The commands of `fairdropd` on a page, up to what is the shell's.
 fn commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
-    text.lines().filter(|line| line.starts_with("fairdropd ")).map(|line| line.split_whitespace().collect())
+    let of_shell = ["&", "|", ">", "#", "2>"];
+    text.lines()
+        .filter(|line| line.starts_with("fairdropd "))
+        .map(move |line| line.split_whitespace().take_while(|word| !of_shell.contains(word)).collect())
 }
 
 #[test]
@@ -62,6 +67,17 @@ fn section(command: &Command, name: &str) -> String {
     text
 }
 
+/// The fields of a table of a link's file.
+fn fields(title: &str, fields: &[FieldSpec]) -> String {
+    let row = |FieldSpec { name, unit, kind, default, doc, .. }: &FieldSpec| {
+        let default =
+            default.filter(|text| !text.is_empty()).map(|text| format!("`{text}`")).unwrap_or_default();
+        format!("| `{name}` | {unit} | {} | {default} | {doc} |\n", valid(*kind))
+    };
+    let rows: String = fields.iter().map(row).collect();
+    format!("\n### {title}\n\n| field | unit | valid | default | |\n| --- | --- | --- | --- | --- |\n{rows}")
+}
+
 /// `FAIRDROP_WRITE_DOCS=1` writes it.
 #[test]
 fn the_reference_is_that_of_the_program() {
@@ -73,6 +89,10 @@ fn the_reference_is_that_of_the_program() {
     for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {
         text += &section(part, &format!("fairdropd {}", part.get_name()));
     }
+    text += "\n## The file of a link\n\nTOML for `--link`. `[queue]` is as in a [scenario](scenario.md), for both directions; \
+             `[up.queue]` and `[down.queue]` are for one.\n";
+    text += &fields("Top level", TOP);
+    text += &fields("`[up]` and `[down]`", DIRECTION);
     let page = docs("reference/fairdropd.md");
     if std::env::var_os("FAIRDROP_WRITE_DOCS").is_some() {
         fs::write(&page, &text).unwrap();

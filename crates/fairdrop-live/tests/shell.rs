@@ -613,3 +613,21 @@ fn a_terminal_works_as_usual() -> Tested {
     assert_eq!(String::from_utf8(output.stdout)?, "3 False\n", "{said}");
     Ok(())
 }
+
+#[test]
+fn refusals_name_what_to_do() -> Tested {
+    if !possible(&["unshare", "mount"]) {
+        return Ok(());
+    }
+    for (before, says) in [
+        ("echo 0 > /proc/sys/user/max_user_namespaces", "sysctl user.max_user_namespaces=10000 allows them"),
+        ("mount -t tmpfs none /dev", "modprobe tun"),
+    ] {
+        let script = format!("{before} && exec {FAIRDROPD} shell -- true");
+        let output = Command::new("unshare").args(["-rm", "sh", "-c", &script]).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+    Ok(())
+}

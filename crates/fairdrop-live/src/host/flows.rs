@@ -5,15 +5,14 @@
 //! than 1/N of the aged bytes is in it, however many flows pass. What an entry inherits from the one that it replaces decides
 //! who stays, and is not reported as the flow's own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use fairdrop::{Meta, Time};
 use fairdrop_capture::{FlowName, KeyKind, LinkType};
-use serde::{Serialize, Serializer};
 
-use crate::host::{Report, Watch};
+use crate::host::{Flow, Report, Watch};
 use crate::link::{Amount, Cause, Fate, Outcome};
 
 /// Flows in the table.
@@ -33,26 +32,6 @@ const RENEWED: Time = Time::from_ns(1_000_000);
 
 /// Growth of the scale, in half-lives, at which all is scaled down again.
 const MOST_HALF_LIVES: f64 = 500.0;
-
-/// One flow of a report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Flow {
-    /// Protocol, hosts and ports, as captures name flows.
-    #[serde(serialize_with = "in_words")]
-    pub name: FlowName,
-    /// Since when it has been in the table, s after the start of the link.
-    pub since_s: f64,
-    /// Its part of all bytes delivered of late, 0 to 1.
-    pub share: f64,
-    /// Delivered since then.
-    pub delivered: Amount,
-    /// Dropped since then, by cause.
-    pub dropped: BTreeMap<&'static str, u64>,
-}
-
-fn in_words<S: Serializer>(name: &FlowName, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(name)
-}
 
 /// The table.
 pub struct Flows {
@@ -273,6 +252,8 @@ impl Watch for Flows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+
     use fairdrop::DropCause;
     use fairdrop_capture::Classifier;
 

@@ -11,9 +11,9 @@ mod watch;
 
 pub use command::{Change, Commands, Mailbox, Wake, mailbox};
 pub use direction::{Direction, DirectionConfig};
-pub use flows::{Flow, Flows};
+pub use flows::Flows;
 pub use lateness::{Lateness, LatenessReport};
-pub use report::{Group, Recording, Report};
+pub use report::{Flow, Group, Recording, Report};
 pub use waits::{Quantiles, Spread};
 pub use watch::Watch;
 

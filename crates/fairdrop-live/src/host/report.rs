@@ -1,10 +1,11 @@
 //! How a link is at one moment, for metrics, control and results.
 
 use crate::host::waits::Waits;
-use crate::host::{Flow, LatenessReport, Quantiles, Spread};
+use crate::host::{LatenessReport, Quantiles, Spread};
 use crate::link::{Amount, Cause, Link};
 use fairdrop::{Discipline, Time};
-use serde::Serialize;
+use fairdrop_capture::FlowName;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// The packets of one group of flows: those of one protocol.
@@ -18,6 +19,26 @@ pub struct Group {
     pub queued: Amount,
     /// Packets dropped.
     pub dropped: Amount,
+}
+
+/// One flow of a report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Flow {
+    /// Protocol, hosts and ports, as captures name flows.
+    #[serde(serialize_with = "in_words")]
+    pub name: FlowName,
+    /// Since when it has been in the table, s after the start of the link.
+    pub since_s: f64,
+    /// Its part of all bytes delivered of late, 0 to 1.
+    pub share: f64,
+    /// Delivered since then.
+    pub delivered: Amount,
+    /// Dropped since then, by cause.
+    pub dropped: BTreeMap<&'static str, u64>,
+}
+
+fn in_words<S: Serializer>(name: &FlowName, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(name)
 }
 
 /// A link at one moment.
