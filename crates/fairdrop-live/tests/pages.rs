@@ -1,5 +1,6 @@
 //! The pages of the documentation: the commands on them are ones, and the reference is that of the program.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,7 @@ fn section(command: &Command, name: &str) -> String {
     };
     let rows: String = command.get_arguments().filter(shown).map(row).collect();
     if !rows.is_empty() {
-        text += &format!("\n| | |\n| --- | --- |\n{rows}");
+        let _ = write!(text, "\n| | |\n| --- | --- |\n{rows}");
     }
     for part in command.get_subcommands().filter(|part| !part.is_hide_set() && part.get_name() != "help") {
         text += &section(part, &format!("{name} {}", part.get_name()));
