@@ -66,7 +66,9 @@ impl Host {
         thread::spawn(move || {
             leave();
             to.send(rustix::thread::gettid().as_raw_nonzero().to_string()).unwrap();
-            to_do.into_iter().for_each(|job| job());
+            for job in to_do {
+                job();
+            }
         });
         let host = Self { jobs, thread: from.recv().unwrap() };
         host.run(|| ip("link set lo up"));
