@@ -7,6 +7,7 @@ mod netlink;
 mod offload;
 mod packet_socket;
 mod raw;
+mod signals;
 mod sleeper;
 mod tun;
 
@@ -16,6 +17,7 @@ pub use netlink::{Netlink, NetworkSetting, Prefix};
 pub use offload::Offload;
 pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 pub use raw::unshare;
+pub use signals::Signals;
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::tun;
 

@@ -142,6 +142,6 @@ mod tests {
             inside,
             "search example\n#nameserver 1.1.1.1\nnameserver 100.64.0.3\nnameserver 100.64.0.4\n"
         );
-        assert_eq!(name_servers(""), [IpAddr::from([127, 0, 0, 1])]);
+        assert_eq!(name_servers(""), [IpAddr::from(Ipv4Addr::LOCALHOST)]);
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::ShellArgs;
 use crate::config::{OneWay, TwoWay};
 use crate::daemon::Running;
 use crate::os::namespace::{Helper, Run, find_program, process_group};
-use crate::os::{Waker, random_key};
+use crate::os::{Signals, Waker, random_key};
 use crate::port::Descriptors;
 use crate::services::{Prepared, Services};
 use crate::summary::{Limits, Summary};
@@ -22,15 +22,14 @@ use door::Door;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
 use outside::{Outside, Parts};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 use rustix::process::{Pid, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use world::{INNER, MTU, OUTER, Tcp, World};
@@ -149,7 +148,7 @@ impl Session {
         let ran = thread::scope(|scope| {
             scope.spawn(|| {
                 let failed = || up.has_ended() || down.has_ended() || outside.has_ended();
-                signals.pass_on(&watching, pid, failed);
+                pass_on(&signals, &watching, pid, failed);
             });
             let ran = helper.run(Run { command, as_user: Some(user) });
             drop(ended);
@@ -167,45 +166,14 @@ impl Session {
     }
 }
 
-/// Signals to this process while the command runs. Those of the terminal are for the command, which gets them itself.
-struct Signals {
-    came: UnixStream,
-    pass_on: [(Signal, Arc<AtomicBool>); 2],
-}
-
-impl Signals {
-    fn register() -> io::Result<Self> {
-        let (came, sender) = UnixStream::pair()?;
-        came.set_nonblocking(true)?;
-        let pass_on = [(Signal::TERM, Arc::default()), (Signal::HUP, Arc::default())];
-        for (signal, flag) in &pass_on {
-            signal_hook::flag::register(signal.as_raw(), Arc::clone(flag))?;
-        }
-        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
-            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
-        }
-        Ok(Self { came, pass_on })
-    }
-
-    /// Passes signals on to the process, until `ended` is closed. If one of ours has failed the process is killed: what the
-    /// command does then has no effect any more.
-    fn pass_on(&self, ended: &UnixStream, pid: Option<Pid>, failed: impl Fn() -> bool) {
-        let Some(pid) = pid else { return };
-        loop {
-            let mut fds = [PollFd::new(&self.came, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
-            let polled = poll(&mut fds, Some(&LOOK));
-            if !fds[1].revents().is_empty() {
-                return;
-            }
-            while (&self.came).read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
-            for (signal, flag) in &self.pass_on {
-                if flag.swap(false, Ordering::Relaxed) {
-                    let _ = rustix::process::kill_process(pid, *signal);
-                }
-            }
-            if polled == Ok(0) && failed() {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
+/// Passes signals on to the process, until `ended` is closed. If one of ours has failed the process is killed: what the command
+/// does then has no effect any more.
+fn pass_on(signals: &Signals, ended: &UnixStream, pid: Option<Pid>, failed: impl Fn() -> bool) {
+    let Some(pid) = pid else { return };
+    while signals.wait(ended.as_fd(), Some(&LOOK)).unwrap_or(false) {
+        signals.pass_on(pid);
+        if failed() {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
 }

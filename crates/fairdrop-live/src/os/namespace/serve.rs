@@ -2,25 +2,20 @@
 
 use super::{Answer, Enter, Request, Run, SocketKind, receive, send, spawn};
 use crate::os::netlink::{Netlink, NetworkSetting};
-use crate::os::{raw, tun};
-use rustix::event::{PollFd, PollFlags, poll};
+use crate::os::{Signals, raw, tun};
 use rustix::io::{Errno, FdFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// This program.
 const OURSELVES: &str = "/proc/self/exe";
@@ -51,7 +46,7 @@ pub fn serve(arguments: &[OsString]) -> ExitCode {
 
 fn serve_socket(socket: &OwnedFd) -> io::Result<()> {
     rustix::io::fcntl_setfd(socket, FdFlags::CLOEXEC)?;
-    let signals = Signals::new()?;
+    let signals = Signals::register()?;
     while let Some((request, _)) = receive::<Request>(socket.as_fd())? {
         if let Request::Run(run) = request {
             let answer = match run_command(&run, socket.as_fd(), &signals) {
@@ -182,42 +177,6 @@ fn cover(path: &Path, text: &str) -> io::Result<()> {
     covered
 }
 
-/// Signals to this process. None has its default effect, which the command would share; those of the terminal are for the
-/// command alone.
-struct Signals {
-    /// Has something to read when one came.
-    came: UnixStream,
-    pass_on: [(Signal, Arc<AtomicBool>); 2],
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        let (came, sender) = UnixStream::pair()?;
-        came.set_nonblocking(true)?;
-        let pass_on = [(Signal::TERM, Arc::default()), (Signal::HUP, Arc::default())];
-        for (signal, flag) in &pass_on {
-            signal_hook::flag::register(signal.as_raw(), Arc::clone(flag))?;
-        }
-        for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD] {
-            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
-        }
-        Ok(Self { came, pass_on })
-    }
-
-    /// Sleeps until one comes, or the socket is closed: then `false`.
-    fn wait(&self, socket: BorrowedFd<'_>) -> io::Result<bool> {
-        let mut fds =
-            [PollFd::new(&self.came, PollFlags::IN), PollFd::from_borrowed_fd(socket, PollFlags::IN)];
-        match poll(&mut fds, None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let open = fds[1].revents().is_empty();
-        while (&self.came).read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
-        Ok(open)
-    }
-}
-
 /// Runs the command to its end, and is a parent to what it leaves behind. `None`: nobody wants to know any more.
 fn run_command(run: &Run, socket: BorrowedFd<'_>, signals: &Signals) -> io::Result<Option<u8>> {
     let user = run.as_user.map(|(user, group)| format!("{user}:{group}")).unwrap_or_default();
@@ -230,13 +189,8 @@ fn run_command(run: &Run, socket: BorrowedFd<'_>, signals: &Signals) -> io::Resu
                 return Ok(Some(code(status)));
             }
         }
-        for (signal, flag) in &signals.pass_on {
-            if flag.swap(false, Ordering::Relaxed) {
-                // It may have ended just now.
-                let _ = rustix::process::kill_process(child, *signal);
-            }
-        }
-        if !signals.wait(socket)? {
+        signals.pass_on(child);
+        if !signals.wait(socket, None)? {
             let _ = rustix::process::kill_process(child, Signal::KILL);
             return Ok(None);
         }
