@@ -10,7 +10,6 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use fairdrop::{Time, notation};
 use fairdrop_sim::scenario::seconds;
 
-use crate::bridge::BridgeOptions;
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;
 use crate::summary::Limits;
@@ -280,30 +279,15 @@ pub struct TunArgs {
     pub mtu: u32,
 }
 
+/// Settings of interfaces that are to be put back are kept here.
+pub const STATE_DIR: &str = "/run/fairdropd";
+
 /// Where state is kept.
 #[derive(Args, Clone, Debug)]
 pub struct StateArgs {
     /// Directory of the settings that are to be put back.
-    #[arg(long, value_name = "DIRECTORY", default_value = crate::bridge::STATE_DIR)]
+    #[arg(long, value_name = "DIRECTORY", default_value = STATE_DIR)]
     pub state: PathBuf,
-}
-
-impl BridgeArgs {
-    /// What the bridge is made of.
-    ///
-    /// # Errors
-    /// What is wrong with the link, a line each.
-    pub fn read(&self) -> Result<BridgeOptions, String> {
-        Ok(BridgeOptions {
-            interfaces: [self.first.clone(), self.second.clone()],
-            link: self.link.read()?,
-            spin: self.services.spin.unwrap_or(Time::ZERO),
-            mtu: self.mtu,
-            ring_bytes: self.ring << 20,
-            blocks: self.blocks,
-            state: (!self.keep_offloads).then(|| self.state.state.clone()),
-        })
-    }
 }
 
 fn time(text: &str) -> Result<Time, String> {

@@ -5,7 +5,7 @@
 mod settings;
 mod side;
 
-pub use settings::{Restored, STATE_DIR, restore};
+pub use settings::{Restored, restore};
 
 use crate::cli::BridgeArgs;
 use crate::config::{OneWay, TwoWay};
@@ -40,6 +40,24 @@ pub struct BridgeOptions {
     pub blocks: bool,
     /// Where the settings of interfaces are kept that are changed; `None`: none is changed.
     pub state: Option<PathBuf>,
+}
+
+impl BridgeOptions {
+    /// As the command line has them.
+    ///
+    /// # Errors
+    /// What is wrong with the link, a line each.
+    pub fn of(args: &BridgeArgs) -> Result<Self, String> {
+        Ok(Self {
+            interfaces: [args.first.clone(), args.second.clone()],
+            link: args.link.read()?,
+            spin: args.services.spin.unwrap_or(Time::ZERO),
+            mtu: args.mtu,
+            ring_bytes: args.ring << 20,
+            blocks: args.blocks,
+            state: (!args.keep_offloads).then(|| args.state.state.clone()),
+        })
+    }
 }
 
 /// Of frames on Ethernet (the LINKTYPE registry of tcpdump.org).
@@ -132,7 +150,7 @@ impl Bridge {
 /// # Errors
 /// It cannot be started, or a port failed.
 pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
-    let options = args.read().map_err(Refusal::input)?;
+    let options = BridgeOptions::of(args).map_err(Refusal::input)?;
     let limits = args.end.limits().map_err(Refusal::input)?;
     let stop = stop_signal().map_err(Refusal::running)?;
     let mut prepared = Prepared::new(&options.interfaces.join("-"), &args.services, &options.link)

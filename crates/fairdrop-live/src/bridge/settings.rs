@@ -12,9 +12,6 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where the files are unless said otherwise.
-pub const STATE_DIR: &str = "/run/fairdropd";
-
 /// What a file says.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Before {

@@ -7,11 +7,13 @@
 mod chances;
 mod counters;
 mod pace;
+mod packet;
 mod way;
 
 pub use chances::{Chances, TraceError};
 pub use counters::{Amount, Cause, Counters, HostCause};
 pub use pace::Pace;
+pub use packet::{Fate, Outcome};
 pub use way::Impairments;
 
 use std::collections::VecDeque;
@@ -22,6 +24,7 @@ use fairdrop::{
 };
 
 use pace::Pacer;
+use packet::Sending;
 use way::Way;
 
 /// What a link is made of.
@@ -43,35 +46,6 @@ pub struct LinkConfig {
     pub frames: u32,
 }
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// The owner's reference.
-    pub handle: u32,
-    /// The packet; its ECN field as it is now.
-    pub meta: Meta,
-    /// When it arrived at the link.
-    pub arrived: Time,
-    /// When it happened, in logical time.
-    pub at: Time,
-    /// What happened.
-    pub fate: Fate,
-}
-
-/// The end of a packet's stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It has reached the other end.
-    Delivered {
-        /// When it left the queue: the beginning of its transmission.
-        taken: Time,
-        /// When its last bit left the transmitter.
-        sent: Time,
-    },
-    /// It was dropped.
-    Dropped(Cause),
-}
-
 /// A link.
 #[derive(Debug)]
 pub struct Link {
@@ -84,14 +58,6 @@ pub struct Link {
     sending: Option<Sending>,
     way: Way,
     clock: Time,
-}
-
-/// A packet in transmission.
-#[derive(Clone, Debug)]
-struct Sending {
-    packet: Packet<u32>,
-    taken: Time,
-    done: Time,
 }
 
 /// What a discipline borrows.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fairdrop::{Packet, Philox, Time, unit_interval};
 
-use crate::link::{Fate, Outcome, Sending};
+use super::packet::{Fate, Outcome, Sending};
 
 /// What happens to packets on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! UDP, and echo requests. For each destination of datagrams there is a socket at the outer end of the link under its address,
 //! so that the kernel there joins fragments and cuts datagrams; for each pair of ends there is a connected socket outside.
 
-use super::{Common, no_such_address};
+use super::common::{Common, no_such_address};
 use crate::os::namespace::SocketKind;
 use crate::shell::packet::{Key, Unreachable, datagram, echo_reply, unreachable};
 use rustix::event::epoll::EventFlags;

@@ -2,6 +2,7 @@
 //! link for them, and copies between the two. At the outer end the kernel speaks TCP, so that what crosses the link is the
 //! kernel's own TCP at both ends; this thread sees bytes.
 
+mod common;
 mod datagrams;
 mod splice;
 mod streams;
@@ -11,17 +12,16 @@ use crate::os::Waker;
 use crate::os::namespace::{Helper, SocketKind};
 use crate::shell::addresses::Addresses;
 use crate::shell::door::Shared;
-use crate::shell::packet::{Key, Kind, Unreachable, kind, unreachable};
+use crate::shell::packet::{Kind, kind};
+use common::{Common, Room};
 use datagrams::Datagrams;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, sendto};
 use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -35,45 +35,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// Bytes of the longest datagram.
 const DATAGRAM: usize = 1 << 16;
 
-/// Bytes of a stream that are copied at once; as many may be kept for each way of a connection whose other side is full.
-const COPIED: usize = 1 << 14;
-
 /// Packets that were left with us that are looked at before others have their turn.
 const TURN: usize = 256;
-
-/// What both kinds of traffic need.
-struct Common {
-    epoll: OwnedFd,
-    /// The process at the outer end.
-    helper: Arc<Helper>,
-    addresses: Arc<Addresses>,
-    shared: Arc<Shared>,
-    /// Packets written to it arrive at the outer end as if they came over the link.
-    device: Arc<OwnedFd>,
-    /// Send packets from the outer end over the link: IPv4 and IPv6.
-    raw: [Option<OwnedFd>; 2],
-    buffer: Box<[u8]>,
-    next_token: u64,
-    room: Room,
-}
-
-/// How many of each there may be. A connection has two descriptors, the others have one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Room {
-    streams: usize,
-    listeners: usize,
-    /// Pairs of ends, and as many destinations.
-    datagrams: usize,
-}
-
-impl Room {
-    /// With so many descriptors for the process.
-    fn of(descriptors: u64) -> Self {
-        let part =
-            |of: u64, most: usize| usize::try_from(descriptors / of).map_or(most, |part| part.min(most));
-        Self { streams: part(4, 4096), listeners: part(8, 1024), datagrams: part(16, 1024) }
-    }
-}
 
 /// What is to be started with.
 pub struct Parts {
@@ -213,65 +176,10 @@ impl Running {
     }
 }
 
-impl Common {
-    fn token(&mut self) -> u64 {
-        self.next_token += 1;
-        self.next_token
-    }
-
-    fn watch(&self, fd: BorrowedFd<'_>, token: u64, flags: EventFlags) -> io::Result<()> {
-        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
-    }
-
-    /// A packet from the inside goes on to the kernel of the outer end. Like any link's end, it may have no room.
-    fn hand_on(&self, packet: &[u8]) {
-        let _ = rustix::io::write(&*self.device, packet);
-    }
-
-    /// A packet to the inside is sent over the link.
-    fn send(&self, to: SocketAddr, packet: Option<Vec<u8>>) {
-        let (Some(socket), Some(packet)) = (&self.raw[usize::from(to.is_ipv6())], packet) else { return };
-        let to = SocketAddr::new(to.ip(), 0);
-        // Nobody is told: it is as if the network had lost it.
-        let _ = sendto(socket.as_fd(), &packet, SendFlags::DONTWAIT, &to);
-    }
-
-    /// Says that a packet cannot be delivered, if the error tells why.
-    fn refuse(&self, key: Key, packet: &[u8], error: &io::Error) {
-        let why = match error.kind() {
-            io::ErrorKind::ConnectionRefused => Unreachable::Port,
-            io::ErrorKind::PermissionDenied => Unreachable::Prohibited,
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => return,
-            _ => Unreachable::Host,
-        };
-        self.send(key.from, unreachable(key, packet, why));
-    }
-}
-
 /// Allows this process as many descriptors as it may have; how many.
 fn raise_descriptors() -> u64 {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     let limit = if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
     limit.current.unwrap_or(u64::MAX)
-}
-
-/// Nothing that can be reached has this address.
-fn no_such_address() -> io::Error {
-    Errno::HOSTUNREACH.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn descriptors_suffice_for_all_that_there_may_be() {
-        for descriptors in [64, 1024, 4096, 20_000, u64::MAX] {
-            let Room { streams, listeners, datagrams } = Room::of(descriptors);
-            assert!((2 * streams + listeners + 2 * datagrams) as u64 <= descriptors / 4 * 3);
-            assert!(streams > 0 && listeners > 0 && datagrams > 0);
-        }
-        assert_eq!(Room::of(u64::MAX), Room { streams: 4096, listeners: 1024, datagrams: 1024 });
-    }
 }

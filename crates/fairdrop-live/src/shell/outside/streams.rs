@@ -1,8 +1,8 @@
 //! TCP connections. The outside is connected first: what it refuses is refused inside. Then the SYN goes on to a socket that
 //! listens at the outer end of the link under the address of the destination.
 
+use super::common::{COPIED, Common, no_such_address};
 use super::splice::{Splice, Turn};
-use super::{COPIED, Common, no_such_address};
 use crate::os::namespace::SocketKind;
 use crate::shell::packet::{Key, reset};
 use rustix::event::epoll::EventFlags;
