@@ -76,7 +76,7 @@ fn sum_is_right(packet: &[u8]) -> bool {
     let mut bytes = [addresses, &[0, protocol], &(transport.len() as u16).to_be_bytes(), transport].concat();
     bytes.resize(bytes.len().next_multiple_of(2), 0);
     let sum: u64 = bytes.chunks_exact(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    sum > 0 && u32::is_multiple_of(sum, 0xffff)
+    sum > 0 && sum.is_multiple_of(0xffff)
 }
 
 fn state(name: &str) -> PathBuf {
