@@ -31,7 +31,7 @@ impl Kept {
     pub fn open(directory: &Path, scenario: &Scenario, live: Option<&Daemon>) -> Result<Self, String> {
         let work = json!({ "schema": SCHEMA, "version": env!("CARGO_PKG_VERSION"), "kind": kind_of(live),
             "scenario": scenario.to_json(),
-            "congestion": live.map_or(Json::Null, |daemon| daemon.congestion_json()) });
+            "congestion": live.map_or(Json::Null, Daemon::congestion_json) });
         let mut runs = Vec::new();
         let result = directory.join(RESULT);
         if let Some(document) = read(&result)? {
