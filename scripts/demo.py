@@ -1,4 +1,4 @@
-"""The main job on real input: a greedy sender on a simulated link, a capture of real traffic replayed, and kernel TCP live."""
+"""The main job on real input: a greedy sender simulated, captured traffic replayed, kernel TCP live."""
 
 from __future__ import annotations
 
