@@ -11,17 +11,19 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_ind
 
-from conftest import ROOT, Runner
 from fairdrop.estimate import difference
 from fairdrop.live import find_program
 from fairdrop.result import read_result
 from patience import wait_for
 
+ROOT = Path(__file__).resolve().parents[2]
+Runner = Callable[..., "subprocess.CompletedProcess[str]"]
 STAND_IN = """\
 #!{python}
 import json, os, sys, time
