@@ -7,7 +7,7 @@ pub use crate::engine::SenderState;
 pub use crate::engine::{Departing, Notice};
 
 use crate::control::Control;
-use crate::engine::Engine;
+use crate::engine::{Engine, Unheard};
 use crate::result::RunResult;
 use crate::run::{RunError, collect};
 use crate::scenario::{Group, Scenario, Transport};
@@ -20,7 +20,7 @@ use fairdrop::Time;
 pub struct Network<'s> {
     scenario: &'s Scenario,
     seed: u64,
-    engine: Engine<'s>,
+    engine: Engine<'s, Unheard>,
 }
 
 impl<'s> Network<'s> {

@@ -74,7 +74,7 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
         number
     }
 
-    #[inline]
+    #[inline(always)]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
         match &mut self.arriving {
             Some((handle, refused)) if *handle == packet.handle => *refused = Some(cause),

@@ -345,7 +345,7 @@ impl Events {
     }
 
     /// The next event.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Time, Kind, u32)> {
         let key = loop {
             if self.len == 0 {

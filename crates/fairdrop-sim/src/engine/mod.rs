@@ -34,7 +34,7 @@ pub use flows::{SenderState, bytes_per_flow};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
-pub use outside::{Departing, Notice};
+pub use outside::{Departing, Notice, Unheard};
 use packets::{InFlight, Packets, Role, SYN_BYTES};
 use stamps::Stamps;
 use thiserror::Error;

@@ -5,8 +5,9 @@ use super::flows::SenderState;
 use super::packets::{InFlight, Role};
 use super::{Engine, Fate, Heading};
 use crate::control::Control;
+use crate::trace::{About, PacketEvent, Tracer};
 use crate::transport::TransportCount;
-use fairdrop::{Ecn, ParamError, Time};
+use fairdrop::{Ecn, Meta, ParamError, Time};
 
 /// A packet that a host puts on its own link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,20 @@ pub enum Notice {
     },
 }
 
-impl<'s> Engine<'s> {
+/// Nobody listens here either. It is a type of its own, so that the engine of simulations is compiled as if there were no
+/// other: each of its functions has one caller, and becomes part of it.
+#[derive(Debug)]
+pub struct Unheard;
+
+impl Tracer for Unheard {
+    const ON: bool = false;
+    fn about(&mut self, _: u32, _: About) {}
+    fn arrive(&mut self, _: Time, _: u32, _: Meta, _: u32) {}
+    fn taken(&mut self, _: u32, _: Meta) {}
+    fn event(&mut self, _: Time, _: u32, _: PacketEvent, _: u32) {}
+}
+
+impl<'s> Engine<'s, Unheard> {
     /// The network alone, before its first event.
     ///
     /// # Errors
@@ -56,7 +70,7 @@ impl<'s> Engine<'s> {
         seed: u64,
         control: &Control,
     ) -> Result<Option<Self>, ParamError> {
-        let Some(mut engine) = Self::new(scenario, seed, control)? else { return Ok(None) };
+        let Some(mut engine) = Self::traced(scenario, seed, control, |_| Unheard)? else { return Ok(None) };
         engine.flows.leave_to_hosts();
         (0..scenario.groups.len() as u32).for_each(|group| engine.schedule_connection(group));
         Ok(Some(engine))
