@@ -78,8 +78,10 @@ const BLOCK_MS: u32 = 1;
 /// A bridge that runs.
 pub struct Bridge {
     sides: [Side; 2],
-    up: Running,
-    down: Running,
+    /// From the first interface to the second.
+    pub up: Running,
+    /// Back.
+    pub down: Running,
     changes: Changes,
 }
 

@@ -7,7 +7,7 @@ use fairdrop::{Meta, Time};
 use fairdrop_live::bridge::{Bridge, BridgeOptions};
 use fairdrop_live::config::TwoWay;
 use fairdrop_live::frame::ip_of_ethernet;
-use fairdrop_live::host::{Ports, Report, Watch};
+use fairdrop_live::host::{Mailbox, Ports, Report, Watch};
 use fairdrop_live::link::{Fate, Outcome};
 use fairdrop_live::os::{PacketSocket, RingLayout, Sleeper, interfaces};
 use fairdrop_live::port::{PacketPorts, Receiver};
@@ -100,6 +100,8 @@ fn options(settings: &[&str], name: &str) -> BridgeOptions {
 struct Running {
     up: Look,
     down: Look,
+    /// Of the direction up.
+    mailbox: Mailbox,
     stop: UnixStream,
     thread: JoinHandle<[Report; 2]>,
 }
@@ -110,11 +112,12 @@ impl Running {
         let mut bridge =
             Bridge::start(options, |name| if name == "up" { up.clone() } else { down.clone() }).unwrap();
         let (stop, signal) = UnixStream::pair().unwrap();
+        let mailbox = bridge.up.mailbox.clone();
         let thread = thread::spawn(move || {
             bridge.follow(signal.as_fd()).unwrap();
             bridge.stop().unwrap()
         });
-        Self { up, down, stop, thread }
+        Self { up, down, mailbox, stop, thread }
     }
 
     /// Stops it. Returns how the directions were at the end; the counters are checked.
@@ -219,18 +222,16 @@ fn overload_reconciles() {
                 until("there is a buffer", || socket.send(&[number as u8; 100]).is_ok());
             }
         });
-        let arrived = || look.0.lock().unwrap().to_port_9;
-        let mut before = u64::MAX;
-        until("all have been read", || {
-            thread::sleep(std::time::Duration::from_millis(50));
-            std::mem::replace(&mut before, arrived()) == arrived()
+        let without_buffer = |up: &Report| up.dropped.get("no_buffer").map_or(0, |amount| amount.packets);
+        until("all have been read or lost before", || {
+            let arrived = look.0.lock().unwrap().to_port_9;
+            let up = bridge.mailbox.report().unwrap();
+            arrived + up.lost_before + without_buffer(&up) >= SENT
         });
         let [(up, seen), _] = bridge.stop();
-        assert_eq!(
-            seen.to_port_9 + up.lost_before + up.dropped.get("no_buffer").map_or(0, |amount| amount.packets),
-            SENT
-        );
-        assert!(up.dropped.values().map(|amount| amount.packets).sum::<u64>() > SENT / 2, "{up:?}");
+        assert_eq!(seen.to_port_9 + up.lost_before + without_buffer(&up), SENT);
+        let dropped: u64 = up.dropped.values().map(|amount| amount.packets).sum();
+        assert!(dropped + up.lost_before > SENT / 2, "{up:?}");
         assert!(up.delivered.packets > 0 && holds_rate(&seen.sent, 1_000_000));
         sink.set_nonblocking(true).unwrap();
     });
