@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fairdrop::{Time, notation};
 use fairdrop_sim::scenario::seconds;
 
@@ -221,6 +221,30 @@ pub struct LabArgs {
     pub end_with_parent: bool,
 }
 
+/// How a bridge gets at frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PortKind {
+    /// Packet sockets.
+    Packet,
+    /// AF_XDP sockets.
+    Xdp,
+    /// AF_XDP where both drivers share memory with the program, packet sockets otherwise.
+    Auto,
+}
+
+/// Where frames are taken for AF_XDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum XdpWay {
+    /// In the driver where it can, otherwise in generic mode.
+    Any,
+    /// In the driver, or not at all.
+    Driver,
+    /// In generic mode: any driver.
+    Generic,
+    /// In the driver, which shares memory with the program, or not at all.
+    ZeroCopy,
+}
+
 /// Options of `fairdropd bridge`.
 #[derive(Args, Clone, Debug)]
 pub struct BridgeArgs {
@@ -251,9 +275,16 @@ pub struct BridgeArgs {
     /// Size of each receive ring, MiB.
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub ring: u32,
-    /// Fetch frames in blocks: less work where very many come, up to a millisecond late where few do.
+    /// Packet sockets: fetch frames in blocks; less work where very many come, up to a millisecond late where few do.
     #[arg(long)]
     pub blocks: bool,
+    /// How it gets at frames: packet sockets, AF_XDP (the host's own stack does not see them), or AF_XDP where both drivers do
+    /// zero copy and packet sockets otherwise (auto).
+    #[arg(long, value_name = "packet|xdp|auto", value_enum, default_value_t = PortKind::Packet, hide_possible_values = true)]
+    pub port: PortKind,
+    /// AF_XDP: in the driver where it can and otherwise in generic mode (any), or one of these or nothing.
+    #[arg(long, value_name = "any|driver|generic|zero-copy", value_enum, default_value_t = XdpWay::Any, hide_possible_values = true)]
+    pub xdp: XdpWay,
 }
 
 /// Options of `fairdropd tun`.

@@ -80,6 +80,9 @@ impl Summary {
 fn line(name: &str, report: &Report) -> String {
     let mut line =
         format!("{name}: {} packets ({} bytes) delivered", report.delivered.packets, report.delivered.bytes);
+    if report.lost_behind > 0 {
+        let _ = write!(line, ", {} of them lost by the device", report.lost_behind);
+    }
     let drops: Vec<String> =
         report.dropped.iter().map(|(cause, amount)| format!("{} {cause}", amount.packets)).collect();
     if !drops.is_empty() {

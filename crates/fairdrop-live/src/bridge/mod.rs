@@ -4,24 +4,27 @@
 
 mod settings;
 mod side;
+mod xdp;
 
 pub use settings::{Restored, restore};
 
-use crate::cli::BridgeArgs;
+use crate::cli::{BridgeArgs, PortKind, XdpWay};
 use crate::config::{OneWay, TwoWay};
 use crate::daemon::{LOOK, Refusal, Running, stop_signal};
 use crate::host::{Report, Watch};
 use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, interfaces, random_key};
-use crate::port::{PacketPorts, Receiver};
+use crate::os::xdp::bytes_for;
+use crate::port::{PacketPorts, Receiver, XdpPorts};
 use crate::services::Prepared;
 use crate::summary::Summary;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
 use rustix::event::{PollFd, PollFlags, poll};
-use side::Side;
+use side::{Side, Sockets};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a bridge is made of.
 #[derive(Clone, Debug)]
@@ -36,8 +39,12 @@ pub struct BridgeOptions {
     pub mtu: u32,
     /// Bytes of each receive ring.
     pub ring_bytes: u32,
-    /// Frames are handed over in blocks, up to a millisecond late.
+    /// Packet sockets hand frames over in blocks, up to a millisecond late.
     pub blocks: bool,
+    /// How it gets at frames.
+    pub port: PortKind,
+    /// Where frames are taken for AF_XDP.
+    pub xdp: XdpWay,
     /// Where the settings of interfaces are kept that are changed; `None`: none is changed.
     pub state: Option<PathBuf>,
 }
@@ -48,6 +55,12 @@ impl BridgeOptions {
     /// # Errors
     /// What is wrong with the link, a line each.
     pub fn of(args: &BridgeArgs) -> Result<Self, String> {
+        if args.blocks && args.port != PortKind::Packet {
+            return Err("--blocks is for packet sockets; valid: with --port packet, or without it".into());
+        }
+        if args.xdp != XdpWay::Any && args.port != PortKind::Xdp {
+            return Err("--xdp is for AF_XDP; valid: with --port xdp, or without it".into());
+        }
         Ok(Self {
             interfaces: [args.first.clone(), args.second.clone()],
             link: args.link.read()?,
@@ -55,6 +68,8 @@ impl BridgeOptions {
             mtu: args.mtu,
             ring_bytes: args.ring << 20,
             blocks: args.blocks,
+            port: args.port,
+            xdp: args.xdp,
             state: (!args.keep_offloads).then(|| args.state.state.clone()),
         })
     }
@@ -98,8 +113,9 @@ impl Bridge {
         let all = interfaces().map_err(Refusal::running)?;
         let found = choose(&options.interfaces, &all)?;
         let [first, second] = &options.interfaces;
-        let state = options.state.as_deref();
-        let sides = [Side::new(first, state).map_err(no_right)?, Side::new(second, state).map_err(no_right)?];
+        let way = way(options, &found);
+        let side = |name| Side::new(name, way, options).map_err(no_right);
+        let sides = [side(first)?, side(second)?];
         let [up, down] = start_directions(options, &sides, &found, watch)?;
         let mut bridge = Self { sides, up, down, changes };
         for (side, interface) in bridge.sides.iter_mut().zip(found) {
@@ -200,25 +216,52 @@ fn start_directions<W: Watch + Send + 'static>(
     };
     let link = &options.link;
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
+    let xdp = matches!(sides[0].sockets, Sockets::Xdp(_));
     let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
     eprintln!(
-        "fairdropd: up {}; down {}; {:.1} MB of buffers, {:.1} MB of receive rings",
+        "fairdropd: up {}; down {}; {:.1} MB of buffers, {:.1} MB of {}",
         link.up.told(),
         link.down.told(),
         buffers as f64 / 1e6,
-        2.0 * f64::from(ring_bytes) / 1e6
+        2.0 * if xdp { bytes_for(ring_bytes) as f64 } else { f64::from(ring_bytes) } / 1e6,
+        if xdp { "memory shared with the kernel" } else { "receive rings" }
     );
     let key = random_key().map_err(Refusal::running)?;
     let mut start = |name, number, way: &OneWay, from: &Side, to: &Side| {
         let config = way.direction(link.seed, number, key, ETHERNET, frame_bytes);
         let watch = watch(name);
-        let from = Receiver::new(from.input.clone(), layout, ring_bytes).map_err(Refusal::running)?;
-        let to = to.output.clone();
-        let ports = move |sleeper| PacketPorts::new(from, to, sleeper);
-        Running::start(name, config, watch, options.spin, ports).map_err(Refusal::running)
+        let started = match (&from.sockets, &to.sockets) {
+            (Sockets::Xdp(from), Sockets::Xdp(to)) => {
+                let (from, to) = (from.interface.clone(), to.interface.clone());
+                let ports = move |sleeper| XdpPorts::new(&from, &to, sleeper);
+                Running::start(name, config, watch, options.spin, ports)
+            }
+            (Sockets::Packet(input, _), Sockets::Packet(_, output)) => {
+                let input = Arc::clone(input);
+                let from = Receiver::new(input, layout, ring_bytes).map_err(Refusal::running)?;
+                let to = Arc::clone(output);
+                let ports = move |sleeper| PacketPorts::new(from, to, sleeper);
+                Running::start(name, config, watch, options.spin, ports)
+            }
+            _ => unreachable!("both have sockets of one kind"),
+        };
+        started.map_err(Refusal::running)
     };
     let [first, second] = sides;
     Ok([start("up", 0, &link.up, first, second)?, start("down", 1, &link.down, second, first)?])
+}
+
+/// The way of AF_XDP, if that is how frames are got at.
+fn way(options: &BridgeOptions, found: &[&Interface; 2]) -> Option<XdpWay> {
+    match options.port {
+        PortKind::Packet => None,
+        PortKind::Xdp => Some(options.xdp),
+        PortKind::Auto if xdp::share_memory(found, options.ring_bytes) => Some(XdpWay::Any),
+        PortKind::Auto => {
+            eprintln!("fairdropd: packet sockets: the drivers do not both share memory with AF_XDP sockets");
+            None
+        }
+    }
 }
 
 /// The two interfaces, if there are such and they can be bridged.

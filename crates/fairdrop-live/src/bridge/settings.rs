@@ -73,13 +73,18 @@ impl Settings {
         Ok(())
     }
 
-    /// Switches off what joins packets. Returns the names of what was on.
+    /// Switches `offloads` off. Returns the names of what was on.
     ///
     /// # Errors
     /// There is no such interface, no right to, or the file cannot be written.
-    pub fn switch_off(&mut self, interface: &str, index: i32) -> io::Result<&[String]> {
+    pub fn switch_off(
+        &mut self,
+        interface: &str,
+        index: i32,
+        offloads: &[Offload],
+    ) -> io::Result<&[String]> {
         let mut on = Vec::new();
-        for offload in Offload::ALL {
+        for &offload in offloads {
             if offload.is_on(interface)? {
                 on.push(offload);
             }

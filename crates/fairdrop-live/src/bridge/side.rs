@@ -1,8 +1,11 @@
 //! One of the two interfaces of a bridge, and its sockets.
 
+use super::BridgeOptions;
 use super::settings::Settings;
+use super::xdp::XdpSide;
+use crate::cli::XdpWay;
 use crate::daemon::Refusal;
-use crate::os::{Interface, PacketSocket};
+use crate::os::{Interface, Offload, PacketSocket};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,10 +15,10 @@ use std::sync::Arc;
 pub(super) struct Side {
     /// As the operator named it.
     name: String,
-    /// Where frames come in.
-    pub input: Arc<PacketSocket>,
-    /// Where they go out.
-    pub output: Arc<PacketSocket>,
+    /// Its sockets.
+    pub sockets: Sockets,
+    /// Keeps it in promiscuous mode.
+    promiscuous: Arc<PacketSocket>,
     /// What it was like when last looked at; `None`: there is none.
     now: Option<Interface>,
     /// Where settings are kept; `None`: they stay as they are.
@@ -23,31 +26,45 @@ pub(super) struct Side {
     settings: Option<Settings>,
 }
 
+/// Sockets that may have to wait for their interface.
+#[derive(Debug)]
+pub(super) enum Sockets {
+    /// Packet sockets: where frames come in, and where they go out.
+    Packet(Arc<PacketSocket>, Arc<PacketSocket>),
+    /// AF_XDP sockets.
+    Xdp(XdpSide),
+}
+
 impl Side {
-    /// With sockets that are not bound yet.
-    pub fn new(name: &str, state: Option<&Path>) -> io::Result<Self> {
-        Ok(Self {
-            name: name.to_owned(),
-            input: Arc::new(PacketSocket::new()?),
-            output: Arc::new(PacketSocket::new()?),
-            now: None,
-            state: state.map(Path::to_owned),
-            settings: None,
-        })
+    /// With sockets that are not bound yet; those of AF_XDP, if they are to be used in some way.
+    pub fn new(name: &str, way: Option<XdpWay>, options: &BridgeOptions) -> io::Result<Self> {
+        let input = Arc::new(PacketSocket::new()?);
+        let sockets = match way {
+            Some(way) => Sockets::Xdp(XdpSide::new(way, options.ring_bytes)?),
+            None => Sockets::Packet(Arc::clone(&input), Arc::new(PacketSocket::new()?)),
+        };
+        let (state, settings) = (options.state.clone(), None);
+        Ok(Self { name: name.to_owned(), sockets, promiscuous: input, now: None, state, settings })
     }
 
     /// Takes an interface into use.
     pub fn attach(&mut self, interface: &Interface) -> Result<(), Refusal> {
         if let Some(directory) = &self.state {
-            self.settings = Some(change_settings(directory, interface)?);
+            let offloads: &[Offload] = match self.sockets {
+                Sockets::Packet(..) => &Offload::JOINING,
+                Sockets::Xdp(_) => &Offload::ALL,
+            };
+            self.settings = Some(change_settings(directory, interface, offloads)?);
         }
         let index = interface.index;
-        let bound = self
-            .input
-            .promiscuous(index)
-            .and_then(|()| self.input.bind(index, true))
-            .and_then(|()| self.output.bind(index, false));
-        bound.map_err(|error| Refusal::running(format!("{}: {error}", self.name)))?;
+        let failed = |error| Refusal::running(format!("{}: {error}", self.name));
+        self.promiscuous.promiscuous(index).map_err(failed)?;
+        match &mut self.sockets {
+            Sockets::Packet(input, output) => {
+                input.bind(index, true).and_then(|()| output.bind(index, false)).map_err(failed)?;
+            }
+            Sockets::Xdp(side) => side.attach(interface)?,
+        }
         if !interface.ready() {
             eprintln!("fairdropd: {}", waits_for(interface));
         }
@@ -61,11 +78,17 @@ impl Side {
         let same = before.as_ref().and_then(|before| all.iter().find(|one| one.index == before.index));
         if let (Some(before), Some(same)) = (&before, same) {
             tell_changes(before, same);
+            if let Sockets::Xdp(side) = &self.sockets {
+                side.changed(same);
+            }
             self.now = Some(same.clone());
             return;
         }
         if let Some(gone) = before {
             eprintln!("fairdropd: {} is gone; waiting for an interface of the name {}", gone.name, self.name);
+            if let Sockets::Xdp(side) = &mut self.sockets {
+                side.leave();
+            }
             // What it was set to went with it.
             if let Some(settings) = self.settings.take() {
                 let _ = settings.remove();
@@ -81,6 +104,9 @@ impl Side {
 
     /// Puts back what was changed.
     pub fn detach(mut self) {
+        if let Sockets::Xdp(side) = &mut self.sockets {
+            side.leave();
+        }
         let (Some(mut settings), Some(now)) = (self.settings.take(), &self.now) else { return };
         match settings.put_back(&now.name, now.index) {
             Ok(on) if on.is_empty() => {}
@@ -93,8 +119,8 @@ impl Side {
     }
 }
 
-/// Switches off what joins packets.
-fn change_settings(directory: &Path, interface: &Interface) -> Result<Settings, Refusal> {
+/// Switches off what makes other frames of those that came.
+fn change_settings(directory: &Path, interface: &Interface, offloads: &[Offload]) -> Result<Settings, Refusal> {
     let name = &interface.name;
     let mut settings = Settings::of(directory, name, interface.index).map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => {
@@ -105,9 +131,9 @@ fn change_settings(directory: &Path, interface: &Interface) -> Result<Settings, 
             directory.display()
         )),
     })?;
-    let was_on = settings.switch_off(name, interface.index).map_err(|error| {
+    let was_on = settings.switch_off(name, interface.index, offloads).map_err(|error| {
         Refusal::running(format!(
-            "{name}: cannot switch off what joins packets: {error}; needs CAP_NET_ADMIN, or --keep-offloads"
+            "{name}: cannot switch off what changes frames: {error}; needs CAP_NET_ADMIN, or --keep-offloads"
         ))
     })?;
     if !was_on.is_empty() {

@@ -7,4 +7,4 @@ mod segment;
 
 pub use ecn::mark;
 pub use pool::FramePool;
-pub use segment::{Cut, complete_checksum, ip_of_ethernet};
+pub use segment::{Cut, complete_checksum, complete_left_checksum, ip_of_ethernet};

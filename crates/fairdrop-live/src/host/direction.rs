@@ -61,6 +61,7 @@ pub struct Direction<W> {
     waits: Waits,
     begun: Time,
     lost_before: u64,
+    lost_behind: u64,
     stopping: bool,
 }
 
@@ -86,6 +87,7 @@ impl<W: Watch> Direction<W> {
             waits: Waits::new(),
             begun: now,
             lost_before: 0,
+            lost_behind: 0,
             stopping: false,
             link: Link::new(config.link, now)?,
         })
@@ -247,6 +249,7 @@ impl<W: Watch> Direction<W> {
 
     fn report(&mut self, ports: &mut impl Ports) -> Report {
         self.lost_before += ports.lost_before();
+        self.lost_behind += ports.lost_behind();
         let now = ports.now();
         let wait_last_second = self.waits.last_second(now);
         let mut report = Report::of(
@@ -258,6 +261,7 @@ impl<W: Watch> Direction<W> {
                 rate_bps: self.rate_bps,
                 groups: self.groups(),
                 lost_before: self.lost_before,
+                lost_behind: self.lost_behind,
                 wait_last_second,
                 waits: &self.waits,
                 lateness: self.lateness.report(),

@@ -62,4 +62,9 @@ pub trait Ports {
     fn lost_before(&mut self) -> u64 {
         0
     }
+
+    /// Frames that the port took, so that they count as delivered, and that the device behind it dropped then.
+    fn lost_behind(&mut self) -> u64 {
+        0
+    }
 }

@@ -66,6 +66,8 @@ pub struct Report {
     pub dropped: BTreeMap<&'static str, Amount>,
     /// Frames that came and were lost before they could be read: an error of the host.
     pub lost_before: u64,
+    /// Of those delivered, frames that the device behind had no room for: an error of the host.
+    pub lost_behind: u64,
     /// How long packets waited in the queue.
     pub wait: Spread,
     /// Median wait, s.
@@ -107,6 +109,7 @@ pub(super) struct Aside<'a> {
     pub rate_bps: Option<u64>,
     pub groups: BTreeMap<&'static str, Group>,
     pub lost_before: u64,
+    pub lost_behind: u64,
     pub waits: &'a Waits,
     pub wait_last_second: Quantiles,
     pub lateness: LatenessReport,
@@ -132,6 +135,7 @@ impl Report {
             marked: counters.marked.into(),
             dropped: dropped.filter(|(_, amount)| amount.packets > 0).collect(),
             lost_before: aside.lost_before,
+            lost_behind: aside.lost_behind,
             wait: aside.waits.spread(),
             wait_p50_s: aside.waits.quantile_s(0.5),
             wait_p99_s: aside.waits.quantile_s(0.99),

@@ -26,6 +26,8 @@ pub struct Interface {
     pub carrier: bool,
     /// It carries Ethernet frames.
     pub ethernet: bool,
+    /// Receive queues that there is room for.
+    pub rx_queues: u32,
 }
 
 impl Interface {
@@ -45,11 +47,13 @@ impl From<LinkMessage> for Interface {
             up: flags.contains(LinkFlags::Up),
             carrier: flags.contains(LinkFlags::LowerUp),
             ethernet: link.header.link_layer_type == LinkLayerType::Ether,
+            rx_queues: 1,
         };
         for attribute in link.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => interface.name = name,
                 LinkAttribute::Mtu(mtu) => interface.mtu = mtu,
+                LinkAttribute::NumRxQueues(queues) => interface.rx_queues = queues,
                 _ => {}
             }
         }

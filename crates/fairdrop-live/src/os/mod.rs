@@ -10,11 +10,12 @@ mod raw;
 mod signals;
 mod sleeper;
 mod tun;
+pub mod xdp;
 
 pub use interfaces::{Changes, Interface, interfaces};
 pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
-pub use offload::Offload;
+pub use offload::{Offload, receive_queues};
 pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 pub use raw::unshare;
 pub use signals::Signals;

@@ -2,6 +2,8 @@
 
 mod descriptors;
 mod packet;
+mod xdp;
 
 pub use descriptors::Descriptors;
 pub use packet::{PacketPorts, Receiver};
+pub use xdp::{XdpInterface, XdpPorts};

@@ -5,11 +5,13 @@ mod place;
 
 use fairdrop::{Meta, Time};
 use fairdrop_live::bridge::{Bridge, BridgeOptions};
+use fairdrop_live::cli::{PortKind, XdpWay};
 use fairdrop_live::config::TwoWay;
 use fairdrop_live::frame::ip_of_ethernet;
 use fairdrop_live::host::{Mailbox, Ports, Report, Watch};
 use fairdrop_live::link::{Fate, Outcome};
-use fairdrop_live::os::{PacketSocket, RingLayout, Sleeper, interfaces};
+use fairdrop_live::os::xdp::{Place, Wish, XdpSockets};
+use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Sleeper, interfaces};
 use fairdrop_live::port::{PacketPorts, Receiver};
 use place::{Host, PATIENCE, in_namespace, ip};
 use rustix::net::{SendFlags, send};
@@ -92,8 +94,34 @@ fn options(settings: &[&str], name: &str) -> BridgeOptions {
         mtu: 1500,
         ring_bytes: 8 << 20,
         blocks: false,
+        port: PortKind::Packet,
+        xdp: XdpWay::Any,
         state: Some(state(name)),
     }
+}
+
+/// Runs a test of a bridge over AF_XDP, unless there is no right to that.
+fn with_xdp(name: &str, test: impl FnOnce()) {
+    in_namespace(name, || {
+        ip("link add probe0 type veth peer name probe1");
+        let sockets = XdpSockets::new(index_of("probe0"), WISH);
+        ip("link del probe0");
+        match sockets {
+            Err(refused) if [1, 97].contains(&refused.error.raw_os_error().unwrap_or(0)) => {
+                eprintln!("{name}: skipped: {refused} (AF_XDP needs rights outside of user namespaces)");
+            }
+            sockets => {
+                drop(sockets.unwrap());
+                test();
+            }
+        }
+    });
+}
+
+const WISH: Wish = Wish { places: &[Place::Driver], zero_copy: false, queues: 1, ring_bytes: 1 << 20 };
+
+fn index_of(interface: &str) -> i32 {
+    interfaces().unwrap().into_iter().find(|one| one.name == interface).unwrap().index
 }
 
 /// A bridge that runs in a thread, and what passes it.
@@ -160,15 +188,15 @@ fn holds_rate(sent: &[(u64, u32)], rate_bps: u64) -> bool {
     })
 }
 
-/// In both ring layouts.
-fn downloads(blocks: bool, name: &str) {
+/// With every kind of port.
+fn downloads(port: PortKind, blocks: bool, name: &str) {
     let (client, server) = client_and_server();
     let tagged = client.tag("c0", 1) && server.tag("s0", 2);
     if !tagged {
         eprintln!("{name}: without a VLAN: this kernel has no such interfaces");
     }
     let link = ["up.rate=50mbit", "down.rate=50mbit", "queue.discipline=codel"];
-    let bridge = Running::start(&BridgeOptions { blocks, ..options(&link, name) });
+    let bridge = Running::start(&BridgeOptions { port, blocks, ..options(&link, name) });
     let addresses = ["10.1.0.2:80", "[fd00:1::2]:81", "10.7.0.2:82"];
     for &address in &addresses[..if tagged { 3 } else { 2 }] {
         server.serve(address, 2_000_000, 1);
@@ -187,13 +215,19 @@ fn downloads(blocks: bool, name: &str) {
 #[test]
 fn tcp_over_ipv4_ipv6_and_a_vlan_with_offloads_on() {
     let name = "tcp_over_ipv4_ipv6_and_a_vlan_with_offloads_on";
-    in_namespace(name, || downloads(false, name));
+    in_namespace(name, || downloads(PortKind::Packet, false, name));
 }
 
 #[test]
 fn the_same_in_blocks() {
     let name = "the_same_in_blocks";
-    in_namespace(name, || downloads(true, name));
+    in_namespace(name, || downloads(PortKind::Packet, true, name));
+}
+
+#[test]
+fn the_same_over_xdp() {
+    let name = "the_same_over_xdp";
+    with_xdp(name, || downloads(PortKind::Xdp, false, name));
 }
 
 /// Waits until something is so.
@@ -205,63 +239,79 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
+fn overload(port: PortKind, name: &str) {
+    const SENT: u64 = 50_000;
+    let (client, server) = client_and_server();
+    let link = ["up.rate=1mbit", "queue.discipline=choke", "queue.limit=50p"];
+    let bridge = Running::start(&BridgeOptions { port, ..options(&link, name) });
+    let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
+    let look = bridge.up.clone();
+    client.run(|| {
+        let socket = UdpSocket::bind("10.1.0.1:0").unwrap();
+        socket.connect("10.1.0.2:9").unwrap();
+        for number in 0..SENT {
+            // Refused for want of a buffer: tried again.
+            until("there is a buffer", || socket.send(&[number as u8; 100]).is_ok());
+        }
+    });
+    let without_buffer = |up: &Report| up.dropped.get("no_buffer").map_or(0, |amount| amount.packets);
+    // The interface of the sender drops when the other end is behind.
+    let lost_by_sender = || client.run(|| Netlink::open().unwrap().tx_dropped("c0").unwrap());
+    until("all have been read or lost before", || {
+        let arrived = look.0.lock().unwrap().to_port_9;
+        let up = bridge.mailbox.report().unwrap();
+        arrived + up.lost_before + without_buffer(&up) + lost_by_sender() >= SENT
+    });
+    let [(up, seen), _] = bridge.stop();
+    assert_eq!(seen.to_port_9 + up.lost_before + without_buffer(&up) + lost_by_sender(), SENT);
+    let dropped: u64 = up.dropped.values().map(|amount| amount.packets).sum();
+    assert!(dropped + up.lost_before > SENT / 2, "{up:?}");
+    assert!(up.delivered.packets > 0 && holds_rate(&seen.sent, 1_000_000));
+    sink.set_nonblocking(true).unwrap();
+}
+
 #[test]
 fn overload_reconciles() {
-    const SENT: u64 = 50_000;
-    in_namespace("overload_reconciles", || {
-        let (client, server) = client_and_server();
-        let link = ["up.rate=1mbit", "queue.discipline=choke", "queue.limit=50p"];
-        let bridge = Running::start(&options(&link, "overload"));
-        let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
-        let look = bridge.up.clone();
-        client.run(|| {
-            let socket = UdpSocket::bind("10.1.0.1:0").unwrap();
-            socket.connect("10.1.0.2:9").unwrap();
-            for number in 0..SENT {
-                // Refused for want of a buffer: tried again.
-                until("there is a buffer", || socket.send(&[number as u8; 100]).is_ok());
-            }
-        });
-        let without_buffer = |up: &Report| up.dropped.get("no_buffer").map_or(0, |amount| amount.packets);
-        until("all have been read or lost before", || {
-            let arrived = look.0.lock().unwrap().to_port_9;
-            let up = bridge.mailbox.report().unwrap();
-            arrived + up.lost_before + without_buffer(&up) >= SENT
-        });
-        let [(up, seen), _] = bridge.stop();
-        assert_eq!(seen.to_port_9 + up.lost_before + without_buffer(&up), SENT);
-        let dropped: u64 = up.dropped.values().map(|amount| amount.packets).sum();
-        assert!(dropped + up.lost_before > SENT / 2, "{up:?}");
-        assert!(up.delivered.packets > 0 && holds_rate(&seen.sent, 1_000_000));
-        sink.set_nonblocking(true).unwrap();
-    });
+    in_namespace("overload_reconciles", || overload(PortKind::Packet, "overload"));
+}
+
+#[test]
+fn overload_reconciles_over_xdp() {
+    with_xdp("overload_reconciles_over_xdp", || overload(PortKind::Xdp, "overload-xdp"));
+}
+
+fn flap(port: PortKind, name: &str) {
+    let (client, server) = client_and_server();
+    let bridge = Running::start(&BridgeOptions { port, ..options(&["down.rate=100mbit"], name) });
+    server.serve("10.1.0.2:80", 300_000, 4);
+    client.download("10.1.0.2:80", 300_000);
+    // Down and up again, while frames are sent.
+    ip("link set b0 down");
+    ip("link set b0 up");
+    client.download("10.1.0.2:80", 300_000);
+    // Another name for the same interface.
+    ip("link set b1 down");
+    ip("link set b1 name other");
+    ip("link set other up");
+    client.download("10.1.0.2:80", 300_000);
+    // Another interface of the same name.
+    ip("link del b0");
+    client.connect("b0", "c0", 1);
+    client.run(|| ip("link set c0 mtu 1400"));
+    client.download("10.1.0.2:80", 300_000);
+    let [(up, _), (down, seen)] = bridge.stop();
+    assert!(up.arrived.packets > 0 && down.delivered.bytes > 1_200_000, "{down:?}");
+    assert_eq!(seen.wrong_sums, 0);
 }
 
 #[test]
 fn interfaces_go_down_and_come_back() {
-    in_namespace("interfaces_go_down_and_come_back", || {
-        let (client, server) = client_and_server();
-        let bridge = Running::start(&options(&["down.rate=100mbit"], "flap"));
-        server.serve("10.1.0.2:80", 300_000, 4);
-        client.download("10.1.0.2:80", 300_000);
-        // Down and up again, while frames are sent.
-        ip("link set b0 down");
-        ip("link set b0 up");
-        client.download("10.1.0.2:80", 300_000);
-        // Another name for the same interface.
-        ip("link set b1 down");
-        ip("link set b1 name other");
-        ip("link set other up");
-        client.download("10.1.0.2:80", 300_000);
-        // Another interface of the same name.
-        ip("link del b0");
-        client.connect("b0", "c0", 1);
-        client.run(|| ip("link set c0 mtu 1400"));
-        client.download("10.1.0.2:80", 300_000);
-        let [(up, _), (down, seen)] = bridge.stop();
-        assert!(up.arrived.packets > 0 && down.delivered.bytes > 1_200_000, "{down:?}");
-        assert_eq!(seen.wrong_sums, 0);
-    });
+    in_namespace("interfaces_go_down_and_come_back", || flap(PortKind::Packet, "flap"));
+}
+
+#[test]
+fn interfaces_go_down_and_come_back_over_xdp() {
+    with_xdp("interfaces_go_down_and_come_back_over_xdp", || flap(PortKind::Xdp, "flap-xdp"));
 }
 
 /// Reads whole frames from an interface, tags put back.
@@ -272,7 +322,7 @@ struct Tap {
 
 impl Tap {
     fn new(interface: &str) -> Self {
-        let index = interfaces().unwrap().into_iter().find(|one| one.name == interface).unwrap().index;
+        let index = index_of(interface);
         let (input, output) =
             (Arc::new(PacketSocket::new().unwrap()), Arc::new(PacketSocket::new().unwrap()));
         let receiver = Receiver::new(input.clone(), RingLayout::Slots(2048), 16 << 20).unwrap();
@@ -340,20 +390,27 @@ fn malformed() -> Vec<Vec<u8>> {
     frames
 }
 
+fn malformed_frames(port: PortKind, name: &str) {
+    let (client, server) = client_and_server();
+    let bridge = Running::start(&BridgeOptions { port, ..options(&["queue.limit=2000p"], name) });
+    let mut far = server.run(|| Tap::new("s0"));
+    let near = client.run(|| Tap::new("c0"));
+    for (number, frame) in malformed().into_iter().enumerate() {
+        until("the interface takes it", || send(&*near.socket, &frame, SendFlags::DONTWAIT).is_ok());
+        assert_eq!(far.next(), frame, "frame {number}");
+    }
+    let [(up, _), _] = bridge.stop();
+    assert_eq!(up.lost_before, 0);
+}
+
 #[test]
 fn malformed_frames_pass_as_they_are() {
-    in_namespace("malformed_frames_pass_as_they_are", || {
-        let (client, server) = client_and_server();
-        let bridge = Running::start(&options(&["queue.limit=2000p"], "malformed"));
-        let mut far = server.run(|| Tap::new("s0"));
-        let near = client.run(|| Tap::new("c0"));
-        for (number, frame) in malformed().into_iter().enumerate() {
-            until("the interface takes it", || send(&*near.socket, &frame, SendFlags::DONTWAIT).is_ok());
-            assert_eq!(far.next(), frame, "frame {number}");
-        }
-        let [(up, _), _] = bridge.stop();
-        assert_eq!(up.lost_before, 0);
-    });
+    in_namespace("malformed_frames_pass_as_they_are", || malformed_frames(PortKind::Packet, "malformed_frames"));
+}
+
+#[test]
+fn malformed_frames_pass_over_xdp() {
+    with_xdp("malformed_frames_pass_over_xdp", || malformed_frames(PortKind::Xdp, "malformed_frames-xdp"));
 }
 
 fn fairdropd(arguments: &str) -> Command {
@@ -363,8 +420,8 @@ fn fairdropd(arguments: &str) -> Command {
 }
 
 /// Starts the program, and waits until it bridges.
-fn bridging(state: &Path) -> Child {
-    let mut child = fairdropd(&format!("bridge b0 b1 --state {}", state.display()))
+fn bridging(state: &Path, options: &str) -> Child {
+    let mut child = fairdropd(&format!("bridge b0 b1 --state {}{options}", state.display()))
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -380,50 +437,64 @@ fn gro_is_on() -> bool {
     String::from_utf8_lossy(&output.stdout).contains("generic-receive-offload: on")
 }
 
+fn has_program(interface: &str) -> bool {
+    let output = Command::new("ip").args(["link", "show", interface]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).contains("prog/xdp")
+}
+
+fn killed(options: &str, name: &str) {
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        eprintln!("{name}: skipped: there is no ethtool");
+        return;
+    }
+    let _hosts = client_and_server();
+    let state = state(name);
+    assert!(Command::new("ethtool").args(["-K", "b0", "gro", "on"]).status().unwrap().success());
+    let kill = |mut child: Child, signal| {
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).unwrap();
+        child.wait().unwrap()
+    };
+    let (by_force, in_order) = (rustix::process::Signal::KILL, rustix::process::Signal::TERM);
+    // Stopped in order.
+    let child = bridging(&state, options);
+    assert!(!gro_is_on());
+    assert_eq!(has_program("b0"), options.contains("xdp"));
+    let other = fairdropd(&format!("bridge b0 b1 --state {}", state.display())).output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("b0 is in use by another fairdropd"));
+    let restore = || fairdropd(&format!("restore --state {}", state.display())).output().unwrap();
+    assert!(String::from_utf8_lossy(&restore().stdout).contains("its bridge is running, left alone"));
+    assert!(!gro_is_on());
+    assert!(kill(child, in_order).success() && gro_is_on());
+    // Killed, then restored.
+    let child = bridging(&state, options);
+    kill(child, by_force);
+    assert!(!gro_is_on());
+    until("the program is off the interface", || !has_program("b0"));
+    let restored = restore();
+    assert!(restored.status.success() && gro_is_on(), "{restored:?}");
+    assert!(
+        String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"),
+        "{restored:?}"
+    );
+    // Killed, then started again and stopped in order.
+    let child = bridging(&state, options);
+    kill(child, by_force);
+    let child = bridging(&state, options);
+    assert!(!gro_is_on());
+    assert!(kill(child, in_order).success() && gro_is_on());
+    assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
+}
+
 #[test]
 fn settings_come_back_even_after_kill() {
-    in_namespace("settings_come_back_even_after_kill", || {
-        if Command::new("ethtool").arg("--version").output().is_err() {
-            eprintln!("settings_come_back_even_after_kill: skipped: there is no ethtool");
-            return;
-        }
-        let _hosts = client_and_server();
-        let state = state("kill");
-        assert!(Command::new("ethtool").args(["-K", "b0", "gro", "on"]).status().unwrap().success());
-        let kill = |mut child: Child, signal| {
-            let pid = rustix::process::Pid::from_child(&child);
-            rustix::process::kill_process(pid, signal).unwrap();
-            child.wait().unwrap()
-        };
-        let (by_force, in_order) = (rustix::process::Signal::KILL, rustix::process::Signal::TERM);
-        // Stopped in order.
-        let child = bridging(&state);
-        assert!(!gro_is_on());
-        let other = fairdropd(&format!("bridge b0 b1 --state {}", state.display())).output().unwrap();
-        assert_eq!(other.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&other.stderr).contains("b0 is in use by another fairdropd"));
-        let restore = || fairdropd(&format!("restore --state {}", state.display())).output().unwrap();
-        assert!(String::from_utf8_lossy(&restore().stdout).contains("its bridge is running, left alone"));
-        assert!(!gro_is_on());
-        assert!(kill(child, in_order).success() && gro_is_on());
-        // Killed, then restored.
-        let child = bridging(&state);
-        kill(child, by_force);
-        assert!(!gro_is_on());
-        let restored = restore();
-        assert!(restored.status.success() && gro_is_on(), "{restored:?}");
-        assert!(
-            String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"),
-            "{restored:?}"
-        );
-        // Killed, then started again and stopped in order.
-        let child = bridging(&state);
-        kill(child, by_force);
-        let child = bridging(&state);
-        assert!(!gro_is_on());
-        assert!(kill(child, in_order).success() && gro_is_on());
-        assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
-    });
+    in_namespace("settings_come_back_even_after_kill", || killed("", "kill"));
+}
+
+#[test]
+fn settings_come_back_and_the_program_goes_after_kill() {
+    with_xdp("settings_come_back_and_the_program_goes_after_kill", || killed(" --port xdp", "kill-xdp"));
 }
 
 #[test]
@@ -449,6 +520,140 @@ fn refusals_say_what_would_be_valid() {
         std::fs::write(&state, "").unwrap();
         let arguments = format!("bridge b0 b1 --state {}/x", state.display());
         refused(&mut fairdropd(&arguments), 1, &["--state DIRECTORY", "--keep-offloads"]);
+    });
+}
+
+/// What a command says that is refused.
+fn said(command: &mut Command, code: i32) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+#[test]
+fn refusals_of_xdp_say_what_to_do() {
+    with_xdp("refusals_of_xdp_say_what_to_do", || {
+        let (client, _server) = client_and_server();
+        let state = state("refusals-xdp");
+        let bridge = format!("bridge b0 b1 --state {}", state.display());
+        let refused = |options: &str, code, parts: &[&str]| {
+            let said = said(&mut fairdropd(&format!("{bridge} {options}")), code);
+            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said:?}");
+            assert!(!has_program("b0") && !has_program("b1"));
+        };
+        refused("--port xdp --blocks", 2, &["--blocks is for packet sockets"]);
+        refused("--xdp driver", 2, &["--xdp is for AF_XDP", "--port xdp"]);
+        refused("--port xdp --xdp zero-copy", 1, &["b0: binding to queue 0", "--xdp driver"]);
+        // Somebody else's program, whose sockets are gone.
+        let XdpSockets { attached, .. } = XdpSockets::new(index_of("b1"), WISH).unwrap();
+        let said_of_b1 = said(&mut fairdropd(&format!("{bridge} --port xdp")), 2);
+        assert!(said_of_b1.contains("b1: another XDP program is attached"), "{said_of_b1}");
+        assert!(said_of_b1.contains("ip link set dev b1 xdp off"), "{said_of_b1}");
+        drop(attached);
+        // Somebody else's sockets.
+        let sockets = XdpSockets::new(index_of("b1"), WISH).unwrap();
+        let said_of_b1 = said(&mut fairdropd(&format!("{bridge} --port xdp")), 1);
+        assert!(said_of_b1.contains("b1: binding to queue 0") && said_of_b1.contains("has an AF_XDP socket"), "{said_of_b1}");
+        drop(sockets);
+        until("the program is gone", || !has_program("b1"));
+        // veth takes programs up to some MTU below a page, generic mode any, AF_XDP up to a page.
+        ip("link set b0 mtu 3700");
+        client.run(|| ip("link set c0 mtu 3700"));
+        refused("--port xdp --xdp driver", 1, &["b0: attaching the XDP program", "--xdp any"]);
+        ip("link set b0 mtu 3819");
+        refused("--port xdp", 2, &["b0: MTU 3819", "3818 bytes", "ip link set b0 mtu 3818", "--port packet"]);
+        // The rights that packet sockets need, and no more.
+        if Command::new("setpriv").arg("--version").output().is_err() {
+            eprintln!("refusals_of_xdp_say_what_to_do: without those of rights: there is no setpriv");
+            return;
+        }
+        ip("link set b0 mtu 1500");
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-all,+net_raw,+net_admin", env!("CARGO_BIN_EXE_fairdropd")]);
+        command.args(format!("{bridge} --port xdp").split(' '));
+        let said = said(&mut command, 1);
+        assert!(said.contains("CAP_BPF") && said.contains("setcap") && said.contains("--port packet"), "{said}");
+    });
+}
+
+/// What a bridge says while it starts.
+fn says(options: &str, name: &str) -> (Child, Vec<String>) {
+    let arguments = format!("bridge b0 b1 --state {} {options}", state(name).display());
+    let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut said = Vec::new();
+    loop {
+        said.push(lines.next().unwrap_or_else(|| panic!("it does not start: {said:?}")));
+        if said.last().unwrap().contains("are bridged") {
+            thread::spawn(move || lines.for_each(drop));
+            return (child, said);
+        }
+    }
+}
+
+fn end(mut child: Child) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn where_a_driver_cannot_another_way_is_taken_and_said() {
+    let name = "where_a_driver_cannot_another_way_is_taken_and_said";
+    with_xdp(name, || {
+        let (client, server) = client_and_server();
+        let all_of = |said: &[String], parts: &[&str]| {
+            assert!(parts.iter().all(|part| said.iter().any(|line| line.contains(part))), "{parts:?} in {said:?}");
+        };
+        let (child, said) = says("--port auto", name);
+        all_of(&said, &["packet sockets: the drivers do not both share memory", "receive rings"]);
+        assert!(!has_program("b0"));
+        end(child);
+        let (child, said) = says("--port xdp", name);
+        all_of(&said, &["b0: AF_XDP, in the driver, frames are copied, 1 queue", "b1: AF_XDP", "memory shared"]);
+        end(child);
+        ip("link set b0 mtu 3700");
+        client.run(|| ip("link set c0 mtu 3700"));
+        let (child, said) = says("--port xdp", name);
+        all_of(&said, &["b0: the driver takes no XDP program", "b0: AF_XDP, generic mode", "b1: AF_XDP, in the driver"]);
+        // In generic mode nobody cuts what hosts have joined.
+        client.run(|| ip("link set c0 gso_max_segs 1"));
+        server.serve("10.1.0.2:80", 300_000, 1);
+        client.download("10.1.0.2:80", 300_000);
+        end(child);
+    });
+}
+
+#[test]
+fn all_queues_of_an_interface_are_read() {
+    let name = "all_queues_of_an_interface_are_read";
+    with_xdp(name, || {
+        let (client, server) = (Host::new(), Host::new());
+        let queues = "numrxqueues 4 numtxqueues 4";
+        ip(&format!("link add b0 {queues} type veth peer name c0 {queues}"));
+        ip("link set b0 up");
+        client.move_here("c0", 1);
+        server.connect("b1", "s0", 2);
+        let bridge = Running::start(&BridgeOptions { port: PortKind::Xdp, ..options(&[], name) });
+        let sockets: Vec<UdpSocket> = (0..64)
+            .map(|_| {
+                client.run(|| {
+                    let socket = UdpSocket::bind("10.1.0.1:0").unwrap();
+                    socket.connect("10.1.0.2:9").unwrap();
+                    socket
+                })
+            })
+            .collect();
+        let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
+        sink.set_read_timeout(Some(PATIENCE)).unwrap();
+        for (number, socket) in sockets.iter().enumerate() {
+            until("there is a buffer", || socket.send(&[number as u8]).is_ok());
+            let mut byte = [0xff];
+            sink.recv(&mut byte).unwrap();
+            assert_eq!(usize::from(byte[0]), number);
+        }
+        let [(up, _), _] = bridge.stop();
+        assert!(up.delivered.packets >= 64 && up.lost_before == 0, "{up:?}");
     });
 }
 

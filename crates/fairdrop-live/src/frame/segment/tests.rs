@@ -154,6 +154,23 @@ proptest! {
     }
 
     #[test]
+    fn a_checksum_that_nobody_tells_of_is_completed_once((of, ..) in any_super(), padding in 0..4_usize, broken in 1..u16::MAX) {
+        let (mut frame, mut expected) = (of.frame.clone(), of.frame.clone());
+        let field = of.transport + if of.tcp { 16 } else { 6 };
+        prop_assert!(complete_checksum(&mut expected, of.transport, field - of.transport));
+        // Padding of short frames is not under the checksum.
+        frame.resize(of.frame.len() + padding, 0xa5);
+        expected.resize(of.frame.len() + padding, 0xa5);
+        prop_assert!(complete_left_checksum(&mut frame) && frame == expected);
+        prop_assert!(!complete_left_checksum(&mut frame) && frame == expected, "it is right already");
+        // Any other field is none that was left.
+        let wrong = word(&of.frame, field).unwrap().wrapping_add(broken);
+        put(&mut frame, field, wrong);
+        expected.clone_from(&frame);
+        prop_assert!(!complete_left_checksum(&mut frame) && frame == expected);
+    }
+
+    #[test]
     fn whatever_comes_is_cut_or_refused(
         bytes in prop::collection::vec(any::<u8>(), 0..200), first in any::<u8>(), at in 0..220_usize, size in 0..100_usize,
         room in 0..200_usize,
@@ -162,6 +179,7 @@ proptest! {
         if let Some(byte) = frame.get_mut(at) { *byte = first; }
         let _ = ip_of_ethernet(&frame);
         let _ = complete_checksum(&mut frame.clone(), at, size);
+        let _ = complete_left_checksum(&mut frame.clone());
         if let Some(cut) = Cut::new(&frame, at, size) {
             for number in 0..cut.packets() {
                 cut.write(&frame, number, &mut vec![0; room]);

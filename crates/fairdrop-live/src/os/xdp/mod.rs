@@ -1,0 +1,430 @@
+//! AF_XDP: the frames of an interface, before the kernel's stack sees them, in memory that is shared with the kernel
+//! (`Documentation/networking/af_xdp.rst`). One socket for each receive queue, all with the same memory; a program in the driver
+//! hands them the frames.
+
+mod btf;
+mod program;
+mod ring;
+
+pub use program::{Attached, Place};
+
+use program::{NOTE, NOTE_BYTES, NOTE_WITH_TAG, SocketMap};
+use ring::{Consumer, Descriptor, FrameMemory, Offsets, Producer};
+use rustix::io::Errno;
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, SocketAddrXdpWithSharedUmem, XdpOptionsFlags, XdpRingOffset, XdpUmemReg,
+    XdpUmemRegFlags,
+};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Bytes of the memory for one frame: a page, the most that the kernel takes. It keeps [`HEADROOM`] of them.
+const CHUNK: usize = 4096;
+
+/// Bytes before each frame, where the program writes its note (`XDP_PACKET_HEADROOM`).
+const HEADROOM: usize = 256;
+
+/// The longest frame, bytes.
+pub const LONGEST: u32 = (CHUNK - HEADROOM) as u32;
+
+/// Frames that may be on their way out: each is free again when the interface at the other end, or the hardware, has taken it.
+const SENDING: u32 = 1024;
+
+/// Receive queues that an interface may have.
+pub const MOST_QUEUES: u32 = 64;
+
+/// Places in the receive ring of a queue, at least.
+const FEWEST: u32 = 64;
+
+/// Bytes of frames that the kernel takes before it waits for the interface.
+const SEND_BUFFER: usize = 4 << 20;
+
+/// What an interface is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Where the program runs: the first of these that the interface allows.
+    pub places: &'static [Place],
+    /// Frames are written by the device into the shared memory, or it is refused.
+    pub zero_copy: bool,
+    /// Receive queues that the interface has.
+    pub queues: u32,
+    /// Bytes for frames that were received and not read yet, of all queues.
+    pub ring_bytes: u32,
+}
+
+/// At which step an interface is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Making a socket.
+    Socket,
+    /// Sharing the memory of frames with the kernel.
+    Memory,
+    /// Binding a socket to the queue of that number.
+    Queue(u32),
+    /// Loading the program.
+    Load,
+    /// Attaching it to the interface.
+    Attach,
+}
+
+/// Why an interface is refused.
+#[derive(Debug)]
+pub struct Refused {
+    /// At this step.
+    pub step: Step,
+    /// What the kernel said.
+    pub error: io::Error,
+}
+
+impl Refused {
+    /// Another place in the kernel may allow what this one does not.
+    fn depends_on_place(&self) -> bool {
+        let taken = [Errno::BUSY, Errno::EXIST, Errno::PERM];
+        self.step == Step::Attach && !taken.iter().any(|errno| self.error.raw_os_error() == Some(errno.raw_os_error()))
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, error } = self;
+        match step {
+            Step::Socket => write!(f, "making an AF_XDP socket: {error}"),
+            Step::Memory => write!(f, "sharing memory with the kernel: {error}"),
+            Step::Queue(queue) => write!(f, "binding to queue {queue}: {error}"),
+            Step::Load => write!(f, "loading the XDP program: {error}"),
+            Step::Attach => write!(f, "attaching the XDP program: {error}"),
+        }
+    }
+}
+
+fn at<T>(step: Step, result: Result<T, impl Into<io::Error>>) -> Result<T, Refused> {
+    result.map_err(|error| Refused { step, error: error.into() })
+}
+
+/// The sockets of an interface, and its program.
+#[derive(Debug)]
+pub struct XdpSockets {
+    /// The program, which is removed when this is dropped.
+    pub attached: Attached,
+    /// Where frames come in.
+    pub input: XdpInput,
+    /// Where they go out.
+    pub output: XdpOutput,
+    /// The device itself reads and writes the shared memory.
+    pub zero_copy: bool,
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub struct XdpInput {
+    queues: Vec<RxQueue>,
+    memory: Arc<FrameMemory>,
+    /// Of the queue that is read.
+    current: usize,
+    /// Lost, as the kernel counts, and told already.
+    told: u64,
+}
+
+#[derive(Debug)]
+struct RxQueue {
+    socket: Arc<OwnedFd>,
+    rx: Consumer<Descriptor>,
+    fill: Producer<u64>,
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub struct XdpOutput {
+    socket: Arc<OwnedFd>,
+    tx: Producer<Descriptor>,
+    completion: Consumer<u64>,
+    memory: Arc<FrameMemory>,
+    /// Chunks that no frame is in.
+    free: Vec<u64>,
+}
+
+/// A frame that was received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct XdpFrame {
+    /// Its length, bytes, without the tag.
+    pub len: usize,
+    /// When it came, ns on the monotonic clock, where the program could write that.
+    pub at_ns: Option<u64>,
+    /// The tag that is not in it: protocol and content.
+    pub tag: Option<(u16, u16)>,
+    /// Where it is.
+    address: u64,
+}
+
+/// How many frames the kernel has taken, and how many it has dropped then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flushed {
+    /// The interface had no room for them.
+    pub dropped: u64,
+    /// Still in the ring: they can be offered again.
+    pub left: u32,
+}
+
+impl XdpSockets {
+    /// Takes the frames of the interface of number `index`.
+    ///
+    /// # Errors
+    /// No right to (`CAP_NET_RAW`, `CAP_NET_ADMIN`, `CAP_BPF`), no memory, another program is attached, or the driver cannot.
+    pub fn new(index: i32, wish: Wish) -> Result<Self, Refused> {
+        let map = at(Step::Load, SocketMap::new(wish.queues))?;
+        let of_queue = (wish.ring_bytes / CHUNK as u32 / wish.queues).max(FEWEST);
+        // The largest power of two that is no more.
+        let places = 1 << of_queue.ilog2();
+        let chunks = (places * wish.queues + SENDING) as usize;
+        let memory = Arc::new(at(Step::Memory, FrameMemory::new(chunks * CHUNK))?);
+        let first = at(Step::Socket, xdp_socket())?;
+        let (start, len) = memory.range();
+        let registered = sockopt::set_xdp_umem_reg(
+            &*first,
+            XdpUmemReg {
+                addr: start,
+                len,
+                chunk_size: CHUNK as u32,
+                headroom: 0,
+                flags: XdpUmemRegFlags::empty(),
+                tx_metadata_len: 0,
+            },
+        );
+        at(Step::Memory, registered)?;
+        let mut queues = Vec::with_capacity(wish.queues as usize);
+        let mut output = None;
+        for number in 0..wish.queues {
+            let socket = if number == 0 { Arc::clone(&first) } else { at(Step::Socket, xdp_socket())? };
+            let mut queue = at(Step::Memory, RxQueue::new(&socket, places))?;
+            let completion = at(Step::Memory, completion(&socket))?;
+            if number == 0 {
+                let sending = places * wish.queues..places * wish.queues + SENDING;
+                let free = sending.rev().map(|chunk| u64::from(chunk) * CHUNK as u64).collect();
+                let tx = at(Step::Memory, tx_ring(&socket))?;
+                let (socket, memory) = (Arc::clone(&socket), Arc::clone(&memory));
+                output = Some(XdpOutput { socket, tx, completion, memory, free });
+            }
+            at(Step::Queue(number), bind_to(&socket, &first, index, number, wish.zero_copy))?;
+            for chunk in number * places..(number + 1) * places {
+                queue.fill.push(u64::from(chunk) * CHUNK as u64);
+            }
+            queue.fill.publish();
+            at(Step::Queue(number), map.set(number, socket.as_fd()))?;
+            queues.push(queue);
+        }
+        let output = at(Step::Socket, output.ok_or(io::ErrorKind::InvalidInput))?;
+        let options = at(Step::Socket, sockopt::xdp_options(&*first))?;
+        let attached = Attached::to_one_of(wish.places, &map, index)?;
+        Ok(Self {
+            attached,
+            input: XdpInput { queues, memory, current: 0, told: 0 },
+            output,
+            zero_copy: options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY),
+        })
+    }
+}
+
+/// Bytes that the rings and frames of an interface take.
+pub fn bytes_for(ring_bytes: u32) -> usize {
+    ring_bytes as usize + SENDING as usize * CHUNK
+}
+
+fn xdp_socket() -> io::Result<Arc<OwnedFd>> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
+    // Without the right to go beyond the machine's limit, up to that.
+    if sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER).is_err() {
+        sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER)?;
+    }
+    Ok(Arc::new(socket))
+}
+
+/// The kernel lets go a little later of what a process had that has ended: after so many tries, with as many milliseconds between
+/// them, it is somebody else's.
+const TRIES: u32 = 50;
+const BETWEEN: Duration = Duration::from_millis(20);
+
+fn until_free<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(BETWEEN),
+            done => return done,
+        }
+    }
+    attempt()
+}
+
+/// Binds a socket; all but the first share its memory, and how it is used.
+fn bind_to(
+    socket: &OwnedFd,
+    first: &Arc<OwnedFd>,
+    index: i32,
+    queue: u32,
+    zero_copy: bool,
+) -> io::Result<()> {
+    if queue > 0 {
+        let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, index as u32, queue);
+        let address = SocketAddrXdpWithSharedUmem { addr, shared_umem_fd: first.as_fd() };
+        return until_free(|| Ok(bind(socket, &address)?));
+    }
+    let need_wakeup = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+    let flags = if zero_copy { need_wakeup | SocketAddrXdpFlags::XDP_ZEROCOPY } else { need_wakeup };
+    let address = SocketAddrXdp::new(flags, index as u32, queue);
+    until_free(|| Ok(bind(socket, &address)?))
+}
+
+fn offsets(of: XdpRingOffset) -> io::Result<Offsets> {
+    Ok(Offsets {
+        producer: of.producer as usize,
+        consumer: of.consumer as usize,
+        entries: of.desc as usize,
+        // Since Linux 5.4.
+        flags: of.flags.ok_or(Errno::OPNOTSUPP)? as usize,
+    })
+}
+
+impl RxQueue {
+    fn new(socket: &Arc<OwnedFd>, places: u32) -> io::Result<Self> {
+        sockopt::set_xdp_umem_fill_ring_size(&**socket, places)?;
+        sockopt::set_xdp_rx_ring_size(&**socket, places)?;
+        let all = sockopt::xdp_mmap_offsets(&**socket)?;
+        let rx = Consumer::map(socket.as_fd(), libc::XDP_PGOFF_RX_RING as u64, offsets(all.rx)?, places)?;
+        let fill = Producer::map(socket.as_fd(), libc::XDP_UMEM_PGOFF_FILL_RING, offsets(all.fr)?, places)?;
+        Ok(Self { socket: Arc::clone(socket), rx, fill })
+    }
+}
+
+fn completion(socket: &OwnedFd) -> io::Result<Consumer<u64>> {
+    sockopt::set_xdp_umem_completion_ring_size(socket, SENDING)?;
+    let offsets = offsets(sockopt::xdp_mmap_offsets(socket)?.cr)?;
+    Consumer::map(socket.as_fd(), libc::XDP_UMEM_PGOFF_COMPLETION_RING, offsets, SENDING)
+}
+
+fn tx_ring(socket: &OwnedFd) -> io::Result<Producer<Descriptor>> {
+    sockopt::set_xdp_tx_ring_size(socket, SENDING)?;
+    let offsets = offsets(sockopt::xdp_mmap_offsets(socket)?.tx)?;
+    Producer::map(socket.as_fd(), libc::XDP_PGOFF_TX_RING as u64, offsets, SENDING)
+}
+
+impl XdpInput {
+    /// The sockets, to be polled for.
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.queues.iter().map(|queue| queue.socket.as_fd())
+    }
+
+    /// Whether there is something to read.
+    pub fn is_ready(&mut self) -> bool {
+        self.queues.iter_mut().any(|queue| queue.rx.is_ready())
+    }
+
+    /// The next frame, to be read and then given back. From each queue it reads what there is before it goes to the next.
+    pub fn next(&mut self) -> Option<XdpFrame> {
+        for _ in 0..self.queues.len() {
+            if let Some(descriptor) = self.queues[self.current].rx.pop() {
+                return Some(self.frame(descriptor));
+            }
+            self.current = (self.current + 1) % self.queues.len();
+        }
+        None
+    }
+
+    /// With what the program wrote before it.
+    fn frame(&self, Descriptor { address, len, .. }: Descriptor) -> XdpFrame {
+        let mut frame = XdpFrame { len: len as usize, address, ..XdpFrame::default() };
+        let mut note = [0; NOTE_BYTES];
+        let begin = (address as usize).wrapping_sub(NOTE_BYTES);
+        if !self.memory.read(begin, &mut note) {
+            return frame;
+        }
+        let word = |at: usize| note[at..].first_chunk().copied().map_or(0, u32::from_ne_bytes);
+        let mark = word(12);
+        if mark == NOTE || mark == NOTE_WITH_TAG {
+            frame.at_ns = note.first_chunk().copied().map(u64::from_ne_bytes);
+            frame.tag = (mark == NOTE_WITH_TAG)
+                .then(|| (u16::from_be_bytes([note[8], note[9]]), u16::from_ne_bytes([note[10], note[11]])));
+            // The next frame here may come without a note.
+            self.memory.write(begin + 12, &[0; 4]);
+        }
+        frame
+    }
+
+    /// Copies from byte `from` of a frame on; `false`: it does not reach that far.
+    pub fn read(&self, frame: &XdpFrame, from: usize, to: &mut [u8]) -> bool {
+        from + to.len() <= frame.len && self.memory.read(frame.address as usize + from, to)
+    }
+
+    /// The kernel may write to where the frame was, after [`Self::publish`].
+    pub fn give_back(&mut self, frame: XdpFrame) {
+        // There are as many places as chunks. The kernel finds the chunk by any number in it.
+        self.queues[self.current].fill.push(frame.address & !(CHUNK as u64 - 1));
+    }
+
+    /// Tells the kernel what was read, and wakes it where it waits for room.
+    pub fn publish(&mut self) {
+        for queue in &mut self.queues {
+            queue.rx.give_back();
+            queue.fill.publish();
+            if queue.fill.needs_wakeup() {
+                let _ = recv(&*queue.socket, &mut [0; 0][..], RecvFlags::DONTWAIT);
+            }
+        }
+    }
+
+    /// Frames that came and found no room since this was last asked.
+    pub fn lost(&mut self) -> u64 {
+        let of = |queue: &RxQueue| {
+            let statistics = sockopt::xdp_statistics(&*queue.socket).ok()?;
+            Some(statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0))
+        };
+        let all = self.queues.iter().filter_map(of).sum::<u64>();
+        let new = all.saturating_sub(self.told);
+        self.told += new;
+        new
+    }
+}
+
+impl XdpOutput {
+    /// Puts a frame behind those that are to go out at the next [`Self::flush`]. Returns whether there was room for it.
+    pub fn push(&mut self, frame: &[u8]) -> bool {
+        if frame.len() > CHUNK {
+            return false;
+        }
+        let Some(address) = self.free.pop().or_else(|| self.sent()) else { return false };
+        self.memory.write(address as usize, frame);
+        // There are as many places as chunks.
+        self.tx.push(Descriptor { address, len: frame.len() as u32, options: 0 })
+    }
+
+    /// A chunk whose frame has gone out; the others with it are free as well.
+    fn sent(&mut self) -> Option<u64> {
+        while let Some(address) = self.completion.pop() {
+            self.free.push(address);
+        }
+        self.completion.give_back();
+        self.free.pop()
+    }
+
+    /// Hands on what was pushed. In copy mode the kernel sends while it is called, a few frames in each call.
+    pub fn flush(&mut self) -> Flushed {
+        self.tx.publish();
+        let mut flushed = Flushed { dropped: 0, left: self.tx.left() };
+        while flushed.left > 0 && self.tx.needs_wakeup() {
+            let woken = send(&*self.socket, &[], SendFlags::DONTWAIT);
+            let left = self.tx.left();
+            match woken {
+                // The interface took it and dropped it.
+                Err(Errno::BUSY) => flushed.dropped += 1,
+                // It is down or gone, or takes no more now.
+                _ if left == flushed.left => break,
+                _ => {}
+            }
+            flushed.left = left;
+        }
+        flushed
+    }
+}
