@@ -1,7 +1,7 @@
 //! A frame as a port hands it over.
 
 use fairdrop_capture::{Classifier, KeyKind, LinkType};
-use fairdrop_live::frame::{Cut, complete_checksum, ip_of_ethernet, mark};
+use fairdrop_live::frame::{Cut, complete_checksum, complete_left_checksum, ip_of_ethernet, mark};
 
 /// Link types that are read, and one that is not.
 const LINK_TYPES: [u16; 14] = [1, 101, 113, 276, 0, 9, 12, 50, 51, 105, 108, 127, 228, 4711];
@@ -29,6 +29,11 @@ pub fn frame(data: &[u8]) {
     let mut completed = frame.to_vec();
     let reaches = complete_checksum(&mut completed, at, usize::from(*offset));
     assert_eq!(reaches, at + usize::from(*offset) + 2 <= frame.len());
+    // Who completes it twice changes nothing more.
+    let mut left = frame.to_vec();
+    complete_left_checksum(&mut left);
+    let once = left.clone();
+    assert!(left.len() == frame.len() && !complete_left_checksum(&mut left) && left == once);
 }
 
 fn check_cut(frame: &[u8], cut: &Cut, size: usize) {

@@ -105,11 +105,11 @@ fn refusal(name: &str, refused: &Refused, way: XdpWay) -> Refusal {
     let errno = Errno::from_io_error(&refused.error);
     let what = match (refused.step, errno) {
         (Step::Memory, Some(Errno::NOBUFS | Errno::NOMEM)) => {
-            "too little memory may be locked; valid: a smaller --ring, `ulimit -l unlimited` (LimitMEMLOCK=infinity), or --port packet"
+            "too little memory may be locked; valid: CAP_IPC_LOCK, `ulimit -l unlimited` (LimitMEMLOCK=infinity), a smaller --ring, or --port packet"
         }
         (_, Some(Errno::PERM)) => {
             "needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF, outside of user namespaces: run it as root, or once \
-             `setcap cap_net_raw,cap_net_admin,cap_bpf=ep` on the program; or --port packet"
+             `setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock=ep` on the program; or --port packet"
         }
         (Step::Socket, Some(Errno::AFNOSUPPORT)) => "this kernel has no AF_XDP; valid: --port packet",
         (Step::Queue(_), Some(Errno::BUSY)) => {

@@ -109,7 +109,9 @@ impl<W: Watch> Direction<W> {
         };
         self.link.shut_down(ports.now());
         self.settle(ports, ended.is_ok())?;
-        ended.map(|()| self.report(ports))
+        ended?;
+        ports.flush()?;
+        Ok(self.report(ports))
     }
 
     fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {

@@ -158,17 +158,18 @@ impl XdpPorts {
     }
 }
 
-/// Copies a frame to `buffer`, its tag put back, or what there is room for. Returns its length, or `None` if it is not one.
-fn fetch(input: &XdpInput, frame: &XdpFrame, buffer: &mut [u8]) -> Option<usize> {
-    let Some((protocol, tag)) = frame.tag.filter(|_| frame.len >= MACS) else {
+/// Copies a frame to `buffer`, its tag put back, or what there is room for; `read` copies from a byte of the frame on. Returns its
+/// length, or `None` if it cannot be read.
+fn fetch(frame: &XdpFrame, read: impl Fn(usize, &mut [u8]) -> bool, buffer: &mut [u8]) -> Option<usize> {
+    let Some((protocol, tag)) = frame.tag.filter(|_| frame.len >= MACS && buffer.len() >= MACS + TAG) else {
         let room = frame.len.min(buffer.len());
-        return input.read(frame, 0, &mut buffer[..room]).then_some(frame.len);
+        return read(0, &mut buffer[..room]).then_some(frame.len);
     };
     let room = (frame.len + TAG).min(buffer.len());
-    let (macs, rest) = buffer[..room].split_at_mut_checked(MACS + TAG)?;
+    let (head, rest) = buffer[..room].split_at_mut(MACS + TAG);
     let ([a, b], [c, d]) = (protocol.to_be_bytes(), tag.to_be_bytes());
-    macs[MACS..].copy_from_slice(&[a, b, c, d]);
-    (input.read(frame, 0, &mut macs[..MACS]) && input.read(frame, MACS, rest)).then_some(frame.len + TAG)
+    head[MACS..].copy_from_slice(&[a, b, c, d]);
+    (read(0, &mut head[..MACS]) && read(MACS, rest)).then_some(frame.len + TAG)
 }
 
 /// Whether an interface with this MTU sends a frame. A tag may make it longer.
@@ -186,7 +187,7 @@ impl Ports for XdpPorts {
         loop {
             let Some(input) = &mut self.input else { return Ok(None) };
             let Some(frame) = input.next() else { return Ok(None) };
-            let fetched = fetch(input, &frame, buffer);
+            let fetched = fetch(&frame, |from, to| input.read(&frame, from, to), buffer);
             input.give_back(frame);
             let Some(len) = fetched else {
                 self.lost_before += 1;
@@ -253,6 +254,26 @@ mod tests {
         tagged[MACS] = 0x81;
         assert!(fits(&plain, 1500) && !fits(&plain, 1499) && fits(&tagged, 1500) && !fits(&tagged, 1499));
         assert!(!fits(&plain, 0) && !fits(&[0; 10], 0) && fits(&[0; 10], 68));
+    }
+
+    #[test]
+    fn a_tag_is_put_back_where_it_was() {
+        let bytes: Vec<u8> = (0..60).collect();
+        let read = |from: usize, to: &mut [u8]| {
+            to.copy_from_slice(&bytes[from..from + to.len()]);
+            true
+        };
+        let mut frame = XdpFrame { len: 60, ..XdpFrame::default() };
+        let mut buffer = [0xff; 100];
+        assert_eq!((fetch(&frame, read, &mut buffer), &buffer[..60]), (Some(60), &bytes[..]));
+        assert_eq!((fetch(&frame, read, &mut buffer[..20]), buffer[19]), (Some(60), 19));
+        frame.tag = Some((0x88a8, 0x2007));
+        let whole = [&bytes[..12], &[0x88, 0xa8, 0x20, 7], &bytes[12..]].concat();
+        assert_eq!((fetch(&frame, read, &mut buffer), &buffer[..64]), (Some(64), &whole[..]));
+        for room in 0..64 {
+            assert_eq!(fetch(&frame, read, &mut [0; 64][..room]), Some(if room < 16 { 60 } else { 64 }));
+        }
+        assert_eq!(fetch(&frame, |_, _| false, &mut buffer), None);
     }
 
     #[test]

@@ -569,11 +569,16 @@ fn refusals_of_xdp_say_what_to_do() {
             return;
         }
         ip("link set b0 mtu 1500");
-        let mut command = Command::new("setpriv");
-        command.args(["--bounding-set=-all,+net_raw,+net_admin", env!("CARGO_BIN_EXE_fairdropd")]);
-        command.args(format!("{bridge} --port xdp").split(' '));
-        let said = said(&mut command, 1);
+        let with_rights = |rights: &str, options: &str| {
+            let program = env!("CARGO_BIN_EXE_fairdropd");
+            let rights = format!("setpriv --bounding-set=-all,{rights}");
+            let script = format!("ulimit -l 64; exec {rights} {program} {bridge} --port xdp {options}");
+            said(Command::new("sh").args(["-c", &script]), 1)
+        };
+        let said = with_rights("+net_raw,+net_admin,+ipc_lock", "");
         assert!(said.contains("CAP_BPF") && said.contains("setcap") && said.contains("--port packet"), "{said}");
+        let said = with_rights("+net_raw,+net_admin,+bpf", "--ring 1");
+        assert!(said.contains("too little memory may be locked") && said.contains("ulimit -l"), "{said}");
     });
 }
 

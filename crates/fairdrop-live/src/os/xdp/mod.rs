@@ -157,8 +157,8 @@ pub struct XdpFrame {
     pub at_ns: Option<u64>,
     /// The tag that is not in it: protocol and content.
     pub tag: Option<(u16, u16)>,
-    /// Where it is.
-    address: u64,
+    /// Where it is in the memory.
+    pub address: u64,
 }
 
 /// How many frames the kernel has taken, and how many it has dropped then.
@@ -170,62 +170,106 @@ pub struct Flushed {
     pub left: u32,
 }
 
+/// A frame where it lies, to be handed on from there between interfaces that share their memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lent {
+    /// Its length, bytes.
+    pub len: u32,
+    /// Where it is in the memory.
+    pub address: u64,
+}
+
 impl XdpSockets {
     /// Takes the frames of the interface of number `index`.
     ///
     /// # Errors
     /// No right to (`CAP_NET_RAW`, `CAP_NET_ADMIN`, `CAP_BPF`), no memory, another program is attached, or the driver cannot.
     pub fn new(index: i32, wish: Wish) -> Result<Self, Refused> {
+        Self::with(index, wish, &Shared::new(1, wish)?, 0)
+    }
+
+    /// The same of two interfaces, whose frames are in one memory.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn pair(indexes: [i32; 2], wish: Wish) -> Result<[Self; 2], Refused> {
+        let shared = Shared::new(2, wish)?;
+        Ok([Self::with(indexes[0], wish, &shared, 0)?, Self::with(indexes[1], wish, &shared, 1)?])
+    }
+
+    /// The part of that number of the memory is that of the interface.
+    fn with(index: i32, wish: Wish, shared: &Shared, part: u32) -> Result<Self, Refused> {
         let map = at(Step::Load, SocketMap::new(wish.queues))?;
-        let of_queue = (wish.ring_bytes / CHUNK as u32 / wish.queues).max(FEWEST);
-        // The largest power of two that is no more.
-        let places = 1 << of_queue.ilog2();
-        let chunks = (places * wish.queues + SENDING) as usize;
-        let memory = Arc::new(at(Step::Memory, FrameMemory::new(chunks * CHUNK))?);
-        let first = at(Step::Socket, xdp_socket())?;
-        let (start, len) = memory.range();
-        let registered = sockopt::set_xdp_umem_reg(
-            &*first,
-            XdpUmemReg {
-                addr: start,
-                len,
-                chunk_size: CHUNK as u32,
-                headroom: 0,
-                flags: XdpUmemRegFlags::empty(),
-                tx_metadata_len: 0,
-            },
-        );
-        at(Step::Memory, registered)?;
+        let places = wish.places_of_queue();
+        let begin = part * wish.chunks();
         let mut queues = Vec::with_capacity(wish.queues as usize);
         let mut output = None;
         for number in 0..wish.queues {
-            let socket = if number == 0 { Arc::clone(&first) } else { at(Step::Socket, xdp_socket())? };
+            let is_first = part == 0 && number == 0;
+            let socket = if is_first { Arc::clone(&shared.first) } else { at(Step::Socket, xdp_socket())? };
             let mut queue = at(Step::Memory, RxQueue::new(&socket, places))?;
             let completion = at(Step::Memory, completion(&socket))?;
             if number == 0 {
-                let sending = places * wish.queues..places * wish.queues + SENDING;
-                let free = sending.rev().map(|chunk| u64::from(chunk) * CHUNK as u64).collect();
+                let sending = begin + places * wish.queues..begin + wish.chunks();
+                let free = sending.rev().map(chunk_at).collect();
                 let tx = at(Step::Memory, tx_ring(&socket))?;
-                let (socket, memory) = (Arc::clone(&socket), Arc::clone(&memory));
+                let (socket, memory) = (Arc::clone(&socket), Arc::clone(&shared.memory));
                 output = Some(XdpOutput { socket, tx, completion, memory, free });
             }
-            at(Step::Queue(number), bind_to(&socket, &first, index, number, wish.zero_copy))?;
-            for chunk in number * places..(number + 1) * places {
-                queue.fill.push(u64::from(chunk) * CHUNK as u64);
+            let owner = (!is_first).then(|| shared.first.as_fd());
+            at(Step::Queue(number), bind_to(&socket, owner, index, number, wish.zero_copy))?;
+            for chunk in begin + number * places..begin + (number + 1) * places {
+                queue.fill.push(chunk_at(chunk));
             }
             queue.fill.publish();
             at(Step::Queue(number), map.set(number, socket.as_fd()))?;
             queues.push(queue);
         }
         let output = at(Step::Socket, output.ok_or(io::ErrorKind::InvalidInput))?;
-        let options = at(Step::Socket, sockopt::xdp_options(&*first))?;
+        let options = at(Step::Socket, sockopt::xdp_options(&*output.socket))?;
         let attached = Attached::to_one_of(wish.places, &map, index)?;
         Ok(Self {
             attached,
-            input: XdpInput { queues, memory, current: 0, told: 0 },
+            input: XdpInput { queues, memory: Arc::clone(&shared.memory), current: 0, told: 0 },
             output,
             zero_copy: options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY),
         })
+    }
+}
+
+impl Wish {
+    /// Of the receive ring of a queue: the largest power of two for which there is room.
+    fn places_of_queue(&self) -> u32 {
+        1 << (self.ring_bytes / CHUNK as u32 / self.queues).max(FEWEST).ilog2()
+    }
+
+    /// Of an interface.
+    fn chunks(&self) -> u32 {
+        self.places_of_queue() * self.queues + SENDING
+    }
+}
+
+/// Where a chunk begins.
+fn chunk_at(chunk: u32) -> u64 {
+    u64::from(chunk) * CHUNK as u64
+}
+
+/// Memory that is registered with a socket, which others share it with.
+struct Shared {
+    memory: Arc<FrameMemory>,
+    first: Arc<OwnedFd>,
+}
+
+impl Shared {
+    fn new(interfaces: u32, wish: Wish) -> Result<Self, Refused> {
+        let bytes = (interfaces * wish.chunks()) as usize * CHUNK;
+        let memory = Arc::new(at(Step::Memory, FrameMemory::new(bytes))?);
+        let first = at(Step::Socket, xdp_socket())?;
+        let (addr, len) = memory.range();
+        let (chunk_size, flags) = (CHUNK as u32, XdpUmemRegFlags::empty());
+        let of = XdpUmemReg { addr, len, chunk_size, headroom: 0, flags, tx_metadata_len: 0 };
+        at(Step::Memory, sockopt::set_xdp_umem_reg(&*first, of))?;
+        Ok(Self { memory, first })
     }
 }
 
@@ -259,17 +303,17 @@ fn until_free<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     attempt()
 }
 
-/// Binds a socket; all but the first share its memory, and how it is used.
+/// Binds a socket; all but the first share the memory of that, and how it is used.
 fn bind_to(
     socket: &OwnedFd,
-    first: &Arc<OwnedFd>,
+    owner: Option<BorrowedFd<'_>>,
     index: i32,
     queue: u32,
     zero_copy: bool,
 ) -> io::Result<()> {
-    if queue > 0 {
+    if let Some(shared_umem_fd) = owner {
         let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, index as u32, queue);
-        let address = SocketAddrXdpWithSharedUmem { addr, shared_umem_fd: first.as_fd() };
+        let address = SocketAddrXdpWithSharedUmem { addr, shared_umem_fd };
         return until_free(|| Ok(bind(socket, &address)?));
     }
     let need_wakeup = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
@@ -311,6 +355,19 @@ fn tx_ring(socket: &OwnedFd) -> io::Result<Producer<Descriptor>> {
     Producer::map(socket.as_fd(), libc::XDP_PGOFF_TX_RING as u64, offsets, SENDING)
 }
 
+/// What the program has noted of a frame, if it has: when it came, and the protocol and content of its tag.
+fn note_of(note: [u8; NOTE_BYTES]) -> Option<(u64, Option<(u16, u16)>)> {
+    let at_ns = u64::from_ne_bytes(std::array::from_fn(|byte| note[byte]));
+    let mark = u32::from_ne_bytes([note[12], note[13], note[14], note[15]]);
+    let protocol = u16::from_be_bytes([note[8], note[9]]);
+    let content = u16::from_ne_bytes([note[10], note[11]]);
+    match mark {
+        NOTE => Some((at_ns, None)),
+        NOTE_WITH_TAG => Some((at_ns, Some((protocol, content)))),
+        _ => None,
+    }
+}
+
 impl XdpInput {
     /// The sockets, to be polled for.
     pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -341,16 +398,22 @@ impl XdpInput {
         if !self.memory.read(begin, &mut note) {
             return frame;
         }
-        let word = |at: usize| note[at..].first_chunk().copied().map_or(0, u32::from_ne_bytes);
-        let mark = word(12);
-        if mark == NOTE || mark == NOTE_WITH_TAG {
-            frame.at_ns = note.first_chunk().copied().map(u64::from_ne_bytes);
-            frame.tag = (mark == NOTE_WITH_TAG)
-                .then(|| (u16::from_be_bytes([note[8], note[9]]), u16::from_ne_bytes([note[10], note[11]])));
-            // The next frame here may come without a note.
-            self.memory.write(begin + 12, &[0; 4]);
-        }
+        let Some((at_ns, tag)) = note_of(note) else { return frame };
+        (frame.at_ns, frame.tag) = (Some(at_ns), tag);
+        // The next frame here may come without a note.
+        self.memory.write(begin + 12, &[0; 4]);
         frame
+    }
+
+    /// The next frame of the first queue, where it lies.
+    pub fn next_lent(&mut self) -> Option<Lent> {
+        let Descriptor { address, len, .. } = self.queues[0].rx.pop()?;
+        Some(Lent { len, address })
+    }
+
+    /// Such a frame is not needed any more.
+    pub fn give_back_lent(&mut self, address: u64) {
+        self.queues[0].fill.push(address & !(CHUNK as u64 - 1));
     }
 
     /// Copies from byte `from` of a frame on; `false`: it does not reach that far.
@@ -381,7 +444,7 @@ impl XdpInput {
             let statistics = sockopt::xdp_statistics(&*queue.socket).ok()?;
             Some(statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0))
         };
-        let all = self.queues.iter().filter_map(of).sum::<u64>();
+        let all: u64 = self.queues.iter().filter_map(of).sum();
         let new = all.saturating_sub(self.told);
         self.told += new;
         new
@@ -398,6 +461,19 @@ impl XdpOutput {
         self.memory.write(address as usize, frame);
         // There are as many places as chunks.
         self.tx.push(Descriptor { address, len: frame.len() as u32, options: 0 })
+    }
+
+    /// The same with a frame that lies in the memory of both interfaces. It is not needed any more once [`Self::next_sent`]
+    /// gives its address.
+    pub fn push_lent(&mut self, frame: Lent) -> bool {
+        self.tx.push(Descriptor { address: frame.address, len: frame.len, options: 0 })
+    }
+
+    /// The address of a frame that has gone out.
+    pub fn next_sent(&mut self) -> Option<u64> {
+        let address = self.completion.pop();
+        self.completion.give_back();
+        address
     }
 
     /// A chunk whose frame has gone out; the others with it are free as well.
@@ -426,5 +502,34 @@ impl XdpOutput {
             flushed.left = left;
         }
         flushed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes() {
+        let mut note = [0; NOTE_BYTES];
+        assert_eq!(note_of(note), None);
+        note[..8].copy_from_slice(&7_u64.to_ne_bytes());
+        note[8..10].copy_from_slice(&[0x81, 0]);
+        note[10..12].copy_from_slice(&0x2005_u16.to_ne_bytes());
+        note[12..].copy_from_slice(&NOTE.to_ne_bytes());
+        assert_eq!(note_of(note), Some((7, None)));
+        note[12..].copy_from_slice(&NOTE_WITH_TAG.to_ne_bytes());
+        assert_eq!(note_of(note), Some((7, Some((0x8100, 0x2005)))));
+        note[12..].copy_from_slice(&(NOTE + 2).to_ne_bytes());
+        assert_eq!(note_of(note), None);
+    }
+
+    #[test]
+    fn rings_are_powers_of_two_within_the_bytes() {
+        let wish = |ring_bytes, queues| Wish { places: &[Place::Driver], zero_copy: false, queues, ring_bytes };
+        for (ring_mib, queues, places) in [(8, 1, 2048), (8, 3, 512), (1, 1, 256), (1, 64, 64), (1024, 1, 1 << 18)] {
+            let wish = wish(ring_mib << 20, queues);
+            assert_eq!((wish.places_of_queue(), wish.chunks()), (places, places * queues + SENDING));
+        }
     }
 }
