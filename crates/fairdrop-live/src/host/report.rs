@@ -66,6 +66,8 @@ pub struct Report {
     pub dropped: BTreeMap<&'static str, Amount>,
     /// Frames that came and were lost before they could be read: an error of the host.
     pub lost_before: u64,
+    /// Frames that were handed on and lost by the device behind: an error of the host.
+    pub lost_behind: u64,
     /// How long packets waited in the queue.
     pub wait: Spread,
     /// Median wait, s.
@@ -106,7 +108,8 @@ pub(super) struct Aside<'a> {
     pub limit: u32,
     pub rate_bps: Option<u64>,
     pub groups: BTreeMap<&'static str, Group>,
-    pub lost_before: u64,
+    /// Before they were read, and behind the link.
+    pub lost: (u64, u64),
     pub waits: &'a Waits,
     pub wait_last_second: Quantiles,
     pub lateness: LatenessReport,
@@ -131,7 +134,8 @@ impl Report {
             queued: Amount { packets: u64::from(backlog.packets), bytes: backlog.bytes },
             marked: counters.marked.into(),
             dropped: dropped.filter(|(_, amount)| amount.packets > 0).collect(),
-            lost_before: aside.lost_before,
+            lost_before: aside.lost.0,
+            lost_behind: aside.lost.1,
             wait: aside.waits.spread(),
             wait_p50_s: aside.waits.quantile_s(0.5),
             wait_p99_s: aside.waits.quantile_s(0.99),

@@ -2,6 +2,8 @@
 
 mod descriptors;
 mod packet;
+mod tun;
 
-pub use descriptors::Descriptors;
+pub use descriptors::{Descriptors, Joining};
 pub use packet::{PacketPorts, Receiver};
+pub use tun::{TunReader, TunWriter};
