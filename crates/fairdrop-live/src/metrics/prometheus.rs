@@ -132,6 +132,12 @@ pub fn render(link: &str, directions: &[Direction<'_>]) -> String {
         |report| report.lost_before,
     );
     page.each(
+        "fairdrop_lost_behind_packets_total",
+        "counter",
+        "Packets handed on and lost by the device behind.",
+        |report| report.lost_behind,
+    );
+    page.each(
         "fairdrop_lateness_median_seconds",
         "gauge",
         "How much too late packets were handed on, median.",

@@ -1,6 +1,6 @@
 //! The two sides of a TUN device: what is read is cut to packets, what is written may stand for many.
 
-use crate::frame::{Cut, Join, LeftToHardware, Unsummed, VNET_HEADER, Whole};
+use crate::frame::{Join, Unsummed, VNET_HEADER, Whole};
 use crate::host::Received;
 use crate::os::now;
 use fairdrop::Time;
@@ -51,14 +51,12 @@ impl TunReader {
         if let Some(packet) = self.next_of_cut(buffer) {
             return Ok(Some(packet));
         }
-        self.left = None;
-        let (header, rest) = self.whole.bytes().split_at_mut(VNET_HEADER);
-        let (room, before) = (buffer.len(), if self.headed { VNET_HEADER } else { 0 });
-        let beyond = room.min(rest.len());
-        let into = &mut [&mut header[..before], &mut *buffer, &mut rest[beyond..]].map(IoSliceMut::new);
+        let before = if self.headed { VNET_HEADER } else { 0 };
+        let [header, beyond] = self.whole.around(buffer.len());
+        let into = &mut [&mut header[..before], &mut *buffer, beyond].map(IoSliceMut::new);
         let read = loop {
             match readv(&*self.device, into) {
-                Ok(read) => break read,
+                Ok(read) => break read.saturating_sub(before),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
                 // A TUN device whose namespace has ended.
@@ -66,26 +64,11 @@ impl TunReader {
                 Err(error) => return Err(error.into()),
             }
         };
-        let (at, len) = (now(), read.saturating_sub(before));
-        if !self.headed {
-            return Ok(Some(Received { len, at }));
-        }
-        let left = LeftToHardware::read(header);
-        if let Some(size) = left.segment {
-            let here = len.min(room).min(rest.len());
-            rest[..here].copy_from_slice(&buffer[..here]);
-            if let Some(cut) = Cut::new(&rest[..len.min(rest.len())], 0, size) {
-                self.whole.begin(if self.complete { cut } else { cut.leaving_checksums() });
-                self.at = at;
-                return Ok(self.next_of_cut(buffer));
-            }
-        }
-        self.left = left.checksum.filter(|left| left.lies_in(len) && !self.complete);
-        if self.complete || left.segment.is_some() {
-            left.complete(&mut buffer[..len.min(room)], 0);
-            self.left = None;
-        }
-        Ok(Some(Received { len, at }))
+        self.at = now();
+        let (len, left) =
+            if self.headed { self.whole.take(buffer, read, self.complete) } else { (read, None) };
+        self.left = left;
+        Ok(Some(Received { len, at: self.at }))
     }
 
     fn next_of_cut(&mut self, buffer: &mut [u8]) -> Option<Received> {
