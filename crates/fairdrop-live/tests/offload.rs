@@ -1,13 +1,18 @@
 //! Frames that stand for many, against the kernel: what it cuts such a frame to is what we cut it to, byte for byte, and what we
 //! join it takes.
 
-use fairdrop::Philox;
-use fairdrop_live::frame::{Join, LeftToHardware, Unsummed};
+use fairdrop::{Philox, Time};
+use fairdrop_capture::LinkType;
+use fairdrop_live::config::TwoWay;
+use fairdrop_live::frame::{Cut, Join, LeftToHardware, Unsummed, Whole};
+use fairdrop_live::host::{Direction, Ports, Received, Report, mailbox};
 use fairdrop_live::os::namespace::{Enter, Helper};
 use fairdrop_live::os::{NetworkSetting, Prefix};
 use fairdrop_live::port::{TunReader, TunWriter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
 use std::error::Error;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
@@ -222,4 +227,120 @@ fn joined_is_taken(router: &Router, packets: &[(Vec<u8>, Option<Unsummed>)], wha
         again[sum_at.clone()].copy_from_slice(&packet[sum_at]);
         assert_eq!(&again, packet, "{what}");
     }
+}
+
+/// Ports without a kernel: what comes is cut, what is handed on is kept.
+struct Kept {
+    coming: VecDeque<([u8; 10], Vec<u8>)>,
+    whole: Whole,
+    left: Option<Unsummed>,
+    refuses_joined: bool,
+    frames: Vec<Vec<u8>>,
+    joined: usize,
+}
+
+impl Ports for Kept {
+    fn now(&self) -> Time {
+        Time::from_ns(1000)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        let next = self.whole.next_packet(buffer);
+        let (len, left) = match next {
+            Some(packet) => packet,
+            None => {
+                let (header, frame) = self.coming.pop_front().ok_or(io::ErrorKind::UnexpectedEof)?;
+                let here = frame.len().min(buffer.len());
+                buffer[..here].copy_from_slice(&frame[..here]);
+                let [head, beyond] = self.whole.around(buffer.len());
+                head.copy_from_slice(&header);
+                beyond[..frame.len() - here].copy_from_slice(&frame[here..]);
+                self.whole.take(buffer, frame.len(), false)
+            }
+        };
+        self.left = left;
+        Ok(Some(Received { len, at: self.now() }))
+    }
+
+    fn unsummed(&self) -> Option<Unsummed> {
+        self.left
+    }
+
+    fn has_more(&self) -> bool {
+        self.whole.is_cut()
+    }
+
+    fn joins(&self) -> bool {
+        true
+    }
+
+    fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
+        self.frames.push(frame.to_vec());
+        Ok(true)
+    }
+
+    fn deliver_left(&mut self, _: &[u8; 10], parts: &[&[u8]]) -> io::Result<bool> {
+        if parts.len() > 1 {
+            self.joined += 1;
+            if self.refuses_joined {
+                return Ok(false);
+            }
+        }
+        self.frames.push(parts.concat());
+        Ok(true)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wait(&mut self, _: Option<Time>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Frames of TCP through a link without limit; how it was, the frames that came, and those that left.
+fn pass(settings: &[&str], refuses_joined: bool) -> (Report, Vec<Vec<u8>>, Kept) {
+    let mut random = Philox::new(12, 0, 0);
+    let coming: VecDeque<_> =
+        (0..40).map(|number| super_packet(&mut random, number % 2 == 0, TCP, 1400)).collect();
+    let sent = coming.iter().map(|(_, frame)| frame.clone()).collect();
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
+    let link = TwoWay::parse("", "test", &settings).unwrap();
+    let config = link.up.direction(1, 0, [1, 2], LinkType(101), 1500);
+    let (_mailbox, commands) = mailbox(Arc::new(()));
+    let whole = Whole::new(1 << 16);
+    let mut ports = Kept { coming, whole, left: None, refuses_joined, frames: Vec::new(), joined: 0 };
+    let report = Direction::new(config, commands, (), Time::ZERO).unwrap().run(&mut ports).unwrap();
+    assert_eq!(report.buffers, report.buffers_free, "{report:?}");
+    assert_eq!((report.arrived, report.waiting.packets), (report.delivered, 0), "{report:?}");
+    (report, sent, ports)
+}
+
+/// Packets of 1400 bytes of payload that frames stand for.
+fn packets_of(frames: &[Vec<u8>]) -> usize {
+    frames.iter().map(|frame| Cut::new(frame, 0, 1400).unwrap().packets()).sum()
+}
+
+#[test]
+fn what_arrives_as_one_and_is_due_at_once_leaves_as_one() {
+    let (report, sent, ports) = pass(&[], false);
+    assert_eq!(report.delivered.packets as usize, packets_of(&sent), "the link sees packets");
+    assert_eq!(ports.frames, sent);
+    assert_eq!((ports.joined, report.lateness.packets), (sent.len(), report.delivered.packets));
+}
+
+#[test]
+fn a_joined_frame_that_is_refused_is_not_one_drop_for_many() {
+    let (report, sent, ports) = pass(&[], true);
+    assert!(ports.joined > 0 && report.dropped.is_empty(), "{report:?}");
+    assert_eq!((ports.frames.len(), report.delivered.packets as usize), (packets_of(&sent), packets_of(&sent)));
+}
+
+#[test]
+fn packets_that_wait_for_others_take_no_buffer_from_those() {
+    let (report, sent, ports) = pass(&["up.buffers=3"], false);
+    assert!(report.dropped.is_empty(), "{report:?}");
+    assert_eq!(packets_of(&ports.frames), packets_of(&sent));
+    assert!(ports.frames.len() > sent.len());
 }
