@@ -59,7 +59,17 @@ fn super_packet(random: &mut Philox, v6: bool, protocol: u8) -> Vec<u8> {
     let (size, payload) = (1 + below(400), below(3000));
     let transport = if v6 { 40 } else { 20 };
     let header = if protocol == 6 { 32 } else { 8 };
-    let mut data = vec![below(2) as u8, 1, if protocol == 17 { 5 } else if v6 { 4 } else { 1 }];
+    let mut data = vec![
+        below(2) as u8,
+        1,
+        if protocol == 17 {
+            5
+        } else if v6 {
+            4
+        } else {
+            1
+        },
+    ];
     for word in [transport + header, size, transport, if protocol == 6 { 16 } else { 6 }] {
         data.extend((word as u16).to_ne_bytes());
     }
@@ -82,7 +92,8 @@ fn super_packets_on_hostile_bytes() {
     let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
     let mut random = Philox::new(8, 1, 0);
     for seed in 0..seeds {
-        let (v6, protocol) = (random.next_u64() % 2 == 0, [6, 6, 17, 0, 43, 60][random.next_u64() as usize % 6]);
+        let (v6, protocol) =
+            (random.next_u64() % 2 == 0, [6, 6, 17, 0, 43, 60][random.next_u64() as usize % 6]);
         let mut data = super_packet(&mut random, v6, protocol);
         let mut below = |most: usize| random.next_u64() as usize % most;
         // Flags, kind, header length, size, begin of the checksum, its place: hardly ever more than one of them.

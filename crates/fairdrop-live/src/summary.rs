@@ -41,11 +41,11 @@ impl Summary {
                     milliseconds(limits.lateness_s)
                 ));
             }
-            let lost = [(report.lost_before, "before they were read"), (report.lost_behind, "behind the link")];
+            let lost =
+                [(report.lost_before, "before they were read"), (report.lost_behind, "behind the link")];
             for (packets, place) in lost {
                 if packets > limits.lost {
-                    invalid_because
-                        .push(format!("{name}: {packets} packets lost {place} > {}", limits.lost));
+                    invalid_because.push(format!("{name}: {packets} packets lost {place} > {}", limits.lost));
                 }
             }
         }

@@ -70,7 +70,8 @@ impl Router {
     /// Whether the kernel hands frames on uncut, with checksums left.
     #[allow(unsafe_code)] // One ioctl.
     fn offload(&self, on: bool) {
-        let (tcp, udp) = (libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN, libc::TUN_F_USO4 | libc::TUN_F_USO6);
+        let (tcp, udp) =
+            (libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN, libc::TUN_F_USO4 | libc::TUN_F_USO6);
         let offloads = if on { libc::TUN_F_CSUM | tcp | udp } else { 0 };
         // SAFETY: TUNSETOFFLOAD takes a number.
         let set = unsafe {
@@ -167,8 +168,10 @@ fn the_kernel_cuts_alike_and_takes_what_is_joined() -> Tested {
         let (v6, protocol) = (number % 2 == 0, if number % 3 == 0 { UDP } else { TCP });
         let size = [1, 8, 100, 536, 1000, 1400][number % 6] + random.next_u64() as u16 % 8;
         let (header, frame) = super_packet(&mut random, v6, protocol, size);
-        let what = format!("number {number}: v6 {v6}, protocol {protocol}, size {size}, {} bytes", frame.len());
-        let send = || assert!(router.near.write_left(&header, &[&frame]).unwrap(), "{what}: the kernel refuses it");
+        let what =
+            format!("number {number}: v6 {v6}, protocol {protocol}, size {size}, {} bytes", frame.len());
+        let send =
+            || assert!(router.near.write_left(&header, &[&frame]).unwrap(), "{what}: the kernel refuses it");
 
         router.offload(true);
         let mut whole = TunReader::new(Arc::clone(&router.far)).completing();
@@ -334,7 +337,10 @@ fn what_arrives_as_one_and_is_due_at_once_leaves_as_one() {
 fn a_joined_frame_that_is_refused_is_not_one_drop_for_many() {
     let (report, sent, ports) = pass(&[], true);
     assert!(ports.joined > 0 && report.dropped.is_empty(), "{report:?}");
-    assert_eq!((ports.frames.len(), report.delivered.packets as usize), (packets_of(&sent), packets_of(&sent)));
+    assert_eq!(
+        (ports.frames.len(), report.delivered.packets as usize),
+        (packets_of(&sent), packets_of(&sent))
+    );
 }
 
 #[test]

@@ -152,7 +152,10 @@ fn nothing_is_lost_unseen_on_a_link_without_limit() -> Tested {
     });
     let report = File::new("unlimited.json");
     let options = ["--max-lateness", "60s", "--max-lost", "1000000000", "--report", report.path()];
-    let queue = python(&options, "import subprocess; print(subprocess.check_output(['ip', '-o', 'link', 'show', 'c0']))")?;
+    let queue = python(
+        &options,
+        "import subprocess; print(subprocess.check_output(['ip', '-o', 'link', 'show', 'c0']))",
+    )?;
     assert!(queue.contains("qlen 10000"), "{queue}");
     let upload = format!(
         "import socket\ns = socket.create_connection(('{GATEWAY}', {port}))\nfor _ in range({BYTES} // 1000000):\n  \
@@ -165,7 +168,10 @@ fn nothing_is_lost_unseen_on_a_link_without_limit() -> Tested {
     };
     let of_tcp = read()?;
     let (packets, bytes) = counted(&of_tcp, "up");
-    assert!(bytes > BYTES as u64 && bytes / packets <= 1500, "{packets} packets of at most the MTU: {of_tcp:#}");
+    assert!(
+        bytes > BYTES as u64 && bytes / packets <= 1500,
+        "{packets} packets of at most the MTU: {of_tcp:#}"
+    );
     for direction in ["up", "down"] {
         for lost in ["lost_before", "lost_behind"] {
             assert_eq!(of_tcp[direction][lost], 0, "{direction} {lost}: {of_tcp:#}");

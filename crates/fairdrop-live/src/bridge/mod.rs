@@ -250,7 +250,9 @@ fn too_long(from: Option<(u32, &str)>, to: Option<(u32, &str)>, buffer: u32) -> 
     if from_mtu > to_mtu {
         Some(format!("packets from {from} longer than {to_mtu} bytes, the MTU of {to}, are dropped (output)"))
     } else if from_mtu > buffer {
-        Some(format!("packets from {from} longer than {buffer} bytes are dropped (too_long); --mtu allows more"))
+        Some(format!(
+            "packets from {from} longer than {buffer} bytes are dropped (too_long); --mtu allows more"
+        ))
     } else {
         None
     }

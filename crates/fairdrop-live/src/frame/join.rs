@@ -60,7 +60,8 @@ impl Join {
         if !fits || !same_headers(&self.first, first, frame) || !ip_header_is_right(&self.first, frame) {
             return false;
         }
-        let follows = sequence(frame, transport) == sequence(first, transport).wrapping_add(self.payload as u32);
+        let follows =
+            sequence(frame, transport) == sequence(first, transport).wrapping_add(self.payload as u32);
         let flags = frame[transport + 13];
         let other = (flags ^ first[transport + 13] & !TCP_CWR) & !(TCP_FIN | TCP_PSH);
         let ident = |frame, number: usize| word(frame, ip + 4).map(|ident| ident.wrapping_add(number as u16));

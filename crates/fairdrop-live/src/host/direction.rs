@@ -114,6 +114,7 @@ impl<W: Watch> Direction<W> {
         };
         self.link.shut_down(ports.now());
         self.settle(ports, ended.is_ok())?;
+        self.send_train(ports)?;
         ended.map(|()| self.report(ports))
     }
 

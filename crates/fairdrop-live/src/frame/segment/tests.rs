@@ -178,7 +178,8 @@ fn any_data() -> impl Strategy<Value = (Super, usize)> {
     (any::<bool>(), 0..3_usize, 0..10_usize, flags, payload, 150..1500_usize).prop_map(
         |(v6, tags, options, (fin, push, reduced, echo), payload, size)| {
             let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-            let flags = 0x10 | flag(fin, TCP_FIN) | flag(push, TCP_PSH) | flag(reduced, TCP_CWR) | flag(echo, 0x40);
+            let flags =
+                0x10 | flag(fin, TCP_FIN) | flag(push, TCP_PSH) | flag(reduced, TCP_CWR) | flag(echo, 0x40);
             let mut of = super_frame(v6, true, tags, options, flags, &payload);
             if !v6 {
                 let sum = !naive_sum(&[&of.frame[of.ip..of.ip + 20]]);
