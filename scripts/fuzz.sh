@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzzes for so many seconds each: scripts/fuzz.sh SECONDS [TARGET...]. A target is the name of a discipline, `capture`,
-# `frame` or `scenario`; by default all. Inputs that fail are kept in fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
+# `frame`, `offload` or `scenario`; by default all. Inputs that fail are kept in fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -13,13 +13,13 @@ command -v cargo-fuzz >/dev/null || {
 cargo +nightly fuzz build --sanitizer none
 failed=
 disciplines=$(grep -l '^params! {' crates/fairdrop/src/disciplines/*.rs | sed 's|.*/||; s/\.rs$//')
-for target in ${*:-capture frame scenario $disciplines}; do
+for target in ${*:-capture frame offload scenario $disciplines}; do
     mkdir -p "fuzz/corpus/$target"
     program=$target
     case $target in
     capture) seeds=tests/capture ;;
     scenario) seeds=scenarios ;;
-    frame) seeds= ;;
+    frame | offload) seeds= ;;
     *) program=discipline seeds= ;;
     esac
     echo "fuzz: $target"

@@ -3,10 +3,12 @@
 mod discipline;
 mod frame;
 mod host;
+mod offload;
 mod params;
 
 pub use discipline::{any_discipline, discipline};
 pub use frame::frame;
+pub use offload::offload;
 
 use fairdrop_capture::{KeyKind, Options, read_bytes};
 use fairdrop_sim::scenario::{Scenario, rate_bps, seconds};

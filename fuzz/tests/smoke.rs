@@ -52,3 +52,62 @@ fn frames_on_random_bytes() {
         fairdrop_fuzz::frame(&data[..len]);
     }
 }
+
+/// A frame that a host could have made, as `offload` takes it: ACK and some of PSH, CWR and ECE.
+fn super_packet(random: &mut Philox, v6: bool, protocol: u8) -> Vec<u8> {
+    let mut below = |most: u64| (random.next_u64() % most) as usize;
+    let (size, payload) = (1 + below(400), below(3000));
+    let transport = if v6 { 40 } else { 20 };
+    let header = if protocol == 6 { 32 } else { 8 };
+    let mut data = vec![
+        below(2) as u8,
+        1,
+        if protocol == 17 {
+            5
+        } else if v6 {
+            4
+        } else {
+            1
+        },
+    ];
+    for word in [transport + header, size, transport, if protocol == 6 { 16 } else { 6 }] {
+        data.extend((word as u16).to_ne_bytes());
+    }
+    let at = data.len();
+    data.resize(at + transport + header + payload, 0);
+    let frame = &mut data[at..];
+    let length = (header + payload + if v6 { 0 } else { 20 }) as u16;
+    let (place, version, next) = if v6 { (4, 0x60, 6) } else { (2, 0x45, 9) };
+    frame[place..place + 2].copy_from_slice(&length.to_be_bytes());
+    (frame[0], frame[next]) = (version, protocol);
+    if protocol == 6 {
+        (frame[transport + 12], frame[transport + 13]) = (0x80, 0x10 | [0, 8, 0x80, 0x40][below(4)]);
+    }
+    data
+}
+
+/// Hostile values of every field of the header, frames that were cut short, and extension headers; the rest is random.
+#[test]
+fn super_packets_on_hostile_bytes() {
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    let mut random = Philox::new(8, 1, 0);
+    for seed in 0..seeds {
+        let (v6, protocol) =
+            (random.next_u64() % 2 == 0, [6, 6, 17, 0, 43, 60][random.next_u64() as usize % 6]);
+        let mut data = super_packet(&mut random, v6, protocol);
+        let mut below = |most: usize| random.next_u64() as usize % most;
+        // Flags, kind, header length, size, begin of the checksum, its place: hardly ever more than one of them.
+        let field = below(12);
+        if field >= 2 && field < 10 {
+            data[1 + field] = [0, 1, 0x80, 0xff, below(256) as u8][below(5)];
+        } else if field < 2 {
+            data[1 + field] = below(256) as u8;
+        }
+        for _ in 0..below(4) {
+            let at = 11 + below((data.len() - 11).min(90));
+            data[at] = [0, 1, 0xff, below(256) as u8][below(4)];
+        }
+        let len = if seed % 3 == 0 { below(data.len() + 1) } else { data.len() };
+        fairdrop_fuzz::offload(&data[..len]);
+    }
+}

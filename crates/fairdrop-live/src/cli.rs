@@ -12,6 +12,7 @@ use fairdrop_sim::scenario::seconds;
 
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
 use crate::control::CtlArgs;
+use crate::port::Joining;
 use crate::summary::Limits;
 
 /// Real traffic through queue disciplines that are fair without per-flow state.
@@ -134,13 +135,24 @@ pub struct ServiceArgs {
     pub spin: Option<Time>,
 }
 
+impl ServiceArgs {
+    /// What packets are on the way between two TUN devices. A recording has them one by one, with their checksums.
+    pub fn joining(&self, no_join: bool) -> Joining {
+        match (&self.record, no_join) {
+            (Some(_), _) => Joining::Complete,
+            (None, true) => Joining::Apart,
+            (None, false) => Joining::Joined,
+        }
+    }
+}
+
 /// What is said at the end.
 #[derive(Args, Clone, Debug)]
 pub struct EndArgs {
     /// Call the run invalid when packets were later than this at the 99th percentile (1ms).
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub max_lateness: Option<Time>,
-    /// Call the run invalid when more packets were lost before they could be read.
+    /// Call the run invalid when more packets were lost before they could be read, or behind the link.
     #[arg(long, value_name = "PACKETS", default_value_t = 0)]
     pub max_lost: u64,
     /// Write what is said at the end, and more, to a file in JSON.
@@ -164,7 +176,7 @@ impl EndArgs {
         }
         Ok(Limits {
             lateness_s: self.max_lateness.unwrap_or(Time::from_ns(1_000_000)).seconds(),
-            lost_before: self.max_lost,
+            lost: self.max_lost,
         })
     }
 }
@@ -187,6 +199,9 @@ pub struct ShellArgs {
     /// TCP at both ends asks for ECN, so that a discipline can mark.
     #[arg(long)]
     pub ecn: bool,
+    /// Hand on every packet by itself, even where several of a flow are due at once; costs more where the link is fast.
+    #[arg(long)]
+    pub no_join: bool,
     /// The command and its arguments; without one, the user's shell.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -308,6 +323,9 @@ pub struct TunArgs {
     /// MTU of both devices, bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(68..=65_535))]
     pub mtu: u32,
+    /// Hand on every packet by itself, even where several of a flow are due at once; costs more where the link is fast.
+    #[arg(long)]
+    pub no_join: bool,
 }
 
 /// Settings of interfaces that are to be put back are kept here.

@@ -4,8 +4,8 @@
 use crate::cli::TunArgs;
 use crate::config::OneWay;
 use crate::daemon::{LOOK, Refusal, Running, stop_signal};
-use crate::os::{Netlink, NetworkSetting, random_key, tun};
-use crate::port::Descriptors;
+use crate::os::{Netlink, NetworkSetting, TRANSMIT_QUEUE, random_key, tun};
+use crate::port::{Descriptors, Joining};
 use crate::services::{Prepared, Watches};
 use crate::summary::Summary;
 use fairdrop::Time;
@@ -47,8 +47,8 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
     let mut start = |name, number, way: &OneWay, from: &Device, to: &Device| {
         let config = way.direction(link.seed, number, key, RAW_IP, frame_bytes);
         let watches = prepared.watches(name, RAW_IP);
-        let spin = args.services.spin.unwrap_or(Time::ZERO);
-        direction(name, config, watches, spin, from, to).map_err(Refusal::running)
+        let how = (args.services.spin.unwrap_or(Time::ZERO), args.services.joining(args.no_join));
+        direction(name, config, watches, how, from, to).map_err(Refusal::running)
     };
     let (up, down) = (start("up", 0, &link.up, &near, &far)?, start("down", 1, &link.down, &far, &near)?);
     let services = prepared.serve([&up, &down]).map_err(Refusal::running)?;
@@ -103,8 +103,12 @@ fn device(name: &str, mtu: u32) -> Result<Device, Refusal> {
         };
         Refusal::running(format!("{name}: {what}"))
     })?;
-    let up = NetworkSetting::Up { interface: name.into(), mtu: Some(mtu) };
-    netlink.set(&up).map_err(|error| Refusal::running(format!("{name}: {error}")))?;
+    for setting in [
+        NetworkSetting::TransmitQueue { interface: name.into(), packets: TRANSMIT_QUEUE },
+        NetworkSetting::Up { interface: name.into(), mtu: Some(mtu) },
+    ] {
+        netlink.set(&setting).map_err(|error| Refusal::running(format!("{name}: {error}")))?;
+    }
     Ok(Device { name: name.into(), descriptor: Arc::new(descriptor) })
 }
 
@@ -112,14 +116,17 @@ fn direction(
     name: &'static str,
     config: crate::host::DirectionConfig,
     watches: Watches,
-    spin: Time,
+    (spin, joining): (Time, Joining),
     from: &Device,
     to: &Device,
 ) -> io::Result<Running> {
-    let netlink = Netlink::open()?;
-    let (input, output, device) =
-        (Arc::clone(&from.descriptor), Arc::clone(&to.descriptor), from.name.clone());
+    let netlinks = [Netlink::open()?, Netlink::open()?];
+    let (input, output) = (Arc::clone(&from.descriptor), Arc::clone(&to.descriptor));
+    let names = [from.name.clone(), to.name.clone()];
     Running::start(name, config, watches, spin, move |sleeper| {
-        Ok(Descriptors::new(input, output, sleeper).counting_losses(netlink, &device))
+        let [before, behind] = netlinks;
+        Ok(Descriptors::tun(input, output, sleeper, joining)
+            .counting_losses(before, &names[0])
+            .counting_losses_behind(behind, &names[1]))
     })
 }

@@ -11,8 +11,8 @@ use std::path::Path;
 pub struct Limits {
     /// 99th percentile of the lateness, s.
     pub lateness_s: f64,
-    /// Packets that were lost before they could be read.
-    pub lost_before: u64,
+    /// Packets that the host's devices lost in each direction, before they could be read or behind the link.
+    pub lost: u64,
 }
 
 /// A run.
@@ -41,11 +41,12 @@ impl Summary {
                     milliseconds(limits.lateness_s)
                 ));
             }
-            if report.lost_before > limits.lost_before {
-                invalid_because.push(format!(
-                    "{name}: {} packets lost before they were read > {}",
-                    report.lost_before, limits.lost_before
-                ));
+            let lost =
+                [(report.lost_before, "before they were read"), (report.lost_behind, "behind the link")];
+            for (packets, place) in lost {
+                if packets > limits.lost {
+                    invalid_because.push(format!("{name}: {packets} packets lost {place} > {}", limits.lost));
+                }
             }
         }
         Self { valid: invalid_because.is_empty(), invalid_because, up, down }

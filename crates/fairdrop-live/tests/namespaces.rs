@@ -2,10 +2,12 @@
 
 use fairdrop_live::os::namespace::{Enter, Helper, Run, SocketKind};
 use fairdrop_live::os::{Netlink, NetworkSetting, Prefix};
+use fairdrop_live::port::TunReader;
 use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A helper in user and network namespaces of its own; `None`, and a line that says so, where the machine allows none.
 fn helper() -> Result<Option<Helper>, Box<dyn Error>> {
@@ -54,20 +56,20 @@ fn devices_addresses_routes_and_sockets_in_a_namespace() -> Result<(), Box<dyn E
     assert_eq!(listener.local_addr()?, (foreign, 80).into());
     let socket: std::net::UdpSocket = helper.socket(SocketKind::Udp((foreign, 53).into()))?.into();
     socket.send_to(b"to whom it may concern", (beyond, 7))?;
+    let mut reader = TunReader::new(Arc::new(device));
     let mut packet = [0; 2000];
     // The kernel may say something of its own first (IPv6 router solicitations).
     let length = loop {
-        match rustix::io::read(&device, &mut packet) {
-            Ok(length) if packet[0] >> 4 == 4 => break length,
-            Ok(_) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                let fd = rustix::event::PollFd::new(&device, rustix::event::PollFlags::IN);
+        match reader.read(&mut packet)? {
+            Some(read) if packet[0] >> 4 == 4 => break read.len,
+            Some(_) => {}
+            None => {
+                let fd = rustix::event::PollFd::new(&reader, rustix::event::PollFlags::IN);
                 assert_ne!(
                     rustix::event::poll(&mut [fd], Some(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 }))?,
                     0
                 );
             }
-            Err(error) => return Err(error.into()),
         }
     };
     assert_eq!((length, &packet[12..16], &packet[16..20]), (50, &foreign.octets()[..], &beyond.octets()[..]));

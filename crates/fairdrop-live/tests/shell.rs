@@ -136,6 +136,98 @@ fn a_page_and_five_megabytes_through_ten_megabits_with_choke() -> Tested {
     Ok(())
 }
 
+/// What the devices in front of and behind a link without limit lose is counted, and TCP loses nothing there: the window of a
+/// connection fits into their queues.
+#[test]
+fn nothing_is_lost_unseen_on_a_link_without_limit() -> Tested {
+    const DATAGRAMS: u64 = 30_000;
+    const BYTES: usize = 300_000_000;
+    if !possible(&["python3", "ip", "timeout"]) {
+        return Ok(());
+    }
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    let sink = thread::spawn(move || -> std::io::Result<u64> {
+        std::io::copy(&mut listener.accept()?.0, &mut std::io::sink())
+    });
+    let report = File::new("unlimited.json");
+    let options = ["--max-lateness", "60s", "--max-lost", "1000000000", "--report", report.path()];
+    let queue = python(
+        &options,
+        "import subprocess; print(subprocess.check_output(['ip', '-o', 'link', 'show', 'c0']))",
+    )?;
+    assert!(queue.contains("qlen 10000"), "{queue}");
+    let upload = format!(
+        "import socket\ns = socket.create_connection(('{GATEWAY}', {port}))\nfor _ in range({BYTES} // 1000000):\n  \
+         s.sendall(bytes(1000000))\ns.shutdown(socket.SHUT_WR)\nassert s.recv(1) == b''"
+    );
+    python(&options, &upload)?;
+    assert_eq!(sink.join().unwrap()?, BYTES as u64);
+    let read = || -> Result<Value, Box<dyn Error>> {
+        Ok(serde_json::from_str(&std::fs::read_to_string(&report.0)?)?)
+    };
+    let of_tcp = read()?;
+    let (packets, bytes) = counted(&of_tcp, "up");
+    assert!(
+        bytes > BYTES as u64 && bytes / packets <= 1500,
+        "{packets} packets of at most the MTU: {of_tcp:#}"
+    );
+    for direction in ["up", "down"] {
+        for lost in ["lost_before", "lost_behind"] {
+            assert_eq!(of_tcp[direction][lost], 0, "{direction} {lost}: {of_tcp:#}");
+        }
+    }
+    let flood = format!(
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor _ in range({DATAGRAMS}):\n  \
+         s.sendto(bytes(1000), ('{GATEWAY}', 9))\ntry: socket.create_connection(('{GATEWAY}', 1))\n\
+         except ConnectionRefusedError: pass"
+    );
+    python(&options, &flood)?;
+    let of_udp = read()?;
+    counted(&of_udp, "up");
+    let (arrived, lost) = (&of_udp["up"]["arrived"]["packets"], &of_udp["up"]["lost_before"]);
+    let seen = arrived.as_u64().unwrap() + lost.as_u64().unwrap();
+    // The kernel may say something of its own.
+    assert!((DATAGRAMS..DATAGRAMS + 10).contains(&seen), "{of_udp:#}");
+    Ok(())
+}
+
+/// Datagrams of one call with `UDP_SEGMENT` (udp(7)) are one super-packet on the device, and packets of their own on the link.
+#[test]
+fn datagrams_that_come_as_one_are_packets_of_their_own() -> Tested {
+    if !possible(&["python3", "timeout"]) {
+        return Ok(());
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60)))?;
+    let port = socket.local_addr()?.port();
+    let received = thread::spawn(move || -> std::io::Result<Vec<Vec<u8>>> {
+        let mut buffer = [0; 2000];
+        let mut from = None;
+        let mut receive = || {
+            let (len, source) = socket.recv_from(&mut buffer)?;
+            from = Some(source);
+            Ok(buffer[..len].to_vec())
+        };
+        let received = (0..8).map(|_| receive()).collect();
+        socket.send_to(b"all", from.unwrap())?;
+        received
+    });
+    let report = File::new("datagrams.json");
+    let options = ["--max-lateness", "60s", "--report", report.path()];
+    let script = format!(
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.connect(('{GATEWAY}', {port}))\n\
+         s.setsockopt(17, 103, 1000)\ns.send(b''.join(bytes([n]) * 1000 for n in range(7)) + bytes(500))\nassert s.recv(9) == b'all'"
+    );
+    python(&options, &script)?;
+    let expected: Vec<Vec<u8>> = (0..7).map(|n| vec![n; 1000]).chain([vec![0; 500]]).collect();
+    assert_eq!(received.join().unwrap()?, expected);
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&report.0)?)?;
+    let (packets, bytes) = counted(&report, "up");
+    assert!(packets >= 8 && bytes >= 8 * 28 + 7500, "{report:#}");
+    Ok(())
+}
+
 #[test]
 fn two_downloads_share_the_link() -> Tested {
     if !possible(&["python3", "timeout"]) {

@@ -93,6 +93,10 @@ const BLOCK_MS: u32 = 1;
 /// A bridge that runs.
 pub struct Bridge {
     sides: [Side; 2],
+    /// The longest packet that a frame buffer holds, bytes.
+    longest: u32,
+    /// What was said of the longest packets.
+    told: [Option<String>; 2],
     /// From the first interface to the second.
     pub up: Running,
     /// Back.
@@ -117,7 +121,8 @@ impl Bridge {
         let side = |name| Side::new(name, way, options).map_err(no_right);
         let sides = [side(first)?, side(second)?];
         let [up, down] = start_directions(options, &sides, &found, watch)?;
-        let mut bridge = Self { sides, up, down, changes };
+        let longest = longest(options, &found);
+        let mut bridge = Self { sides, longest, told: [None, None], up, down, changes };
         for (side, interface) in bridge.sides.iter_mut().zip(found) {
             if let Err(refusal) = side.attach(interface) {
                 // What was changed already is put back.
@@ -125,7 +130,20 @@ impl Bridge {
                 return Err(refusal);
             }
         }
+        bridge.tell_longest();
         Ok(bridge)
+    }
+
+    /// Says which packets are too long for the way, if that is news.
+    fn tell_longest(&mut self) {
+        let [first, second] = [self.sides[0].mtu(), self.sides[1].mtu()];
+        let told = [too_long(first, second, self.longest), too_long(second, first, self.longest)];
+        for (told, before) in told.iter().zip(&self.told) {
+            if let Some(line) = told.as_ref().filter(|_| told != before) {
+                eprintln!("fairdropd: {line}");
+            }
+        }
+        self.told = told;
     }
 
     /// Follows what becomes of the interfaces, until `stop` can be read or a direction has ended.
@@ -147,6 +165,7 @@ impl Bridge {
                 self.changes.forget();
                 let all = interfaces()?;
                 self.sides.iter_mut().for_each(|side| side.follow(&all));
+                self.tell_longest();
             }
         }
         Ok(())
@@ -206,8 +225,7 @@ fn start_directions<W: Watch + Send + 'static>(
     found: &[&Interface; 2],
     mut watch: impl FnMut(&'static str) -> W,
 ) -> Result<[Running; 2], Refusal> {
-    let longest = found.iter().map(|interface| interface.mtu).fold(options.mtu, u32::max);
-    let frame_bytes = (longest + LINK_HEADER) as usize;
+    let frame_bytes = (longest(options, found) + LINK_HEADER) as usize;
     let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
     let layout = if options.blocks {
         RingLayout::Blocks(BLOCK_MS)
@@ -261,6 +279,25 @@ fn way(options: &BridgeOptions, found: &[&Interface; 2]) -> Option<XdpWay> {
             eprintln!("fairdropd: packet sockets: the drivers do not both share memory with AF_XDP sockets");
             None
         }
+    }
+}
+
+/// The longest packet that frame buffers are made for, bytes.
+fn longest(options: &BridgeOptions, found: &[&Interface; 2]) -> u32 {
+    found.iter().map(|interface| interface.mtu).fold(options.mtu, u32::max)
+}
+
+/// What becomes of packets that the one interface receives and the other cannot send, or that are longer than a buffer.
+fn too_long(from: Option<(u32, &str)>, to: Option<(u32, &str)>, buffer: u32) -> Option<String> {
+    let ((from_mtu, from), (to_mtu, to)) = (from?, to?);
+    if from_mtu > to_mtu {
+        Some(format!("packets from {from} longer than {to_mtu} bytes, the MTU of {to}, are dropped (output)"))
+    } else if from_mtu > buffer {
+        Some(format!(
+            "packets from {from} longer than {buffer} bytes are dropped (too_long); --mtu allows more"
+        ))
+    } else {
+        None
     }
 }
 

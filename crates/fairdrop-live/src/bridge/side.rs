@@ -102,6 +102,11 @@ impl Side {
         }
     }
 
+    /// The longest packet that it sends, and its name.
+    pub fn mtu(&self) -> Option<(u32, &str)> {
+        self.now.as_ref().map(|interface| (interface.mtu, interface.name.as_str()))
+    }
+
     /// Puts back what was changed.
     pub fn detach(mut self) {
         if let Sockets::Xdp(side) = &mut self.sockets {

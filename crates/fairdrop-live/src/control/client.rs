@@ -183,10 +183,11 @@ fn shown(answer: &Value) -> String {
         );
         let _ = writeln!(
             text,
-            "  lateness   median {:.3} ms, 99th percentile {:.3} ms; {:.0} lost before they were read",
+            "  lateness   median {:.3} ms, 99th percentile {:.3} ms; {:.0} lost before they were read, {:.0} behind",
             number("/lateness/p50_s") * 1e3,
             number("/lateness/p99_s") * 1e3,
-            number("/lost_before")
+            number("/lost_before"),
+            number("/lost_behind")
         );
         for pair in report["internals"].as_array().into_iter().flatten() {
             let _ = writeln!(text, "  {:<10} {}", pair[0].as_str().unwrap_or_default(), pair[1]);

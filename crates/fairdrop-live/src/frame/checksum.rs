@@ -30,12 +30,17 @@ impl Sum {
         self.0 += u64::from(word);
     }
 
-    /// The complement of the sum.
-    pub fn checksum(self) -> u16 {
+    /// The sum.
+    pub fn folded(self) -> u16 {
         let mut sum = self.0;
         while sum >> 16 != 0 {
             sum = (sum & 0xffff) + (sum >> 16);
         }
-        !(sum as u16)
+        sum as u16
+    }
+
+    /// The complement of the sum.
+    pub fn checksum(self) -> u16 {
+        !self.folded()
     }
 }

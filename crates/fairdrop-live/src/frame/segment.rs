@@ -4,12 +4,16 @@
 //! A discipline must see packets, not 64 kB of them at once: one drop or mark would stand for forty.
 
 use super::checksum::Sum;
+use super::vnet::{LeftToHardware, Unsummed, VNET_HEADER};
 
-const TCP: u8 = 6;
+pub(super) const TCP: u8 = 6;
 const UDP: u8 = 17;
-const TCP_FIN: u8 = 0x01;
-const TCP_PSH: u8 = 0x08;
-const TCP_CWR: u8 = 0x80;
+pub(super) const TCP_FIN: u8 = 0x01;
+pub(super) const TCP_PSH: u8 = 0x08;
+pub(super) const TCP_CWR: u8 = 0x80;
+/// Where the checksum lies in the headers.
+pub(super) const TCP_CHECKSUM: usize = 16;
+const UDP_CHECKSUM: usize = 6;
 
 /// Where the IP header of an Ethernet frame begins, behind whatever tags; `None`: it has none.
 pub fn ip_of_ethernet(frame: &[u8]) -> Option<usize> {
@@ -77,16 +81,19 @@ impl LeftChecksum {
 /// How one frame is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    ip: usize,
-    transport: usize,
+    pub(super) ip: usize,
+    pub(super) transport: usize,
     /// Where the payload begins.
-    payload: usize,
-    end: usize,
+    pub(super) payload: usize,
+    pub(super) end: usize,
     /// Payload of each packet but the last.
     size: usize,
-    tcp: bool,
+    packets: usize,
+    pub(super) tcp: bool,
     /// UDP over IPv4 without checksums stays without.
-    unsummed: bool,
+    without: bool,
+    /// Checksums of the packets are left to hardware.
+    leaving: bool,
 }
 
 impl Cut {
@@ -107,13 +114,30 @@ impl Cut {
             _ => return None,
         };
         let tcp = protocol == TCP;
-        let unsummed = !tcp && frame[ip] >> 4 == 4 && word(frame, transport + 6)? == 0;
-        (size > 0 && payload <= end).then_some(Self { ip, transport, payload, end, size, tcp, unsummed })
+        let without = !tcp && frame[ip] >> 4 == 4 && word(frame, transport + 6)? == 0;
+        if size == 0 || payload > end {
+            return None;
+        }
+        let packets = (end - payload).div_ceil(size).max(1);
+        Some(Self { ip, transport, payload, end, size, packets, tcp, without, leaving: false })
+    }
+
+    /// The same, and the checksums of the packets are left to hardware: their fields hold the sum of the pseudo-header.
+    #[must_use]
+    pub fn leaving_checksums(self) -> Self {
+        Self { leaving: true, ..self }
+    }
+
+    /// The checksum of each packet that is left to hardware.
+    pub fn unsummed(&self) -> Option<Unsummed> {
+        let start = u16::try_from(self.transport).ok()?;
+        let offset = if self.tcp { TCP_CHECKSUM } else { UDP_CHECKSUM } as u16;
+        (self.leaving && !self.without).then_some(Unsummed { start, offset })
     }
 
     /// The number of packets, at least one.
     pub fn packets(&self) -> usize {
-        (self.end - self.payload).div_ceil(self.size).max(1)
+        self.packets
     }
 
     /// Writes packet `number` of `frame` into `out` and returns its length; what does not fit is left out, and the checksums are
@@ -150,17 +174,21 @@ impl Cut {
         }
         let field = if self.tcp {
             self.correct_tcp(packet, number);
-            transport + 16
+            transport + TCP_CHECKSUM
         } else {
             put(packet, transport + 4, (len - transport) as u16);
-            transport + 6
+            transport + UDP_CHECKSUM
         };
-        if self.unsummed {
+        if self.without {
+            return;
+        }
+        pseudo.add_word(u16::from(if self.tcp { TCP } else { UDP }));
+        pseudo.add_word((len - transport) as u16);
+        if self.leaving {
+            put(packet, field, pseudo.folded());
             return;
         }
         put(packet, field, 0);
-        pseudo.add_word(u16::from(if self.tcp { TCP } else { UDP }));
-        pseudo.add_word((len - transport) as u16);
         pseudo.add(&packet[transport..]);
         let sum = pseudo.checksum();
         // RFC 768: a sum of 0 is sent as all ones.
@@ -174,12 +202,77 @@ impl Cut {
         let sequence = first.wrapping_add((number * self.size) as u32);
         packet[at..at + 4].copy_from_slice(&sequence.to_be_bytes());
         let flags = &mut packet[self.transport + 13];
-        if number + 1 < self.packets() {
+        if number + 1 < self.packets {
             *flags &= !(TCP_FIN | TCP_PSH);
         }
         if number > 0 {
             *flags &= !TCP_CWR;
         }
+    }
+}
+
+/// A frame that may stand for many, behind its `virtio_net_hdr`, and how far it is cut.
+#[derive(Debug)]
+pub struct Whole {
+    bytes: Vec<u8>,
+    cut: Option<(Cut, usize)>,
+}
+
+impl Whole {
+    /// With room for a frame of `longest` bytes.
+    pub fn new(longest: usize) -> Self {
+        Self { bytes: vec![0; VNET_HEADER + longest], cut: None }
+    }
+
+    /// The header and the frame, to be filled.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Where a frame is read to whose first bytes go to a buffer with `room`: its header, and what does not go there.
+    pub fn around(&mut self, room: usize) -> [&mut [u8]; 2] {
+        let beyond = (VNET_HEADER + room).min(self.bytes.len());
+        let (before, rest) = self.bytes.split_at_mut(beyond);
+        [&mut before[..VNET_HEADER], rest]
+    }
+
+    /// A frame of `len` bytes was read that begins with an IP header: the first into `buffer`, the others and its header here.
+    /// Its first packet is in `buffer` then; its length, more than there is room for if it cannot be cut, and the checksum that
+    /// is left to hardware. With `complete` none is left.
+    pub fn take(&mut self, buffer: &mut [u8], len: usize, complete: bool) -> (usize, Option<Unsummed>) {
+        let (header, frame) = self.bytes.split_at_mut(VNET_HEADER);
+        let left = LeftToHardware::read(header);
+        let here = len.min(buffer.len()).min(frame.len());
+        if let Some(size) = left.segment {
+            frame[..here].copy_from_slice(&buffer[..here]);
+            if let Some(cut) = Cut::new(&frame[..len.min(frame.len())], 0, size) {
+                self.begin(if complete { cut } else { cut.leaving_checksums() });
+                return self.next_packet(buffer).unwrap_or((len, None));
+            }
+        }
+        if complete || left.segment.is_some() {
+            left.complete(&mut buffer[..here], 0);
+            return (len, None);
+        }
+        (len, left.checksum.filter(|left| left.lies_in(len)))
+    }
+
+    /// From now on it is cut, as the frame in it asks for.
+    pub fn begin(&mut self, cut: Cut) {
+        self.cut = Some((cut, 0));
+    }
+
+    /// Whether packets of it are left.
+    pub fn is_cut(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    /// Writes its next packet into `buffer`; the packet's length, and the checksum that is left to hardware.
+    pub fn next_packet(&mut self, buffer: &mut [u8]) -> Option<(usize, Option<Unsummed>)> {
+        let (cut, number) = self.cut?;
+        let len = cut.write(&self.bytes[VNET_HEADER..], number, buffer);
+        self.cut = (number + 1 < cut.packets).then_some((cut, number + 1));
+        Some((len, cut.unsummed()))
     }
 }
 
@@ -208,11 +301,11 @@ fn ipv6(frame: &[u8], ip: usize) -> Option<(u8, usize, usize)> {
     (at <= end).then_some((next, at, end))
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().copied().map(u16::from_be_bytes)
 }
 
-fn put(bytes: &mut [u8], at: usize, value: u16) {
+pub(super) fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 

@@ -1,8 +1,9 @@
 //! The loop of one direction: read, classify, offer to the link, hand on what is due, sleep.
 
-use crate::frame::{self, FramePool};
+use crate::frame::{self, FramePool, Unsummed};
 use crate::host::command::Command;
 use crate::host::report::Aside;
+use crate::host::train::Train;
 use crate::host::waits::Waits;
 use crate::host::{Change, Commands, Group, Lateness, Ports, Report, Watch};
 use crate::link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
@@ -11,8 +12,9 @@ use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType, Protocol};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Frames read between two looks at the clock.
+/// Frames read between two looks at the clock, and at most, when the last of them came together.
 const BATCH: usize = 64;
+const LONGEST_BATCH: usize = 2 * BATCH;
 
 /// What a direction is made of, beside its ports.
 #[derive(Clone, Debug)]
@@ -39,9 +41,10 @@ const NO_IP: u16 = u16::MAX;
 struct Note {
     ip: u16,
     protocol: Protocol,
+    left: Option<Unsummed>,
 }
 
-const NOTHING: Note = Note { ip: NO_IP, protocol: Protocol::NonIp };
+const NOTHING: Note = Note { ip: NO_IP, protocol: Protocol::NonIp, left: None };
 
 /// A direction.
 pub struct Direction<W> {
@@ -53,6 +56,7 @@ pub struct Direction<W> {
     overhead: u32,
     /// By frame buffer.
     notes: Vec<Note>,
+    train: Train,
     groups: [Group; Protocol::ALL.len()],
     rate_bps: Option<u64>,
     watch: W,
@@ -79,6 +83,7 @@ impl<W: Watch> Direction<W> {
             classes: config.classes,
             overhead: config.overhead,
             notes: vec![NOTHING; frames as usize],
+            train: Train::default(),
             groups: [Group::default(); Protocol::ALL.len()],
             rate_bps: config.link.pace.mean_bps(),
             watch,
@@ -110,6 +115,7 @@ impl<W: Watch> Direction<W> {
         self.link.shut_down(ports.now());
         self.settle(ports, ended.is_ok())?;
         ended?;
+        self.send_train(ports)?;
         ports.flush()?;
         Ok(self.report(ports))
     }
@@ -118,14 +124,20 @@ impl<W: Watch> Direction<W> {
         let read = self.read(ports)?;
         self.link.advance(ports.now());
         self.settle(ports, true)?;
+        self.send_train(ports)?;
         ports.flush()?;
         self.answer(ports);
-        if read == BATCH || self.stopping { Ok(()) } else { ports.wait(self.link.next_event()) }
+        if read >= BATCH || self.stopping { Ok(()) } else { ports.wait(self.link.next_event()) }
     }
 
     /// Reads what is there, at most a batch; what falls due meanwhile is handed on.
     fn read(&mut self, ports: &mut impl Ports) -> io::Result<usize> {
-        for read in 0..BATCH {
+        let mut read = 0;
+        while read < BATCH || (ports.has_more() && read < LONGEST_BATCH) {
+            // What comes together may leave together; nothing waits for what is yet to come, nor for a buffer.
+            if !ports.has_more() || self.pool.free() == 0 {
+                self.send_train(ports)?;
+            }
             let Some(buffer) = self.pool.next_buffer() else { return self.overrun(ports).map(|()| read) };
             let room = buffer.len();
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
@@ -135,15 +147,16 @@ impl<W: Watch> Direction<W> {
             self.link.advance(received.at);
             self.settle(ports, true)?;
             match handle {
-                Some(handle) => self.offer(handle, received.at),
+                Some(handle) => self.offer(handle, received.at, ports.unsummed()),
                 None => {
                     self.link.refuse(len, HostCause::TooLong);
                     self.watch.refused(received.at, HostCause::TooLong, len, &[]);
                 }
             }
             self.settle(ports, true)?;
+            read += 1;
         }
-        Ok(BATCH)
+        Ok(read)
     }
 
     /// No buffer is free: a frame is read and dropped, so that the port's own queue does not hide ours.
@@ -164,7 +177,7 @@ impl<W: Watch> Direction<W> {
     }
 
     /// The frame in buffer `handle` is offered to the link.
-    fn offer(&mut self, handle: u32, at: Time) {
+    fn offer(&mut self, handle: u32, at: Time, left: Option<Unsummed>) {
         let frame = self.pool.frame(handle);
         let len = frame.len();
         let Classified { flow, ip, dscp, ecn, protocol } = self.classifier.classify(frame, at.ns());
@@ -172,7 +185,7 @@ impl<W: Watch> Direction<W> {
         let meta = Meta { class, ecn, ..Meta::of_flow(flow, self.wire_len(len)) };
         self.watch.arrived(at, &meta, frame);
         let ip = ip.and_then(|ip| u16::try_from(ip).ok()).unwrap_or(NO_IP);
-        self.notes[handle as usize] = Note { ip, protocol };
+        self.notes[handle as usize] = Note { ip, protocol, left };
         self.groups[protocol as usize].arrived.add(meta.len);
         self.link.arrive(at, meta, handle);
     }
@@ -180,27 +193,21 @@ impl<W: Watch> Direction<W> {
     /// Hands on what is due and frees the buffers of what is gone.
     fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
         let mut outcomes = std::mem::take(self.link.outcomes());
-        for mut outcome in outcomes.drain(..) {
-            if let Fate::Delivered { taken, .. } = outcome.fate {
-                self.waits.record(taken, taken.since(outcome.arrived));
-                if !self.hand_on(&outcome, ports, open)? {
-                    outcome.fate = Fate::Dropped(Cause::Host(HostCause::Output));
-                }
-            }
-            let group = &mut self.groups[self.notes[outcome.handle as usize].protocol as usize];
+        for outcome in outcomes.drain(..) {
             match outcome.fate {
-                Fate::Delivered { .. } => group.delivered.add(outcome.meta.len),
-                Fate::Dropped(_) => group.dropped.add(outcome.meta.len),
+                Fate::Delivered { taken, .. } => {
+                    self.waits.record(taken, taken.since(outcome.arrived));
+                    self.mark(&outcome);
+                    self.hand_on(outcome, ports, open)?;
+                }
+                Fate::Dropped(_) => self.conclude(&outcome),
             }
-            self.watch.gone(&outcome, self.pool.frame(outcome.handle));
-            self.pool.release(outcome.handle);
         }
         *self.link.outcomes() = outcomes;
         Ok(())
     }
 
-    /// Whether the port took it.
-    fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<bool> {
+    fn mark(&mut self, outcome: &Outcome) {
         let ip = self.notes[outcome.handle as usize].ip;
         if outcome.meta.ecn == Ecn::Ce && ip != NO_IP {
             let frame = self.pool.frame_mut(outcome.handle);
@@ -208,12 +215,76 @@ impl<W: Watch> Direction<W> {
                 self.link.marked(outcome.meta.len);
             }
         }
+    }
+
+    /// Hands on a packet, by itself or with others of its flow that are due now.
+    fn hand_on(&mut self, outcome: Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+        let Note { ip, left, .. } = self.notes[outcome.handle as usize];
+        let may_join = left.filter(|_| open && ip != NO_IP && ports.joins());
+        if let Some(left) = may_join
+            && self.train.take(&self.pool, &outcome, ip.into(), left)
+        {
+            return Ok(());
+        }
+        let full = !self.train.is_empty();
+        self.send_train(ports)?;
+        if let Some(left) = may_join.filter(|_| full)
+            && self.train.take(&self.pool, &outcome, ip.into(), left)
+        {
+            return Ok(());
+        }
         self.lateness.record(outcome.at, ports.now());
-        let taken = open && ports.deliver(self.pool.frame(outcome.handle))?;
+        let taken = open && self.deliver_alone(outcome.handle, ports)?;
+        self.handed_on(outcome, taken);
+        Ok(())
+    }
+
+    fn deliver_alone(&self, handle: u32, ports: &mut impl Ports) -> io::Result<bool> {
+        let frame = self.pool.frame(handle);
+        match self.notes[handle as usize].left {
+            None => ports.deliver(frame),
+            Some(left) => ports.deliver_left(&left.header(), &[frame]),
+        }
+    }
+
+    /// Hands on what was kept to leave together.
+    fn send_train(&mut self, ports: &mut impl Ports) -> io::Result<()> {
+        if self.train.is_empty() {
+            return Ok(());
+        }
+        let mut sent = self.train.hand_on(&self.pool, ports);
+        let (now, outcomes) = (ports.now(), self.train.unload());
+        // One frame that a port refuses is not one drop for many.
+        let alone = matches!(sent, Ok(false)) && outcomes.len() > 1;
+        for &outcome in &outcomes {
+            if alone {
+                sent = self.deliver_alone(outcome.handle, ports);
+            }
+            self.lateness.record(outcome.at, now);
+            self.handed_on(outcome, matches!(sent, Ok(true)));
+        }
+        self.train.reuse(outcomes);
+        sent.map(drop)
+    }
+
+    /// The port took a packet, or not.
+    fn handed_on(&mut self, mut outcome: Outcome, taken: bool) {
         if !taken {
             self.link.undeliver(outcome.meta.len);
+            outcome.fate = Fate::Dropped(Cause::Host(HostCause::Output));
         }
-        Ok(taken)
+        self.conclude(&outcome);
+    }
+
+    /// A packet is gone.
+    fn conclude(&mut self, outcome: &Outcome) {
+        let group = &mut self.groups[self.notes[outcome.handle as usize].protocol as usize];
+        match outcome.fate {
+            Fate::Delivered { .. } => group.delivered.add(outcome.meta.len),
+            Fate::Dropped(_) => group.dropped.add(outcome.meta.len),
+        }
+        self.watch.gone(outcome, self.pool.frame(outcome.handle));
+        self.pool.release(outcome.handle);
     }
 
     fn answer(&mut self, ports: &mut impl Ports) {

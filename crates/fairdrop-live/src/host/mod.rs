@@ -6,6 +6,7 @@ mod direction;
 mod flows;
 mod lateness;
 mod report;
+mod train;
 mod waits;
 mod watch;
 
@@ -17,6 +18,7 @@ pub use report::{Flow, Group, Recording, Report};
 pub use waits::{Quantiles, Spread};
 pub use watch::Watch;
 
+use crate::frame::{Unsummed, VNET_HEADER};
 use fairdrop::Time;
 use std::io;
 
@@ -40,11 +42,35 @@ pub trait Ports {
     /// The port cannot be read any more.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>>;
 
+    /// The checksum that the sender of the frame that was received last has left to hardware.
+    fn unsummed(&self) -> Option<Unsummed> {
+        None
+    }
+
+    /// Whether the next frame is at hand: it came together with the last.
+    fn has_more(&self) -> bool {
+        false
+    }
+
     /// Hands on a frame. Returns whether the port took it.
     ///
     /// # Errors
     /// The port cannot be written any more.
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool>;
+
+    /// Hands on a frame, in parts, of which something is left to hardware: its checksum ([`Self::unsummed`]), or, where the port
+    /// joins, that it is cut into packets. `header` is its `virtio_net_hdr`. Returns whether the port took it.
+    ///
+    /// # Errors
+    /// The port cannot be written any more, or does not know such frames.
+    fn deliver_left(&mut self, _header: &[u8; VNET_HEADER], _parts: &[&[u8]]) -> io::Result<bool> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Whether packets of a flow that leave together may be handed on as one frame.
+    fn joins(&self) -> bool {
+        false
+    }
 
     /// Hands on what `deliver` has only gathered.
     ///
@@ -63,7 +89,7 @@ pub trait Ports {
         0
     }
 
-    /// Frames that the port took, so that they count as delivered, and that the device behind it dropped then.
+    /// Frames that were handed on and lost by the device behind.
     fn lost_behind(&mut self) -> u64 {
         0
     }

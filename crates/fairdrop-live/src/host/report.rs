@@ -66,7 +66,7 @@ pub struct Report {
     pub dropped: BTreeMap<&'static str, Amount>,
     /// Frames that came and were lost before they could be read: an error of the host.
     pub lost_before: u64,
-    /// Of those delivered, frames that the device behind had no room for: an error of the host.
+    /// Frames that were handed on and lost by the device behind: an error of the host.
     pub lost_behind: u64,
     /// How long packets waited in the queue.
     pub wait: Spread,

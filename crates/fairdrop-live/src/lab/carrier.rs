@@ -5,15 +5,15 @@ use super::plan;
 use super::segment::Packet;
 use super::senders::{Connect, Letter};
 use super::stream::Stream;
-use crate::frame;
+use crate::frame::{self, Unsummed};
 use crate::host::Wake;
-use crate::host::{Lateness, LatenessReport};
+use crate::host::{Lateness, LatenessReport, Received};
 use crate::os::{Sleeper, Waker, now};
+use crate::port::{TunReader, TunWriter};
 use fairdrop::{Ecn, Time};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, Departing, Network, Notice, RunResult, TransportCount};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -51,7 +51,8 @@ pub struct Carrier<'s> {
     network: Network<'s>,
     control: Control,
     /// Devices of the left and the right side.
-    tuns: [OwnedFd; 2],
+    readers: [TunReader; 2],
+    writers: [TunWriter; 2],
     frames: Frames,
     /// By group and address.
     flows: Vec<Vec<u32>>,
@@ -72,20 +73,24 @@ pub struct Carrier<'s> {
 struct Frames {
     bytes: Vec<u8>,
     lengths: Vec<u32>,
+    /// Checksums that were left to the device.
+    left: Vec<Option<Unsummed>>,
     most: usize,
     /// The one being read.
     coming: Vec<u8>,
 }
 
 impl Frames {
-    fn keep(&mut self, handle: u32, len: usize, handles: usize) {
+    fn keep(&mut self, handle: u32, len: usize, left: Option<Unsummed>, handles: usize) {
         if self.lengths.len() < handles {
             self.lengths.resize(handles, 0);
+            self.left.resize(handles, None);
             self.bytes.resize(handles * self.most, 0);
         }
         let at = handle as usize * self.most;
         self.bytes[at..at + len].copy_from_slice(&self.coming[..len]);
         self.lengths[handle as usize] = len as u32;
+        self.left[handle as usize] = left;
     }
 
     fn get(&mut self, handle: u32) -> &mut [u8] {
@@ -104,11 +109,19 @@ impl<'s> Carrier<'s> {
         senders: Arc<Waker>,
     ) -> Self {
         let most = plan::mtu(scenario) as usize;
+        let tuns = tuns.map(Arc::new);
         let mut carrier = Self {
             scenario,
             control: Control::default(),
-            tuns,
-            frames: Frames { bytes: Vec::new(), lengths: Vec::new(), most, coming: vec![0; most] },
+            readers: tuns.clone().map(TunReader::new),
+            writers: tuns.map(TunWriter::new),
+            frames: Frames {
+                bytes: Vec::new(),
+                lengths: Vec::new(),
+                left: Vec::new(),
+                most,
+                coming: vec![0; most],
+            },
             flows: vec![Vec::new(); scenario.groups.len()],
             connections: vec![0; scenario.groups.len()],
             streams: Vec::new(),
@@ -157,7 +170,7 @@ impl<'s> Carrier<'s> {
     ) -> io::Result<Option<(RunResult, Exactness)>> {
         self.begun = begun;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        for (side, tun) in (0..).zip(&self.tuns) {
+        for (side, tun) in (0..).zip(&self.readers) {
             epoll::add(&epoll, tun, EventData::new_u64(side), EventFlags::IN)?;
         }
         let end = begun.after(self.scenario.duration);
@@ -208,9 +221,9 @@ impl<'s> Carrier<'s> {
         let mut any = false;
         for side in [Side::Left, Side::Right] {
             for _ in 0..BATCH {
-                let Some(len) = read(&self.tuns[side as usize], &mut self.frames.coming)? else { break };
+                let read = self.readers[side as usize].read(&mut self.frames.coming)?;
+                let Some(Received { len, at }) = read else { break };
                 any = true;
-                let at = now();
                 self.pass(at)?;
                 self.tally.read += 1;
                 if self.offer(side, len, self.time(at)).is_none() {
@@ -241,7 +254,8 @@ impl<'s> Carrier<'s> {
             ecn: packet.ecn,
         };
         let handle = self.network.depart(at, departing);
-        self.frames.keep(handle, len, self.network.handles());
+        let left = self.readers[side as usize].unsummed();
+        self.frames.keep(handle, len, left, self.network.handles());
         Some(())
     }
 
@@ -258,11 +272,16 @@ impl<'s> Carrier<'s> {
     }
 
     fn hand_on(&mut self, at: Time, handle: u32, departing: Departing) -> io::Result<()> {
+        let left = self.frames.left[handle as usize];
         let bytes = self.frames.get(handle);
         if departing.ecn == Ecn::Ce {
             frame::mark(bytes, 0);
         }
-        let taken = write(&self.tuns[usize::from(!departing.backward)], bytes)?;
+        let writer = &self.writers[usize::from(!departing.backward)];
+        let taken = match left {
+            None => writer.write(bytes)?,
+            Some(left) => writer.write_left(&left.header(), &[bytes])?,
+        };
         let packet = Packet::parse(bytes);
         self.lateness.record(self.begun.after(at), now());
         if taken {
@@ -314,29 +333,5 @@ impl<'s> Carrier<'s> {
         // The senders may have come to their end.
         let _ = self.connects.send(Connect { flow, place, bytes });
         self.senders.wake();
-    }
-}
-
-/// The next packet that is there.
-fn read(tun: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-    loop {
-        return match rustix::io::read(tun, &mut *buffer) {
-            Ok(len) => Ok(Some(len)),
-            Err(Errno::AGAIN) => Ok(None),
-            Err(Errno::INTR) => continue,
-            Err(error) => Err(error.into()),
-        };
-    }
-}
-
-/// Whether the device takes a packet.
-fn write(tun: &OwnedFd, bytes: &[u8]) -> io::Result<bool> {
-    loop {
-        return match rustix::io::write(tun, bytes) {
-            Ok(_) => Ok(true),
-            Err(Errno::INTR) => continue,
-            Err(Errno::AGAIN | Errno::IO | Errno::INVAL | Errno::NOBUFS | Errno::NOMEM) => Ok(false),
-            Err(error) => Err(error.into()),
-        };
     }
 }

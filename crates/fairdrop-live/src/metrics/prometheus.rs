@@ -134,7 +134,7 @@ pub fn render(link: &str, directions: &[Direction<'_>]) -> String {
     page.each(
         "fairdrop_lost_behind_packets_total",
         "counter",
-        "Packets handed on that the device had no room for.",
+        "Packets handed on and lost by the device behind.",
         |report| report.lost_behind,
     );
     page.each(

@@ -20,7 +20,7 @@ pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
 pub use raw::unshare;
 pub use signals::Signals;
 pub use sleeper::{Sleeper, Waker, now};
-pub use tun::tun;
+pub use tun::{TRANSMIT_QUEUE, tun};
 
 use std::io;
 

@@ -5,7 +5,7 @@ use netlink_packet_core::{
     NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, Stats64};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
     RouteType,
@@ -43,6 +43,13 @@ pub enum NetworkSetting {
         interface: String,
         /// Maximum transmission unit, bytes.
         mtu: Option<u32>,
+    },
+    /// So many packets may wait in the interface's transmit queue.
+    TransmitQueue {
+        /// Its name.
+        interface: String,
+        /// Packets.
+        packets: u32,
     },
     /// The interface has this address too.
     Address {
@@ -130,6 +137,9 @@ impl Netlink {
     pub fn set(&self, setting: &NetworkSetting) -> io::Result<()> {
         match setting {
             NetworkSetting::Up { interface, mtu } => self.set_up(interface, *mtu),
+            NetworkSetting::TransmitQueue { interface, packets } => {
+                self.set_transmit_queue(interface, *packets)
+            }
             NetworkSetting::Address { interface, address } => self.add_address(interface, *address),
             NetworkSetting::Route { to, via, interface, congestion, ecn } => {
                 let congestion = congestion.clone().map(RouteMetric::CcAlgo);
@@ -160,12 +170,23 @@ impl Netlink {
     /// # Errors
     /// There is no such interface.
     pub fn tx_dropped(&self, interface: &str) -> io::Result<u64> {
-        let link = self.link(interface)?;
-        let stats = link.attributes.iter().find_map(|attribute| match attribute {
-            LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
+        Ok(self.statistics(interface)?.map_or(0, |stats| stats.tx_dropped))
+    }
+
+    /// Packets that came in through the interface and that it dropped.
+    ///
+    /// # Errors
+    /// There is no such interface.
+    pub fn rx_dropped(&self, interface: &str) -> io::Result<u64> {
+        Ok(self.statistics(interface)?.map_or(0, |stats| stats.rx_dropped))
+    }
+
+    fn statistics(&self, interface: &str) -> io::Result<Option<Stats64>> {
+        let attributes = self.link(interface)?.attributes;
+        Ok(attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(stats),
             _ => None,
-        });
-        Ok(stats.unwrap_or(0))
+        }))
     }
 
     /// Prefixes that the namespace has routes to, in any table; defaults are left out.
@@ -196,6 +217,13 @@ impl Netlink {
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
         message.attributes.extend(mtu.map(LinkAttribute::Mtu));
+        self.request(Message::SetLink(message), NLM_F_ACK).map(drop)
+    }
+
+    fn set_transmit_queue(&self, interface: &str, packets: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = self.link(interface)?.header.index;
+        message.attributes.push(LinkAttribute::TxQueueLen(packets));
         self.request(Message::SetLink(message), NLM_F_ACK).map(drop)
     }
 

@@ -32,7 +32,7 @@ pub(super) fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
-/// Makes `device`, /dev/net/tun newly opened, the queue of the TUN device `name` without a header before its packets.
+/// Makes `device`, /dev/net/tun newly opened, the queue of the TUN device `name`, with a `virtio_net_hdr` before its packets.
 ///
 /// # Errors
 /// The name is too long, or the kernel refuses.
@@ -45,9 +45,19 @@ pub(super) fn make_tun(device: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes an ifreq, which lives until the call returns.
     match unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What a TUN device may leave to its reader: `TUN_F_*` of linux/if_tun.h.
+pub(super) fn set_tun_offloads(device: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
+    let argument = libc::c_ulong::from(offloads);
+    // SAFETY: TUNSETOFFLOAD takes a number.
+    match unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD as _, argument) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -1,9 +1,10 @@
-//! A direction between two descriptors of which each read and each write is one packet: TUN devices.
+//! A direction between two descriptors of which each read and each write is one frame: TUN devices.
 
+use super::tun::{TunReader, TunWriter};
+use crate::frame::{Unsummed, VNET_HEADER};
 use crate::host::{Ports, Received};
 use crate::os::{Netlink, Sleeper, now};
 use fairdrop::Time;
-use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -11,31 +12,85 @@ use std::sync::Arc;
 /// Reads packets from one descriptor and writes them to the other. Both must be non-blocking.
 #[derive(Debug)]
 pub struct Descriptors {
-    from: Arc<OwnedFd>,
-    to: Arc<OwnedFd>,
+    from: TunReader,
+    to: TunWriter,
+    /// What leaves together is written together.
+    joins: bool,
     sleeper: Sleeper,
-    losses: Option<Losses>,
+    before: Option<Losses>,
+    behind: Option<Losses>,
+    /// Frames that the device did not take, since its losses were counted.
+    refused: u64,
 }
 
-/// Packets that the device had no room for, because they were not read in time.
+/// What packets are on the way between two TUN devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joining {
+    /// Checksums are complete, each packet is written by itself.
+    Complete,
+    /// Checksums may be left to the device, each packet is written by itself.
+    Apart,
+    /// Checksums may be left to the device, and packets of a flow that leave together are written as one frame.
+    Joined,
+}
+
+/// Packets that a device dropped, by its own count.
 #[derive(Debug)]
 struct Losses {
     netlink: Netlink,
     interface: String,
+    count: fn(&Netlink, &str) -> io::Result<u64>,
     told: u64,
 }
 
+impl Losses {
+    fn new(netlink: Netlink, interface: &str, count: fn(&Netlink, &str) -> io::Result<u64>) -> Self {
+        let told = count(&netlink, interface).unwrap_or(0);
+        Self { netlink, interface: interface.into(), count, told }
+    }
+
+    /// Those that were not told yet.
+    fn new_ones(&mut self) -> u64 {
+        // The device is gone at the end: what is known stays.
+        let lost = (self.count)(&self.netlink, &self.interface).unwrap_or(self.told);
+        let new = lost.saturating_sub(self.told);
+        self.told += new;
+        new
+    }
+}
+
 impl Descriptors {
-    /// From `from` to `to`.
+    /// From `from` to `to`, which know no headers: each packet is complete.
     pub fn new(from: Arc<OwnedFd>, to: Arc<OwnedFd>, sleeper: Sleeper) -> Self {
-        Self { from, to, sleeper, losses: None }
+        Self::between(TunReader::plain(from), TunWriter::plain(to), sleeper)
+    }
+
+    /// Between two devices of [`crate::os::tun`].
+    pub fn tun(from: Arc<OwnedFd>, to: Arc<OwnedFd>, sleeper: Sleeper, joining: Joining) -> Self {
+        let from = TunReader::new(from);
+        let from = if joining == Joining::Complete { from.completing() } else { from };
+        Self { joins: joining == Joining::Joined, ..Self::between(from, TunWriter::new(to), sleeper) }
+    }
+
+    fn between(from: TunReader, to: TunWriter, sleeper: Sleeper) -> Self {
+        Self { from, to, joins: false, sleeper, before: None, behind: None, refused: 0 }
     }
 
     /// Counts what is lost in the transmit queue of the device that it reads from, which `netlink` knows as `interface`.
     #[must_use]
     pub fn counting_losses(self, netlink: Netlink, interface: &str) -> Self {
-        let told = netlink.tx_dropped(interface).unwrap_or(0);
-        Self { losses: Some(Losses { netlink, interface: interface.into(), told }), ..self }
+        Self { before: Some(Losses::new(netlink, interface, Netlink::tx_dropped)), ..self }
+    }
+
+    /// Counts what the device drops that it writes to, which `netlink` knows as `interface`.
+    #[must_use]
+    pub fn counting_losses_behind(self, netlink: Netlink, interface: &str) -> Self {
+        Self { behind: Some(Losses::new(netlink, interface, Netlink::rx_dropped)), ..self }
+    }
+
+    fn taken(&mut self, taken: bool) -> bool {
+        self.refused += u64::from(!taken);
+        taken
     }
 }
 
@@ -45,31 +100,27 @@ impl Ports for Descriptors {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        loop {
-            return match rustix::io::read(&*self.from, &mut *buffer) {
-                Ok(len) => Ok(Some(Received { len, at: now() })),
-                Err(Errno::AGAIN) => Ok(None),
-                Err(Errno::INTR) => continue,
-                // A TUN device whose namespace has ended.
-                Err(Errno::BADFD) => Err(io::ErrorKind::UnexpectedEof.into()),
-                Err(error) => Err(error.into()),
-            };
-        }
+        self.from.read(buffer)
+    }
+
+    fn unsummed(&self) -> Option<Unsummed> {
+        self.from.unsummed()
+    }
+
+    fn has_more(&self) -> bool {
+        self.from.has_more()
+    }
+
+    fn joins(&self) -> bool {
+        self.joins
     }
 
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
-        loop {
-            return match rustix::io::write(&*self.to, frame) {
-                Ok(_) => Ok(true),
-                Err(Errno::INTR) => continue,
-                Err(Errno::BADFD) => Err(io::ErrorKind::UnexpectedEof.into()),
-                // The device is down, its queue is full, or it does not like the packet: that packet is lost.
-                Err(
-                    Errno::AGAIN | Errno::IO | Errno::INVAL | Errno::NOBUFS | Errno::NETDOWN | Errno::NOMEM,
-                ) => Ok(false),
-                Err(error) => Err(error.into()),
-            };
-        }
+        self.to.write(frame).map(|taken| self.taken(taken))
+    }
+
+    fn deliver_left(&mut self, header: &[u8; VNET_HEADER], parts: &[&[u8]]) -> io::Result<bool> {
+        self.to.write_left(header, parts).map(|taken| self.taken(taken))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -77,15 +128,18 @@ impl Ports for Descriptors {
     }
 
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
-        self.sleeper.sleep(self.from.as_fd(), until)
+        if self.from.has_more() { Ok(()) } else { self.sleeper.sleep(self.from.as_fd(), until) }
     }
 
     fn lost_before(&mut self) -> u64 {
-        let Some(losses) = &mut self.losses else { return 0 };
-        // The device is gone at the end: what is known stays.
-        let lost = losses.netlink.tx_dropped(&losses.interface).unwrap_or(losses.told);
-        let new = lost.saturating_sub(losses.told);
-        losses.told += new;
-        new
+        self.before.as_mut().map_or(0, Losses::new_ones)
+    }
+
+    fn lost_behind(&mut self) -> u64 {
+        let Some(behind) = &mut self.behind else { return 0 };
+        // The device counts what it did not take as well; that is a drop of ours.
+        let lost = behind.new_ones();
+        let refused = lost.min(std::mem::take(&mut self.refused));
+        lost - refused
     }
 }

@@ -2,8 +2,10 @@
 
 mod descriptors;
 mod packet;
+mod tun;
 mod xdp;
 
-pub use descriptors::Descriptors;
+pub use descriptors::{Descriptors, Joining};
 pub use packet::{PacketPorts, Receiver};
+pub use tun::{TunReader, TunWriter};
 pub use xdp::{XdpInterface, XdpPorts};

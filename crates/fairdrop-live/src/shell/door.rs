@@ -1,6 +1,7 @@
 //! The outer end of the way out: packets go to the kernel there, except those that begin something; these are left with the
 //! thread that knows the outside.
 
+use crate::frame::{LeftToHardware, Unsummed, VNET_HEADER};
 use crate::host::{Ports, Received};
 use crate::port::Descriptors;
 use crate::shell::addresses::Addresses;
@@ -63,9 +64,21 @@ pub struct Door {
 }
 
 impl Door {
-    fn leave(&mut self, frame: &[u8]) -> io::Result<bool> {
+    /// Whether a packet goes to the kernel; `None`: it goes nowhere.
+    fn passes(&self, frame: &[u8]) -> Option<bool> {
+        Some(match kind(frame) {
+            Kind::Syn { .. } => false,
+            // While packets wait there, datagrams wait behind them, so that none overtakes another.
+            Kind::Udp(key) => self.shared.left.load(Ordering::Acquire) == 0 && self.shared.is_open(key.to),
+            Kind::Echo { key, .. } => self.addresses.is_gateway(key.to.ip()),
+            Kind::EchoFragment => return None,
+            Kind::Other => true,
+        })
+    }
+
+    fn leave(&mut self, packet: Box<[u8]>) -> io::Result<bool> {
         self.shared.left.fetch_add(1, Ordering::Relaxed);
-        match self.sender.try_send(frame.into()) {
+        match self.sender.try_send(packet) {
             Ok(()) => {
                 self.wake.wake();
                 Ok(true)
@@ -88,18 +101,37 @@ impl Ports for Door {
         self.descriptors.receive(buffer)
     }
 
+    fn unsummed(&self) -> Option<Unsummed> {
+        self.descriptors.unsummed()
+    }
+
+    fn has_more(&self) -> bool {
+        self.descriptors.has_more()
+    }
+
+    fn joins(&self) -> bool {
+        self.descriptors.joins()
+    }
+
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
-        match kind(frame) {
-            Kind::Syn { .. } => self.leave(frame),
-            // While packets wait there, datagrams wait behind them, so that none overtakes another.
-            Kind::Udp(key)
-                if self.shared.left.load(Ordering::Acquire) > 0 || !self.shared.is_open(key.to) =>
-            {
-                self.leave(frame)
+        match self.passes(frame) {
+            Some(true) => self.descriptors.deliver(frame),
+            Some(false) => self.leave(frame.into()),
+            None => Ok(false),
+        }
+    }
+
+    /// What is joined is of a connection that has begun: it passes.
+    fn deliver_left(&mut self, header: &[u8; VNET_HEADER], parts: &[&[u8]]) -> io::Result<bool> {
+        let &[frame] = parts else { return self.descriptors.deliver_left(header, parts) };
+        match self.passes(frame) {
+            Some(true) => self.descriptors.deliver_left(header, parts),
+            Some(false) => {
+                let mut packet: Box<[u8]> = frame.into();
+                LeftToHardware::read(header).complete(&mut packet, 0);
+                self.leave(packet)
             }
-            Kind::Echo { key, .. } if !self.addresses.is_gateway(key.to.ip()) => self.leave(frame),
-            Kind::EchoFragment => Ok(false),
-            Kind::Udp(_) | Kind::Echo { .. } | Kind::Other => self.descriptors.deliver(frame),
+            None => Ok(false),
         }
     }
 
@@ -113,5 +145,9 @@ impl Ports for Door {
 
     fn lost_before(&mut self) -> u64 {
         self.descriptors.lost_before()
+    }
+
+    fn lost_behind(&mut self) -> u64 {
+        self.descriptors.lost_behind()
     }
 }

@@ -15,7 +15,7 @@ use crate::config::{OneWay, TwoWay};
 use crate::daemon::Running;
 use crate::os::namespace::{Helper, Run, find_program, process_group};
 use crate::os::{Signals, Waker, random_key};
-use crate::port::Descriptors;
+use crate::port::{Descriptors, TunWriter};
 use crate::services::{Prepared, Services};
 use crate::summary::{Limits, Summary};
 use door::Door;
@@ -116,22 +116,28 @@ impl Session {
             helper: Arc::clone(&helper),
             addresses: Arc::clone(&addresses),
             shared: Arc::clone(&shared),
-            device: Arc::clone(&outer.device),
+            device: TunWriter::new(Arc::clone(&outer.device)),
             left,
             waker: Arc::clone(&waker),
         })?;
         let (key, spin) = (random_key()?, args.services.spin.unwrap_or(Time::ZERO));
         let of = |way: &OneWay, number| way.direction(link.seed, number, key, RAW_IP, MTU as usize);
+        let joining = args.services.joining(args.no_join);
+        let ([inner_out, inner_in], [outer_out, outer_in]) = (inner.counters, outer.counters);
         let (from, to) = (Arc::clone(&inner.device), Arc::clone(&outer.device));
         let watches = prepared.watches("up", RAW_IP);
         let up = Running::start("up", of(&link.up, 0), watches, spin, move |sleeper| {
-            let descriptors = Descriptors::new(from, to, sleeper).counting_losses(inner.netlink, INNER);
+            let descriptors = Descriptors::tun(from, to, sleeper, joining)
+                .counting_losses(inner_out, INNER)
+                .counting_losses_behind(outer_in, OUTER);
             Ok(Door { descriptors, sender, wake: waker, shared, addresses })
         })?;
         let (from, to) = (outer.device, inner.device);
         let watches = prepared.watches("down", RAW_IP);
         let down = Running::start("down", of(&link.down, 1), watches, spin, move |sleeper| {
-            Ok(Descriptors::new(from, to, sleeper).counting_losses(outer.netlink, OUTER))
+            Ok(Descriptors::tun(from, to, sleeper, joining)
+                .counting_losses(outer_out, OUTER)
+                .counting_losses_behind(inner_in, INNER))
         })?;
         let services = prepared.serve([&up, &down])?;
         Ok(Self { helper: inner.helper, up, down, services, outside, outer: helper })

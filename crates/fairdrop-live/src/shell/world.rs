@@ -1,7 +1,7 @@
 //! The namespaces of a shell: the outer end of the link, and the inside.
 
 use crate::os::namespace::{Enter, Helper, SocketKind};
-use crate::os::{Netlink, NetworkSetting, Prefix};
+use crate::os::{Netlink, NetworkSetting, Prefix, TRANSMIT_QUEUE};
 use crate::shell::addresses::Addresses;
 use std::fs;
 use std::io;
@@ -39,8 +39,8 @@ pub struct End {
     pub helper: Helper,
     /// The TUN device: packets that were sent at this end are read from it.
     pub device: Arc<OwnedFd>,
-    /// Configuration and counters of the namespace.
-    pub netlink: Netlink,
+    /// Counters of the namespace, for the direction that begins here and the one that ends here.
+    pub counters: [Netlink; 2],
 }
 
 /// Both ends.
@@ -72,7 +72,7 @@ impl World {
         let helper = Helper::start(Path::new(OURSELVES)).map_err(|error| error.to_string())?;
         helper
             .enter(Enter { user: true, network: true, ..Enter::default() })
-            .map_err(|error| no_user_namespaces(&error))?;
+            .map_err(|error| no_user_namespaces(&error, sysctl))?;
         let outer = End::make(helper, OUTER, &addresses, tcp)?;
         let failed = |error: io::Error| format!("the namespaces of the command: {error}");
         outer.helper.enter(Enter { processes: true, ..Enter::default() }).map_err(failed)?;
@@ -118,8 +118,8 @@ impl End {
             // Ping without rights (icmp(7)): for the only group there is.
             let _ = helper.sysctl("ipv4/ping_group_range", "0 0");
         }
-        let netlink = Netlink::over(helper.socket(SocketKind::Netlink).map_err(failed)?);
-        Ok(Self { helper, device: Arc::new(device), netlink })
+        let netlink = || helper.socket(SocketKind::Netlink).map(Netlink::over).map_err(failed);
+        Ok(Self { counters: [netlink()?, netlink()?], helper, device: Arc::new(device) })
     }
 }
 
@@ -136,6 +136,7 @@ fn settings(addresses: &Addresses, tcp: &Tcp, inside: bool, v6: bool) -> Vec<Net
         ecn: tcp.ecn,
     };
     vec![
+        NetworkSetting::TransmitQueue { interface: interface(), packets: TRANSMIT_QUEUE },
         NetworkSetting::Up { interface: interface(), mtu: Some(MTU) },
         NetworkSetting::Address { interface: interface(), address },
         route(Prefix::host(peer), None),
@@ -147,11 +148,9 @@ fn settings(addresses: &Addresses, tcp: &Tcp, inside: bool, v6: bool) -> Vec<Net
     ]
 }
 
-/// Why there are no user namespaces, as far as the machine tells.
-fn no_user_namespaces(error: &io::Error) -> String {
-    let says = |path: &str, value: &str| {
-        fs::read_to_string(Path::new("/proc/sys").join(path)).is_ok_and(|text| text.trim() == value)
-    };
+/// Why there are no user namespaces, as far as the machine tells: `sysctl` reads a file under /proc/sys.
+fn no_user_namespaces(error: &io::Error, sysctl: impl Fn(&str) -> io::Result<String>) -> String {
+    let says = |path: &str, value: &str| sysctl(path).is_ok_and(|text| text.trim() == value);
     let remedy = if says("kernel/apparmor_restrict_unprivileged_userns", "1") {
         "AppArmor allows them to named programs only; sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile for \
          fairdropd with \"userns,\", allows them"
@@ -163,6 +162,10 @@ fn no_user_namespaces(error: &io::Error) -> String {
         "in a container its owner must allow them (a seccomp profile that permits unshare), or run fairdropd outside of it"
     };
     format!("no user and network namespaces: {error}; {remedy}")
+}
+
+fn sysctl(name: &str) -> io::Result<String> {
+    fs::read_to_string(Path::new("/proc/sys").join(name))
 }
 
 fn no_congestion_control(name: &str) -> String {
@@ -182,4 +185,32 @@ fn no_tun(error: &io::Error) -> String {
         _ => "needed: a kernel with TUN devices: modprobe tun",
     };
     format!("no TUN device: {error}; {remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_setting_that_forbids_namespaces_is_named() {
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let apparmor = "kernel/apparmor_restrict_unprivileged_userns";
+        for (file, content, remedy) in [
+            (apparmor, "1\n", "sysctl kernel.apparmor_restrict_unprivileged_userns=0, or a profile"),
+            (apparmor, "0\n", "in a container"),
+            ("kernel/unprivileged_userns_clone", "0\n", "sysctl kernel.unprivileged_userns_clone=1"),
+            ("user/max_user_namespaces", "0\n", "sysctl user.max_user_namespaces=10000"),
+            ("nothing", "1\n", "in a container"),
+        ] {
+            let machine = |path: &str| {
+                if path == file { Ok(content.into()) } else { Err(io::ErrorKind::NotFound.into()) }
+            };
+            let message = no_user_namespaces(&refused, machine);
+            assert!(message.starts_with("no user and network namespaces: permission denied; "), "{message}");
+            assert!(message.contains(remedy), "{file}={content}: {message}");
+        }
+        // Where several forbid it, the one that the kernel asks first.
+        let all = |path: &str| Ok(if path == apparmor { "1" } else { "0" }.into());
+        assert!(no_user_namespaces(&refused, all).contains("AppArmor"));
+    }
 }

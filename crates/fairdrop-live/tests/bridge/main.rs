@@ -314,6 +314,50 @@ fn interfaces_go_down_and_come_back_over_xdp() {
     with_xdp("interfaces_go_down_and_come_back_over_xdp", || flap(PortKind::Xdp, "flap-xdp"));
 }
 
+/// Packets that the far interface cannot send, or that no buffer holds, are dropped by their cause; all others pass, whatever
+/// the MTU was at the start.
+#[test]
+fn the_mtu_is_changed_while_it_runs() {
+    in_namespace("the_mtu_is_changed_while_it_runs", || {
+        let (client, server) = client_and_server();
+        let bridge = Running::start(&BridgeOptions { mtu: 4000, ..options(&[], "mtu") });
+        let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
+        sink.set_read_timeout(Some(PATIENCE)).unwrap();
+        let source = client.run(|| {
+            let socket = UdpSocket::bind("10.1.0.1:0").unwrap();
+            socket.connect("10.1.0.2:9").unwrap();
+            socket
+        });
+        let received = || sink.recv(&mut [0; 9000]).unwrap();
+        let dropped = |cause: &str| {
+            let report = bridge.mailbox.report().unwrap();
+            report.dropped.get(cause).map_or(0, |amount| amount.packets)
+        };
+        source.send(&[1; 1400]).unwrap();
+        assert_eq!(received(), 1400);
+
+        ip("link set b1 mtu 1000");
+        source.send(&[2; 1400]).unwrap();
+        until("it is too long for the other side", || dropped("output") == 1);
+        source.send(&[3; 900]).unwrap();
+        assert_eq!(received(), 900);
+
+        for interface in ["b0", "b1"] {
+            ip(&format!("link set {interface} mtu 9000"));
+        }
+        client.run(|| ip("link set c0 mtu 9000"));
+        server.run(|| ip("link set s0 mtu 9000"));
+        source.send(&[4; 3500]).unwrap();
+        assert_eq!(received(), 3500);
+        source.send(&[5; 5000]).unwrap();
+        until("it is too long for a buffer", || dropped("too_long") == 1);
+        source.send(&[6; 1200]).unwrap();
+        assert_eq!(received(), 1200);
+        let [(up, seen), _] = bridge.stop();
+        assert_eq!((seen.to_port_9, up.lost_before), (5, 0), "{up:?}");
+    });
+}
+
 /// Reads whole frames from an interface, tags put back.
 struct Tap {
     ports: PacketPorts,
@@ -705,5 +749,30 @@ fn a_routed_link_between_two_namespaces() {
         let of = |field: &str| summary["down"][field]["packets"].as_u64().unwrap();
         assert_eq!(of("arrived"), of("delivered") + dropped + of("waiting"), "{text}");
         std::fs::remove_file(report).unwrap();
+    });
+}
+
+/// What the bridge says when packets do not fit.
+#[test]
+fn it_says_which_packets_are_too_long() {
+    in_namespace("it_says_which_packets_are_too_long", || {
+        let (_client, _server) = client_and_server();
+        ip("link set b1 mtu 1400");
+        let state = state("too-long");
+        let arguments = format!("bridge b0 b1 --mtu 2000 --state {}", state.display());
+        let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut says = |part: &str| assert!(lines.any(|line| line.contains(part)), "it does not say: {part}");
+        says("packets from b0 longer than 1400 bytes, the MTU of b1, are dropped (output)");
+        says("b0 and b1 are bridged");
+        ip("link set b0 mtu 1300");
+        says("b0: MTU 1300 instead of 1500");
+        says("packets from b1 longer than 1300 bytes, the MTU of b0, are dropped (output)");
+        ip("link set b0 mtu 9000");
+        ip("link set b1 mtu 9000");
+        says("packets from b0 longer than 2000 bytes are dropped (too_long); --mtu allows more");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let _ = std::fs::remove_dir_all(state);
     });
 }

@@ -1,3 +1,4 @@
+use super::super::join::Join;
 use super::*;
 use proptest::prelude::*;
 
@@ -185,6 +186,103 @@ proptest! {
                 cut.write(&frame, number, &mut vec![0; room]);
             }
         }
+    }
+}
+
+/// A frame of TCP that its packets can be joined to again: nothing but data, and its headers right.
+fn any_data() -> impl Strategy<Value = (Super, usize)> {
+    let payload = prop::collection::vec(any::<u8>(), 2..9000);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (any::<bool>(), 0..3_usize, 0..10_usize, flags, payload, 150..1500_usize).prop_map(
+        |(v6, tags, options, (fin, push, reduced, echo), payload, size)| {
+            let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+            let flags =
+                0x10 | flag(fin, TCP_FIN) | flag(push, TCP_PSH) | flag(reduced, TCP_CWR) | flag(echo, 0x40);
+            let mut of = super_frame(v6, true, tags, options, flags, &payload);
+            if !v6 {
+                let sum = !naive_sum(&[&of.frame[of.ip..of.ip + 20]]);
+                put(&mut of.frame, of.ip + 10, sum);
+            }
+            // Two packets at least.
+            (of, size.min(payload.len() - 1))
+        },
+    )
+}
+
+/// The packets that a frame stands for, with their checksums left, and what is left.
+fn packets_of(of: &Super, size: usize) -> (Vec<Vec<u8>>, Unsummed) {
+    let cut = Cut::new(&of.frame, of.ip, size).unwrap().leaving_checksums();
+    let packet = |number| {
+        let mut out = vec![0; 3000];
+        let len = cut.write(&of.frame, number, &mut out);
+        out.truncate(len);
+        out
+    };
+    ((0..cut.packets()).map(packet).collect(), cut.unsummed().unwrap())
+}
+
+proptest! {
+    #[test]
+    fn cut_and_joined_it_is_the_same((of, size) in any_data()) {
+        let (packets, left) = packets_of(&of, size);
+        prop_assert!(packets.len() >= 2);
+        for packet in &packets {
+            let mut whole = packet.clone();
+            left.complete(&mut whole);
+            prop_assert!(sums_are_right(&whole, &of));
+        }
+        let mut join = Join::new(&packets[0], of.ip, left).unwrap();
+        for (number, packet) in packets.iter().enumerate().skip(1) {
+            prop_assert_eq!(join.take(&packets[0], packet, left), number < Join::MOST);
+        }
+        if packets.len() <= Join::MOST {
+            let mut joined = Vec::new();
+            let header = join.headers(&packets[0], &mut joined);
+            packets.iter().for_each(|packet| joined.extend_from_slice(&packet[join.payload()..]));
+            prop_assert_eq!(&joined, &of.frame);
+            let read = super::super::LeftToHardware::read(&header);
+            prop_assert_eq!((read.segment, read.checksum), (Some(size), Some(left)));
+            let reduced = of.frame[of.transport + 13] & TCP_CWR != 0;
+            let kind = if of.v6 { 4 } else { 1 } | if reduced { 0x80 } else { 0 };
+            prop_assert_eq!((header[1], header[2]), (kind, join.payload() as u8));
+        }
+    }
+
+    /// One bit that is not as it would be after a cut is enough; a checksum that is left says nothing.
+    #[test]
+    fn what_differs_is_not_joined((of, size) in any_data(), at in 0..2000_usize, bit in 0..8_u32) {
+        let (mut packets, left) = packets_of(&of, size);
+        let at = at % of.header;
+        prop_assume!(!(of.transport + 16..of.transport + 18).contains(&at));
+        let bit = 1_u8 << bit;
+        let last_flags = at == of.transport + 13 && [TCP_FIN, TCP_PSH].contains(&bit);
+        packets[1][at] ^= bit;
+        let mut join = Join::new(&packets[0], of.ip, left).unwrap();
+        prop_assert_eq!(join.take(&packets[0].clone(), &packets[1], left), last_flags);
+        prop_assert!(!join.take(&packets[0], &packets[0], left), "out of order");
+    }
+}
+
+#[test]
+fn what_ends_a_joined_frame() {
+    let of = super_frame(true, true, 0, 3, 0x10, &[7; 5000]);
+    let (packets, left) = packets_of(&of, 1000);
+    let begun = || Join::new(&packets[0], of.ip, left).unwrap();
+    let mut push = packets[1].clone();
+    push[of.transport + 13] |= TCP_PSH;
+    let mut join = begun();
+    assert!(join.take(&packets[0], &push, left) && !join.take(&packets[0], &packets[2], left), "PSH");
+    assert!(Join::new(&push, of.ip, left).is_none(), "nothing follows PSH");
+    let (mut join, short) = (begun(), &packets[1][..packets[1].len() - 1]);
+    assert!(!join.take(&packets[0], short, left), "its own length is wrong");
+    let other = Unsummed { start: left.start, offset: 6 };
+    assert!(!join.take(&packets[0], &packets[1], other) && Join::new(&packets[0], of.ip, other).is_none());
+    let udp = super_frame(false, false, 0, 0, 0, &[7; 4000]);
+    assert!(Join::new(&udp.frame, udp.ip, left).is_none(), "datagrams stay apart");
+    for flag in [0x02, 0x04, 0x20] {
+        let mut first = packets[0].clone();
+        first[of.transport + 13] |= flag;
+        assert!(Join::new(&first, of.ip, left).is_none(), "flag {flag:x}");
     }
 }
 

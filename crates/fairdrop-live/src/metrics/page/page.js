@@ -117,7 +117,7 @@ class Direction {
       ["Wait", wait.packets ? seconds(wait.p50_s) : "–", wait.packets ? `99 %: ${seconds(wait.p99_s)}` : "nothing left the queue"],
       ["Dropped", `${packets(drops)} /s`, arrived ? `${percent(drops / arrived)} of arrivals` : "nothing arrives"],
       ["Marked", `${packets(marks)} /s`, arrived ? `${percent(marks / arrived)} of arrivals` : "nothing arrives"],
-      ["Own error", seconds(now.lateness ? now.lateness.p99_s : 0), `lateness, 99 %; ${now.lost_before} lost unread`],
+      ["Own error", seconds(now.lateness ? now.lateness.p99_s : 0), `lateness, 99 %; ${now.lost_before} lost unread, ${now.lost_behind} behind`],
     ];
     this.tiles.replaceChildren(...tiles.map(([name, value, more]) =>
       element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, more)))));

@@ -1,20 +1,18 @@
 //! A direction between two interfaces: packet sockets, the receiving one with a ring.
 
 mod ring;
-mod vnet;
 
-use crate::frame::{Cut, ip_of_ethernet};
+use crate::frame::{Cut, LeftToHardware, VNET_HEADER, Whole, ip_of_ethernet};
 use crate::host::{Ports, Received};
 use crate::os::{PacketSocket, RingLayout, Sleeper, now};
 use fairdrop::Time;
-use ring::{Ring, Slot, VNET_HEADER};
+use ring::{Ring, Slot};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use vnet::LeftToHardware;
 
 /// The longest frame that a host hands on uncut (its `gso_max_size` at most), with room for headers.
 const LONGEST: usize = (1 << 19) + 256;
@@ -34,9 +32,9 @@ pub struct PacketPorts {
     to: Arc<PacketSocket>,
     ring: Ring,
     clock: Clock,
-    /// A frame that stands for many, how it is cut, and the number of the packet that is next.
-    whole: Vec<u8>,
-    cut: Option<(Cut, usize, Time)>,
+    /// A frame that stands for many, and when it came.
+    whole: Whole,
+    whole_at: Time,
     unreadable: u64,
     sleeper: Sleeper,
 }
@@ -66,24 +64,21 @@ impl PacketPorts {
     /// The kernel is too old.
     pub fn new(from: Receiver, to: Arc<PacketSocket>, sleeper: Sleeper) -> io::Result<Self> {
         to.bypass_qdisc()?;
-        let (clock, whole) = (Clock::new(), vec![0; VNET_HEADER + LONGEST]);
+        let (clock, whole) = (Clock::new(), Whole::new(LONGEST));
         let Receiver { socket: from, ring } = from;
-        Ok(Self { from, to, ring, clock, whole, cut: None, unreadable: 0, sleeper })
+        Ok(Self { from, to, ring, clock, whole, whole_at: Time::ZERO, unreadable: 0, sleeper })
     }
 
     /// The next packet of the frame that is being cut.
     fn next_of_cut(&mut self, buffer: &mut [u8]) -> Option<Received> {
-        let (cut, number, at) = self.cut?;
-        let len = cut.write(&self.whole[VNET_HEADER..], number, buffer);
-        self.cut = (number + 1 < cut.packets()).then_some((cut, number + 1, at));
-        Some(Received { len, at })
+        self.whole.next_packet(buffer).map(|(len, _)| Received { len, at: self.whole_at })
     }
 
     /// Fetches a whole frame to where it can be cut or shortened, with its header, and returns its length with its tag.
     fn fetch(&mut self, slot: Slot) -> Option<usize> {
         let tag = tag_bytes(slot);
         if slot.queued {
-            let (len, _) = recv(&*self.from, &mut self.whole[..], RecvFlags::DONTWAIT).ok()?;
+            let (len, _) = recv(&*self.from, self.whole.bytes(), RecvFlags::DONTWAIT).ok()?;
             let len = len.checked_sub(VNET_HEADER)?;
             self.insert_tag(slot, len)
         } else if slot.captured < slot.len || slot.len + tag > LONGEST {
@@ -91,7 +86,7 @@ impl PacketPorts {
         } else {
             let from = slot.data.saturating_sub(VNET_HEADER);
             let all = self.ring.bytes(from, VNET_HEADER + slot.len);
-            self.whole[..all.len()].copy_from_slice(all);
+            self.whole.bytes()[..all.len()].copy_from_slice(all);
             self.insert_tag(slot, all.len().checked_sub(VNET_HEADER)?)
         }
     }
@@ -99,11 +94,12 @@ impl PacketPorts {
     fn insert_tag(&mut self, slot: Slot, len: usize) -> Option<usize> {
         let Some((protocol, tag)) = slot.tag else { return Some(len) };
         let (begin, end) = (VNET_HEADER + MACS, VNET_HEADER + len);
-        if end < begin || end + 4 > self.whole.len() {
+        let whole = self.whole.bytes();
+        if end < begin || end + 4 > whole.len() {
             return None;
         }
-        self.whole.copy_within(begin..end, begin + 4);
-        self.whole[begin..begin + 4].copy_from_slice(&tag_of(protocol, tag));
+        whole.copy_within(begin..end, begin + 4);
+        whole[begin..begin + 4].copy_from_slice(&tag_of(protocol, tag));
         Some(len + 4)
     }
 
@@ -115,12 +111,13 @@ impl PacketPorts {
             self.unreadable += 1;
             return None;
         };
-        let (header, frame) = self.whole.split_at_mut(VNET_HEADER);
+        let (header, frame) = self.whole.bytes().split_at_mut(VNET_HEADER);
         let left = LeftToHardware::read(header);
         let frame = &mut frame[..len];
         let cut = left.segment.and_then(|size| Cut::new(frame, ip_of_ethernet(frame)?, size));
         if let Some(cut) = cut {
-            self.cut = Some((cut, 0, at));
+            self.whole.begin(cut);
+            self.whole_at = at;
             return self.next_of_cut(buffer);
         }
         left.complete(frame, tag_bytes(slot));
@@ -192,7 +189,7 @@ impl Ports for PacketPorts {
     }
 
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
-        if self.cut.is_some() || self.ring.is_ready() {
+        if self.whole.is_cut() || self.ring.is_ready() {
             return Ok(());
         }
         self.sleeper.sleep(self.from.as_fd(), until)?;

@@ -44,9 +44,6 @@ const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;
 const BLOCK_FIRST: usize = 16;
 
-/// Bytes of the `virtio_net_hdr` before each frame.
-pub(super) const VNET_HEADER: usize = 10;
-
 /// A ring and where we are in it.
 #[derive(Debug)]
 pub(super) struct Ring {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::os::namespace::Helper;
+use crate::port::TunWriter;
 use crate::shell::addresses::Addresses;
 use crate::shell::door::Shared;
 use crate::shell::packet::{Key, Unreachable, unreachable};
@@ -24,7 +25,7 @@ pub(super) struct Common {
     pub(super) addresses: Arc<Addresses>,
     pub(super) shared: Arc<Shared>,
     /// Packets written to it arrive at the outer end as if they came over the link.
-    pub(super) device: Arc<OwnedFd>,
+    pub(super) device: TunWriter,
     /// Send packets from the outer end over the link: IPv4 and IPv6.
     pub(super) raw: [Option<OwnedFd>; 2],
     pub(super) buffer: Box<[u8]>,
@@ -62,7 +63,7 @@ impl Common {
 
     /// A packet from the inside goes on to the kernel of the outer end. Like any link's end, it may have no room.
     pub(super) fn hand_on(&self, packet: &[u8]) {
-        let _ = rustix::io::write(&*self.device, packet);
+        let _ = self.device.write(packet);
     }
 
     /// A packet to the inside is sent over the link.

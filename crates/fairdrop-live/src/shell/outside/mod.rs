@@ -10,6 +10,7 @@ mod streams;
 use crate::host::Wake;
 use crate::os::Waker;
 use crate::os::namespace::{Helper, SocketKind};
+use crate::port::TunWriter;
 use crate::shell::addresses::Addresses;
 use crate::shell::door::Shared;
 use crate::shell::packet::{Kind, kind};
@@ -21,7 +22,6 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -47,7 +47,7 @@ pub struct Parts {
     /// What it shares with the door.
     pub shared: Arc<Shared>,
     /// The TUN device of the outer end.
-    pub device: Arc<OwnedFd>,
+    pub device: TunWriter,
     /// Packets that are left for it.
     pub left: Receiver<Box<[u8]>>,
     /// What wakes it up.
