@@ -45,12 +45,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         found.map(|one| one.index).ok_or_else(|| format!("there is no interface {name}"))
     };
     let wish = Wish { places: &[Place::Driver], zero_copy: false, queues: 1, ring_bytes: RING_BYTES };
-    let sockets = XdpSockets::pair([index(first)?, index(second)?], wish).map_err(|refused| refused.to_string())?;
+    let sockets =
+        XdpSockets::pair([index(first)?, index(second)?], wish).map_err(|refused| refused.to_string())?;
     let [first, second] = sockets;
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let forward = |from, to| {
         let stop = Arc::clone(&stop);
-        thread::spawn(move || forward(from, to, || stop.load(Ordering::Relaxed) || until.is_some_and(|end| Instant::now() >= end)))
+        thread::spawn(move || {
+            forward(from, to, || {
+                stop.load(Ordering::Relaxed) || until.is_some_and(|end| Instant::now() >= end)
+            })
+        })
     };
     eprintln!("forwarding");
     let ways = [forward(first.input, second.output), forward(second.input, first.output)];
@@ -86,7 +91,8 @@ fn forward(mut from: XdpInput, mut to: XdpOutput, done: impl Fn() -> bool) -> io
         }
         from.publish();
         if read < BATCH {
-            let mut fds: Vec<_> = from.sockets().map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)).collect();
+            let mut fds: Vec<_> =
+                from.sockets().map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN)).collect();
             match poll(&mut fds, Some(&LOOK)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),

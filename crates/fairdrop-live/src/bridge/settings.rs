@@ -77,12 +77,7 @@ impl Settings {
     ///
     /// # Errors
     /// There is no such interface, no right to, or the file cannot be written.
-    pub fn switch_off(
-        &mut self,
-        interface: &str,
-        index: i32,
-        offloads: &[Offload],
-    ) -> io::Result<&[String]> {
+    pub fn switch_off(&mut self, interface: &str, index: i32, offloads: &[Offload]) -> io::Result<&[String]> {
         let mut on = Vec::new();
         for &offload in offloads {
             if offload.is_on(interface)? {

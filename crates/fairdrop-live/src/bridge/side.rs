@@ -125,7 +125,11 @@ impl Side {
 }
 
 /// Switches off what makes other frames of those that came.
-fn change_settings(directory: &Path, interface: &Interface, offloads: &[Offload]) -> Result<Settings, Refusal> {
+fn change_settings(
+    directory: &Path,
+    interface: &Interface,
+    offloads: &[Offload],
+) -> Result<Settings, Refusal> {
     let name = &interface.name;
     let mut settings = Settings::of(directory, name, interface.index).map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => {

@@ -33,7 +33,9 @@ impl XdpSide {
         let sockets = sockets(interface, self.way, self.ring_bytes)?;
         let (attached, queues) = (sockets.attached, sockets.input.sockets().count());
         if let Some(error) = &attached.not_before {
-            eprintln!("fairdropd: {name}: the driver takes no XDP program ({error}): generic mode, which costs more");
+            eprintln!(
+                "fairdropd: {name}: the driver takes no XDP program ({error}): generic mode, which costs more"
+            );
         }
         eprintln!(
             "fairdropd: {name}: AF_XDP, {}, {}, {queues} {}",

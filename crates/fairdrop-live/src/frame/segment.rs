@@ -74,7 +74,12 @@ impl LeftChecksum {
         pseudo.add_word(u16::from(protocol));
         pseudo.add_word(u16::try_from(end - start).ok()?);
         // UDP without a checksum has 0 there, which the sum of a pseudo-header never is.
-        (field == !pseudo.checksum() && start + offset + 2 <= end).then_some(Self { start, offset, end, pseudo })
+        (field == !pseudo.checksum() && start + offset + 2 <= end).then_some(Self {
+            start,
+            offset,
+            end,
+            pseudo,
+        })
     }
 }
 

@@ -263,7 +263,9 @@ fn overload(port: PortKind, name: &str) {
         arrived + up.lost_before + without_buffer(&up) + lost_by_sender() >= SENT
     });
     let [(up, seen), _] = bridge.stop();
-    assert_eq!(seen.to_port_9 + up.lost_before + without_buffer(&up) + lost_by_sender(), SENT);
+    let (read, lost) = (seen.to_port_9 + without_buffer(&up), up.lost_before + lost_by_sender());
+    // What was lost may have been somebody else's.
+    assert!(read <= SENT && read + lost >= SENT, "{read} read and {lost} lost of {SENT}");
     let dropped: u64 = up.dropped.values().map(|amount| amount.packets).sum();
     assert!(dropped + up.lost_before > SENT / 2, "{up:?}");
     assert!(up.delivered.packets > 0 && holds_rate(&seen.sent, 1_000_000));
@@ -449,7 +451,9 @@ fn malformed_frames(port: PortKind, name: &str) {
 
 #[test]
 fn malformed_frames_pass_as_they_are() {
-    in_namespace("malformed_frames_pass_as_they_are", || malformed_frames(PortKind::Packet, "malformed_frames"));
+    in_namespace("malformed_frames_pass_as_they_are", || {
+        malformed_frames(PortKind::Packet, "malformed_frames")
+    });
 }
 
 #[test]
@@ -518,10 +522,7 @@ fn killed(options: &str, name: &str) {
     until("the program is off the interface", || !has_program("b0"));
     let restored = restore();
     assert!(restored.status.success() && gro_is_on(), "{restored:?}");
-    assert!(
-        String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"),
-        "{restored:?}"
-    );
+    assert!(String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"), "{restored:?}");
     // Killed, then started again and stopped in order.
     let child = bridging(&state, options);
     kill(child, by_force);
@@ -598,7 +599,10 @@ fn refusals_of_xdp_say_what_to_do() {
         // Somebody else's sockets.
         let sockets = XdpSockets::new(index_of("b1"), WISH).unwrap();
         let said_of_b1 = said(&mut fairdropd(&format!("{bridge} --port xdp")), 1);
-        assert!(said_of_b1.contains("b1: binding to queue 0") && said_of_b1.contains("has an AF_XDP socket"), "{said_of_b1}");
+        assert!(
+            said_of_b1.contains("b1: binding to queue 0") && said_of_b1.contains("has an AF_XDP socket"),
+            "{said_of_b1}"
+        );
         drop(sockets);
         until("the program is gone", || !has_program("b1"));
         // veth takes programs up to some MTU below a page, generic mode any, AF_XDP up to a page.
@@ -620,7 +624,10 @@ fn refusals_of_xdp_say_what_to_do() {
             said(Command::new("sh").args(["-c", &script]), 1)
         };
         let said = with_rights("+net_raw,+net_admin,+ipc_lock", "");
-        assert!(said.contains("CAP_BPF") && said.contains("setcap") && said.contains("--port packet"), "{said}");
+        assert!(
+            said.contains("CAP_BPF") && said.contains("setcap") && said.contains("--port packet"),
+            "{said}"
+        );
         let said = with_rights("+net_raw,+net_admin,+bpf", "--ring 1");
         assert!(said.contains("too little memory may be locked") && said.contains("ulimit -l"), "{said}");
     });
@@ -642,7 +649,8 @@ fn says(options: &str, name: &str) -> (Child, Vec<String>) {
 }
 
 fn end(mut child: Child) {
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
+        .unwrap();
     assert!(child.wait().unwrap().success());
 }
 
@@ -652,19 +660,28 @@ fn where_a_driver_cannot_another_way_is_taken_and_said() {
     with_xdp(name, || {
         let (client, server) = client_and_server();
         let all_of = |said: &[String], parts: &[&str]| {
-            assert!(parts.iter().all(|part| said.iter().any(|line| line.contains(part))), "{parts:?} in {said:?}");
+            assert!(
+                parts.iter().all(|part| said.iter().any(|line| line.contains(part))),
+                "{parts:?} in {said:?}"
+            );
         };
         let (child, said) = says("--port auto", name);
         all_of(&said, &["packet sockets: the drivers do not both share memory", "receive rings"]);
         assert!(!has_program("b0"));
         end(child);
         let (child, said) = says("--port xdp", name);
-        all_of(&said, &["b0: AF_XDP, in the driver, frames are copied, 1 queue", "b1: AF_XDP", "memory shared"]);
+        all_of(
+            &said,
+            &["b0: AF_XDP, in the driver, frames are copied, 1 queue", "b1: AF_XDP", "memory shared"],
+        );
         end(child);
         ip("link set b0 mtu 3700");
         client.run(|| ip("link set c0 mtu 3700"));
         let (child, said) = says("--port xdp", name);
-        all_of(&said, &["b0: the driver takes no XDP program", "b0: AF_XDP, generic mode", "b1: AF_XDP, in the driver"]);
+        all_of(
+            &said,
+            &["b0: the driver takes no XDP program", "b0: AF_XDP, generic mode", "b1: AF_XDP, in the driver"],
+        );
         // In generic mode nobody cuts what hosts have joined.
         client.run(|| ip("link set c0 gso_max_segs 1"));
         server.serve("10.1.0.2:80", 300_000, 1);

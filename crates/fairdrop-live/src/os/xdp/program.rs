@@ -189,7 +189,9 @@ impl Attached {
         for (number, &place) in places.iter().enumerate() {
             match Self::to(place, map, interface) {
                 Ok(attached) => return Ok(Self { not_before, ..attached }),
-                Err(refused) if number + 1 == places.len() || !refused.depends_on_place() => return Err(refused),
+                Err(refused) if number + 1 == places.len() || !refused.depends_on_place() => {
+                    return Err(refused);
+                }
                 Err(refused) => not_before = Some(refused.error),
             }
         }

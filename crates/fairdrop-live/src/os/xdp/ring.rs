@@ -2,7 +2,7 @@
 //! one who puts in and one who takes out; both count on for ever, and the counters wrap at 2^32.
 #![allow(unsafe_code)] // Memory that the kernel reads and writes too.
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
@@ -89,7 +89,10 @@ impl<T: Entry> Ring<T> {
     /// `size` is no power of two, or the mapping is too short.
     fn new(mapping: Mapping, offsets: Offsets, size: u32) -> Self {
         assert!(size.is_power_of_two(), "a ring of {size} entries");
-        assert!(offsets.entries + size as usize * size_of::<T>() <= mapping.len && offsets.entries.is_multiple_of(align_of::<T>()));
+        assert!(
+            offsets.entries + size as usize * size_of::<T>() <= mapping.len
+                && offsets.entries.is_multiple_of(align_of::<T>())
+        );
         for word in [offsets.producer, offsets.consumer, offsets.flags] {
             assert!(word + 4 <= mapping.len && word.is_multiple_of(4));
         }
@@ -186,6 +189,14 @@ impl<T: Entry> Consumer<T> {
         Some(value)
     }
 
+    /// What comes out after so many others, if that is seen already.
+    pub fn ahead(&self, others: u32) -> Option<T> {
+        let ring = &self.0;
+        // SAFETY: as in `pop`.
+        (ring.other.wrapping_sub(ring.own) > others)
+            .then(|| unsafe { ring.entry(ring.own.wrapping_add(others)).read() })
+    }
+
     /// The other side may use the places of what was taken out.
     pub fn give_back(&mut self) {
         let ring = &mut self.0;
@@ -218,7 +229,23 @@ unsafe impl Sync for FrameMemory {}
 impl FrameMemory {
     /// `len` bytes, all zero.
     pub fn new(len: usize) -> io::Result<Self> {
-        Mapping::anonymous(len).map(Self)
+        let mapping = Mapping::anonymous(len)?;
+        // Fewer entries of the table of pages for frames all over it. Where there are no huge pages, without.
+        // SAFETY: the mapping is ours, and stays as it is but for the size of its pages.
+        let _ = unsafe { madvise(mapping.start.as_ptr().cast(), len, Advice::LinuxHugepage) };
+        Ok(Self(mapping))
+    }
+
+    /// Begins to fetch the bytes around `at` to the cache of this processor: they were written on another one.
+    pub fn prefetch(&self, at: usize) {
+        if at < self.0.len {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: it lies within the mapping, and nothing is changed.
+            unsafe {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                _mm_prefetch::<_MM_HINT_T0>(self.0.start.as_ptr().add(at).cast());
+            }
+        }
     }
 
     /// Where it is, for the kernel, and its length.
@@ -231,7 +258,9 @@ impl FrameMemory {
         let inside = at.checked_add(to.len()).is_some_and(|end| end <= self.0.len);
         if inside {
             // SAFETY: it lies within the mapping, and no reference to the mapping exists.
-            unsafe { std::ptr::copy_nonoverlapping(self.0.start.as_ptr().add(at), to.as_mut_ptr(), to.len()) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(self.0.start.as_ptr().add(at), to.as_mut_ptr(), to.len())
+            };
         }
         inside
     }
@@ -241,7 +270,9 @@ impl FrameMemory {
         let inside = at.checked_add(from.len()).is_some_and(|end| end <= self.0.len);
         if inside {
             // SAFETY: the same.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.0.start.as_ptr().add(at), from.len()) };
+            unsafe {
+                std::ptr::copy_nonoverlapping(from.as_ptr(), self.0.start.as_ptr().add(at), from.len())
+            };
         }
         inside
     }
@@ -300,6 +331,7 @@ mod tests {
         assert_eq!(consumer.pop(), None);
         producer.publish();
         assert_eq!((consumer.pop(), producer.push(3)), (Some(1), false));
+        assert_eq!((consumer.ahead(0), consumer.ahead(1)), (Some(2), None));
         consumer.give_back();
         assert_eq!((producer.push(3), producer.push(4)), (true, false));
         producer.publish();
