@@ -153,6 +153,8 @@ impl<W: Watch> Direction<W> {
                     self.watch.refused(received.at, HostCause::TooLong, len, &[]);
                 }
             }
+            // What leaves at once does so now, and not when the next frame comes.
+            self.link.advance(received.at);
             self.settle(ports, true)?;
             read += 1;
         }
