@@ -6,14 +6,16 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from cells import LIVE, RAW, SEEDS, Cell, cells, explained
+from cells import LIVE, OF_ALL, RAW, SEEDS, SEEDS_OF_VARIANTS, Cell, cells, explained
 
 from fairdrop.live import find_program
 
@@ -83,7 +85,8 @@ def jobs_of(name: str, only: Collection[Cell]) -> list[Job]:
     """The runs of a variant. By replication: whenever it ends, every cell has as many."""
     folder = RAW / re.sub("[^a-zA-Z0-9]+", "-", name)
     folder.mkdir(parents=True, exist_ok=True)
-    return [Job(cell, seed, folder, LIVE[name]) for seed in SEEDS for cell in only]
+    seeds = SEEDS if name in OF_ALL else SEEDS_OF_VARIANTS
+    return [Job(cell, seed, folder, LIVE[name]) for seed in seeds for cell in only]
 
 
 def main() -> None:
@@ -97,11 +100,12 @@ def main() -> None:
         help="the experiments on causes, which are of some cells, and not the table's",
     )
     options = parser.parse_args()
+    # As Ctrl-C: what runs is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     table, some = cells(), explained()
     if options.variants:
-        jobs = [
-            job for seed in SEEDS for name in LIVE if name != "live" for job in jobs_of(name, some) if job.seed == seed
-        ]
+        each = [jobs_of(name, some) for name in LIVE if name not in OF_ALL]
+        jobs = sorted((job for jobs in each for job in jobs), key=lambda job: job.seed)
     else:
         jobs = jobs_of("live", table)
     jobs = [job for job in jobs if options.only in job.cell.name]

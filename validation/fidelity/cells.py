@@ -7,6 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3, 4, 5)
+SEEDS_OF_VARIANTS = SEEDS[:3]
 RATES_KBPS = (100, 500, 1000, 3000, 10000)
 """The rates that the text of the CHOKe paper names for figure 5."""
 CONTROLS = ("reno", "cubic")
@@ -85,12 +86,14 @@ LIVE: dict[str, tuple[str, ...]] = {
     "live without timestamps": ("net.ipv4.tcp_timestamps=0",),
     "live without tail probes": ("net.ipv4.tcp_early_retrans=0",),
     "live, smallest timeout 1 s": ("net.ipv4.tcp_rto_min_us=1000000",),
+    "live without SACK, smallest timeout 1 s": ("net.ipv4.tcp_sack=0", "net.ipv4.tcp_rto_min_us=1000000"),
 }
 # Simulations: as the scenario says, and with something of the hosts otherwise; TCP's unless a group is named.
 SIMULATED: dict[str, tuple[str, ...]] = {
     "simulated": (),
     "simulated with SACK": ("transport=sack",),
     "simulated NewReno": ("transport=newreno",),
+    "simulated NewReno, smallest timeout 0.2 s": ("transport=newreno", "min_rto=200ms"),
     "simulated with SACK, delayed ACKs": ("transport=sack", "delayed_ack=true"),
     "simulated with SACK, smallest timeout 0.2 s": ("transport=sack", "min_rto=200ms"),
     "simulated with SACK, largest timeout 4 s": ("transport=sack", "max_rto=4s"),
