@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce fidelity validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -80,6 +80,12 @@ bench-scale: .venv/installed ## what a packet and a flow cost, from 10 flows to 
 
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
 	$(BIN)/python validation/validate.py
+
+fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with kernel TCP, live beside simulated (an hour; resumes)
+	$(BIN)/python validation/fidelity/campaign.py
+	$(BIN)/python validation/fidelity/campaign.py --variants
+	$(BIN)/python validation/fidelity/summarise.py
+	$(BIN)/python validation/fidelity/page.py
 
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
 	@$(BIN)/fairdrop reproduce

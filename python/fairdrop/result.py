@@ -209,6 +209,12 @@ class Result:
 
         write(self.document, path)
 
+    def flent(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write each run, those beside it that were live included, as a data file of Flent. Returns the files."""
+        from fairdrop.flent import write
+
+        return write(self.document, folder)
+
     def timing(self) -> dict[str, float]:
         """Processor time of the event loops in seconds, events, packets sent by the first queue; all runs together."""
         return self._inner.timing()

@@ -22,7 +22,7 @@ LAYERS = (
     ("result",),
     ("report",),
     ("pages",),
-    ("plot", "live"),
+    ("flent", "plot", "live"),
     ("conformance", "table"),
     ("wording", "document", "measures", "model_scenario"),
     ("estimate", "library", "models"),

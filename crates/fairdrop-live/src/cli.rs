@@ -228,6 +228,9 @@ pub struct LabArgs {
     /// Congestion control of a group, by the kernel's name (tcp=bbr), in place of its transport. May be given more than once.
     #[arg(long, value_name = "GROUP=NAME")]
     pub congestion: Vec<String>,
+    /// A setting of the hosts' TCP, such as `net.ipv4.tcp_sack=0`; those of the machine stay. May be given more than once.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub sysctl: Vec<String>,
     /// Only say whether real hosts can do what the scenario asks for.
     #[arg(long)]
     pub check: bool,

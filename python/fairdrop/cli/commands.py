@@ -118,12 +118,18 @@ def report(options: Namespace) -> int:
 
 def show(options: Namespace) -> int:
     """``fairdrop show``."""
+    from fairdrop import flent
     from fairdrop.cli.meters import meters_text
     from fairdrop.result import read_result
 
+    if options.out is not None and options.export is None:
+        raise ValueError(f"--out {options.out} without --export; valid: --export flent --out {options.out}")
     document = read_result(options.result)
     with _of_document(options.result):
-        text = meters_text(document)
+        if options.export is None:
+            text = meters_text(document)
+        else:
+            text = "\n".join(map(str, flent.write(document, options.out or ".")))
     print(text)
     return 0
 

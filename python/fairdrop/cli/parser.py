@@ -154,6 +154,10 @@ def _add_show(subcommands: _Subcommands) -> None:
         description="Print links by group, what disciplines decide by, and TCP senders of a saved result.",
     )
     parser.add_argument("result", metavar="RESULT", help="directory that --out wrote, or a result.json")
+    parser.add_argument(
+        "--export", choices=("flent",), help="instead, write each run as a data file of Flent (NAME.flent.gz)"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder for what --export writes (the current one)")
     parser.set_defaults(action=commands.show)
 
 

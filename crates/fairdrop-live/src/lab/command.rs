@@ -3,6 +3,7 @@
 use super::congestion::Congestion;
 use super::error::LabError;
 use super::run::{become_root, check, run};
+use super::sysctl::Sysctls;
 use crate::cli::LabArgs;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::Scenario;
@@ -56,6 +57,7 @@ fn live(scenario: &Scenario, arguments: &LabArgs) -> Result<u8, LabError> {
             .map_err(io::Error::from)?;
     }
     let congestion = Congestion::of(scenario, &arguments.congestion)?;
+    let sysctls = Sysctls::of(&arguments.sysctl)?;
     check(scenario, &congestion)?;
     if arguments.check {
         return Ok(0);
@@ -66,7 +68,7 @@ fn live(scenario: &Scenario, arguments: &LabArgs) -> Result<u8, LabError> {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
     }
     let seed = arguments.seed.unwrap_or(scenario.seed);
-    let Some(result) = run(scenario, &congestion, seed, &interrupted)? else {
+    let Some(result) = run(scenario, &congestion, &sysctls, seed, &interrupted)? else {
         return Ok(INTERRUPTED);
     };
     write(&result, arguments.out.as_deref())?;

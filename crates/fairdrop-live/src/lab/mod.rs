@@ -3,6 +3,7 @@
 //! the simulator's own ([`Network`](fairdrop_sim::Network)), so the result has the same names and means the same.
 
 mod address;
+mod application;
 mod carrier;
 pub mod command;
 mod congestion;
@@ -17,8 +18,10 @@ mod side;
 mod sinks;
 mod stop;
 mod stream;
+mod sysctl;
 mod verdict;
 
 pub use congestion::Congestion;
 pub use error::LabError;
 pub use run::{become_root, check, run};
+pub use sysctl::Sysctls;

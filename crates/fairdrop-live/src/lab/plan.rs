@@ -59,9 +59,6 @@ pub fn refusals(scenario: &Scenario, congestion: &Congestion, available: &[Strin
                     let valid = format!("{} (the congestion controls of this kernel)", available.join(", "));
                     refuse("transport", &format!("\"{name}\""), &valid);
                 }
-                if let Some(rate) = tcp.app_rate_bps {
-                    refuse("app_rate", &format!("{rate} bit/s"), "none: sources always have data");
-                }
                 let segment = group.packet_size.saturating_sub(TCP_HEADERS);
                 if !(SEGMENTS.0..=SEGMENTS.1).contains(&segment) {
                     let (least, most) = (SEGMENTS.0 + TCP_HEADERS, SEGMENTS.1 + TCP_HEADERS);
@@ -102,6 +99,11 @@ pub fn differences(scenario: &Scenario, congestion: &Congestion) -> Vec<String> 
         ));
         if !tcp.handshake {
             differ("connections open with a handshake".into());
+        }
+        if tcp.app_rate_bps.is_some() {
+            differ(
+                "the window falls while the application writes nothing (tcp_slow_start_after_idle)".into(),
+            );
         }
     }
     differences
@@ -160,7 +162,6 @@ mod tests {
             refused,
             [
                 "groups.b.transport = \"sack\" cannot be carried out live; valid: reno, cubic (the congestion controls of this kernel)",
-                "groups.b.app_rate = 1000000 bit/s cannot be carried out live; valid: none: sources always have data",
                 "groups.b.packet_size = 60 bytes cannot be carried out live; valid: 128 to 32807 bytes",
                 "groups.c.class = 70 cannot be carried out live; valid: 0 to 63, a DSCP",
                 "groups.c.packet_size = 20 bytes cannot be carried out live; valid: 28 bytes or more: the headers of IP and UDP",

@@ -8,6 +8,7 @@ use super::machine::CpuTime;
 use super::senders::{self, Flow, Senders};
 use super::sinks::{self, Sinks};
 use super::stop::Stop;
+use super::sysctl::Sysctls;
 use super::verdict::{Outside, judge};
 use super::{kernel, plan, side};
 use crate::host::Wake;
@@ -71,6 +72,7 @@ type Ready = Result<(OwnedFd, Arc<Waker>), LabError>;
 pub fn run(
     scenario: &Scenario,
     congestion: &Congestion,
+    sysctls: &Sysctls,
     seed: u64,
     interrupted: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
@@ -91,7 +93,7 @@ pub fn run(
         let sending = scope.spawn(move || {
             let open = || {
                 Ok((
-                    side::enter(senders::SIDE, mtu, ecn)?,
+                    side::enter(senders::SIDE, mtu, ecn, sysctls)?,
                     Senders::open(scenario, congestion, flows, letter, connects)?,
                 ))
             };
@@ -100,7 +102,7 @@ pub fn run(
         let (ready, right) = mpsc::channel::<Ready>();
         let (right_start, time) = mpsc::channel::<Time>();
         let receiving = scope.spawn(move || {
-            let open = || Ok((side::enter(sinks::SIDE, mtu, &[])?, Sinks::open(scenario)?));
+            let open = || Ok((side::enter(sinks::SIDE, mtu, &[], sysctls)?, Sinks::open(scenario)?));
             side_thread(open, &ready, &time, |sinks, _, sleeper| sinks.run(sleeper, stop))
         });
         let (left_tun, left_waker) = of_side(&left)?;
@@ -126,7 +128,7 @@ pub fn run(
         let stolen = CpuTime::now().stolen_since(before);
         if let (Some(senders), Some(lost_at_sinks)) = (senders, lost_at_sinks) {
             let outside = Outside { senders, lost_at_sinks, stolen, scheduling };
-            judge(&mut result, scenario, congestion, &exactness, &outside);
+            judge(&mut result, scenario, congestion, sysctls, &exactness, &outside);
         }
         Ok(Some(result))
     })

@@ -1,6 +1,7 @@
 //! The sending hosts: kernel TCP connections that have data, and datagrams at the times of the simulator's own sources.
 
 use super::address::{Place, Side, UDP_PORT, tcp_sink};
+use super::application::Application;
 use super::congestion::Congestion;
 use super::error::LabError;
 use super::kernel::{self, TcpInfo};
@@ -81,6 +82,8 @@ pub struct Ended {
 enum Task {
     Start(usize),
     Datagram(usize),
+    /// The application of a flow writes.
+    Write(u32),
     Stop(usize),
     Sample,
     Open,
@@ -91,6 +94,8 @@ struct Connection {
     socket: OwnedFd,
     /// Bytes left to write; `None`: no end.
     left: Option<u64>,
+    /// What writes by and by; `None`: all that the socket takes.
+    application: Option<Application>,
     /// What it had done when the measuring window opened.
     before: TcpInfo,
     /// Whether it is one of those whose windows are reported.
@@ -178,7 +183,8 @@ impl<'s> Senders<'s> {
             let next = self.tasks.peek().map(|Reverse((at, _))| begun.after(*at));
             sleeper.sleep(self.epoll.as_fd(), next)?;
             while let Ok(connect) = self.connects.try_recv() {
-                self.connect(connect.flow, connect.place, Some(connect.bytes), false)?;
+                let at = now().since(self.begun);
+                self.connect(connect.flow, connect.place, at, Some(connect.bytes), false)?;
             }
             events.clear();
             let at_once = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -223,6 +229,7 @@ impl<'s> Senders<'s> {
             match task {
                 Task::Start(index) => self.start(index)?,
                 Task::Datagram(index) => self.datagram(index, at)?,
+                Task::Write(flow) => self.supply(flow)?,
                 Task::Stop(index) => self.stop(index),
                 Task::Sample => {
                     self.tell_states();
@@ -235,13 +242,21 @@ impl<'s> Senders<'s> {
     }
 
     fn start(&mut self, index: usize) -> io::Result<()> {
-        let Flow { number, place, .. } = self.flows[index];
+        let Flow { number, place, start, .. } = self.flows[index];
         let group = &self.scenario.groups[place.group];
         let bytes = group.transport.tcp().and_then(|tcp| tcp.transfer_bytes);
-        self.connect(number, place, bytes.map(|bytes| plan::to_write(group, bytes)), true)
+        self.connect(number, place, start, bytes.map(|bytes| plan::to_write(group, bytes)), true)
     }
 
-    fn connect(&mut self, flow: u32, place: Place, left: Option<u64>, lasting: bool) -> io::Result<()> {
+    /// A connection whose application begins to write at `start` of the scenario's time.
+    fn connect(
+        &mut self,
+        flow: u32,
+        place: Place,
+        start: Time,
+        left: Option<u64>,
+        lasting: bool,
+    ) -> io::Result<()> {
         let group = &self.scenario.groups[place.group];
         let name = self.congestion.name(place.group).unwrap_or_default();
         let open = || -> io::Result<OwnedFd> {
@@ -254,10 +269,14 @@ impl<'s> Senders<'s> {
         };
         match open() {
             Ok(socket) => {
-                epoll::add(&self.epoll, &socket, EventData::new_u64(flow.into()), EventFlags::OUT)?;
-                let before = TcpInfo::default();
-                let connection = Connection { socket, left, before, lasting };
-                self.connections.insert(flow, connection);
+                // Told once that there is room: an application may have nothing to fill it with.
+                let room = EventFlags::OUT | EventFlags::ET;
+                epoll::add(&self.epoll, &socket, EventData::new_u64(flow.into()), room)?;
+                let (before, application) = (TcpInfo::default(), Application::of(group, start));
+                if application.is_some() {
+                    self.tasks.push(Reverse((start, Task::Write(flow))));
+                }
+                self.connections.insert(flow, Connection { socket, left, application, before, lasting });
             }
             Err(error) => self.fail(&error),
         }
@@ -268,7 +287,20 @@ impl<'s> Senders<'s> {
         self.failed.get_or_insert_with(|| (0, error.to_string())).0 += 1;
     }
 
-    /// A connection has room for data, or has ended.
+    /// The application of a flow writes a segment, and will write the next.
+    fn supply(&mut self, flow: u32) -> io::Result<()> {
+        if let Some(connection) = self.connections.get_mut(&flow)
+            && let Some(application) = &mut connection.application
+        {
+            let next = application.write();
+            if connection.left.is_none_or(|left| left > application.ready()) {
+                self.tasks.push(Reverse((next, Task::Write(flow))));
+            }
+        }
+        self.write(flow)
+    }
+
+    /// A connection has room for data, or has data for the room, or has ended.
     fn write(&mut self, flow: u32) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&flow) else { return Ok(()) };
         loop {
@@ -276,10 +308,18 @@ impl<'s> Senders<'s> {
             if most == 0 {
                 return self.finish(flow);
             }
+            let ready = connection.application.as_ref().map_or(u64::MAX, Application::ready);
+            let most = (most as u64).min(ready) as usize;
+            if most == 0 {
+                return Ok(());
+            }
             match send(&connection.socket, &ZEROS[..most], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => {
                     if let Some(left) = &mut connection.left {
                         *left -= sent as u64;
+                    }
+                    if let Some(application) = &mut connection.application {
+                        application.took(sent as u64);
                     }
                 }
                 Err(Errno::AGAIN) => return Ok(()),

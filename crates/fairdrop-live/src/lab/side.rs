@@ -2,13 +2,13 @@
 
 use super::address::Side;
 use super::error::LabError;
+use super::sysctl::Sysctls;
 use crate::os::{tun, unshare};
 use rustix::thread::UnshareFlags;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The device.
@@ -16,44 +16,18 @@ const TUN: &str = "tun0";
 /// Packets that may wait to be read. They are read at once; hosts' own links, which come next, lose what is too much.
 const TUN_PACKETS: u32 = 50_000;
 
-/// Settings of a namespace, under /proc/sys/net. Those of IPv6 may be missing. As in the simulator nobody gives up: what keeps
-/// trying is the scenario's to stop.
-pub const SYSCTLS: [(&str, &str); 11] = [
-    ("ipv6/conf/all/disable_ipv6", "1"),
-    ("ipv6/conf/default/disable_ipv6", "1"),
-    ("ipv4/conf/all/rp_filter", "0"),
-    ("ipv4/conf/default/rp_filter", "0"),
-    ("ipv4/tcp_no_metrics_save", "1"),
-    ("ipv4/tcp_ecn", "2"),
-    ("ipv4/tcp_timestamps", "1"),
-    ("ipv4/tcp_max_syn_backlog", "4096"),
-    ("ipv4/tcp_syn_retries", "127"),
-    ("ipv4/tcp_synack_retries", "255"),
-    ("ipv4/tcp_retries2", "255"),
-];
-
 /// Puts this thread into a namespace of its own, with a device to the other side. `ecn`: the groups whose connections ask for
 /// explicit congestion notification.
 ///
 /// # Errors
 /// The machine does not allow it.
-pub fn enter(side: Side, mtu: u32, ecn: &[usize]) -> Result<OwnedFd, LabError> {
+pub fn enter(side: Side, mtu: u32, ecn: &[usize], sysctls: &Sysctls) -> Result<OwnedFd, LabError> {
     unshare(UnshareFlags::NEWNET).map_err(|error| LabError::Machine {
         what: "a network namespace",
         error,
         help: "run as root, or where user namespaces are allowed",
     })?;
-    for (name, value) in SYSCTLS {
-        let path = Path::new("/proc/sys/net").join(name);
-        if let Err(error) = fs::write(&path, value)
-            && !name.starts_with("ipv6")
-        {
-            return Err(LabError::Setting {
-                what: format!("{}={value}", path.display()),
-                why: error.to_string(),
-            });
-        }
-    }
+    sysctls.set()?;
     let tun = tun(TUN).map_err(|error| LabError::Machine {
         what: "/dev/net/tun",
         error,

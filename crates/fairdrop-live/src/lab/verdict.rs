@@ -4,13 +4,12 @@ use super::carrier::Exactness;
 use super::congestion::Congestion;
 use super::kernel::Scheduling;
 use super::senders::Ended;
-use super::side::SYSCTLS;
+use super::sysctl::Sysctls;
 use super::{machine, plan};
 use fairdrop::Time;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::{Group, Scenario};
 use serde_json::json;
-use std::collections::BTreeMap;
 
 /// A run is not valid when the 99th percentile of its lateness is above this.
 const MOST_LATE: Time = Time::from_ms(1);
@@ -36,6 +35,7 @@ pub fn judge(
     result: &mut RunResult,
     scenario: &Scenario,
     congestion: &Congestion,
+    sysctls: &Sysctls,
     exactness: &Exactness,
     outside: &Outside,
 ) {
@@ -79,7 +79,7 @@ pub fn judge(
         not_measured.push("timeouts of connections that come and go");
     }
     let measured = [
-        ("namespace_sysctls", json!(BTreeMap::from(SYSCTLS))),
+        ("namespace_sysctls", sysctls.to_json()),
         ("congestion_control", congestion.to_json(scenario)),
         ("scheduling", json!(format!("{scheduling:?}"))),
         ("lateness", json!(lateness)),
