@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from place import FAIRDROPD, PATIENCE_S, PROBE, BenchError, probe, quiet, running, sh, veth
+from place import FAIRDROPD, PATIENCE_S, PROBE, BenchError, on_cpu, probe, quiet, running, sh, veth
 
 SENDER_CPU, FORWARDER_CPU = 0, 1
 ETHERNET = 14
@@ -80,56 +80,50 @@ class Netem(Tbf):
             sh("ip link del fbs9")
 
 
-class Mahimahi:
-    """mm-link, with mm-delay around it where there is a delay. It must be setuid root, and be run by somebody else."""
+class Shell:
+    """A program that runs a command behind its link, and has the other end in the namespace of the harness.
 
-    name, port, overhead, delays = "mahimahi", "tun", 0, True
+    The command waits for the words to send with, which come through a pipe, once the receiver listens.
+    """
 
-    def __init__(self, checkout: Path, user: str, scratch: Path) -> None:
-        self.user = user
+    name: str
+    base: str
+    devices: tuple[str, ...]
+    port, overhead, delays = "", 0, True
+
+    def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
-        self.programs = {}
-        for name in ("mm-link", "mm-delay"):
-            built = checkout / "src" / "frontend" / name
-            if not built.is_file():
-                raise BenchError(f"{built} is missing; see benches/live/README.md")
-            mine = scratch / name
-            shutil.copyfile(built, mine)
-            os.chown(mine, 0, 0)
-            os.chmod(mine, 0o4755)
-            self.programs[name] = mine
-        self.probe = scratch / "probe"
-        shutil.copyfile(PROBE, self.probe)
-        os.chmod(self.probe, 0o755)
+        self.probe = self.own(PROBE, 0o755)
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
 
-    def trace(self, rate_bps: int) -> Path:
-        """A packet of 1,500 bytes at each line, spread over a period in whole milliseconds, as its own examples are."""
-        period_ms = MTU * 8
-        packets = rate_bps * period_ms // (MTU * 8 * 1000)
-        path = self.scratch / f"trace-{rate_bps}"
-        path.write_text("".join(f"{-(-(number + 1) * period_ms // packets)}\n" for number in range(packets)))
-        return path
+    def own(self, program: Path, mode: int) -> Path:
+        """A copy that an ordinary user can reach."""
+        if not program.is_file():
+            raise BenchError(f"{program} is missing; see benches/live/README.md")
+        copy = self.scratch / program.name
+        shutil.copyfile(program, copy)
+        os.chown(copy, 0, 0)
+        os.chmod(copy, mode)
+        return copy
+
+    def command(self, rate_bps: int, delay_ms: int, inside: list[str]) -> list[str]:
+        raise NotImplementedError
 
     @contextlib.contextmanager
     def link(self, rate_bps: int, delay_ms: int) -> Iterator[Way]:
-        trace = self.trace(rate_bps)
-        queue = [f"--uplink-queue-args=packets={QUEUE_PACKETS}", "--uplink-queue=droptail"]
         go, done = self.scratch / "go", self.scratch / "done"
         for path in (go, done):
             path.unlink(missing_ok=True)
         os.mkfifo(go)
-        os.chmod(go, 0o666)
         done.write_text("")
-        os.chmod(done, 0o666)
-        # Its inside is entered once; the words to send with come through a pipe.
-        inside = f"read -r words < {go}; {self.probe} send $MAHIMAHI_BASE:9 $words > {done}; sleep 1"
-        delay = [str(self.programs["mm-delay"]), str(delay_ms)] if delay_ms else []
-        shell = [*delay, str(self.programs["mm-link"]), str(trace), str(trace), *queue, "--", "sh", "-c", inside]
-        argv = ["setpriv", f"--reuid={self.user}", "--clear-groups", "env", "-u", "LD_LIBRARY_PATH", *shell]
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for path in (go, done):
+            os.chmod(path, 0o666)
+        script = f"read -r words < {go}; {self.probe} send ${self.base}:9 $words > {done}; sleep 0.5"
+        argv = on_cpu(FORWARDER_CPU, self.command(rate_bps, delay_ms, ["sh", "-c", script]))
+        with (self.scratch / "said").open("w") as said:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:
-            outer = self.wait_for_device(child)
+            leaves = self.device(child)
 
             def send(pps: float, seconds: float, asleep: bool) -> dict[str, Any]:
                 with go.open("w") as pipe:
@@ -137,32 +131,87 @@ class Mahimahi:
                 end = time.monotonic() + PATIENCE_S + seconds
                 while not done.read_text().strip():
                     if time.monotonic() > end or child.poll() is not None:
-                        raise BenchError("mahimahi: its shell did not send")
+                        raise self.failed("its shell did not send")
                     time.sleep(0.05)
                 found: dict[str, Any] = json.loads(done.read_text())
                 return found
 
-            yield Way(outer, send)
+            yield Way(leaves, send)
         finally:
+            self.end(child)
+
+    def end(self, child: subprocess.Popen[bytes]) -> None:
+        try:
+            child.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            child.terminate()
             try:
-                child.wait(timeout=PATIENCE_S)
+                child.wait(timeout=5)
             except subprocess.TimeoutExpired:
                 child.kill()
+                child.wait()
 
-    def wait_for_device(self, child: subprocess.Popen[str]) -> str:
+    def device(self, child: subprocess.Popen[bytes]) -> str:
+        """The interface at which packets come out, once there is one and the shell has had time to begin."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and child.poll() is None:
             for line in Path("/proc/net/dev").read_text().splitlines():
                 name = line.partition(":")[0].strip()
-                if name.startswith(("link-", "delay-")):
-                    time.sleep(0.3)
+                if name.startswith(self.devices):
+                    time.sleep(1)
                     return name
             time.sleep(0.02)
-        said = child.stderr.read() if child.stderr and child.poll() is not None else "it makes no device"
-        raise BenchError(f"mahimahi: {said.strip()}")
+        raise self.failed("it makes no interface")
+
+    def failed(self, what: str) -> BenchError:
+        return BenchError(f"{self.name}: {what}: {(self.scratch / 'said').read_text().strip()[-600:]}")
 
 
-Peer = Fairdropd | Tbf | Netem | Mahimahi
+class Mahimahi(Shell):
+    """mm-link, with mm-delay around it where there is a delay. It must be setuid root, and be run by somebody else."""
+
+    name, port, base, devices = "mahimahi", "tun", "MAHIMAHI_BASE", ("link-", "delay-")
+
+    def __init__(self, checkout: Path, user: str, scratch: Path) -> None:
+        super().__init__(scratch)
+        self.user = user
+        self.link_shell, self.delay_shell = (
+            self.own(checkout / "src" / "frontend" / name, 0o4755) for name in ("mm-link", "mm-delay")
+        )
+
+    def trace(self, rate_bps: int) -> Path:
+        """A packet of 1,500 bytes at each line, spread over a period in whole milliseconds, as its own examples are."""
+        period_ms = MTU * 8
+        packets = rate_bps // 1000
+        path = self.scratch / f"trace-{rate_bps}"
+        path.write_text("".join(f"{-(-(number + 1) * period_ms // packets)}\n" for number in range(packets)))
+        return path
+
+    def command(self, rate_bps: int, delay_ms: int, inside: list[str]) -> list[str]:
+        trace = str(self.trace(rate_bps))
+        queue = ["--uplink-queue=droptail", f"--uplink-queue-args=packets={QUEUE_PACKETS}"]
+        link = [str(self.link_shell), *queue, trace, trace, *inside]
+        shell = [str(self.delay_shell), str(delay_ms), *link] if delay_ms else link
+        return ["setpriv", f"--reuid={self.user}", "--clear-groups", *shell]
+
+
+class Rattan(Shell):
+    """Rattan in its mode that is like mahimahi's, over its AF_PACKET ports."""
+
+    name, port, base, devices = "Rattan", "veth", "RATTAN_BASE", ("vR1-R",)
+
+    def __init__(self, program: Path, scratch: Path) -> None:
+        super().__init__(scratch)
+        self.program = program
+
+    def command(self, rate_bps: int, delay_ms: int, inside: list[str]) -> list[str]:
+        link = [f"--uplink-bandwidth={rate_bps // 1_000_000}Mbps", f"--downlink-bandwidth={rate_bps // 1_000_000}Mbps"]
+        queue = ["--uplink-queue=droptail", f'--uplink-queue-args={{"packet_limit":{QUEUE_PACKETS}}}']
+        delay = [f"--uplink-delay={delay_ms}ms", f"--downlink-delay={delay_ms}ms"] if delay_ms else []
+        return [str(self.program), "link", *link, *queue, *delay, "--", *inside]
+
+
+Peer = Fairdropd | Tbf | Shell
 
 
 def found(args: argparse.Namespace, scratch: Path) -> list[Peer]:
@@ -179,5 +228,9 @@ def found(args: argparse.Namespace, scratch: Path) -> list[Peer]:
     if args.mahimahi:
         here.append(Mahimahi(args.mahimahi, args.user, scratch))
     else:
-        print("mahimahi not given: --mahimahi DIR")
+        print("\nmahimahi: not given (--mahimahi)")
+    if args.rattan:
+        here.append(Rattan(args.rattan, scratch))
+    else:
+        print("\nRattan: not given (--rattan)")
     return here

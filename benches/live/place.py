@@ -31,7 +31,7 @@ def enter() -> None:
     if INSIDE in os.environ:
         sh("ip link set lo up")
         return
-    ways = [["--net"], ["--user", "--map-root-user", "--net"]]
+    ways = [["--net", "--mount"], ["--user", "--map-root-user", "--net", "--mount"]]
     for way in ways:
         if subprocess.run(["unshare", *way, "true"], capture_output=True, check=False).returncode == 0:
             os.execvpe(
