@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Packets = NDArray[np.int64]
+Errors = NDArray[np.float64]
 # Columns of what `probe receive` writes.
 AT, LEN, NUMBER, SENT = range(4)
 
@@ -17,7 +18,7 @@ def read(path: Path) -> Packets:
     return np.fromfile(path, dtype=np.int64).reshape(-1, 4)
 
 
-def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> NDArray[np.float64]:
+def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> Errors:
     """Relative error of the rate in each window.
 
     A window begins and ends with a packet, since at 1 Mb/s only eight come in 100 ms: it is the least number of whole
@@ -26,7 +27,7 @@ def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: floa
     at = packets[:, AT]
     begin = int(np.searchsorted(at, at[0] + int(skip_s * 1e9)))
     bits = np.cumsum(packets[:, LEN] + overhead) * 8
-    errors = []
+    errors: list[float] = []
     while True:
         end = int(np.searchsorted(at, at[begin] + int(window_s * 1e9)))
         if end >= len(at):
@@ -35,7 +36,7 @@ def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: floa
         begin = end
 
 
-def delay_errors_us(packets: Packets, rate_bps: float, overhead: int, delay_s: float) -> NDArray[np.float64]:
+def delay_errors_us(packets: Packets, rate_bps: float, overhead: int, delay_s: float) -> Errors:
     """How much later each packet came than over a link that is exact, us.
 
     The exact link takes packets as they are sent and transmits one after another.

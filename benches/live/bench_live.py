@@ -18,21 +18,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 import analysis
+import numpy as np
 import peers
 from place import (
     EXAMPLES,
     FAIRDROPD,
-    INSIDE,
     PROBE,
     BenchError,
     Program,
     enter,
-    on_cpu,
     probe,
     quiet,
     received,
@@ -52,6 +50,7 @@ LOADS = {"flood": 0, "paced": 50_000}
 FLOWS = 16
 RATES_BPS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 WINDOWS_S = (1.0, 0.1)
+OFFERED = 1.33
 DELAY_S = 0.010
 DELAY_RATE_BPS = 100_000_000
 SPIN = "100us"
@@ -95,7 +94,7 @@ PROGRAMS: dict[str, tuple[str, ...] | None] = {
 }
 
 
-class Path2:
+class Forwarder:
     """A forwarder with the interface at which packets are sent to it, and the one at which they come out."""
 
     def __init__(self, port: Port, number: int, options: Sequence[str] | None, state: Path) -> None:
@@ -112,7 +111,9 @@ class Path2:
             argv = [FAIRDROPD, *port.own, near, far, "--state", state, *options]
         else:
             argv = [FAIRDROPD, *port.own, near, "--peer", far, *options]
-        self.program = Program(argv, "are bridged" if options is not None and port.ethernet else "connected", FORWARDER_CPU)
+        self.program = Program(
+            argv, "are bridged" if options is not None and port.ethernet else "connected", FORWARDER_CPU
+        )
         if not port.ethernet:
             quiet(near)
             quiet(far)
@@ -129,7 +130,7 @@ def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
     rows: list[Row] = []
     for port in ports():
         paths = {
-            name: Path2(port, number, options, scratch) for number, (name, options) in enumerate(PROGRAMS.items())
+            name: Forwarder(port, number, options, scratch) for number, (name, options) in enumerate(PROGRAMS.items())
         }
         try:
             for load, pps in LOADS.items():
@@ -142,7 +143,7 @@ def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
 
 
 def measure_load(
-    args: argparse.Namespace, port: Port, paths: dict[str, Path2], load: str, pps: int, size: int
+    args: argparse.Namespace, port: Port, paths: dict[str, Forwarder], load: str, pps: int, size: int
 ) -> list[Row]:
     """One offered load, each program in turn, a turn to warm up first."""
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in paths}
@@ -182,9 +183,7 @@ def measure_load(
     return rows
 
 
-def watched(
-    interface: str, scratch: Path, send: Callable[[], dict[str, float]]
-) -> tuple[analysis.Packets, float]:
+def watched(interface: str, scratch: Path, send: Callable[[], dict[str, float]]) -> tuple[analysis.Packets, float]:
     """What came in at an interface while `send` ran, and the packets that it sent in a second."""
     file = scratch / "packets"
     with running([PROBE, "receive", interface, "--file", file], "receives", SENDER_CPU) as receiver:
@@ -196,12 +195,10 @@ def watched(
     return packets, sent["packets"] / sent["seconds"]
 
 
-def rate_rows(
-    program: str, port: str, rate_bps: int, watched: tuple[analysis.Packets, float], overhead: int
-) -> list[Row]:
+def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packets, float], overhead: int) -> list[Row]:
     """How well a rate was held."""
     rows: list[Row] = []
-    packets, sent_pps = watched
+    packets, sent_pps = seen
     for window_s in WINDOWS_S:
         errors = np.abs(analysis.rate_errors(packets, rate_bps, overhead, window_s, skip_s=0.5))
         if len(errors) == 0:
@@ -222,10 +219,10 @@ def rate_rows(
     return rows
 
 
-def offer(to: str, rate_bps: int, seconds: float, *more: object) -> dict[str, float]:
+def offer(to: str, rate_bps: int, seconds: float) -> dict[str, float]:
     """A third more than a rate of full packets."""
-    pps = rate_bps / (MTU * 8) * 1.33
-    return probe("send", to, "--size", MTU, "--seconds", seconds, "--pps", pps, *more, cpu=SENDER_CPU)
+    pps = rate_bps / (MTU * 8) * OFFERED
+    return probe("send", to, "--size", MTU, "--seconds", seconds, "--pps", pps, cpu=SENDER_CPU)
 
 
 def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
@@ -236,18 +233,16 @@ def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
             for rate_bps in RATES_BPS:
                 program = "fairdropd, spinning" if spin else "fairdropd"
                 say(f"rate: {port.name}, {program}, {rate_bps // 1_000_000} Mb/s")
-                path = Path2(port, 0, ("--up", str(rate_bps), *spin), scratch)
+                path = Forwarder(port, 0, ("--up", str(rate_bps), *spin), scratch)
                 try:
-                    packets, _ = watched(
-                        path.leaves, scratch, lambda p=path, r=rate_bps: offer(p.enters, r, args.long)
-                    )
+                    seen = watched(path.leaves, scratch, partial(offer, path.enters, rate_bps, args.long))
                 finally:
                     path.stop()
-                rows += rate_rows(program, port.name, rate_bps, packets, port.overhead)
+                rows += rate_rows(program, port.name, rate_bps, seen, port.overhead)
     return rows
 
 
-def delay_row(program: str, port: str, load: str, errors: np.ndarray, run_delay: float | None = None) -> Row:
+def delay_row(program: str, port: str, load: str, errors: analysis.Errors, run_delay: float | None = None) -> Row:
     """How late packets came."""
     p50, p99 = np.quantile(errors, [0.5, 0.99])
     return {
@@ -273,7 +268,7 @@ DELAY_LOADS = {"idle": 200.0, "half": DELAY_RATE_BPS / 2 / ((MTU + ETHERNET) * 8
 
 
 def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
-    """One-way delay over a link of 10 ms, idle and half loaded; beside it the path alone and a program that only sleeps."""
+    """One-way delay over a link of 10 ms, idle and half loaded; the path alone; a program that only sleeps."""
     rows: list[Row] = []
     link = ("--up", str(DELAY_RATE_BPS), "--delay", f"{DELAY_S * 1e3:g}ms")
     kinds: list[tuple[str, tuple[str, ...] | None]] = [
@@ -287,15 +282,12 @@ def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
         for name, options in kinds:
             for load, pps in DELAY_LOADS.items():
                 say(f"delay: {port.name}, {name}, {load}")
-                path = Path2(port, 0, options, scratch)
+                path = Forwarder(port, 0, options, scratch)
                 words = ["--size", MTU, "--seconds", args.long, "--pps", pps, "--sleep"]
                 try:
                     before = run_delay_ns(path.program)
-                    packets, _ = watched(
-                        path.leaves,
-                        scratch,
-                        lambda p=path, w=words: probe("send", p.enters, *w, cpu=SENDER_CPU),
-                    )
+                    send = partial(probe, "send", path.enters, *words, cpu=SENDER_CPU)
+                    packets, _ = watched(path.leaves, scratch, send)
                     after = run_delay_ns(path.program)
                 finally:
                     path.stop()
@@ -307,7 +299,14 @@ def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
         say(f"delay: {name}")
         found = probe("sleep", "--seconds", args.long, "--every", 1000, "--spin", spin_us, cpu=FORWARDER_CPU)
         rows.append(
-            {"program": name, "port": "timer", "load": "idle", "packets": int(args.long * 1000), **found, "runnable_us": ""}
+            {
+                "program": name,
+                "port": "timer",
+                "load": "idle",
+                "packets": int(args.long * 1000),
+                **found,
+                "runnable_us": "",
+            }
         )
     return rows
 
@@ -319,14 +318,15 @@ def measure_peers(args: argparse.Namespace, scratch: Path) -> dict[str, list[Row
         for rate_bps in (10_000_000, 100_000_000):
             say(f"peers: {peer.name}, {rate_bps // 1_000_000} Mb/s")
             with peer.link(rate_bps, delay_ms=0) as way:
-                packets = watched(way.leaves, scratch, lambda w=way, r=rate_bps: w.send(r / (MTU * 8) * 1.33, args.long, False))
-            rows["peers-rate"] += rate_rows(peer.name, peer.port, rate_bps, packets, peer.overhead)
+                send = partial(way.send, rate_bps / (MTU * 8) * OFFERED, args.long, False)
+                seen = watched(way.leaves, scratch, send)
+            rows["peers-rate"] += rate_rows(peer.name, peer.port, rate_bps, seen, peer.overhead)
         if not peer.delays:
             continue
         for load, pps in DELAY_LOADS.items():
             say(f"peers: {peer.name}, delay, {load}")
             with peer.link(DELAY_RATE_BPS, delay_ms=int(DELAY_S * 1e3)) as way:
-                packets, _ = watched(way.leaves, scratch, lambda w=way, p=pps: w.send(p, args.long, True))
+                packets, _ = watched(way.leaves, scratch, partial(way.send, pps, args.long, True))
             errors = analysis.delay_errors_us(packets, DELAY_RATE_BPS, peer.overhead, DELAY_S)
             rows["peers-delay"].append(delay_row(peer.name, peer.port, load, errors))
     return rows
@@ -351,7 +351,9 @@ def stolen() -> tuple[int, int]:
 
 def write_machine(args: argparse.Namespace, before: tuple[int, int], began: float) -> None:
     """What it was measured on, and how busy that was."""
-    names = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+    names = [
+        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
+    ]
     clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip()
     total, steal = (now - then for now, then in zip(stolen(), before, strict=True))
     facts = {

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import time
@@ -41,7 +42,7 @@ class Fairdropd:
 
     @contextlib.contextmanager
     def link(self, rate_bps: int, delay_ms: int) -> Iterator[Way]:
-        argv = [FAIRDROPD, "tun", "fba9", "--peer", "fbb9", "--up", str(rate_bps), "--delay", f"{delay_ms}ms"]
+        argv = [str(FAIRDROPD), "tun", "fba9", "--peer", "fbb9", "--up", str(rate_bps), "--delay", f"{delay_ms}ms"]
         with running([*argv, "--set", f"limit={QUEUE_PACKETS}p"], "are connected", FORWARDER_CPU):
             quiet("fba9")
             quiet("fbb9")
@@ -192,7 +193,7 @@ class Mahimahi(Shell):
         queue = ["--uplink-queue=droptail", f"--uplink-queue-args=packets={QUEUE_PACKETS}"]
         link = [str(self.link_shell), *queue, trace, trace, *inside]
         shell = [str(self.delay_shell), str(delay_ms), *link] if delay_ms else link
-        return ["setpriv", f"--reuid={self.user}", "--clear-groups", *shell]
+        return ["setpriv", f"--reuid={self.user}", f"--regid={pwd.getpwnam(self.user).pw_gid}", "--clear-groups", *shell]
 
 
 class Rattan(Shell):

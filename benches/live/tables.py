@@ -102,15 +102,18 @@ def _rate(table: Table, rows: list[Row]) -> str:
                 _beyond(_percent(tenth["error_max"]), float(tenth["error_max"]) > ERROR_100_MS),
             ]
         )
-    return table(
-        ["program", "port", "rate", "offered", "1 s, worst", "100 ms, 99th percentile", "100 ms, worst"], made
-    )
+    return table(["program", "port", "rate", "offered", "1 s, worst", "100 ms, 99th percentile", "100 ms, worst"], made)
 
 
 def _delay(table: Table, rows: list[Row]) -> str:
-    made = [
-        [row["program"], row["port"], row["load"], row["packets"], row["p50_us"], row["p99_us"], row["max_us"], row["runnable_us"]]
-        for row in rows
-    ]
-    head = ["program", "port", "load", "packets", "median, us", "99th percentile, us", "worst, us", "waited for a processor, us"]
-    return table(head, made)
+    columns = {
+        "program": "program",
+        "port": "port",
+        "load": "load",
+        "packets": "packets",
+        "p50_us": "median, us",
+        "p99_us": "99th percentile, us",
+        "max_us": "worst, us",
+        "runnable_us": "waited for a processor, us",
+    }
+    return table(list(columns.values()), [[row[name] for name in columns] for row in rows])
