@@ -192,7 +192,7 @@ def watched(interface: str, scratch: Path, send: Callable[[], dict[str, float]])
         receiver.stop()
     packets = analysis.read(file)
     file.unlink()
-    return packets, sent["packets"] / sent["seconds"]
+    return packets, (sent["packets"] + sent["refused"]) / sent["seconds"]
 
 
 def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packets, float], overhead: int) -> list[Row]:

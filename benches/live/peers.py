@@ -124,6 +124,7 @@ class Shell:
         with (self.scratch / "said").open("w") as said:
             child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         try:
+            self.prepare(child, delay_ms)
             leaves = self.device(child)
 
             def send(pps: float, seconds: float, asleep: bool) -> dict[str, Any]:
@@ -140,6 +141,9 @@ class Shell:
             yield Way(leaves, send)
         finally:
             self.end(child)
+
+    def prepare(self, child: subprocess.Popen[bytes], delay_ms: int) -> None:
+        """What has to be done once it has begun."""
 
     def end(self, child: subprocess.Popen[bytes]) -> None:
         try:
@@ -176,9 +180,22 @@ class Mahimahi(Shell):
     def __init__(self, checkout: Path, user: str, scratch: Path) -> None:
         super().__init__(scratch)
         self.user = user
+        self.inner = scratch / "inner"
         self.link_shell, self.delay_shell = (
             self.own(checkout / "src" / "frontend" / name, 0o4755) for name in ("mm-link", "mm-delay")
         )
+
+    def prepare(self, child: subprocess.Popen[bytes], delay_ms: int) -> None:
+        """mm-link inside of mm-delay wants to forward there, and may not allow itself to."""
+        end = time.monotonic() + PATIENCE_S
+        while delay_ms and not self.inner.read_text().endswith("\n"):
+            if time.monotonic() > end or child.poll() is not None:
+                raise self.failed("mm-delay does not begin")
+            time.sleep(0.02)
+        if delay_ms:
+            namespace = f"--net=/proc/{int(self.inner.read_text())}/ns/net"
+            sh(f"nsenter {namespace} sysctl -q -w net.ipv4.ip_forward=1")
+            self.inner.write_text("")
 
     def trace(self, rate_bps: int) -> Path:
         """A packet of 1,500 bytes at each line, spread over a period in whole milliseconds, as its own examples are."""
@@ -191,9 +208,20 @@ class Mahimahi(Shell):
     def command(self, rate_bps: int, delay_ms: int, inside: list[str]) -> list[str]:
         trace = str(self.trace(rate_bps))
         queue = ["--uplink-queue=droptail", f"--uplink-queue-args=packets={QUEUE_PACKETS}"]
-        link = [str(self.link_shell), *queue, trace, trace, *inside]
-        shell = [str(self.delay_shell), str(delay_ms), *link] if delay_ms else link
-        return ["setpriv", f"--reuid={self.user}", f"--regid={pwd.getpwnam(self.user).pw_gid}", "--clear-groups", *shell]
+        shell = [str(self.link_shell), *queue, "--", trace, trace, *inside]
+        if delay_ms:
+            self.inner.write_text("")
+            os.chmod(self.inner, 0o666)
+            # Until it may forward, which it asks for and a new namespace does not: see prepare.
+            wait = f'echo $$ > {self.inner}; while test -s {self.inner}; do sleep 0.05; done; exec "$@"'
+            shell = [str(self.delay_shell), str(delay_ms), "sh", "-c", wait, "sh", *shell]
+        return [
+            "setpriv",
+            f"--reuid={self.user}",
+            f"--regid={pwd.getpwnam(self.user).pw_gid}",
+            "--clear-groups",
+            *shell,
+        ]
 
 
 class Rattan(Shell):
