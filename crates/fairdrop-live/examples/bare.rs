@@ -175,7 +175,7 @@ fn frames(Sockets { from, mut ring, to }: Sockets, stop: &AtomicBool) -> io::Res
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..BATCH {
             if ring.acquire(at) & libc::TP_STATUS_USER == 0 {
-                sleep(&from)?;
+                sleep(&from, || ring.acquire(at))?;
                 break;
             }
             let (captured, mac) = (word(&ring, at + 8), half_word(&ring, at + 12));
@@ -192,7 +192,7 @@ fn blocks(Sockets { from, mut ring, to }: Sockets, stop: &AtomicBool) -> io::Res
     let (mut forwarded, mut block) = (Forwarded::default(), 0);
     while !stop.load(Ordering::Relaxed) {
         if ring.acquire(block + 8) & libc::TP_STATUS_USER == 0 {
-            sleep(&from)?;
+            sleep(&from, || ring.acquire(block + 8))?;
             continue;
         }
         let mut at = block + word(&ring, block + 16);
@@ -207,9 +207,11 @@ fn blocks(Sockets { from, mut ring, to }: Sockets, stop: &AtomicBool) -> io::Res
     Ok(forwarded)
 }
 
-fn sleep(from: &PacketSocket) -> io::Result<()> {
+fn sleep(from: &PacketSocket, status: impl Fn() -> u32) -> io::Result<()> {
     wait(from.as_fd())?;
-    // What an interface that went down left behind would end every sleep.
-    let _ = sockopt::socket_error(from);
+    if status() & libc::TP_STATUS_USER == 0 {
+        // What an interface that went down left behind would end every sleep.
+        let _ = sockopt::socket_error(from);
+    }
     Ok(())
 }
