@@ -229,7 +229,8 @@ def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
     """Each rate over each kind of port under more than it can carry."""
     rows: list[Row] = []
     for port in ports():
-        for spin in ((), ("--spin", SPIN)):
+        # Blocks come a millisecond late, which spinning does not change.
+        for spin in ((),) if port.name == "packet, blocks" else ((), ("--spin", SPIN)):
             for rate_bps in RATES_BPS:
                 program = "fairdropd, spinning" if spin else "fairdropd"
                 say(f"rate: {port.name}, {program}, {rate_bps // 1_000_000} Mb/s")
