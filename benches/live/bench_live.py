@@ -66,6 +66,8 @@ class Port:
     bare: tuple[str, ...]
     own: tuple[str, ...]
     ethernet: bool = True
+    # What the bare forwarder says when it is ready, and fairdropd over TUN devices.
+    ready: str = "are connected"
 
     @property
     def overhead(self) -> int:
@@ -81,7 +83,7 @@ def ports() -> list[Port]:
         Port("packet, blocks", ("bare", "blocks"), ("bridge", "--blocks")),
     ]
     if (EXAMPLES / "bare_xdp").exists():
-        known.append(Port("xdp", ("bare_xdp",), ("bridge", "--port", "xdp")))
+        known.append(Port("xdp", ("bare_xdp",), ("bridge", "--port", "xdp"), ready="forwarding"))
     return known
 
 
@@ -111,9 +113,8 @@ class Forwarder:
             argv = [FAIRDROPD, *port.own, near, far, "--state", state, *options]
         else:
             argv = [FAIRDROPD, *port.own, near, "--peer", far, *options]
-        self.program = Program(
-            argv, "are bridged" if options is not None and port.ethernet else "connected", FORWARDER_CPU
-        )
+        ready = "are bridged" if options is not None and port.ethernet else port.ready
+        self.program = Program(argv, ready, FORWARDER_CPU)
         if not port.ethernet:
             quiet(near)
             quiet(far)
