@@ -1,9 +1,9 @@
 //! The loop of one direction without an operating system: what `fairdropd` adds to reading and writing, to be counted.
 //!
-//!     valgrind --tool=callgrind --toggle-collect='*Direction*run*' target/release/examples/in_memory PACKETS BYTES [SETTING=VALUE ..]
+//!     valgrind --tool=callgrind target/release/examples/in_memory PACKETS BYTES [SETTING=VALUE ..]
 //!
-//! Settings are those of a link's file (`up.rate=10gbit`, `queue.discipline=choke`). A packet of one of 16 flows comes every
-//! microsecond, in batches of 32.
+//! The difference between two numbers of packets is without the start. Settings are those of a link's file
+//! (`up.rate=10gbit`, `queue.discipline=choke`). A packet of one of 16 flows comes every microsecond, in batches of 32.
 
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
