@@ -7,6 +7,7 @@ rest is kept.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -65,6 +66,17 @@ def sections() -> dict[str, str]:
     made["comparison.costs"] = _table(
         ["discipline", "state", "work per packet"], [_costs(scheme) for scheme in reproduce.definition("X7").schemes]
     )
+    return made | _of_live_runs()
+
+
+def _of_live_runs() -> dict[str, str]:
+    """Tables of the stored results of `make bench-live`."""
+    spec = importlib.util.spec_from_file_location("live_tables", DOCS.parent / "benches" / "live" / "tables.py")
+    if spec is None or spec.loader is None:
+        raise ImportError("benches/live/tables.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: dict[str, str] = module.sections(_table)
     return made
 
 

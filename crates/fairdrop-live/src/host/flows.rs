@@ -40,8 +40,12 @@ pub struct Flows {
     /// Which entry is a flow's, by its number, which is a hash under a secret key already.
     places: HashMap<u64, u16, BuildHasherDefault<AsItIs>>,
     entries: Vec<Entry>,
+    /// By entry: bytes offered, aged, with what was inherited. Apart from the rest, so that the heap stays in the cache.
+    weights: Vec<f64>,
     /// Numbers of entries; none has more weight than those below it at 2i + 1 and 2i + 2.
     heap: Vec<u16>,
+    /// By entry: where it is in the heap.
+    at: Vec<u16>,
     begun: Time,
     /// The time at which the scale is 1.
     landmark: Time,
@@ -54,10 +58,6 @@ pub struct Flows {
 #[derive(Clone)]
 struct Entry {
     flow: u64,
-    /// Bytes offered, aged, with what was inherited.
-    weight: f64,
-    /// Where it is in the heap.
-    at: u16,
     /// Bytes delivered, aged.
     recent: f64,
     since: Time,
@@ -100,7 +100,9 @@ impl Flows {
             // Twice as many: what is removed leaves gaps, which are filled again without growing.
             places: HashMap::with_capacity_and_hasher(2 * ENTRIES, BuildHasherDefault::default()),
             entries: Vec::with_capacity(ENTRIES),
+            weights: Vec::with_capacity(ENTRIES),
             heap: Vec::with_capacity(ENTRIES),
+            at: Vec::with_capacity(ENTRIES),
             begun: now,
             landmark: now,
             scale: (1.0, now),
@@ -120,10 +122,8 @@ impl Flows {
             let down = (-half_lives).exp2();
             (self.landmark, self.scale) = (now, (1.0, now));
             self.delivered *= down;
-            for entry in &mut self.entries {
-                entry.weight *= down;
-                entry.recent *= down;
-            }
+            self.weights.iter_mut().for_each(|weight| *weight *= down);
+            self.entries.iter_mut().for_each(|entry| entry.recent *= down);
         }
         self.scale.0
     }
@@ -134,8 +134,8 @@ impl Flows {
             Some(&number) => number,
             None => self.enter(flow, at, frame),
         };
-        self.entries[usize::from(number)].weight += weight;
-        self.sink(usize::from(self.entries[usize::from(number)].at));
+        self.weights[usize::from(number)] += weight;
+        self.sink(usize::from(self.at[usize::from(number)]));
         &mut self.entries[usize::from(number)]
     }
 
@@ -143,8 +143,6 @@ impl Flows {
     fn enter(&mut self, flow: u64, since: Time, frame: &[u8]) -> u16 {
         let mut entry = Entry {
             flow,
-            weight: 0.0,
-            at: 0,
             recent: 0.0,
             since,
             delivered: Amount::default(),
@@ -156,16 +154,16 @@ impl Flows {
         entry.head[..head.len()].copy_from_slice(head);
         let number = if self.entries.len() < ENTRIES {
             let number = self.entries.len() as u16;
-            entry.at = number;
             self.entries.push(entry);
+            self.weights.push(0.0);
             self.heap.push(number);
+            self.at.push(number);
             self.rise(usize::from(number));
             number
         } else {
             let number = self.heap[0];
             let least = &mut self.entries[usize::from(number)];
             self.places.remove(&least.flow);
-            entry.weight = least.weight;
             *least = entry;
             number
         };
@@ -174,13 +172,13 @@ impl Flows {
     }
 
     fn weight_at(&self, place: usize) -> f64 {
-        self.entries[usize::from(self.heap[place])].weight
+        self.weights[usize::from(self.heap[place])]
     }
 
     fn swap(&mut self, a: usize, b: usize) {
         self.heap.swap(a, b);
         for place in [a, b] {
-            self.entries[usize::from(self.heap[place])].at = place as u16;
+            self.at[usize::from(self.heap[place])] = place as u16;
         }
     }
 
@@ -208,10 +206,12 @@ impl Flows {
 
     /// The flows that got most of late, then those that offered most.
     fn told(&self) -> Vec<Flow> {
-        let mut most: Vec<&Entry> = self.entries.iter().collect();
-        most.sort_by(|a, b| b.recent.total_cmp(&a.recent).then(b.weight.total_cmp(&a.weight)));
+        let mut most: Vec<(&Entry, &f64)> = self.entries.iter().zip(&self.weights).collect();
+        most.sort_by(|(a, offered_a), (b, offered_b)| {
+            b.recent.total_cmp(&a.recent).then(offered_b.total_cmp(offered_a))
+        });
         most.truncate(TOLD);
-        most.into_iter().map(|entry| self.flow(entry)).collect()
+        most.into_iter().map(|(entry, _)| self.flow(entry)).collect()
     }
 
     fn flow(&self, entry: &Entry) -> Flow {
@@ -299,7 +299,8 @@ mod tests {
         let ordered =
             (1..flows.heap.len()).all(|place| flows.weight_at((place - 1) / 2) <= flows.weight_at(place));
         let found = flows.entries.iter().enumerate().all(|(number, entry)| {
-            flows.places[&entry.flow] == number as u16 && flows.heap[usize::from(entry.at)] == number as u16
+            flows.places[&entry.flow] == number as u16
+                && flows.heap[usize::from(flows.at[number])] == number as u16
         });
         ordered
             && found

@@ -159,8 +159,10 @@ impl Link {
 
     /// When something happens next if nothing arrives; `None`: never.
     pub fn next_event(&self) -> Option<Time> {
-        let sent = self.sending.as_ref().map(|sending| sending.done);
-        [sent, self.way.next()].into_iter().flatten().min()
+        match (self.sending.as_ref().map(|sending| sending.done), self.way.next()) {
+            (Some(sent), Some(there)) => Some(sent.min(there)),
+            (sent, there) => sent.or(there),
+        }
     }
 
     /// Lets time pass up to and including `until`.

@@ -76,6 +76,10 @@ impl Way {
     /// The packet that arrives next.
     pub fn arrived(&mut self) -> Option<Outcome> {
         let (Sending { packet, taken, done: sent }, at) = self.coming.pop_front()?;
+        if self.coming.is_empty() {
+            // Begins at its start again, so that a way without delay stays in the cache.
+            self.coming.clear();
+        }
         let Packet { meta, enqueued: arrived, handle } = packet;
         Some(Outcome { handle, meta, arrived, at, fate: Fate::Delivered { taken, sent } })
     }

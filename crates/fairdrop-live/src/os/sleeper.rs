@@ -55,9 +55,14 @@ impl Wake for Waker {
 #[derive(Debug)]
 pub struct Sleeper {
     timer: OwnedFd,
+    /// What the timer was set to last.
+    alarm: Option<Time>,
     waker: Arc<Waker>,
     spin: Time,
 }
+
+/// A sleep that is shorter costs more than being awake: setting the timer, falling asleep and waking up.
+const SHORTEST: Time = Time::from_ns(5_000);
 
 impl Sleeper {
     /// Spends the last `spin` of each sleep awake, which costs a processor and is more exact.
@@ -67,6 +72,7 @@ impl Sleeper {
     pub fn new(spin: Time) -> io::Result<Self> {
         Ok(Self {
             timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?,
+            alarm: None,
             waker: Arc::new(Waker::new()?),
             spin,
         })
@@ -84,10 +90,14 @@ impl Sleeper {
     pub fn sleep(&mut self, readable: BorrowedFd<'_>, until: Option<Time>) -> io::Result<()> {
         let alarm = until.map(|until| Time::from_ns(until.ns().saturating_sub(self.spin.ns())));
         if let Some(alarm) = alarm {
-            if alarm <= now() {
+            if alarm <= now().after(SHORTEST) {
                 return self.spin(readable, until);
             }
-            self.set(alarm)?;
+            // Who was woken by a frame sleeps on until the same time.
+            if self.alarm != Some(alarm) {
+                self.set(alarm)?;
+                self.alarm = Some(alarm);
+            }
         }
         let mut fds = [
             PollFd::from_borrowed_fd(readable, PollFlags::IN),
@@ -152,6 +162,22 @@ mod tests {
             sleeper.sleep(silent.as_fd(), Some(until)).unwrap();
             assert!(now() >= until);
             sleeper.sleep(silent.as_fd(), Some(until)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_sleep_that_was_broken_off_ends_when_it_should() {
+        let (silent, _keep) = pipe().unwrap();
+        let mut sleeper = Sleeper::new(Time::ZERO).unwrap();
+        let until = now().after(Time::from_ns(20_000_000));
+        for _ in 0..3 {
+            sleeper.waker().wake();
+            sleeper.sleep(silent.as_fd(), Some(until)).unwrap();
+        }
+        // Another time in between is not mistaken for the first.
+        for until in [until.after(Time::from_ns(1_000_000)), until.after(Time::from_ns(9_000_000))] {
+            sleeper.sleep(silent.as_fd(), Some(until)).unwrap();
+            assert!(now() >= until);
         }
     }
 

@@ -44,6 +44,10 @@ const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;
 const BLOCK_FIRST: usize = 16;
 
+/// Lines of the cache that are fetched early, and their size, bytes: the kernel's headers and those of the packet.
+const LINES_EARLY: usize = 4;
+const LINE: usize = 64;
+
 /// A ring and where we are in it.
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -93,10 +97,13 @@ impl Ring {
     /// The next frame. It stays until [`Self::advance`].
     pub fn peek(&mut self) -> Option<Slot> {
         if let Some((at, _)) = self.in_block {
+            self.fetch_early(at + self.u32(at) as usize);
             return Some(self.slot(at, &IN_BLOCK));
         }
         while self.is_ready() {
-            if matches!(self.layout, RingLayout::Slots(_)) {
+            if let RingLayout::Slots(slot) = self.layout {
+                // The sender's processor has written the next one, and it is far away.
+                self.fetch_early(self.at + slot as usize);
                 return Some(self.slot(self.at, &OF_SLOT));
             }
             let frames = self.u32(self.at + BLOCK_FRAMES);
@@ -108,6 +115,13 @@ impl Ring {
             self.give_back(BLOCK_STATUS, RING_BLOCK as usize);
         }
         None
+    }
+
+    /// The header and the beginning of the frame that is read after the present one.
+    fn fetch_early(&self, at: usize) {
+        for line in 0..LINES_EARLY {
+            self.memory.prefetch(at + line * LINE);
+        }
     }
 
     /// Is done with the frame that [`Self::peek`] showed.

@@ -1,0 +1,423 @@
+#!/usr/bin/env python3
+"""Measure fairdropd: CPU per packet beside bare forwarders, rate and delay beside other emulators.
+
+Everything happens in a network namespace that the program makes for itself. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import analysis
+import numpy as np
+import peers
+from place import (
+    EXAMPLES,
+    FAIRDROPD,
+    PROBE,
+    BenchError,
+    Program,
+    enter,
+    probe,
+    quiet,
+    received,
+    running,
+    say,
+    veth,
+)
+
+HERE = Path(__file__).resolve().parent
+PARTS = ("cpu", "rate", "delay", "peers")
+SENDER_CPU, FORWARDER_CPU = 0, 1
+SIZES = (64, 576, 1500)
+ETHERNET = 14
+MTU = 1500
+# Offered: as fast as the sender can, and so that the forwarder sleeps between packets.
+LOADS = {"flood": 0, "paced": 50_000}
+FLOWS = 16
+RATES_BPS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
+WINDOWS_S = (1.0, 0.1)
+OFFERED = 1.33
+DELAY_S = 0.010
+DELAY_RATE_BPS = 100_000_000
+SPIN = "100us"
+
+Row = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A kind of port: its bare forwarder, and fairdropd over it."""
+
+    name: str
+    bare: tuple[str, ...]
+    own: tuple[str, ...]
+    ethernet: bool = True
+    # What the bare forwarder says when it is ready, and fairdropd over TUN devices.
+    ready: str = "are connected"
+
+    @property
+    def overhead(self) -> int:
+        """Bytes of a frame beyond the IP packet, which the link counts."""
+        return ETHERNET if self.ethernet else 0
+
+
+def ports() -> list[Port]:
+    """Those that were built."""
+    known = [
+        Port("tun", ("bare", "tun"), ("tun",), ethernet=False),
+        Port("packet", ("bare", "frames"), ("bridge",)),
+        Port("packet, blocks", ("bare", "blocks"), ("bridge", "--blocks")),
+    ]
+    if (EXAMPLES / "bare_xdp").exists():
+        known.append(Port("xdp", ("bare_xdp",), ("bridge", "--port", "xdp"), ready="forwarding"))
+    return known
+
+
+PROGRAMS: dict[str, tuple[str, ...] | None] = {
+    "bare": None,
+    "droptail": ("--queue", "droptail"),
+    "droptail, 10 Gb/s": ("--queue", "droptail", "--up", "10gbit"),
+    "choke": ("--queue", "choke"),
+    "choke, 10 Gb/s": ("--queue", "choke", "--up", "10gbit"),
+}
+
+
+class Forwarder:
+    """A forwarder with the interface at which packets are sent to it, and the one at which they come out."""
+
+    def __init__(self, port: Port, number: int, options: Sequence[str] | None, state: Path) -> None:
+        near, far = f"fba{number}", f"fbb{number}"
+        if port.ethernet:
+            self.enters, self.leaves = f"fbs{number}", f"fbr{number}"
+            veth(near, self.enters)
+            veth(far, self.leaves)
+        else:
+            self.enters, self.leaves = near, far
+        if options is None:
+            argv: list[str | Path] = [EXAMPLES / port.bare[0], *port.bare[1:], near, far]
+        elif port.ethernet:
+            argv = [FAIRDROPD, *port.own, near, far, "--state", state, *options]
+        else:
+            argv = [FAIRDROPD, *port.own, near, "--peer", far, *options]
+        ready = "are bridged" if options is not None and port.ethernet else port.ready
+        self.program = Program(argv, ready, FORWARDER_CPU)
+        if not port.ethernet:
+            quiet(near)
+            quiet(far)
+
+    def stop(self) -> None:
+        if self.program.process.poll() is None:
+            self.program.stop()
+        for name in (self.enters, self.leaves):
+            subprocess.run(["ip", "link", "del", name], capture_output=True, check=False)
+
+
+def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
+    """CPU time per packet of each program over each kind of port; programs take turns."""
+    rows: list[Row] = []
+    for port in ports():
+        paths = {
+            name: Forwarder(port, number, options, scratch) for number, (name, options) in enumerate(PROGRAMS.items())
+        }
+        try:
+            for load, pps in LOADS.items():
+                for size in SIZES:
+                    rows += measure_load(args, port, paths, load, pps, size)
+        finally:
+            for path in paths.values():
+                path.stop()
+    return rows
+
+
+def measure_load(
+    args: argparse.Namespace, port: Port, paths: dict[str, Forwarder], load: str, pps: int, size: int
+) -> list[Row]:
+    """One offered load, each program in turn, a turn to warm up first."""
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in paths}
+    for turn in range(args.runs + 1):
+        for name, path in paths.items():
+            say(f"cpu: {port.name}, {load}, {size} B, {name}, {turn}/{args.runs}")
+            packets, cpu = received(path.leaves), path.program.cpu_ns()
+            words = ["--size", size, "--seconds", args.seconds if turn else 0.1, "--flows", FLOWS]
+            sent = probe("send", path.enters, *words, *(["--pps", pps] if pps else []), cpu=SENDER_CPU)
+            # What is still in the forwarder's ring.
+            time.sleep(0.02)
+            packets, cpu = received(path.leaves) - packets, path.program.cpu_ns() - cpu
+            if turn:
+                found[name].append((cpu / max(packets, 1), packets / sent["seconds"], cpu / 1e9 / sent["seconds"]))
+    rows: list[Row] = []
+    for name, runs in found.items():
+        ns = [run[0] for run in runs]
+        ratios = [mine[0] / bare[0] for mine, bare in zip(runs, found["bare"], strict=True)]
+        rows.append(
+            {
+                "port": port.name,
+                "load": load,
+                "bytes": size,
+                "program": name,
+                "runs": len(runs),
+                "ns_per_packet": round(statistics.median(ns)),
+                "ns_least": round(min(ns)),
+                "ns_most": round(max(ns)),
+                "ratio": round(statistics.median(ratios), 3),
+                "ratio_least": round(min(ratios), 3),
+                "ratio_most": round(max(ratios), 3),
+                "kpps": round(statistics.median(run[1] for run in runs) / 1e3, 1),
+                "gbit_per_s": round(statistics.median(run[1] for run in runs) * (size + port.overhead) * 8 / 1e9, 3),
+                "cpu_share": round(statistics.median(run[2] for run in runs), 2),
+            }
+        )
+    return rows
+
+
+def watched(interface: str, scratch: Path, send: Callable[[], dict[str, float]]) -> tuple[analysis.Packets, float]:
+    """What came in at an interface while `send` ran, and the packets that it sent in a second."""
+    file = scratch / "packets"
+    with running([PROBE, "receive", interface, "--file", file], "receives", SENDER_CPU) as receiver:
+        sent = send()
+        time.sleep(0.1)
+        receiver.stop()
+    packets = analysis.read(file)
+    file.unlink()
+    return packets, (sent["packets"] + sent["refused"]) / sent["seconds"]
+
+
+def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packets, float], overhead: int) -> list[Row]:
+    """How well a rate was held."""
+    rows: list[Row] = []
+    packets, sent_pps = seen
+    for window_s in WINDOWS_S:
+        errors = np.abs(analysis.rate_errors(packets, rate_bps, overhead, window_s, skip_s=0.5))
+        if len(errors) == 0:
+            raise BenchError(f"{program}, {port}, {rate_bps} bit/s: no packets for a window of {window_s} s")
+        rows.append(
+            {
+                "program": program,
+                "port": port,
+                "rate_bps": rate_bps,
+                "offered": round(sent_pps * (MTU + overhead) * 8 / rate_bps, 2),
+                "window_s": window_s,
+                "windows": len(errors),
+                "error_p50": round(float(np.median(errors)), 7),
+                "error_p99": round(float(np.quantile(errors, 0.99)), 7),
+                "error_max": round(float(errors.max()), 7),
+            }
+        )
+    return rows
+
+
+def offer(to: str, rate_bps: int, seconds: float) -> dict[str, float]:
+    """A third more than a rate of full packets."""
+    pps = rate_bps / (MTU * 8) * OFFERED
+    return probe("send", to, "--size", MTU, "--seconds", seconds, "--pps", pps, cpu=SENDER_CPU)
+
+
+def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
+    """Each rate over each kind of port under more than it can carry."""
+    rows: list[Row] = []
+    for port in ports():
+        # Blocks come a millisecond late, which spinning does not change.
+        for spin in ((),) if port.name == "packet, blocks" else ((), ("--spin", SPIN)):
+            for rate_bps in RATES_BPS:
+                program = "fairdropd, spinning" if spin else "fairdropd"
+                say(f"rate: {port.name}, {program}, {rate_bps // 1_000_000} Mb/s")
+                path = Forwarder(port, 0, ("--up", str(rate_bps), *spin), scratch)
+                try:
+                    seen = watched(path.leaves, scratch, partial(offer, path.enters, rate_bps, args.long))
+                finally:
+                    path.stop()
+                rows += rate_rows(program, port.name, rate_bps, seen, port.overhead)
+    return rows
+
+
+def delay_row(program: str, port: str, load: str, errors: analysis.Errors, run_delay: float | None = None) -> Row:
+    """How late packets came."""
+    p50, p99 = np.quantile(errors, [0.5, 0.99])
+    return {
+        "program": program,
+        "port": port,
+        "load": load,
+        "packets": len(errors),
+        "p50_us": round(float(p50), 1),
+        "p99_us": round(float(p99), 1),
+        "max_us": round(float(errors.max()), 1),
+        "runnable_us": "" if run_delay is None else round(run_delay, 1),
+    }
+
+
+def run_delay_ns(program: Program) -> tuple[int, int]:
+    """How long the threads of a program could have run and did not, and how often they ran (schedstat)."""
+    tasks = Path(f"/proc/{program.process.pid}/task").iterdir()
+    found = [(task / "schedstat").read_text().split() for task in tasks]
+    return sum(int(words[1]) for words in found), sum(int(words[2]) for words in found)
+
+
+DELAY_LOADS = {"idle": 200.0, "half": DELAY_RATE_BPS / 2 / ((MTU + ETHERNET) * 8)}
+
+
+def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
+    """One-way delay over a link of 10 ms, idle and half loaded; the path alone; a program that only sleeps."""
+    rows: list[Row] = []
+    link = ("--up", str(DELAY_RATE_BPS), "--delay", f"{DELAY_S * 1e3:g}ms")
+    kinds: list[tuple[str, tuple[str, ...] | None]] = [
+        ("bare", None),
+        ("fairdropd", link),
+        ("fairdropd, spinning", (*link, "--spin", SPIN)),
+    ]
+    for port in ports():
+        if port.name == "packet, blocks":
+            continue
+        for name, options in kinds:
+            for load, pps in DELAY_LOADS.items():
+                say(f"delay: {port.name}, {name}, {load}")
+                path = Forwarder(port, 0, options, scratch)
+                words = ["--size", MTU, "--seconds", args.long, "--pps", pps, "--sleep"]
+                try:
+                    before = run_delay_ns(path.program)
+                    send = partial(probe, "send", path.enters, *words, cpu=SENDER_CPU)
+                    packets, _ = watched(path.leaves, scratch, send)
+                    after = run_delay_ns(path.program)
+                finally:
+                    path.stop()
+                exact = (0.0, 0.0) if options is None else (float(DELAY_RATE_BPS), DELAY_S)
+                errors = analysis.delay_errors_us(packets, exact[0], port.overhead, exact[1])
+                per_run = (after[0] - before[0]) / max(after[1] - before[1], 1) / 1e3
+                rows.append(delay_row(name, port.name, load, errors, per_run))
+    for name, spin_us in (("sleep", 0), ("sleep, spinning", 100)):
+        say(f"delay: {name}")
+        found = probe("sleep", "--seconds", args.long, "--every", 1000, "--spin", spin_us, cpu=FORWARDER_CPU)
+        rows.append(
+            {
+                "program": name,
+                "port": "timer",
+                "load": "idle",
+                "packets": int(args.long * 1000),
+                **found,
+                "runnable_us": "",
+            }
+        )
+    return rows
+
+
+def measure_peers(args: argparse.Namespace, scratch: Path) -> dict[str, list[Row]]:
+    """Other emulators at 10 and 100 Mb/s, and fairdropd beside them, in turns."""
+    rows: dict[str, list[Row]] = {"peers-rate": [], "peers-delay": []}
+    for peer in peers.found(args, scratch):
+        for rate_bps in (10_000_000, 100_000_000):
+            say(f"peers: {peer.name}, {rate_bps // 1_000_000} Mb/s")
+            with peer.link(rate_bps, delay_ms=0) as way:
+                send = partial(way.send, rate_bps / (MTU * 8) * OFFERED, args.long, False)
+                seen = watched(way.leaves, scratch, send)
+            rows["peers-rate"] += rate_rows(peer.name, peer.port, rate_bps, seen, peer.overhead)
+        if not peer.delays:
+            continue
+        for load, pps in DELAY_LOADS.items():
+            say(f"peers: {peer.name}, delay, {load}")
+            with peer.link(DELAY_RATE_BPS, delay_ms=int(DELAY_S * 1e3)) as way:
+                packets, _ = watched(way.leaves, scratch, partial(way.send, pps, args.long, True))
+            errors = analysis.delay_errors_us(packets, DELAY_RATE_BPS, peer.overhead, DELAY_S)
+            rows["peers-delay"].append(delay_row(peer.name, peer.port, load, errors))
+    return rows
+
+
+def write(rows: Iterable[Row], path: Path) -> None:
+    """As CSV, whole or not at all."""
+    rows = list(rows)
+    new = path.with_suffix(".new")
+    with new.open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+    new.replace(path)
+
+
+def stolen() -> tuple[int, int]:
+    """Ticks of all processors, and those that the hypervisor took."""
+    words = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(words), words[7]
+
+
+def write_machine(args: argparse.Namespace, before: tuple[int, int], began: float) -> None:
+    """What it was measured on, and how busy that was."""
+    names = [
+        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
+    ]
+    clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip()
+    total, steal = (now - then for now, then in zip(stolen(), before, strict=True))
+    facts = {
+        "processor": names[0] if names else platform.machine(),
+        "processors": os.cpu_count(),
+        "kernel": platform.release(),
+        "clock": clock,
+        "parts": " ".join(args.parts),
+        "runs": args.runs,
+        "seconds": args.seconds,
+        "long_s": args.long,
+        "took_s": round(time.monotonic() - began),
+        "load_at_start": args.load_average,
+        "steal": round(steal / max(total, 1), 4),
+    }
+    lines = [f"{name} = {value!r}".replace("'", '"') for name, value in facts.items()]
+    (args.out / "machine.toml").write_text("\n".join(lines) + "\n")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--runs", type=int, default=5, help="turns of each program for CPU per packet (default 5)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="length of each of them (default 0.5)")
+    parser.add_argument("--long", type=float, default=10.0, help="seconds of each run for rate and delay (default 10)")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of the CSV files (default: this one)")
+    parser.add_argument("--mahimahi", type=Path, metavar="DIR", help="a checkout of mahimahi in which mm-link is built")
+    parser.add_argument("--user", default="nobody", help="an ordinary user, for mahimahi (default nobody)")
+    parser.add_argument("--rattan", type=Path, metavar="PROGRAM", help="the program rattan")
+    args = parser.parse_args()
+    if args.runs < 1 or args.seconds <= 0 or args.long < 2:
+        parser.error("valid: --runs from 1, --seconds above 0, --long from 2")
+    args.load_average = os.getloadavg()[0]
+    return args
+
+
+def main() -> int:
+    args = arguments()
+    for tool in ("unshare", "ip", "ethtool", "taskset"):
+        if shutil.which(tool) is None:
+            print(f"bench_live: {tool} is missing (Debian: util-linux, iproute2, ethtool)", file=sys.stderr)
+            return 1
+    began, before = time.monotonic(), stolen()
+    try:
+        enter()
+        with tempfile.TemporaryDirectory(prefix="fairdrop-live-") as folder:
+            scratch = Path(folder)
+            os.chmod(scratch, 0o755)
+            for name, measure in (("cpu", measure_cpu), ("rate", measure_rate), ("delay", measure_delay)):
+                if name in args.parts:
+                    write(measure(args, scratch), args.out / f"{name}.csv")
+            if "peers" in args.parts:
+                for name, rows in measure_peers(args, scratch).items():
+                    if rows:
+                        write(rows, args.out / f"{name}.csv")
+    except (BenchError, OSError, KeyError, ValueError, subprocess.SubprocessError) as error:
+        print(f"\nbench_live: {error}", file=sys.stderr)
+        return 1
+    write_machine(args, before, began)
+    print(file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""The tables of docs/reference/live-performance.md, from the results that are stored beside this file."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+Row = dict[str, str]
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+# The aims of the page; what is beyond is set in bold.
+RATIO, ERROR_1_S, ERROR_100_MS = 1.2, 0.001, 0.01
+PROGRAMS = ("droptail", "droptail, 10 Gb/s", "choke", "choke, 10 Gb/s")
+
+
+def sections(table: Table) -> dict[str, str]:
+    """Every table by its name; `table` makes one of a head and rows."""
+    cpu = _read("cpu")
+    return {
+        "live.machine": _machine(table),
+        "live.cpu.flood": _cpu(table, cpu, "flood"),
+        "live.cpu.paced": _cpu(table, cpu, "paced"),
+        "live.throughput": _throughput(table, cpu),
+        "live.rate": _rate(table, _read("rate")),
+        "live.delay": _delay(table, _read("delay")),
+        "live.peers.rate": _rate(table, _read("peers-rate")),
+        "live.peers.delay": _delay(table, _read("peers-delay")),
+    }
+
+
+def _read(name: str) -> list[Row]:
+    path = HERE / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _machine(table: Table) -> str:
+    facts = tomllib.loads((HERE / "machine.toml").read_text()) if (HERE / "machine.toml").exists() else {}
+    shown = {
+        "processor": f"{facts.get('processors')} x {facts.get('processor')}",
+        "kernel": facts.get("kernel"),
+        "clock source": facts.get("clock"),
+        "load when it began": f"{facts.get('load_at_start', 0):.2f}",
+        "time taken by the hypervisor": f"{facts.get('steal', 0) * 100:.2f} %",
+        "it took": f"{facts.get('took_s')} s",
+    }
+    return table(["", ""], [[name, str(fact)] for name, fact in shown.items()])
+
+
+def _beyond(text: str, is_beyond: bool) -> str:
+    return f"**{text}**" if is_beyond else text
+
+
+def _cpu(table: Table, rows: list[Row], load: str) -> str:
+    found = {(row["port"], row["bytes"], row["program"]): row for row in rows if row["load"] == load}
+    made = []
+    for port, size in dict.fromkeys((port, size) for port, size, _ in found):
+        bare = found[port, size, "bare"]
+        cells = [port, size, f"{bare['ns_per_packet']} ({bare['ns_least']} to {bare['ns_most']})"]
+        for name in PROGRAMS:
+            row = found[port, size, name]
+            ratio = float(row["ratio"])
+            spread = f"{float(row['ratio_least']):.2f} to {float(row['ratio_most']):.2f}"
+            cells.append(f"{_beyond(f'{ratio:.2f}', ratio > RATIO)} ({spread})")
+        made.append(cells)
+    return table(["port", "bytes", "bare, ns", *PROGRAMS], made)
+
+
+def _throughput(table: Table, rows: list[Row]) -> str:
+    made = [
+        [row["port"], row["program"], row["kpps"], row["gbit_per_s"], f"{float(row['cpu_share']) * 100:.0f} %"]
+        for row in rows
+        if row["load"] == "flood" and row["bytes"] == "1500" and row["program"] in ("bare", "droptail", "choke")
+    ]
+    return table(["port", "program", "1,000 packets/s", "Gb/s", "of its processor"], made)
+
+
+def _percent(error: str) -> str:
+    value = float(error) * 100
+    return f"{value:.4f} %" if value < 0.1 else f"{value:.2f} %"
+
+
+def _rate(table: Table, rows: list[Row]) -> str:
+    pairs: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        pairs.setdefault((row["program"], row["port"], row["rate_bps"]), {})[row["window_s"]] = row
+    made = []
+    for (program, port, rate_bps), windows in pairs.items():
+        second, tenth = windows["1.0"], windows["0.1"]
+        made.append(
+            [
+                program,
+                port,
+                f"{int(rate_bps) // 1_000_000} Mb/s",
+                second["offered"],
+                _beyond(_percent(second["error_max"]), float(second["error_max"]) > ERROR_1_S),
+                _percent(tenth["error_p99"]),
+                _beyond(_percent(tenth["error_max"]), float(tenth["error_max"]) > ERROR_100_MS),
+            ]
+        )
+    return table(["program", "port", "rate", "offered", "1 s, worst", "100 ms, 99th percentile", "100 ms, worst"], made)
+
+
+def _delay(table: Table, rows: list[Row]) -> str:
+    columns = {
+        "program": "program",
+        "port": "port",
+        "load": "load",
+        "packets": "packets",
+        "p50_us": "median, us",
+        "p99_us": "99th percentile, us",
+        "max_us": "worst, us",
+        "runnable_us": "waited for a processor, us",
+    }
+    return table(list(columns.values()), [[row[name] for name in columns] for row in rows])
