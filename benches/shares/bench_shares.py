@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 import fairdrop
-from fairdrop.measures import jain
+from fairdrop.measures import jain_index
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -43,7 +43,7 @@ def measure(task: tuple[str, Load, str, int]) -> Row:
     """One run."""
     which, load, discipline, seed = task
     name, _, settings = discipline.partition(":")
-    changes = [f"queue.{setting}" for setting in settings.split(",") if setting]
+    changes = [f"queue.{setting}" for setting in settings.split("+") if setting]
     scenario = fairdrop.Scenario(load.toml(), load.name, [f"queue.discipline={name}", f"seed={seed}", *changes])
     result = scenario.run(1, threads=1)
     return {"set": which, "load": load.name, "discipline": discipline, "seed": seed} | judge(load, result)
@@ -69,7 +69,7 @@ def judge(load: Load, result: fairdrop.Result) -> Row:
         "greedy_worst": max(flood, default=None),
         "tcp": _mean(slow),
         "tcp_worst_class": min((_mean(ratios) for ratios in classes), default=None),
-        "jain_tcp": jain(slow) if slow and any(slow) else None,
+        "jain_tcp": jain_index(slow),
         "wait_p99_ms": 1e3 * queue["sojourn_p99_s"],
         "utilisation": result.runs.rows()[0]["utilisation"],
         "mice_part": mice / load.rate_bps,
@@ -80,7 +80,9 @@ def _mean(values: Sequence[float]) -> Any:
     return sum(values) / len(values) if values else None
 
 
-def campaign(which: str, disciplines: Iterable[str], store: Path, processes: int, only: str = "") -> list[Row]:
+def campaign(
+    which: str, disciplines: Iterable[str], store: Path, processes: int, only: str = "", most_seeds: int = 99
+) -> list[Row]:
     """Makes the runs that ``store`` lacks; returns all of them, in the order of loads."""
     done = {tuple(row[key] for key in KEYS): row for row in _read(store)}
     tasks = [
@@ -88,7 +90,7 @@ def campaign(which: str, disciplines: Iterable[str], store: Path, processes: int
         for load in SETS[which]()
         if only in load.name
         for discipline in disciplines
-        for seed in range(1, load.seeds + 1)
+        for seed in range(1, min(load.seeds, most_seeds) + 1)
     ]
     key = {id(task): (task[0], task[1].name, task[2], str(task[3])) for task in tasks}
     missing = [task for task in tasks if key[id(task)] not in done]
@@ -153,15 +155,16 @@ def over_loads(rows: list[Row]) -> list[dict[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("set", choices=SETS)
-    parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting,setting")
+    parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
     parser.add_argument("--store", type=Path, help="CSV file of finished runs (results/shares.csv)")
     parser.add_argument("--only", default="", help="loads whose names hold this")
+    parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--summary", type=Path, help="CSV file for the distribution over loads")
     args = parser.parse_args()
     store = args.store or Path("results") / "shares.csv"
     store.parent.mkdir(parents=True, exist_ok=True)
-    rows = campaign(args.set, args.disciplines, store, args.processes, args.only)
+    rows = campaign(args.set, args.disciplines, store, args.processes, args.only, args.seeds)
     if args.set == "development":
         print("\n".join(by_load(rows)))
     summary = over_loads(rows)

@@ -7,6 +7,9 @@ use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
 use crate::slow::{Departure, Drops, Random, Slow};
 
+/// 16 ms.
+const T_UPDATE: u64 = 16_000_000;
+
 #[derive(Clone, Debug)]
 struct Suspect {
     id: u32,
@@ -25,6 +28,7 @@ pub struct CollarModel {
     root: f64,
     delay: f64,
     old_delay: f64,
+    aim: f64,
     next_update: u64,
     s: f64,
     matches: f64,
@@ -45,7 +49,8 @@ impl CollarModel {
             root: 0.0,
             delay: 0.0,
             old_delay: 0.0,
-            next_update: params.t_update.ns(),
+            aim: params.target.seconds(),
+            next_update: T_UPDATE,
             s: 1.0,
             matches: 0.0,
             clock: 0.0,
@@ -59,14 +64,14 @@ impl CollarModel {
     }
 
     fn updates(&mut self, now: u64) {
-        let period = self.params.t_update.ns();
+        let period = T_UPDATE;
         while self.next_update <= now {
             if (now - self.next_update) / period < MOST_UPDATES {
                 let target = self.params.target.seconds();
                 let aim = f64::max(target, self.service * 1e-9 / self.s);
                 let g = target / aim;
-                self.root += self.params.alpha * g * g * (self.delay - aim)
-                    + self.params.beta * g * (self.delay - self.old_delay);
+                self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
+                self.aim = aim;
                 self.root = self.root.clamp(0.0, 1.0);
                 self.old_delay = self.delay;
             }
@@ -94,11 +99,7 @@ impl CollarModel {
     }
 
     fn phi(&self) -> f64 {
-        if self.root > self.params.slack { 1.0 + self.params.slack / self.root } else { 2.0 }
-    }
-
-    fn fair_bytes(&self) -> f64 {
-        self.s * self.sent
+        1.0 + f64::max(0.0, 1.0 - self.delay / self.aim)
     }
 
     /// How much of its limit the flow has sent; `None` where it is no suspect, or no longer.
@@ -116,7 +117,7 @@ impl CollarModel {
             suspect.bytes = f64::from(theirs.1);
         }
         let over = suspect.bytes / limit;
-        if over < self.params.clear {
+        if over < 0.2 {
             *place = None;
             return None;
         }
@@ -126,7 +127,7 @@ impl CollarModel {
     /// Makes the flow a suspect; `false` where there is no room.
     fn enter(&mut self, id: u32) -> bool {
         let now = self.ticks();
-        let assumed = (self.params.assumed * self.s * self.sent).floor();
+        let assumed = (0.5 * self.s * self.sent).floor();
         let set = &mut self.suspects[(u64::from(id) * u64::from(self.params.sets) >> 32) as usize];
         let place = match set.iter().position(Option::is_none) {
             Some(free) => free,
@@ -145,7 +146,7 @@ impl CollarModel {
 
     /// Why the packet is dropped or marked at the base, and whether at all.
     fn base(&mut self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
-        let m = (p / self.s).min(self.params.most);
+        let m = (p / self.s).min(64.0);
         let rest = p - m * self.s;
         if let Some(over) = over {
             let over = over.min(self.phi());
@@ -201,11 +202,10 @@ impl Slow for CollarModel {
         let mut marked = false;
         if let Some(over) = over.filter(|_| waits) {
             let u = over / self.phi();
-            let knee = self.params.knee;
             let excess = if u <= 1.0 {
                 0.0
-            } else if u < knee {
-                (u - 1.0) * (u - 1.0) / (knee * (knee - 1.0))
+            } else if u < 2.0 {
+                (u - 1.0) * (u - 1.0) / 2.0
             } else {
                 1.0 - 1.0 / u
             };
@@ -255,20 +255,20 @@ impl Slow for CollarModel {
         let part = if self.size > 0.0 { len / self.size } else { 1.0 };
 
         let span = self.params.span.ns() as f64;
-        let step = (part * self.s / self.params.window).min(gap / span).min(1.0);
+        let step = (part * self.s / 32.0).min(gap / span).min(1.0);
         self.clock += step;
         self.sent = f64::max(self.sent * (-step).exp() + len, 1.0);
 
         let bits = random(Stream::Candidate);
         let id = id_of(packet.meta.flow, fast);
-        let seen = self.looked_at(self.params.probes as usize / 8, bits);
+        let seen = self.looked_at(4.min(self.params.ids as usize / 8), bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
-        self.matches = (self.matches + hits).min(self.params.smooth - 16.0);
+        self.matches = (self.matches + hits).min(496.0);
         let change = (hits - seen.len() as f64 * self.s) * part.min(4.0) / (16.0 + self.matches);
         self.s = (self.s + self.s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
 
         let ids = f64::from(self.params.ids);
-        let chance = f64::min(gap * ids / span, 1.0 / self.params.every);
+        let chance = f64::min(gap * ids / span, 0.5);
         if f64::from(bits as u32) < chance * 4_294_967_296.0 {
             self.remembered.push(id);
         }
@@ -301,7 +301,8 @@ impl Slow for CollarModel {
             suspect.bytes = f64::from(same.1);
         }
         let mut ours = self.looked_at(self.params.ids as usize / 8, 0);
-        let mut theirs: Vec<u32> = fast.memory().iter().flat_map(|block| block.0).filter(|&id| id != 0).collect();
+        let mut theirs: Vec<u32> =
+            fast.memory().iter().flat_map(|block| block.0).filter(|&id| id != 0).collect();
         ours.sort_unstable();
         theirs.sort_unstable();
         if ours != theirs { Err("another memory".into()) } else { Ok(()) }
