@@ -147,7 +147,9 @@ def over_loads(rows: list[Row]) -> list[dict[str, str]]:
             if measure_name not in ("greedy", "greedy_worst", "wait_p99_ms"):
                 values.reverse()
             parts = {"loads": f"{len(values)}", "median": f"{median(values):.3g}"}
-            parts |= {f"worst_{100 - q}_percent": f"{values[min(q * len(values) // 100, len(values) - 1)]:.3g}" for q in (90, 99)}
+            for part in (90, 99):
+                at = min(part * len(values) // 100, len(values) - 1)
+                parts[f"worst_{100 - part}_percent"] = f"{values[at]:.3g}"
             summary.append({"discipline": name, "measure": measure_name} | parts | {"worst": f"{values[-1]:.3g}"})
     return summary
 

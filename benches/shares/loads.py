@@ -1,7 +1,7 @@
 """The loads on which shares are compared: a development set to tune on, and a validation set to report on.
 
-Both were fixed before anything was tuned. The validation set is drawn from wide ranges by a seeded generator; nothing of
-it may guide a choice.
+Both were fixed before anything was tuned. The validation set is drawn from wide ranges by a seeded generator; nothing
+of it may guide a choice.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ def development() -> Iterator[Load]:
     for part in (0.3, 0.5, 0.7):
         mice = (tcp(20, "cubic"), udp(1, 1e8), web(part * 1e8))
         yield Load(f"100 Mb/s, 20 CUBIC, UDP, mice {part:.0%}", *fast, mice, duration_s=25, warm_up_s=10)
-    yield Load("1 Gb/s, 4 CUBIC, UDP", 1e9, 0.04, 5000, (tcp(4, "cubic"), udp(1, 1e9)), duration_s=25, warm_up_s=10, seeds=1)
+    few = (tcp(4, "cubic"), udp(1, 1e9))
+    yield Load("1 Gb/s, 4 CUBIC, UDP", 1e9, 0.04, 5000, few, duration_s=25, warm_up_s=10, seeds=1)
     yield Load("1 Mb/s, 100 NewReno, UDP", 1e6, 0.042, 300, (tcp(100), udp(1, 1e6)))
     yield Load("10 Mb/s, 4 NewReno, UDP", 1e7, 0.042, 300, (tcp(4), udp(1, 1e7)))
     # Two that send in strict turns beside one that is slower.

@@ -87,12 +87,12 @@ impl CollarModel {
         (suspect.bytes * (-((now - suspect.seen) as f64) / 1024.0).exp()).round()
     }
 
-    /// The ids of `blocks` blocks from the one that `bits` choose. The n-th id ever remembered lies in block n modulo their
+    /// The ids of a group of `blocks` blocks that `bits` choose. The n-th id ever remembered lies in block n modulo their
     /// number.
     fn looked_at(&self, blocks: usize, bits: u64) -> Vec<u32> {
         let all = self.params.ids as usize / 8;
-        let from = (u128::from(bits >> 32) * all as u128 >> 32) as usize;
-        let chosen: Vec<usize> = (from..from + blocks).map(|block| block % all).collect();
+        let group = (u128::from(bits >> 32) * (all / blocks) as u128 >> 32) as usize;
+        let chosen: Vec<usize> = (group * blocks..(group + 1) * blocks).collect();
         let first = self.remembered.len().saturating_sub(self.params.ids as usize);
         let kept = (first..self.remembered.len()).filter(|n| chosen.contains(&(n % all)));
         kept.map(|n| self.remembered[n]).collect()
@@ -261,7 +261,7 @@ impl Slow for CollarModel {
 
         let bits = random(Stream::Candidate);
         let id = id_of(packet.meta.flow, fast);
-        let seen = self.looked_at(4.min(self.params.ids as usize / 8), bits);
+        let seen = self.looked_at(4, bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
         self.matches = (self.matches + hits).min(496.0);
         let change = (hits - seen.len() as f64 * self.s) * part.min(4.0) / (16.0 + self.matches);

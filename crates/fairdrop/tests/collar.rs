@@ -152,7 +152,7 @@ fn flows_in_turns_are_both_remembered() {
 
 #[test]
 fn the_memory_holds_late_departures() {
-    let params = CollarParams { ids: 16, ..quick() };
+    let params = CollarParams { ids: 32, ..quick() };
     let mut link = Bottleneck::new(AnyParams::Collar(params), 1);
     for flow in 0..1000 {
         link.wait(1_000_000);
@@ -241,7 +241,7 @@ fn a_link_that_stands_still_overflows() {
 #[test]
 fn errors_name_the_parameter() {
     let name = |params: CollarParams| params.validate().expect_err("out of range").name;
-    assert_eq!(name(CollarParams { ids: 12, ..CollarParams::default() }), "ids");
+    assert_eq!(name(CollarParams { ids: 40, ..CollarParams::default() }), "ids");
     assert_eq!(name(CollarParams { share: 0.0, ..CollarParams::default() }), "share");
     assert_eq!(name(CollarParams { target: Time::ZERO, ..CollarParams::default() }), "target");
     let few = CollarDecision::new(
@@ -257,17 +257,17 @@ fn errors_name_the_parameter() {
     );
     assert_eq!(few.expect_err("one is missing").name, "sets");
     let mut params = CollarParams::default();
-    assert!(params.set("ids", ParamValue::Number(16.0)) && params.validate().is_ok());
+    assert!(params.set("ids", ParamValue::Number(64.0)) && params.validate().is_ok());
 }
 
 fn params() -> impl Strategy<Value = CollarParams> {
     let target = prop_oneof![Just(15_u64), 1_u64..100];
     let share = prop_oneof![Just(0.9), 0.01..=1.0];
-    (1_u32..40, target, 1_u32..9, 1_u32..4, 1_u64..400, share, any::<bool>()).prop_map(
+    (1_u32..40, target, 1_u32..4, 1_u32..4, 1_u64..400, share, any::<bool>()).prop_map(
         |(limit, target, blocks, sets, span, share, ecn)| CollarParams {
             limit,
             target: Time::from_ms(target),
-            ids: 8 * blocks,
+            ids: 32 * blocks,
             sets,
             span: Time::from_ms(span),
             share,

@@ -77,8 +77,8 @@ params! {
         limit;
         /// Waiting time that the controller steers to, unless one packet of each active flow takes longer.
         target: Time = 15 ms, Seconds(1e-6, 1000.0), PI2;
-        /// Departures that are remembered; a multiple of 8.
-        ids: u32 = 256, Integer(8, 65_536), OWN;
+        /// Departures that are remembered; a multiple of 32.
+        ids: u32 = 256, Integer(32, 65_536), OWN;
         /// How far back the memory reaches at least, and the table at most.
         span: Time = 200 ms, Seconds(1e-6, 1000.0), OWN;
         /// Sets of the table of suspects, of 8 places each.
@@ -120,7 +120,8 @@ impl Registered for CollarParams {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        require(self.ids.is_multiple_of(LANES as u32), "ids", f64::from(self.ids), "a multiple of 8")
+        let probed = (PROBED * LANES) as u32;
+        require(self.ids.is_multiple_of(probed), "ids", f64::from(self.ids), "a multiple of 32")
     }
 }
 
@@ -135,12 +136,16 @@ impl CollarParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdBlock(pub [u32; LANES]);
 
-impl IdBlock {
-    /// How many are `id`: one comparison of vectors.
-    #[inline]
-    fn matches(&self, id: u32) -> u32 {
-        self.0.iter().map(|&other| u32::from(other == id)).sum()
+/// How many ids of `blocks` are `id`: counted lane by lane, so that vectors compare them.
+#[inline]
+fn matches(blocks: &[IdBlock], id: u32) -> u32 {
+    let mut lanes = [0_u32; LANES];
+    for block in blocks {
+        for (count, other) in lanes.iter_mut().zip(block.0) {
+            *count += u32::from(other == id);
+        }
     }
+    lanes.iter().sum()
 }
 
 /// Suspects whose ids begin alike.
@@ -382,8 +387,8 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.pass(len, relative, gap);
         let bits = env.random(Stream::Candidate);
         let id = self.id_of(flow);
-        let (hits, compared) = self.compare(id, PROBED.min(self.params.blocks()), bits);
-        self.estimate(f64::from(hits), compared as f64, relative.min(LONGEST));
+        let (hits, compared) = self.compare(id, PROBED, bits);
+        self.estimate(f64::from(hits), f64::from(compared), relative.min(LONGEST));
         // Time brings a chance of so many places, so that the memory reaches back for span at least.
         let chance = (gap * f64::from(self.params.ids) * self.per_span).min(REMEMBERED);
         if f64::from(bits as u32) < chance * 4_294_967_296.0 {
@@ -500,7 +505,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let (hits, compared) = self.compare(id, blocks, bits);
         if hits > 0
             && !self.enter(id)
-            && coin(draws * f64::from(hits) / compared as f64, Stream::FilterCoin, env)
+            && coin(draws * f64::from(hits) / f64::from(compared), Stream::FilterCoin, env)
         {
             return Some(DropCause::Memory);
         }
@@ -521,26 +526,23 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         true
     }
 
-    /// How many of the ids in `blocks` blocks are `id`, from one on that `bits` choose, and how many ids these hold.
+    /// How many of the ids in a group of `size` blocks that `bits` choose are `id`, and how many ids these hold.
     #[inline]
-    fn compare(&self, id: u32, blocks: usize, bits: u64) -> (u32, usize) {
+    fn compare(&self, id: u32, size: usize, bits: u64) -> (u32, u32) {
         let memory = self.memory();
-        let from = ((bits >> 32) * memory.len() as u64 >> 32) as usize;
-        let (around, ahead) = memory.split_at_checked(from).unwrap_or_default();
-        let chosen = ahead.iter().chain(around).take(blocks);
-        let hits = chosen.map(|block| block.matches(id)).sum();
-        (
-            hits,
-            if self.remembered >= memory.len() * LANES { blocks * LANES } else { self.filled(from, blocks) },
-        )
+        let groups = memory.len() / size.max(1);
+        let from = ((bits >> 32) * groups as u64 >> 32) as usize * size;
+        let hits = matches(memory.get(from..from + size).unwrap_or_default(), id);
+        let full = self.remembered >= memory.len() * LANES;
+        (hits, if full { (size * LANES) as u32 } else { self.filled(from, size) })
     }
 
-    /// Ids in `blocks` blocks from `from` on while the memory fills.
+    /// Ids in `size` blocks from `from` on while the memory fills.
     #[cold]
-    fn filled(&self, from: usize, blocks: usize) -> usize {
+    fn filled(&self, from: usize, size: usize) -> u32 {
         let all = self.params.blocks().max(1);
         let (rounds, more) = (self.remembered / all, self.remembered % all);
-        (from..from + blocks).map(|block| rounds + usize::from(block % all < more)).sum()
+        (from..from + size).map(|block| rounds as u32 + u32::from(block < more)).sum()
     }
 
     /// Puts `id` into the memory in place of the oldest. Departures that follow each other lie in different blocks.
@@ -714,10 +716,10 @@ mod tests {
         assert_eq!(set.least(2048).0, 6);
     }
 
-    /// All of the eight, and none where none was remembered.
     #[test]
-    fn a_block_counts_its_matches() {
+    fn blocks_count_their_matches() {
         let block = IdBlock([1, 2, 1, 0, 0, 1, 7, 1]);
-        assert_eq!([1, 2, 3, 7].map(|id| block.matches(id)), [4, 1, 0, 1]);
+        assert_eq!([1, 2, 3, 7].map(|id| matches(&[block], id)), [4, 1, 0, 1]);
+        assert_eq!(matches(&[block; 5], 1), 20);
     }
 }
