@@ -28,7 +28,6 @@ pub struct CollarModel {
     root: f64,
     delay: f64,
     old_delay: f64,
-    aim: f64,
     next_update: u64,
     s: f64,
     matches: f64,
@@ -49,7 +48,6 @@ impl CollarModel {
             root: 0.0,
             delay: 0.0,
             old_delay: 0.0,
-            aim: params.target.seconds(),
             next_update: T_UPDATE,
             s: 1.0,
             matches: 0.0,
@@ -71,7 +69,6 @@ impl CollarModel {
                 let aim = f64::max(target, self.service * 1e-9 / self.s);
                 let g = target / aim;
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
-                self.aim = aim;
                 self.root = self.root.clamp(0.0, 1.0);
                 self.old_delay = self.delay;
             }
@@ -99,7 +96,7 @@ impl CollarModel {
     }
 
     fn phi(&self) -> f64 {
-        1.0 + f64::max(0.0, 1.0 - self.delay / self.aim)
+        if self.root > 0.0 { 1.0 + f64::min(1.0, 0.003 / self.root) } else { 2.0 }
     }
 
     /// How much of its limit the flow has sent; `None` where it is no suspect, or no longer.

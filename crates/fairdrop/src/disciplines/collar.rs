@@ -55,6 +55,8 @@ const PROBED: usize = 4;
 const AVERAGED: f64 = 512.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
 const WINDOW: f64 = 32.0;
+/// While the root is below it, suspects may send twice their limit: few flows on a fast link need little loss.
+const SLACK: f64 = 0.003;
 /// Times its limit from which on all is dropped that a suspect sends too much.
 const KNEE: f64 = 2.0;
 /// Fair shares that a new suspect is taken to have sent.
@@ -244,8 +246,8 @@ pub struct CollarDecision<I, T> {
     next_update: Time,
     /// `root` squared.
     base: f64,
-    /// Waiting time that the last update aimed at, in seconds.
-    aim: f64,
+    /// How far the limit is loosened.
+    phi: f64,
     /// Waiting time of the packet that left last; zero when it left nothing behind.
     delay: Time,
     /// One over `span`, in nanoseconds.
@@ -291,7 +293,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             controller: Controller { root: 0.0, old_delay: 0.0 },
             next_update: T_UPDATE,
             base: 0.0,
-            aim: params.target.seconds(),
+            phi: 2.0,
             delay: Time::ZERO,
             per_span: 1.0 / params.span.ns() as f64,
             s: 1.0,
@@ -354,7 +356,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let listed = self.charge(id, meta.len);
         let mut verdict = CollarVerdict::Queue;
         if let Some(over) = listed.filter(|_| waits) {
-            let excess = excess(over / self.phi());
+            let excess = excess(over / self.phi);
             if coin(excess, Stream::FilterCoin, env) {
                 verdict = self.refuse(meta.ecn, excess < LIMIT_MARKS_BELOW, DropCause::Filter);
                 if matches!(verdict, CollarVerdict::Drop(_)) {
@@ -429,6 +431,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         }
         let root = self.controller.root;
         self.base = root * root;
+        self.phi = if root > SLACK { 1.0 + SLACK / root } else { 2.0 };
     }
 
     /// One update, as in PI2, with a target of at least one packet of each active flow. A longer target gets smaller gains.
@@ -436,17 +439,9 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let (target, delay) = (self.params.target.seconds(), self.delay.seconds());
         let aim = target.max(self.service * 1e-9 / self.s);
         let gain = target / aim;
-        self.aim = aim;
         let Controller { root, old_delay } = self.controller;
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
         self.controller = Controller { root: (root + step).clamp(0.0, 1.0), old_delay: delay };
-    }
-
-    /// How far the limit is loosened: not at all from the waiting time aimed at on, to twice of it where nothing waits. A
-    /// limit that held on an idle link would leave a part of it unused.
-    #[inline]
-    fn phi(&self) -> f64 {
-        1.0 + (1.0 - self.delay.seconds() / self.aim).max(0.0)
     }
 
     /// The set that `id` belongs to.
@@ -496,7 +491,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             rest = probability - draws * self.s;
         }
         if let Some(over) = listed {
-            let over = over.min(self.phi());
+            let over = over.min(self.phi);
             return coin(draws * self.s * over * over + rest, Stream::PieCoin, env).then_some(DropCause::Pie);
         }
         let bits = env.random(Stream::Candidate);
