@@ -37,11 +37,9 @@ from fairdrop.models.chokew import ChokeWEquilibrium, chokew_equilibrium
 from fairdrop.models.equilibrium import (
     ChokeLink,
     Equilibrium,
-    EquilibriumSweep,
     draw_rate,
     solve,
     tcp_equilibrium,
-    tcp_sweep,
 )
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
 from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
@@ -68,6 +66,7 @@ from fairdrop.models.spatial import (
     profile_length,
     profile_ode,
 )
+from fairdrop.models.sweep import EquilibriumSweep, tcp_grid, tcp_sweep
 from fairdrop.models.tcp import RateLaw, Reno, Vegas
 from fairdrop.models.ward import WardEquilibrium, ward_equilibrium
 
@@ -126,6 +125,7 @@ __all__ = [
     "tail_pair_shares",
     "tcp_approximate",
     "tcp_equilibrium",
+    "tcp_grid",
     "tcp_sweep",
     "ward_equilibrium",
 ]

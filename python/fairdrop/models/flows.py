@@ -22,8 +22,12 @@ class ConstantRate:
     name: str = "udp"
 
     def __post_init__(self) -> None:
-        _check.non_negative("rate", self.rate)
-        _check.positive("count", self.count)
+        _check.store(
+            self,
+            rate=_check.non_negative("rate", self.rate),
+            count=_check.positive("count", self.count),
+            name=_check.text("name", self.name),
+        )
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,15 @@ class Responsive:
     name: str = "tcp"
 
     def __post_init__(self) -> None:
-        _check.positive("count", self.count)
-        _check.non_negative("delay", self.delay)
-        if not hasattr(self.law, "rate"):
+        _check.store(
+            self,
+            count=_check.positive("count", self.count),
+            delay=_check.non_negative("delay", self.delay),
+            name=_check.text("name", self.name),
+        )
+        if isinstance(self.law, type) or not callable(getattr(self.law, "rate", None)):
             raise ValueError(
-                f"law must have a method rate(loss, survival, queueing, delay), got {self.law!r}"
+                f"law must have a method rate(loss, survival, queueing, delay), got {_check.shown(self.law)}"
             )
 
 
@@ -52,7 +60,7 @@ FlowClass = ConstantRate | Responsive
 
 def flow_classes(flows: Iterable[FlowClass]) -> tuple[FlowClass, ...]:
     """The flows as a tuple, checked."""
-    result = tuple(flows)
+    result = tuple(flows) if isinstance(flows, Iterable) else ()
     if not result or not all(isinstance(flow, (ConstantRate, Responsive)) for flow in result):
         raise ValueError("flows must be a non-empty sequence of ConstantRate and Responsive")
     return result
