@@ -42,7 +42,7 @@ from fairdrop.models.equilibrium import (
     tcp_equilibrium,
 )
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
-from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
+from fairdrop.models.flows import ConstantRate, FlowClass, Responsive, doubts
 from fairdrop.models.front import FrontChoke, front_choke
 from fairdrop.models.limits import (
     Asymptote,
@@ -102,6 +102,7 @@ __all__ = [
     "back_chain",
     "back_choke",
     "chokew_equilibrium",
+    "doubts",
     "draw_rate",
     "drop_needed",
     "flows_held",

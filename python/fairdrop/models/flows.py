@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats
@@ -83,3 +84,16 @@ def class_dict(result: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     flows: Sequence[FlowClass] = result.flows
     head = {"names": [flow.name for flow in flows], "count": [flow.count for flow in flows]}
     return {**head, **{key: _check.plain(getattr(result, key)) for key in keys}}
+
+
+TRUSTED_LOSS = 0.1
+
+
+def doubts(flows: Sequence[FlowClass], p: ArrayLike) -> list[str]:
+    """Where the rate law of a class is out of its range, in words: Reno above a loss of 0.1 to 0.2."""
+    return [
+        f"{flow.name} loses {100.0 * float(loss):.3g} %: above a loss of 10 to 20 % TCP waits for timeouts, which the "
+        "square-root law does not know; a real queue is shorter"
+        for flow, loss in zip(flows, np.asarray(p, dtype=np.float64), strict=True)
+        if isinstance(flow, Responsive) and isinstance(flow.law, Reno) and loss > TRUSTED_LOSS
+    ]
