@@ -121,14 +121,14 @@ def back_choke(rates: ArrayLike, memory: int, mu: float | None = None) -> BackCh
         suffix[1:] += shifted
     exactly_m, exactly_next = float(prefix[n, m]), float(prefix[n, m + 1])
 
-    shares, admitted = np.zeros_like(lam), np.zeros_like(lam)
+    shares = np.zeros_like(lam)
     shares[active] = heads * others / ((m + 1) * exactly_next)
-    admitted[active] = lam[active] * (tails * others / exactly_m)
-    load = float(admitted.sum())
+    # The polynomials themselves: with odds theta lambda, k heads have a probability proportional to theta^k e_k.
+    load = (m + 1) * exactly_next / exactly_m * math.exp(-tilt)
+    admitted = shares * load
     verified(
         {
             "the sum of the shares": equal(shares.sum(), 1.0),
-            "admitted rate beside share": equal(admitted, shares * load),
             "the share of one flow beside 1/(M+1)": np.maximum(shares * (m + 1.0) - 1.0, 0.0),
             "admitted beside arriving": np.maximum(admitted[active] / lam[active] - 1.0, 0.0),
         }

@@ -14,12 +14,13 @@ from fairdrop.models import _check
 from fairdrop.models._check import Floats
 from fairdrop.models._frames import Result
 from fairdrop.models._verify import solver
-from fairdrop.models.equilibrium import SURVIVALS, Equilibrium, Solver, tcp_case, tcp_link
+from fairdrop.models.equilibrium import SURVIVALS, ChokeLink, Equilibrium, Solver, tcp_case, tcp_link
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, ModelError
 from fairdrop.models.tcp import RateLaw
 
 _POSITIVE = ("capacity", "tcp_flows", "max_th", "max_p")
 _NUMBERS = (*_POSITIVE, "delay", "min_th", "udp_rate", "candidates")
+_LINK = ("capacity", "min_th", "max_th", "max_p", "candidates", "survival", "jump")
 PARAMETERS = (*_NUMBERS, "survival", "jump", "law")
 
 
@@ -89,11 +90,13 @@ def _values(name: str, given: Any) -> list[Any]:
         if name == "candidates":
             return [_check.integer(name, value, 1) for value in values.tolist()]
         return list(values.tolist())
-    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
+    listed: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
     if name == "survival":
         return [_check.choice(name, value, SURVIVALS) for value in listed]
     if name == "jump":
         return [_check.switch(name, value) for value in listed]
+    for value in listed:
+        tcp_case(0.0, 1.0, 0.0, value)
     return listed
 
 
@@ -113,13 +116,17 @@ def _sweep(points: Mapping[str, Sequence[Any]], varied: Sequence[str], axes: Map
     regimes, errors = [], []
     guess: tuple[float, float] | None = None
 
+    def link(case: Mapping[str, Any]) -> ChokeLink:
+        return tcp_link(*(case[name] for name in _LINK))
+
     @solver
     def at(case: Mapping[str, Any]) -> tuple[Equilibrium, tuple[float, float]]:
-        names = ("capacity", "min_th", "max_th", "max_p", "candidates", "survival", "jump")
-        flows = tcp_case(case["udp_rate"], case["tcp_flows"], case["delay"], case["law"])
-        one = Solver(tcp_link(*(case[name] for name in names)), flows)
+        one = Solver(link(case), tcp_case(case["udp_rate"], case["tcp_flows"], case["delay"], case["law"]))
         return one.solve(guess), one.last
 
+    if not set(_LINK) & set(varied):
+        # What is wrong with the only link is wrong with the question.
+        link({name: values[0] for name, values in points.items()})
     for i in range(n):
         case = {name: values[i] for name, values in points.items()}
         try:
@@ -170,8 +177,8 @@ def tcp_sweep(
     given = {name: _values(name, value) for name, value in locals().items()}
     sizes = {name: len(values) for name, values in given.items() if len(values) != 1}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise ValueError(f"{next(iter(sizes))} and the other lists do not fit, lengths: {told}")
+        lengths = ", ".join(str(size) for size in sizes.values())
+        raise ValueError(f"{' and '.join(sizes)} do not fit: lengths {lengths}")
     n = next(iter(sizes.values()), 1)
     points = {name: values if len(values) == n else values * n for name, values in given.items()}
     return _sweep(points, [name for name in PARAMETERS if name in sizes or name in ("udp_rate", "tcp_flows")], {}, None)

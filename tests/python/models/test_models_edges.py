@@ -226,7 +226,7 @@ def test_sweep_over_any_parameters_together():
     for k, (delay, candidates) in enumerate(zip([0.05, 0.1, 0.2], [1, 2, 1], strict=True)):
         one = tcp_equilibrium(**{**BASE, "delay": delay, "candidates": candidates}, udp_rate=125.0)
         np.testing.assert_allclose(found.mu[k], one.mu, rtol=1e-9)
-    with pytest.raises(ValueError, match="^delay and the other lists do not fit"):
+    with pytest.raises(ValueError, match="^delay and max_p do not fit"):
         tcp_sweep(**{**BASE, "delay": [0.05, 0.1], "max_p": [0.1, 0.2, 0.3]}, udp_rate=125.0)
 
 
