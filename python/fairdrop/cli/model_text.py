@@ -158,7 +158,8 @@ def _sweep_text(document: Mapping[str, Any]) -> list[str]:
                 _percent(document["r"][k]), _percent(udp), _percent(tcp), _percent(document["p"][k][1]),
             )
         )  # fmt: skip
-    reasons = dict.fromkeys(f"{regime}: {error}" for regime, error in zip(document["regime"], document["error"], strict=True) if error)
+    failures = zip(document["regime"], document["error"], strict=True)
+    reasons = dict.fromkeys(f"{regime}: {error}" for regime, error in failures if error)
     return [_table(head, rows, left=0), *(f"({reason})" for reason in list(reasons)[:5])]
 
 

@@ -9,8 +9,8 @@
   :func:`maximum_share`, :func:`tcp_approximate`: the approximate models.
 * :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
 * :func:`chokew_equilibrium`, :func:`ward_equilibrium`: equilibria of two other matching schemes.
-* :func:`sized_equilibrium`: packets of several sizes, drawn whole or chopped into cells. :func:`network_equilibrium`: several
-  congested links. :func:`leaky_buffer`: other leaky buffers. :func:`integrate`: how an equilibrium is reached.
+* :func:`sized_equilibrium`: packets of several sizes, drawn whole or chopped into cells. :func:`leaky_buffer`: other
+  leaky buffers. :func:`network_equilibrium`: several congested links. :func:`integrate`: how an equilibrium is reached.
 * :func:`tcp_grid`: any parameters over any values. Results have ``to_pandas()`` and ``to_xarray()``.
 
 Units: packets, seconds, packets per second. Shares and probabilities are plain fractions. Results are
@@ -121,6 +121,7 @@ __all__ = [
     "flows_held",
     "front_choke",
     "inflexion",
+    "integrate",
     "leaky_buffer",
     "limit_profile",
     "marching_soldiers",
@@ -144,6 +145,5 @@ __all__ = [
     "tcp_equilibrium",
     "tcp_grid",
     "tcp_sweep",
-    "integrate",
     "ward_equilibrium",
 ]

@@ -35,7 +35,8 @@ class Result:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
-                axes = self.DIMS.get(field.name) or (*(f"axis_{k}" for k in range(value.ndim)), *self.AXES)[-value.ndim :]
+                padded = (*(f"axis_{k}" for k in range(value.ndim)), *self.AXES)
+                axes = self.DIMS.get(field.name) or padded[-value.ndim :]
                 found[field.name] = (axes if value.ndim else (), value)
             elif isinstance(value, (bool, int, float, str, np.generic)):
                 found[field.name] = ((), value)

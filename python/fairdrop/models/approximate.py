@@ -30,7 +30,7 @@ from fairdrop.models._frames import Result
 from fairdrop.models._nest import match_loss
 from fairdrop.models._roots import bracketed, rising
 from fairdrop.models._verify import equal, solver, verified
-from fairdrop.models.equilibrium import tcp_link, draw_rate
+from fairdrop.models.equilibrium import draw_rate, tcp_link
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, NoEquilibriumError
 from fairdrop.models.flows import Responsive
 from fairdrop.models.tcp import RateLaw, Reno

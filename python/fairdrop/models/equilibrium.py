@@ -166,6 +166,7 @@ class Solver:
         self.rates = Rates(flows)
 
     def state(self, tau: float, s: float) -> State:
+        """Rates, queue shares and losses at queueing delay ``tau`` and coordinate ``s`` of RED's curve."""
         link = self.link
         b, r = link.red.path(s)
 
@@ -221,6 +222,7 @@ def solve(link: ChokeLink, flows: Iterable[FlowClass]) -> Equilibrium:
 def tcp_case(
     udp_rate: float, tcp_flows: float, delay: float, law: RateLaw | None
 ) -> tuple[ConstantRate, Responsive]:
+    """One UDP flow and a class of TCP flows."""
     udp = ConstantRate(_check.non_negative("udp_rate", udp_rate))
     return udp, Responsive(_check.positive("tcp_flows", tcp_flows), delay, Reno() if law is None else law)
 
@@ -228,6 +230,7 @@ def tcp_case(
 def tcp_link(
     capacity: float, min_th: float, max_th: float, max_p: float, candidates: int, survival: str, jump: bool
 ) -> ChokeLink:
+    """A link with CHOKe, from plain numbers."""
     survival = _check.choice("survival", survival, SURVIVALS)
     return ChokeLink(capacity, Red(min_th, max_th, max_p, jump), candidates, cast(Survival, survival))
 

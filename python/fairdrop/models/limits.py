@@ -19,7 +19,7 @@ from fairdrop.models._nest import throughput
 from fairdrop.models._roots import bracketed, rising
 from fairdrop.models._verify import TOLERANCE, equal, solver, verified
 from fairdrop.models.approximate import maximum_share
-from fairdrop.models.equilibrium import Equilibrium, Solver, tcp_case, tcp_link, draw_rate, tcp_equilibrium
+from fairdrop.models.equilibrium import Equilibrium, Solver, draw_rate, tcp_case, tcp_equilibrium, tcp_link
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, NoEquilibriumError
 from fairdrop.models.flows import FlowClass, Responsive
 from fairdrop.models.tcp import RateLaw, Reno
@@ -139,7 +139,8 @@ def peak(
     if not inside:
         rate = f"{c * math.exp(grid[top]):.4g}"
         raise NoEquilibriumError(
-            f"the share of UDP has no peak where there is an equilibrium: it is highest at the end, near {rate} packets/s"
+            "the share of UDP has no peak where there is an equilibrium: it is highest at the end, "
+            f"near {rate} packets/s"
         )
     bounds = (grid[top - 1], grid[top + 1])
     found = minimize_scalar(lambda value: -share(value), bounds=bounds, method="bounded", options={"xatol": 1e-7})

@@ -118,11 +118,11 @@ def profile(eq: Equilibrium, y: ArrayLike | None = None, *, points: int = 201) -
     t = np.where(grid == profile_length(eq), eq.tau, _age(eq, grid))
     flow = (eq.x * _admitted(eq))[:, np.newaxis] * np.exp(-eq.beta * np.outer(eq.x, t))
     v = eq.count @ flow
-    rho = flow / v
+    rho, entering = flow / v, eq.x * _admitted(eq)
     verified(
         {
             "equation (27)": equal(eq.count @ rho, 1.0),
-            "equation (31)": equal(eq.count @ (eq.x * _admitted(eq) * np.exp(-eq.beta * eq.x * eq.tau)), eq.link.capacity),
+            "equation (31)": equal(eq.count @ (entering * np.exp(-eq.beta * eq.x * eq.tau)), eq.link.capacity),
             "the age of a position": np.abs(position(eq, t) - grid) / profile_length(eq),
         }
     )

@@ -73,7 +73,8 @@ class EquilibriumSweep(Result):
         }
         for name in names:
             values = getattr(self, name)
-            found[name] = ((*dims, "flow"), values.reshape(*shape, 2)) if values.ndim == 2 else (dims, values.reshape(shape))
+            pair = values.ndim == 2
+            found[name] = ((*dims, "flow"), values.reshape(*shape, 2)) if pair else (dims, values.reshape(shape))
         return found
 
 
@@ -165,7 +166,7 @@ def tcp_sweep(
     udp_rate: ArrayLike,
     candidates: ArrayLike = 1,
     survival: str | Sequence[str] = "cbr",
-    law: RateLaw | None | Sequence[RateLaw | None] = None,
+    law: RateLaw | Sequence[RateLaw | None] | None = None,
     jump: bool | Sequence[bool] = False,
 ) -> EquilibriumSweep:
     """:func:`tcp_equilibrium` at n points: each parameter is one value or n of them, taken together.

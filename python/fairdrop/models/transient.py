@@ -1,7 +1,7 @@
 """How the equilibrium is reached: the fluid model of CHOKe in time, with its delays, integrated.
 
-Beyond "Understanding CHOKe" (2004), which is about the equilibrium (its section VII asks for more). The queue is kept as
-what entered in each step, so that the profile of :mod:`fairdrop.models.spatial` moves with it. With h a flow's share
+Beyond "Understanding CHOKe" (2004), which is about the equilibrium (its section VII asks for more). The queue is kept
+as what entered in each step, so that the profile of :mod:`fairdrop.models.spatial` moves with it. With h a flow's share
 of the queue, all of it at time t,
 
     enters      x (1-h)^m (1-r)
@@ -58,7 +58,7 @@ class Transient(Result):
     """Result of :func:`integrate`: values at times ``t`` (s), shape (n,); of the classes shape (classes, n).
 
     b: queue, pkt. average: RED's. r: RED drop probability. tau: age of the head, s. x: source rate of one flow,
-    pkt/s. p: loss of one flow. backlog: packets of the whole class. throughput: of the whole class, pkt/s, over the step.
+    pkt/s. p: loss of one flow. backlog, throughput: packets queued and pkt/s sent on, of the whole class.
     """
 
     AXES: ClassVar[tuple[str, ...]] = ("flow", "time")
@@ -107,7 +107,9 @@ class _Fluid:
         b = float(queued.sum())
         tau = (i - self.head) * dt
         h = queued / self.count / b if b > 0.0 and self.average >= link.red.min_th else np.zeros(len(self.flows))
-        r = float(link.red.drop_probability(max(self.average, 0.0)))
+        red = link.red
+        ramp = min(1.0, max(0.0, red.slope * (self.average - red.min_th)))
+        r = 1.0 if red.jump and self.average > red.max_th else ramp
         x = self._rates(i, tau)
         enter = (1.0 - h) ** m * (1.0 - r)
         self.p[:, i], self.x[:, i] = 1.0 - enter + m * h, x
@@ -176,8 +178,8 @@ def integrate(
 ) -> Transient:
     """The fluid model from an empty queue at time 0 to ``duration`` s.
 
-    ``w_q``: weight of RED's average. ``step``: s, by default a tenth of the shortest propagation delay or the time of one
-    packet, whichever is less. ``every``: steps from one value of the result to the next, which is their mean.
+    ``w_q``: weight of RED's average. ``step``: s, by default a tenth of the shortest propagation delay or the time of
+    one packet, whichever is less. ``every``: steps from one value of the result to the next, which is their mean.
     ``survival`` of the link has no effect. Raises ``ValueError`` naming the argument.
     """
     if not isinstance(link, ChokeLink):

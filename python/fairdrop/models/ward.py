@@ -113,7 +113,7 @@ class _System:
         return math.fsum(n * value for n, value in zip(self.counts, values, strict=True))
 
     def unpack(self, unknown: Sequence[float]) -> tuple[list[float], list[float]]:
-        """x and h of each class."""
+        """Rate x and queue share h of each class."""
         n = len(self.flows)
         x = [flow.rate if isinstance(flow, ConstantRate) else 0.0 for flow in self.flows]
         for place, k in enumerate(self.responsive):
@@ -121,7 +121,7 @@ class _System:
         return x, [math.exp(value) for value in unknown[:n]]
 
     def fates(self, x: Sequence[float], h: Sequence[float], theta: float, w: float) -> list[tuple[float, float]]:
-        """ln A and kappa tau of each class."""
+        """Of each class ln A and kappa tau."""
         total, squares = self.sum(x), self.sum([share * share for share in h])
         result = []
         for rate, share in zip(x, h, strict=True):
@@ -250,7 +250,11 @@ def _by_newton(system: _System, buffer: float) -> _Solution | None:
         if unknown is None:
             # Where the queue alone decides the shares (Vegas), w on a riser would not.
             stairs = (_on_a_stair(system, buffer, stair, start) for stair in range(1, 10))
-            return next((found for found in stairs if found is not None), None)
+            found = next((one for one in stairs if one is not None), None)
+            excess = math.nan if found is not None else _excess(system, buffer, start)
+            if 1.0 < excess < math.inf:
+                raise TailDropError(excess)
+            return found
         tried[riser] = unknown
         w = math.exp(unknown[-1])
         # Without responsive flows the queue has no part in w.
@@ -271,7 +275,7 @@ def _by_newton(system: _System, buffer: float) -> _Solution | None:
 
 
 def _on_a_stair(system: _System, buffer: float, stair: int, near: Sequence[float]) -> _Solution | None:
-    """w is a tenth, and the queue is somewhere between two risers."""
+    """W is a tenth, and the queue is somewhere between two risers."""
     point = _Point("stair", stair / 10.0, math.nan)
     unknown = system.newton([*near[:-1], math.log(buffer * (stair + 0.5) / 10.0)], point)
     if unknown is None:

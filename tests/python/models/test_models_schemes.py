@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ward_reference import ward_by_nesting
 
 from fairdrop.models import (
     BelowThresholdError,
@@ -16,8 +17,8 @@ from fairdrop.models import (
     ConstantRate,
     NoEquilibriumError,
     Red,
-    Responsive,
     Reno,
+    Responsive,
     TailDropError,
     Vegas,
     chokew_equilibrium,
@@ -25,7 +26,6 @@ from fairdrop.models import (
     ward_equilibrium,
 )
 from model_cases import log_floats
-from ward_reference import ward_by_nesting
 
 LONG = os.environ.get("FAIRDROP_LONG") == "1"
 EXAMPLES = 300 if LONG else 25
