@@ -15,6 +15,7 @@ from fairdrop.models import (
     Red,
     Reno,
     Responsive,
+    doubts,
     solve,
 )
 
@@ -100,7 +101,7 @@ def model_document(
             "survival": case.link.survival,
             "flows": [_flow_parameters(flow, group) for flow, group in zip(case.flows, case.groups, strict=True)],
         },
-        "notes": list(case.notes),
+        "notes": [*case.notes, *doubts(found.flows, found.p)],
         **found.to_dict(),
         "link": {
             "name": case.link_name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from fairdrop.cli import model
+from fairdrop.cli import model, model_schemes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,8 @@ examples:
   fairdrop model back --rates 1,1,1,7 --memory 2 --mu 6
   fairdrop model equilibrium --capacity 125 --tcp-flows 32 --delay 0.1 \\
       --min-th 20 --max-th 520 --max-p 0.5 --udp-rate 125 --plot share.svg
+  fairdrop model sweep --capacity 125 --delay 0.1 --min-th 20 --max-th 520 --max-p 0.5 \\
+      --over tcp_flows=16,32,64 --over udp_rate=log:12.5:1250:9 --csv shares.csv
   fairdrop model scenarios/understanding-choke.toml --set groups.udp.rate=1mbit --json
 """
 
@@ -77,6 +79,8 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     spatial.add_argument("--points", type=int, default=201, metavar="N", help="positions from tail to head (201)")
     spatial.set_defaults(action=model.spatial)
 
+    others = _add_schemes(names)
+
     scenario = names.add_parser("scenario", help="the equilibrium of a scenario file (the word may be left out)")
     scenario.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
     scenario.add_argument(
@@ -85,38 +89,104 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     _add_survival(scenario)
     scenario.set_defaults(action=model.scenario)
 
-    for child in (front, back, equilibrium, spatial, scenario):
+    for child in (front, back, equilibrium, spatial, scenario, *others):
         child.add_argument("--json", action="store_true", help="print one JSON document, see docs/reference/model.md")
-        child.add_argument("--plot", metavar="FILE", help="draw into FILE.svg, FILE.png or FILE.pdf")
+        if child in others:
+            child.set_defaults(plot=None)
+        else:
+            child.add_argument("--plot", metavar="FILE", help="draw into FILE.svg, FILE.png or FILE.pdf")
 
 
-def _add_equilibrium(parser: argparse.ArgumentParser) -> None:
-    def number(flag: str, text: str, **settings: Any) -> None:
-        parser.add_argument(flag, type=float, metavar="X", help=text, **settings)
+def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
+    """CHOKeW, WARD, the limits of CHOKe, and sweeps."""
+    chokew = names.add_parser("chokew", help="TCP and constant-rate flows under CHOKeW: weights in place of RED")
+    _add_sources(chokew)
+    _number(chokew, "--udp-weight", "weight of the constant-rate flows (1); once, or once for each",
+            action="append", default=[], dest="udp_weights")  # fmt: skip
+    _number(chokew, "--tcp-weight", "weight of the TCP flows (1)", default=1.0)
+    _number(chokew, "--backlog", "packets queued, between the thresholds of the drawing factor (150)", default=150.0)
+    chokew.set_defaults(action=model_schemes.chokew)
 
-    number("--capacity", "rate of the link, packets/s", required=True)
-    number("--tcp-flows", "number of TCP flows", required=True)
-    number("--delay", "round-trip time of a TCP flow without the queue, s", required=True)
-    number("--min-th", "RED: queue from which packets are compared and dropped, packets", required=True)
-    number("--max-th", "RED: queue at which the drop probability is max-p, packets", required=True)
-    number("--max-p", "RED: drop probability at max-th", required=True)
-    number(
-        "--udp-rate",
-        "rate of a constant-rate flow, packets/s; once for each flow",
-        required=True,
-        action="append",
-        dest="udp_rates",
+    ward = names.add_parser("ward", help="TCP and constant-rate flows under WARD: two packets compared")
+    _add_sources(ward)
+    _number(ward, "--buffer", "packets that fit", required=True)
+    ward.add_argument(
+        "--arrival-lost", action="store_true", help="an arrival is lost with a pair of another flow (it is queued)"
     )
+    ward.set_defaults(action=model_schemes.ward)
+
+    peak = names.add_parser("peak", help="the rate at which a UDP flow gets most under CHOKe, and what it gets")
+    _add_equilibrium(peak, udp=False)
+    peak.set_defaults(action=model_schemes.peak, udp_rates=[])
+
+    asymptote = names.add_parser("asymptote", help="TCP beside a UDP flow that sends without end, under CHOKe")
+    _add_equilibrium(asymptote, udp=False)
+    asymptote.add_argument(
+        "--form", default="exact", choices=["exact", "log", "linear"],
+        help="the queueing delay (exact): the limit of all equations, (41), or (42)",
+    )  # fmt: skip
+    asymptote.set_defaults(action=model_schemes.asymptote, udp_rates=[])
+
+    fewest = names.add_parser("minimum-flows", help="the fewest TCP flows that keep CHOKe's queue above min-th")
+    _number(fewest, "--capacity", "rate of the link, packets/s", required=True)
+    _number(fewest, "--delay", "round-trip time of a TCP flow without the queue, s", required=True)
+    _number(fewest, "--min-th", "queue from which packets are compared, packets", required=True)
+    _number(fewest, "--udp-rate", "rate of the constant-rate flow, packets/s", required=True)
+    fewest.add_argument("--candidates", type=int, default=1, metavar="M", help="packets compared per arrival (1)")
+    _add_law(fewest)
+    _add_survival(fewest)
+    fewest.set_defaults(action=model_schemes.minimum_flows)
+
+    sweep = names.add_parser("sweep", help="the equilibrium of UDP and TCP over values of any of its parameters")
+    _add_equilibrium(sweep, required=False)
+    sweep.add_argument(
+        "--over", action="append", required=True, type=_over, metavar="NAME=VALUES",
+        help="a parameter and its values, V,V,... or FROM:TO:N or log:FROM:TO:N; repeat for all combinations",
+    )  # fmt: skip
+    sweep.add_argument("--csv", metavar="FILE", help="write the points, one a row")
+    sweep.set_defaults(action=model_schemes.sweep)
+    return [chokew, ward, peak, asymptote, fewest, sweep]
+
+
+def _number(parser: argparse.ArgumentParser, flag: str, text: str, **settings: Any) -> None:
+    parser.add_argument(flag, type=float, metavar="X", help=text, **settings)
+
+
+def _add_sources(parser: argparse.ArgumentParser, required: bool = True, udp: bool = True) -> None:
+    """The link and who sends over it."""
+    _number(parser, "--capacity", "rate of the link, packets/s", required=required)
+    _number(parser, "--tcp-flows", "number of TCP flows", required=required)
+    _number(parser, "--delay", "round-trip time of a TCP flow without the queue, s", required=required)
+    if udp:
+        _number(
+            parser,
+            "--udp-rate",
+            "rate of a constant-rate flow, packets/s; once for each flow",
+            required=required,
+            action="append",
+            dest="udp_rates",
+        )
+    _add_law(parser)
+
+
+def _add_equilibrium(parser: argparse.ArgumentParser, required: bool = True, udp: bool = True) -> None:
+    _add_sources(parser, required, udp)
+    _number(parser, "--min-th", "RED: queue from which packets are compared and dropped, packets", required=required)
+    _number(parser, "--max-th", "RED: queue at which the drop probability is max-p, packets", required=required)
+    _number(parser, "--max-p", "RED: drop probability at max-th", required=required)
     parser.add_argument("--candidates", type=int, default=1, metavar="M", help="packets compared per arrival (1)")
     parser.add_argument("--jump", action="store_true", help="RED drops everything above max-th, as in 1993")
+    _add_survival(parser)
+
+
+def _add_law(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tcp",
         default="reno",
         choices=["reno", "reno-small-loss", "vegas"],
         help="rate law (reno): sqrt(2(1-p)/p)/rtt, sqrt(2/p)/rtt, or alpha/queueing delay",
     )
-    number("--alpha", "packets that a Vegas flow keeps queued; with --tcp vegas")
-    _add_survival(parser)
+    _number(parser, "--alpha", "packets that a Vegas flow keeps queued; with --tcp vegas")
 
 
 def _add_survival(parser: argparse.ArgumentParser) -> None:
@@ -133,3 +203,38 @@ def _rates(text: str) -> list[float]:
         return [float(word) for word in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not valid; valid: numbers with commas between them") from None
+
+
+def _over(text: str) -> tuple[str, list[Any]]:
+    """A parameter and its values; words stay words."""
+    name, equals, values = text.partition("=")
+    name = name.strip().replace("-", "_")
+    try:
+        if not equals:
+            raise ValueError
+        if ":" in values:
+            return name, _range(values)
+        return name, [_value(word.strip()) for word in values.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not valid; valid: NAME=V,V,... or NAME=FROM:TO:N or NAME=log:FROM:TO:N, N from 2 to 100000"
+        ) from None
+
+
+def _range(values: str) -> list[float]:
+    words = values.split(":")
+    even = words[0] != "log"
+    low, high, count = (float(words[-3]), float(words[-2]), int(words[-1]))
+    if len(words) != (3 if even else 4) or not 2 <= count <= 100_000:
+        raise ValueError
+    if even:
+        return [low + (high - low) * step / (count - 1) for step in range(count)]
+    if low <= 0.0 or high <= 0.0:
+        raise ValueError
+    return [low * (high / low) ** (step / (count - 1)) for step in range(count)]
+
+
+def _value(word: str) -> float | bool | str:
+    if word in ("true", "false"):
+        return word == "true"
+    return word if word in ("cbr", "poisson") else float(word)

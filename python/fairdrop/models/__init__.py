@@ -9,6 +9,9 @@
   :func:`maximum_share`, :func:`tcp_approximate`: the approximate models.
 * :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
 * :func:`chokew_equilibrium`, :func:`ward_equilibrium`: equilibria of two other matching schemes.
+* :func:`sized_equilibrium`: packets of several sizes, drawn whole or chopped into cells. :func:`leaky_buffer`: other
+  leaky buffers. :func:`network_equilibrium`: several congested links. :func:`integrate`: how an equilibrium is reached.
+* :func:`tcp_grid`: any parameters over any values. Results have ``to_pandas()`` and ``to_xarray()``.
 
 Units: packets, seconds, packets per second. Shares and probabilities are plain fractions. Results are
 frozen dataclasses with ``to_dict()`` for JSON. Input that no queue can have raises ``ValueError`` starting
@@ -37,15 +40,14 @@ from fairdrop.models.chokew import ChokeWEquilibrium, chokew_equilibrium
 from fairdrop.models.equilibrium import (
     ChokeLink,
     Equilibrium,
-    EquilibriumSweep,
     draw_rate,
     solve,
     tcp_equilibrium,
-    tcp_sweep,
 )
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
-from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
+from fairdrop.models.flows import ConstantRate, FlowClass, Responsive, doubts
 from fairdrop.models.front import FrontChoke, front_choke
+from fairdrop.models.leaky import LeakyBuffer, leaky_buffer
 from fairdrop.models.limits import (
     Asymptote,
     asymptote,
@@ -57,7 +59,9 @@ from fairdrop.models.limits import (
     peak,
     peak_share,
 )
+from fairdrop.models.network import NetworkEquilibrium, Routed, network_equilibrium
 from fairdrop.models.red import Red
+from fairdrop.models.sizes import SizedEquilibrium, sized_equilibrium
 from fairdrop.models.spatial import (
     Inflexion,
     SpatialProfile,
@@ -68,7 +72,9 @@ from fairdrop.models.spatial import (
     profile_length,
     profile_ode,
 )
+from fairdrop.models.sweep import EquilibriumSweep, tcp_grid, tcp_sweep
 from fairdrop.models.tcp import RateLaw, Reno, Vegas
+from fairdrop.models.transient import Timed, Transient, integrate
 from fairdrop.models.ward import WardEquilibrium, ward_equilibrium
 
 __all__ = [
@@ -86,16 +92,22 @@ __all__ = [
     "FlowClass",
     "FrontChoke",
     "Inflexion",
+    "LeakyBuffer",
     "MaximumShare",
     "ModelError",
+    "NetworkEquilibrium",
     "NoEquilibriumError",
     "RateLaw",
     "Red",
     "Reno",
     "Responsive",
+    "Routed",
     "ShareCurve",
+    "SizedEquilibrium",
     "SpatialProfile",
     "TailDropError",
+    "Timed",
+    "Transient",
     "Vegas",
     "WardEquilibrium",
     "approximate_share",
@@ -103,16 +115,20 @@ __all__ = [
     "back_chain",
     "back_choke",
     "chokew_equilibrium",
+    "doubts",
     "draw_rate",
     "drop_needed",
     "flows_held",
     "front_choke",
     "inflexion",
+    "integrate",
+    "leaky_buffer",
     "limit_profile",
     "marching_soldiers",
     "maximum_share",
     "minimum_flows",
     "minimum_flows_estimate",
+    "network_equilibrium",
     "occupancy_bound",
     "peak",
     "peak_share",
@@ -121,11 +137,13 @@ __all__ = [
     "profile_length",
     "profile_ode",
     "share_curve",
+    "sized_equilibrium",
     "solve",
     "tail_pair_share",
     "tail_pair_shares",
     "tcp_approximate",
     "tcp_equilibrium",
+    "tcp_grid",
     "tcp_sweep",
     "ward_equilibrium",
 ]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fairdrop.models._roots import rising, steep_rising
+from fairdrop.models.errors import NoEquilibriumError
 from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
 
 LossFunction = Callable[[float], tuple[float, float, float]]
@@ -97,11 +98,15 @@ def log_rate(rate: float) -> float:
 
 @dataclass
 class Balanced:
-    """Solution of :func:`balance`: the severity, the state, and the sum of n h (1 unless s is at an end)."""
+    """Solution of :func:`balance`: the severity, the state, and the sum of n h (1 unless s is at an end).
+
+    ``filled`` is False where no delay in the range of the search makes the throughput equal the capacity.
+    """
 
     s: float
     state: State
     occupancy: float
+    filled: bool
 
 
 def balance(
@@ -146,9 +151,17 @@ def balance(
 
     bottom, top = log_tau - 40.0, log_tau + 40.0
     root = rising(deficit, log_tau, 0.05, bottom, top)
-    root = top if root is None else max(root, bottom)
-    s, state = along(root)
-    return Balanced(s, state, occupancy(state))
+    filled = root is not None and root != -math.inf
+    s, state = along(top if root is None else max(root, bottom))
+    return Balanced(s, state, occupancy(state), filled)
+
+
+def check_filled(found: Balanced, flows: Sequence[FlowClass], capacity: float) -> None:
+    """Raise NoEquilibriumError where no queueing delay fills the link."""
+    if not found.filled:
+        ratio = throughput(flows, found.state) / capacity
+        reached = f": at {found.state.tau:.3g} s {ratio:.4g} of it gets through" if math.isfinite(ratio) else ""
+        raise NoEquilibriumError(f"no queueing delay makes the throughput equal the capacity{reached}")
 
 
 def throughput(flows: Sequence[FlowClass], state: State) -> float:

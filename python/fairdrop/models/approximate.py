@@ -18,16 +18,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import elementwise
 
 from fairdrop.models import _check
-from fairdrop.models._check import Floats, relative_difference
+from fairdrop.models._check import Floats
+from fairdrop.models._frames import Result
 from fairdrop.models._nest import match_loss
 from fairdrop.models._roots import bracketed, rising
-from fairdrop.models.equilibrium import _tcp_link, draw_rate
+from fairdrop.models._verify import equal, solver, verified
+from fairdrop.models.equilibrium import draw_rate, tcp_link
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, NoEquilibriumError
 from fairdrop.models.flows import Responsive
 from fairdrop.models.tcp import RateLaw, Reno
@@ -36,12 +39,14 @@ VARIANTS = ("III-C", "order", "three")
 
 
 @dataclass(frozen=True, eq=False)
-class ShareCurve:
+class ShareCurve(Result):
     """Points of the approximate curve; arrays of one shape.
 
     u: log of the mean thinning in the queue, ln a. load: s = x_0(1-r)/c of one fast flow.
     mu: its share of the link. h: its share of the queue.
     """
+
+    AXES: ClassVar[tuple[str, ...]] = ("point",)
 
     u: Floats
     load: Floats
@@ -57,16 +62,24 @@ def _occupancy(u: float, m: int) -> float:
     return match_loss(u, 0.0, m)[0]
 
 
-def _point(u: float, m: int, flows: float) -> tuple[float, float, float]:
+def _points(u: Floats, m: int, flows: float) -> tuple[Floats, Floats, Floats]:
     """Load, share and occupancy of each of ``flows`` fast flows."""
-    h = _occupancy(u, m)
+    entered = -np.expm1(-u)
     if m == 1:
+        h = entered / (1.0 + entered)
         # 1 - K h without cancellation where two flows nearly fill the queue.
-        decay = math.exp(-u)
+        decay = np.exp(-u)
         others = ((2.0 - flows) + (flows - 1.0) * decay) / (2.0 - decay)
     else:
+        h = np.zeros_like(u)
+        for _ in range(60):
+            power = entered * (1.0 - h) ** (m - 1)
+            step = (power * (1.0 - h) - m * h) / (m * (1.0 + power))
+            h = h + step
+            if np.all(step <= 2e-16 * h):
+                break
         others = 1.0 - flows * h
-    passed = u * math.exp(-u) * (1.0 - h) ** m
+    passed = u * np.exp(-u) * (1.0 - h) ** m
     denominator = m * others + flows * passed
     return u / denominator, passed / denominator, h
 
@@ -82,6 +95,7 @@ def _curve_arguments(candidates: int, udp_flows: float) -> tuple[int, float]:
     return _check.integer("candidates", candidates, 1), _check.positive("udp_flows", udp_flows)
 
 
+@solver
 def share_curve(u: ArrayLike, candidates: int = 1, udp_flows: float = 1.0) -> ShareCurve:
     """The approximate curve, parametrised by u >= 0 (any shape). Equations (18) to (21) for m = K = 1.
 
@@ -93,10 +107,24 @@ def share_curve(u: ArrayLike, candidates: int = 1, udp_flows: float = 1.0) -> Sh
     top = _largest_u(m, flows)
     if grid.size and float(grid.max()) > top:
         raise ValueError(f"u must not exceed {top:g}, where the fast flows fill the queue")
-    points = np.array([_point(float(value), m, flows) for value in grid.ravel()]).reshape(*grid.shape, 3)
-    return ShareCurve(grid, points[..., 0], points[..., 1], points[..., 2])
+    return _curve(grid, *_points(grid, m, flows), m, flows)
 
 
+def _curve(u: Floats, load: Floats, mu: Floats, h: Floats, m: int, flows: float) -> ShareCurve:
+    """The points, where equation (18) and the throughput of one flow hold: mu = s e^{-u}(1-h)^m."""
+    inside = np.isfinite(u)
+    through = load * np.exp(-u) * (1.0 - h) ** m
+    rest = u * np.exp(-u) * (1.0 - h) ** m * (1.0 - flows * mu)
+    verified(
+        {
+            "the throughput of a fast flow": equal(mu[inside], through[inside]),
+            "equation (18)": np.abs(m * mu * (1.0 - flows * h) - rest)[inside],
+        }
+    )
+    return ShareCurve(u, load, mu, h)
+
+
+@solver
 def approximate_share(load: ArrayLike, candidates: int = 1, udp_flows: float = 1.0) -> ShareCurve:
     """The approximate share of each of K equal fast flows at a given load s = x_0(1-r)/c >= 0 (any shape).
 
@@ -106,24 +134,21 @@ def approximate_share(load: ArrayLike, candidates: int = 1, udp_flows: float = 1
     m, flows = _curve_arguments(candidates, udp_flows)
     loads = _check.array("load", load)
     top = _largest_u(m, flows)
-    u = np.empty_like(loads)
-    mu = np.empty_like(loads)
-    h = np.empty_like(loads)
-    for index in np.ndindex(loads.shape):
-        s = float(loads[index])
+    end = _points(np.array([min(top, 800.0)]), m, flows)[0][0]
+    full = loads >= end if math.isfinite(top) else np.zeros(loads.shape, dtype=np.bool_)
+    wanted = np.where(full, 0.0, loads)
 
-        def excess(value: float, s: float = s) -> float:
-            return _point(value, m, flows)[0] - s
+    def excess(u: Floats, s: Floats) -> Floats:
+        return _points(u, m, flows)[0] - s
 
-        if math.isfinite(top) and excess(top) <= 0.0:
-            u[index], mu[index], h[index] = math.inf, 1.0 / flows, 1.0 / flows
-            continue
-        high = min(top, 1.0)
-        while excess(high) < 0.0:
-            high = min(top, 2.0 * high)
-        u[index] = bracketed(excess, 0.0, high)
-        _, mu[index], h[index] = _point(float(u[index]), m, flows)
-    return ShareCurve(u, loads, mu, h)
+    # s >= u (m = K = 1: s = (2a-1) u/(a+u)) up to a factor m.
+    bracket = elementwise.bracket_root(excess, 0.0, np.minimum(top, 1.0 + wanted), args=(wanted,), xmin=0.0, xmax=top)
+    found = elementwise.find_root(excess, bracket.bracket, args=(wanted,))
+    u = np.where(full, math.inf, np.where(wanted == 0.0, 0.0, found.x))
+    _, mu, h = _points(np.where(full, 0.0, u), m, flows)
+    curve = _curve(np.where(full, 0.0, u), wanted, mu, h, m, flows)
+    verified({"the load": equal(_points(curve.u, m, flows)[0], wanted)})
+    return ShareCurve(u, loads, np.where(full, 1.0 / flows, mu), np.where(full, 1.0 / flows, h))
 
 
 @dataclass(frozen=True)
@@ -155,12 +180,12 @@ def maximum_share(candidates: int = 1) -> MaximumShare:
         return 1.0 - 1.0 / u + (m - 1) * slope / (1.0 - h)
 
     u = 1.0 if m == 1 else bracketed(minus_slope, 1e-3, 1.0)
-    load, mu, h = _point(u, m, 1.0)
+    load, mu, h = (float(value) for value in _points(np.asarray(u), m, 1.0))
     return MaximumShare(mu, load, h, math.exp(u))
 
 
 @dataclass(frozen=True, eq=False)
-class ApproximateEquilibrium:
+class ApproximateEquilibrium(Result):
     """Solution of :func:`tcp_approximate`; arrays hold UDP, then one TCP flow.
 
     Names and units as in :class:`fairdrop.models.equilibrium.Equilibrium`; h of TCP is 0 by assumption.
@@ -184,6 +209,7 @@ class ApproximateEquilibrium:
         return dict(_check.plain(self))
 
 
+@solver
 def tcp_approximate(
     *,
     capacity: float,
@@ -210,7 +236,7 @@ def tcp_approximate(
     The paper leaves open which of the first two its figures use. Vectorise with a comprehension. Raises
     ``ValueError`` and :class:`BelowThresholdError`.
     """
-    link = _tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
+    link = tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
     x0 = _check.non_negative("udp_rate", udp_rate)
     tcp = Responsive(_check.positive("tcp_flows", tcp_flows), delay, Reno() if law is None else law)
     variant = _check.choice("variant", variant, VARIANTS)
@@ -247,7 +273,7 @@ def tcp_approximate(
 
     low = link.lower_backlog
     if low >= red.path_end:
-        raise BelowThresholdError(low, math.nan)
+        raise BelowThresholdError(low, None)
     deficit: Callable[[float], float] = lambda s: -surplus(*red.path(s))  # noqa: E731
     at_low = deficit(low)
     if at_low > 0.0:
@@ -266,9 +292,13 @@ def tcp_approximate(
         loss = m * h0 + 1.0 - (1.0 - r) * (1.0 - h0) ** m
     else:
         loss = r + (1.0 - r) * (m * h0 + 1.0 - (1.0 - h0) ** m)
-    expected = [b * (1.0 - h0), c, loss]
-    actual = [(c - goodput[0]) * tau, goodput[0] + tcp.count * goodput[1], p0]
-    residual = float(relative_difference(np.array(actual), np.array(expected)).max())
+    residual = verified(
+        {
+            "equation (16)": equal((c - goodput[0]) * tau, b * (1.0 - h0)),
+            "equation (7)": equal(goodput[0] + tcp.count * goodput[1], c),
+            "the loss of UDP": equal(p0, loss),
+        }
+    )
     regime = "sliding" if red.jump and s > red.max_th else "active"
     return ApproximateEquilibrium(
         variant, regime, b, r, tau, h, p, through, x, goodput / c, goodput, residual

@@ -29,11 +29,13 @@ from scipy.special import expit, logit
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats
+from fairdrop.models._frames import Result
 from fairdrop.models._roots import bracketed
+from fairdrop.models._verify import equal, solver, verified
 
 
 @dataclass(frozen=True, eq=False)
-class BackChoke:
+class BackChoke(Result):
     """Result of :func:`back_choke`; arrays have shape (N,), in the order of the arrival rates.
 
     arrival_rates: Poisson rates, pkt/s. memory: M.
@@ -74,6 +76,7 @@ def _memory(memory: int, active: int) -> int:
     return m
 
 
+@solver
 def back_choke(rates: ArrayLike, memory: int, mu: float | None = None) -> BackChoke:
     """Shares and admitted rates of Back CHOKe with a memory of ``memory`` flow ids.
 
@@ -118,10 +121,18 @@ def back_choke(rates: ArrayLike, memory: int, mu: float | None = None) -> BackCh
         suffix[1:] += shifted
     exactly_m, exactly_next = float(prefix[n, m]), float(prefix[n, m + 1])
 
-    shares, admitted = np.zeros_like(lam), np.zeros_like(lam)
+    shares = np.zeros_like(lam)
     shares[active] = heads * others / ((m + 1) * exactly_next)
-    admitted[active] = lam[active] * (tails * others / exactly_m)
-    load = float(admitted.sum())
+    # The polynomials themselves: with odds theta lambda, k heads have a probability proportional to theta^k e_k.
+    load = (m + 1) * exactly_next / exactly_m * math.exp(-tilt)
+    admitted = shares * load
+    verified(
+        {
+            "the sum of the shares": equal(shares.sum(), 1.0),
+            "the share of one flow beside 1/(M+1)": np.maximum(shares * (m + 1.0) - 1.0, 0.0),
+            "admitted beside arriving": np.maximum(admitted[active] / lam[active] - 1.0, 0.0),
+        }
+    )
     if mu is None:
         return BackChoke(lam, m, shares, admitted, load, None, None, None)
     is_stable = load < mu
@@ -202,6 +213,7 @@ def marching_soldiers(rates: ArrayLike, memory: int = 1) -> Floats:
     return back_choke(rates, memory).rates
 
 
+@solver
 def tail_pair_shares(rates: ArrayLike) -> Floats:
     """Shares if an arrival is compared with the tail packet and a match drops both, shape (N,).
 
@@ -233,6 +245,7 @@ def tail_pair_shares(rates: ArrayLike) -> Floats:
     # every F is 1 and the sum is N/2.
     g = bracketed(lambda value: float(np.sum(letter(value))) - 1.0, 0.0, 1.0)
     nu = letter(g)
+    verified({"the sum of the first letters": equal(nu.sum(), 1.0)})
     weight = nu * (1.0 - nu)
     shares = np.zeros_like(lam)
     shares[active] = weight / weight.sum()

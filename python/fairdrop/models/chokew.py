@@ -27,15 +27,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairdrop.models import _check
-from fairdrop.models._check import Floats, relative_difference
-from fairdrop.models._nest import LossFunction, Rates, State, balance
+from fairdrop.models._check import Floats
+from fairdrop.models._frames import Result
+from fairdrop.models._nest import LossFunction, Rates, State, balance, check_filled
 from fairdrop.models._roots import bracketed
+from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.errors import NoEquilibriumError
 from fairdrop.models.flows import FlowClass, allowed_rates, class_dict, flow_classes
 
 
 @dataclass(frozen=True, eq=False)
-class ChokeWEquilibrium:
+class ChokeWEquilibrium(Result):
     """Result of :func:`chokew_equilibrium`; arrays of shape (classes,), per single flow.
 
     p0: basic drawing factor. drawing: p0/w. b: backlog, pkt (given). tau: queueing delay, s.
@@ -101,6 +103,7 @@ def _loss(drawing: float) -> LossFunction:
     return linear if drawing < 1.0 else general
 
 
+@solver
 def chokew_equilibrium(
     capacity: float, flows: Iterable[FlowClass], weights: ArrayLike, b: float = 150.0
 ) -> ChokeWEquilibrium:
@@ -133,8 +136,9 @@ def chokew_equilibrium(
     state = found.state
     if found.s == low:
         raise NoEquilibriumError("the load is below the capacity: nothing need be dropped")
-    if found.s == high or abs(found.occupancy - 1.0) > 1e-6:
+    if found.s == high:
         raise NoEquilibriumError("no drawing factor brings the load down to the capacity")
+    check_filled(found, classes, c)
     p0 = math.exp(found.s)
     drawing = p0 / weight
     h, p, x, survival = (np.array(values) for values in (state.h, state.p, state.x, state.survival))
@@ -143,12 +147,15 @@ def chokew_equilibrium(
     active = x > 0.0
     thinned = (1.0 - match[active]) * np.exp(-x[active] * state.tau / backlog * match[active] / h[active])
     rate = allowed_rates(classes, p, survival, state.tau)
-    residual = max(
-        float(relative_difference(np.array([count @ h, count @ goodput / c]), np.ones(2)).max()),
-        float(relative_difference(x, rate).max()),
-        float(np.abs(p - 2.0 * match).max()),
-        float(relative_difference(survival[active], thinned).max(initial=0.0)),
-        float(np.abs(1.0 - p - survival).max()),
+    residual = verified(
+        {
+            "the sum of the queue shares": equal(count @ h, 1.0),
+            "the throughput of the link": equal(count @ goodput, c),
+            "the rate law": equal(x, rate),
+            "the loss of two packets per match": equal(p, 2.0 * match),
+            "the survival of the queue": equal(survival[active], thinned),
+            "the loss beside the survival": np.abs(1.0 - p - survival),
+        }
     )
     return ChokeWEquilibrium(
         classes,

@@ -36,12 +36,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats, relative_difference
-from fairdrop.models._nest import Rates, State, balance, match_loss, throughput
-from fairdrop.models.errors import BelowThresholdError, ConvergenceError
+from fairdrop.models._frames import Result
+from fairdrop.models._nest import Rates, State, balance, check_filled, match_loss, throughput
+from fairdrop.models._verify import solver, verified
+from fairdrop.models.errors import BelowThresholdError
 from fairdrop.models.flows import ConstantRate, FlowClass, Responsive, allowed_rates, class_dict, flow_classes
 from fairdrop.models.red import Red
 from fairdrop.models.tcp import RateLaw, Reno
@@ -71,11 +72,14 @@ class ChokeLink:
     survival: Survival = "cbr"
 
     def __post_init__(self) -> None:
-        _check.positive("capacity", self.capacity)
-        _check.integer("candidates", self.candidates, 1)
+        _check.store(
+            self,
+            capacity=_check.positive("capacity", self.capacity),
+            candidates=_check.integer("candidates", self.candidates, 1),
+        )
         _check.choice("survival", self.survival, SURVIVALS)
         if not isinstance(self.red, Red):
-            raise ValueError(f"red must be a Red, got {self.red!r}")
+            raise ValueError(f"red must be a Red, got {_check.shown(self.red)}")
         if self.red.jump and self.red.max_th <= self._least_backlog:
             raise ValueError(f"candidates must be fewer than max_th = {self.red.max_th:g} packets")
 
@@ -90,7 +94,7 @@ class ChokeLink:
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium:
+class Equilibrium(Result):
     """Solution of :func:`solve`. Arrays have shape (classes,) and are per single flow, in order of ``flows``.
 
     regime: "active", or "sliding" if RED with a jump pins the queue at max_th and r is the mean of its
@@ -98,7 +102,7 @@ class Equilibrium:
     :func:`draw_rate`. h: match probability per candidate, equal to the share of the queue.
     p: total loss probability. survival: 1-p, exact where p rounds to 1. x: source rate, pkt/s.
     backlog: packets queued. mu: share of the link. goodput: throughput, pkt/s.
-    residual: largest relative residual of the equations.
+    residual: largest relative residual of the equations; above 1e-6 nothing is returned.
     """
 
     link: ChokeLink
@@ -153,7 +157,7 @@ class Equilibrium:
         return class_dict(self, (*keys, "residual"))
 
 
-class _Solver:
+class Solver:
     """One problem; the severity is the coordinate along the RED curve."""
 
     def __init__(self, link: ChokeLink, flows: Sequence[FlowClass]) -> None:
@@ -162,6 +166,7 @@ class _Solver:
         self.rates = Rates(flows)
 
     def state(self, tau: float, s: float) -> State:
+        """Rates, queue shares and losses at queueing delay ``tau`` and coordinate ``s`` of RED's curve."""
         link = self.link
         b, r = link.red.path(s)
 
@@ -176,7 +181,7 @@ class _Solver:
         link, red, c = self.link, self.link.red, self.link.capacity
         low, high = link.lower_backlog, red.path_end
         if low >= high:
-            raise BelowThresholdError(low, 0.0)
+            raise BelowThresholdError(low, None)
         start, log_tau = (low, math.log(low / c)) if guess is None else guess
         start = min(max(start, low), high)
         found = balance(
@@ -186,6 +191,7 @@ class _Solver:
         utilisation = throughput(self.flows, state) / c
         if s == low and (found.occupancy < 1.0 - 1e-9 or utilisation < 1.0 - 1e-9):
             raise BelowThresholdError(low, min(utilisation, found.occupancy))
+        check_filled(found, self.flows, c)
         self.last = s, math.log(state.tau)
         b, r = red.path(s)
         h, p, x, survival = (np.array(values) for values in (state.h, state.p, state.x, state.survival))
@@ -196,32 +202,35 @@ class _Solver:
             link, tuple(self.flows), regime, b, r, state.tau, beta, h, p, survival, x, h * b,
             goodput / c, goodput,
         )  # fmt: skip
-        worst = max(float(value.max()) for value in result.residuals().values())
-        if worst > 1e-6:
-            raise ConvergenceError(f"relative residual {worst:.2g}")
+        worst = verified({f"equation ({name})": value for name, value in result.residuals().items()})
         object.__setattr__(result, "residual", worst)
         return result
 
 
+@solver
 def solve(link: ChokeLink, flows: Iterable[FlowClass]) -> Equilibrium:
     """The equilibrium of the given classes of flows on one link.
 
     Raises ``ValueError`` for bad arguments and :class:`BelowThresholdError` if the flows cannot keep the link
     full and the queue above ``min_th`` (too few flows, or too little load).
     """
-    return _Solver(link, flow_classes(flows)).solve()
+    if not isinstance(link, ChokeLink):
+        raise ValueError(f"link must be a ChokeLink, got {_check.shown(link)}")
+    return Solver(link, flow_classes(flows)).solve()
 
 
-def _tcp_case(
+def tcp_case(
     udp_rate: float, tcp_flows: float, delay: float, law: RateLaw | None
 ) -> tuple[ConstantRate, Responsive]:
+    """One UDP flow and a class of TCP flows."""
     udp = ConstantRate(_check.non_negative("udp_rate", udp_rate))
     return udp, Responsive(_check.positive("tcp_flows", tcp_flows), delay, Reno() if law is None else law)
 
 
-def _tcp_link(
+def tcp_link(
     capacity: float, min_th: float, max_th: float, max_p: float, candidates: int, survival: str, jump: bool
 ) -> ChokeLink:
+    """A link with CHOKe, from plain numbers."""
     survival = _check.choice("survival", survival, SURVIVALS)
     return ChokeLink(capacity, Red(min_th, max_th, max_p, jump), candidates, cast(Survival, survival))
 
@@ -245,89 +254,5 @@ def tcp_equilibrium(
     ``capacity`` and ``udp_rate`` in pkt/s, ``delay`` (round-trip propagation) in s, thresholds in pkt.
     ``law`` defaults to :class:`Reno`. Raises as :func:`solve`.
     """
-    link = _tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
-    return solve(link, _tcp_case(udp_rate, tcp_flows, delay, law))
-
-
-@dataclass(frozen=True, eq=False)
-class EquilibriumSweep:
-    """Solutions along ``udp_rate`` and ``tcp_flows`` (shape (n,)); names as in :class:`Equilibrium`.
-
-    b, r, tau, residual have shape (n,); h, p, survival, x, mu, goodput have shape (n, 2): UDP, then one
-    TCP flow.
-    ``regime`` holds "active", "sliding", or "below_threshold" where there is no solution and all values are
-    NaN.
-    """
-
-    udp_rate: Floats
-    tcp_flows: Floats
-    regime: tuple[str, ...]
-    b: Floats
-    r: Floats
-    tau: Floats
-    residual: Floats
-    h: Floats
-    p: Floats
-    survival: Floats
-    x: Floats
-    mu: Floats
-    goodput: Floats
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as plain lists; NaN becomes None."""
-        plain = _check.plain(self)
-        return {key: _without_nan(value) for key, value in plain.items()}
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def tcp_sweep(
-    *,
-    capacity: float,
-    tcp_flows: ArrayLike,
-    delay: float,
-    min_th: float,
-    max_th: float,
-    max_p: float,
-    udp_rate: ArrayLike,
-    candidates: int = 1,
-    survival: str = "cbr",
-    law: RateLaw | None = None,
-    jump: bool = False,
-) -> EquilibriumSweep:
-    """:func:`tcp_equilibrium` over arrays of ``udp_rate`` and ``tcp_flows`` broadcast to one dimension.
-
-    Cases without a solution are flagged in ``regime`` instead of raising; bad arguments still raise
-    ``ValueError``. Each solution starts from its predecessor, so sort the sweep for speed.
-    """
-    link = _tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
-    rates, counts = _check.array("udp_rate", udp_rate), _check.array("tcp_flows", tcp_flows)
-    try:
-        rates, counts = np.broadcast_arrays(np.atleast_1d(rates), np.atleast_1d(counts))
-    except ValueError:
-        raise ValueError(f"udp_rate and tcp_flows do not fit: shapes {rates.shape}, {counts.shape}") from None
-    if rates.ndim != 1:
-        raise ValueError(f"udp_rate and tcp_flows must be at most one-dimensional, got shape {rates.shape}")
-    n = rates.size
-    scalars = {name: np.full(n, np.nan) for name in ("b", "r", "tau", "residual")}
-    pairs = {name: np.full((n, 2), np.nan) for name in ("h", "p", "survival", "x", "mu", "goodput")}
-    regimes = []
-    guess: tuple[float, float] | None = None
-    for i in range(n):
-        solver = _Solver(link, _tcp_case(float(rates[i]), float(counts[i]), delay, law))
-        try:
-            result = solver.solve(guess)
-        except BelowThresholdError:
-            regimes.append("below_threshold")
-            continue
-        guess = solver.last
-        regimes.append(result.regime)
-        for name, column in scalars.items():
-            column[i] = getattr(result, name)
-        for name, table in pairs.items():
-            table[i] = getattr(result, name)
-    return EquilibriumSweep(rates.copy(), counts.copy(), tuple(regimes), **scalars, **pairs)
+    link = tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
+    return solve(link, tcp_case(udp_rate, tcp_flows, delay, law))

@@ -7,6 +7,8 @@ message starts with the name of the argument. Valid input for which the model ha
 
 from __future__ import annotations
 
+import math
+
 
 class ModelError(Exception):
     """Base class of everything the models raise besides ``ValueError``."""
@@ -24,15 +26,16 @@ class BelowThresholdError(NoEquilibriumError):
     the real queue toggles around the threshold.
 
     ``threshold`` is that backlog in packets; ``ratio`` (below 1) is how much of it, or of the capacity if
-    that is less, the flows fill when the other condition holds.
+    that is less, the flows fill when the other condition holds; None where it is not known.
     """
 
-    def __init__(self, threshold: float, ratio: float) -> None:
+    def __init__(self, threshold: float, ratio: float | None) -> None:
         self.threshold = threshold
-        self.ratio = ratio
+        self.ratio = ratio if ratio is not None and math.isfinite(ratio) else None
+        reached = "" if self.ratio is None else f", they reach {self.ratio:.4g} of it"
         super().__init__(
-            f"the flows cannot keep the link full and {threshold:g} packets queued, they reach {ratio:.4g} "
-            "of it: matching is not active all the time (too few flows or too little load)"
+            f"the flows cannot keep the link full and {threshold:g} packets queued{reached}: "
+            "matching is not active all the time (too few flows or too little load)"
         )
 
 
@@ -44,9 +47,9 @@ class TailDropError(NoEquilibriumError):
 
     def __init__(self, excess: float) -> None:
         self.excess = excess
+        held = f"{excess:.4g} times the queue" if math.isfinite(excess) else "more than the queue"
         super().__init__(
-            f"at the strongest matching the flows would hold {excess:.4g} times the queue: "
-            "the buffer overflows, which is not modelled"
+            f"at the strongest matching the flows would hold {held}: the buffer overflows, which is not modelled"
         )
 
 

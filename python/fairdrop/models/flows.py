@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats
@@ -22,8 +23,12 @@ class ConstantRate:
     name: str = "udp"
 
     def __post_init__(self) -> None:
-        _check.non_negative("rate", self.rate)
-        _check.positive("count", self.count)
+        _check.store(
+            self,
+            rate=_check.non_negative("rate", self.rate),
+            count=_check.positive("count", self.count),
+            name=_check.text("name", self.name),
+        )
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,15 @@ class Responsive:
     name: str = "tcp"
 
     def __post_init__(self) -> None:
-        _check.positive("count", self.count)
-        _check.non_negative("delay", self.delay)
-        if not hasattr(self.law, "rate"):
+        _check.store(
+            self,
+            count=_check.positive("count", self.count),
+            delay=_check.non_negative("delay", self.delay),
+            name=_check.text("name", self.name),
+        )
+        if isinstance(self.law, type) or not callable(getattr(self.law, "rate", None)):
             raise ValueError(
-                f"law must have a method rate(loss, survival, queueing, delay), got {self.law!r}"
+                f"law must have a method rate(loss, survival, queueing, delay), got {_check.shown(self.law)}"
             )
 
 
@@ -52,7 +61,7 @@ FlowClass = ConstantRate | Responsive
 
 def flow_classes(flows: Iterable[FlowClass]) -> tuple[FlowClass, ...]:
     """The flows as a tuple, checked."""
-    result = tuple(flows)
+    result = tuple(flows) if isinstance(flows, Iterable) else ()
     if not result or not all(isinstance(flow, (ConstantRate, Responsive)) for flow in result):
         raise ValueError("flows must be a non-empty sequence of ConstantRate and Responsive")
     return result
@@ -75,3 +84,16 @@ def class_dict(result: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     flows: Sequence[FlowClass] = result.flows
     head = {"names": [flow.name for flow in flows], "count": [flow.count for flow in flows]}
     return {**head, **{key: _check.plain(getattr(result, key)) for key in keys}}
+
+
+TRUSTED_LOSS = 0.1
+
+
+def doubts(flows: Sequence[FlowClass], p: ArrayLike) -> list[str]:
+    """Where the rate law of a class is out of its range, in words: Reno above a loss of 0.1 to 0.2."""
+    return [
+        f"{flow.name} loses {100.0 * float(loss):.3g} %: above a loss of 10 to 20 % TCP waits for timeouts, which the "
+        "square-root law does not know; a real queue is shorter"
+        for flow, loss in zip(flows, np.asarray(p, dtype=np.float64), strict=True)
+        if isinstance(flow, Responsive) and isinstance(flow.law, Reno) and loss > TRUSTED_LOSS
+    ]

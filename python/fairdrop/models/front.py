@@ -13,18 +13,20 @@ underestimate the drops of a fast flow by several per cent.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import elementwise
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats
-from fairdrop.models._roots import bracketed
+from fairdrop.models._frames import Result
+from fairdrop.models._verify import equal, solver, verified
 
 
 @dataclass(frozen=True, eq=False)
-class FrontChoke:
+class FrontChoke(Result):
     """Result of :func:`front_choke`. Arrays are per flow along the last axis, in the order of the rates.
 
     mu: service rate, pkt/s. rates: arrival rates, pkt/s.
@@ -36,6 +38,8 @@ class FrontChoke:
     growth: rate at which packets of the flow pile up in an overloaded queue, pkt/s; 0 if stable.
     """
 
+    AXES: ClassVar[tuple[str, ...]] = ("case", "flow")
+
     mu: float
     rates: Floats
     p: Floats
@@ -45,11 +49,17 @@ class FrontChoke:
     stable: np.ndarray[Any, np.dtype[np.bool_]]
     growth: Floats
 
+    def _variables(self) -> dict[str, tuple[tuple[str, ...], Any]]:
+        found = super()._variables()
+        leading = found["p"][0][:-1]
+        return {**found, "idle": (leading, self.idle), "stable": (leading, self.stable)}
+
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain lists and numbers."""
         return dict(_check.plain(self))
 
 
+@solver
 def front_choke(mu: float, rates: ArrayLike) -> FrontChoke:
     """Head probabilities, goodputs and drops of Front CHOKe.
 
@@ -73,17 +83,29 @@ def front_choke(mu: float, rates: ArrayLike) -> FrontChoke:
     is_stable = np.asarray(total < 1.0) if lam.shape[-1] > 2 else np.ones(total.shape, dtype=np.bool_)
     # For one and two flows the sum may round to 1 although every term is below 1/2.
     idle = np.where(is_stable, np.maximum(1.0 - total, 0.0), 0.0)
-    share = np.ones(total.shape)
-    for index in np.ndindex(total.shape):
-        if not is_stable[index]:
-            row = inverse[index]
+    rows = inverse.reshape(-1, inverse.shape[-1])
+    overfull = np.flatnonzero(~is_stable)
+    share = np.ones(total.size)
+    if overfull.size:
 
-            def excess(k: float, row: Floats = row) -> float:
-                return float(np.sum(k / (1.0 + k + row))) - 1.0
+        def excess(k: Floats, row: np.ndarray[Any, np.dtype[np.int64]]) -> Floats:
+            part = k[..., np.newaxis]
+            return np.asarray(np.sum(part / (1.0 + part + rows[row]), axis=-1) - 1.0)
 
-            share[index] = 1.0 if excess(1.0) <= 0.0 else bracketed(excess, 0.0, 1.0)
+        found = elementwise.find_root(excess, (np.zeros(overfull.size), np.ones(overfull.size)), args=(overfull,))
+        # A sum of exactly 1 at k = 1, up to rounding, is no change of sign.
+        share[overfull] = np.where(found.success, found.x, 1.0)
+    share = share.reshape(total.shape)
     k = share[..., np.newaxis]
     overloaded = ~is_stable[..., np.newaxis]
     p = np.where(overloaded, k / (1.0 + k + inverse), p)
     growth = np.where(overloaded, (1.0 - k) * lam * (1.0 - p), 0.0)
+    sums = np.where(is_stable, p.sum(axis=-1) + idle, p.sum(axis=-1))
+    passed = np.where(overloaded, k, 1.0) * (1.0 - p)
+    verified(
+        {
+            "the probabilities of the head": equal(sums, 1.0),
+            "what enters beside what leaves": equal(passed, np.where(p > 0.0, (1.0 + inverse) * p, passed)),
+        }
+    )
     return FrontChoke(mu, lam, p, mu * p, 2.0 * p, idle, is_stable, growth)

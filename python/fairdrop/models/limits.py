@@ -17,8 +17,10 @@ from fairdrop.models import _check
 from fairdrop.models._check import Floats
 from fairdrop.models._nest import throughput
 from fairdrop.models._roots import bracketed, rising
-from fairdrop.models.equilibrium import Equilibrium, _Solver, _tcp_case, _tcp_link, draw_rate, tcp_equilibrium
-from fairdrop.models.errors import BelowThresholdError, NoEquilibriumError
+from fairdrop.models._verify import TOLERANCE, equal, solver, verified
+from fairdrop.models.approximate import maximum_share
+from fairdrop.models.equilibrium import Equilibrium, Solver, draw_rate, tcp_case, tcp_equilibrium, tcp_link
+from fairdrop.models.errors import BelowThresholdError, ConvergenceError, NoEquilibriumError
 from fairdrop.models.flows import FlowClass, Responsive
 from fairdrop.models.tcp import RateLaw, Reno
 
@@ -89,6 +91,7 @@ def peak_share(r: ArrayLike) -> tuple[Floats, Floats]:
     )
 
 
+@solver
 def peak(
     *,
     capacity: float,
@@ -102,10 +105,12 @@ def peak(
     law: RateLaw | None = None,
     jump: bool = False,
 ) -> Equilibrium:
-    """The equilibrium of the full model at the UDP rate (0.05 c to 20 c) that maximises the UDP share.
+    """The equilibrium of the full model at the UDP rate that maximises the UDP share.
 
-    Arguments and errors as in :func:`fairdrop.models.equilibrium.tcp_equilibrium`. The rate is found to
-    about 1e-6 relative, the share to about 1e-12.
+    Searched within a factor of 4,000 of the rate where the approximate model has its peak. Arguments and errors as in
+    :func:`fairdrop.models.equilibrium.tcp_equilibrium`; :class:`NoEquilibriumError` also where the share is
+    highest at the end of what has an equilibrium (few TCP flows: below some UDP rate the queue is not kept).
+    The rate is found to about 1e-6 relative, the share to about 1e-12.
     """
 
     def at(rate: float) -> Equilibrium:
@@ -114,21 +119,35 @@ def peak(
             udp_rate=rate, candidates=candidates, survival=survival, law=law, jump=jump,
         )  # fmt: skip
 
-    _check.positive("capacity", capacity)
+    c = _check.positive("capacity", capacity)
+    _check.positive("tcp_flows", tcp_flows)
 
-    def minus_share(log_ratio: float) -> float:
+    def share(log_ratio: float) -> float:
         try:
-            return -float(at(capacity * math.exp(log_ratio)).mu[0])
+            return float(at(c * math.exp(log_ratio)).mu[0])
         except NoEquilibriumError:
             return 0.0
 
-    found = minimize_scalar(
-        minus_share,
-        bounds=(math.log(0.05), math.log(20.0)),
-        method="bounded",
-        options={"xatol": 1e-7},
-    )
-    return at(capacity * math.exp(float(found.x)))
+    # Around the peak of the approximate model, each rate twice the one before.
+    middle = math.log(maximum_share(candidates).load)
+    grid = [middle + math.log(2.0) * step for step in range(-12, 13)]
+    shares = [share(value) for value in grid]
+    top = max(range(len(grid)), key=shares.__getitem__)
+    if shares[top] == 0.0:
+        at(c * math.exp(middle))
+    inside = 0 < top < len(grid) - 1 and shares[top - 1] > 0.0 and shares[top + 1] > 0.0
+    if not inside:
+        rate = f"{c * math.exp(grid[top]):.4g}"
+        raise NoEquilibriumError(
+            "the share of UDP has no peak where there is an equilibrium: it is highest at the end, "
+            f"near {rate} packets/s"
+        )
+    bounds = (grid[top - 1], grid[top + 1])
+    found = minimize_scalar(lambda value: -share(value), bounds=bounds, method="bounded", options={"xatol": 1e-7})
+    result = at(c * math.exp(float(found.x)))
+    if result.mu[0] < shares[top] * (1.0 - TOLERANCE):
+        raise ConvergenceError("the search for the peak of the share ended below a point it had passed")
+    return result
 
 
 @dataclass(frozen=True)
@@ -173,6 +192,7 @@ class Asymptote:
         return {**_check.plain(self), "theta": self.theta}
 
 
+@solver
 def asymptote(
     *,
     capacity: float,
@@ -195,7 +215,7 @@ def asymptote(
 
     Arguments and errors as in :func:`fairdrop.models.equilibrium.tcp_equilibrium`.
     """
-    link = _tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
+    link = tcp_link(capacity, min_th, max_th, max_p, candidates, survival, jump)
     tcp = Responsive(_check.positive("tcp_flows", tcp_flows), delay, Reno() if law is None else law)
     form = _check.choice("form", form, FORMS)
     m, red, c, n = link.candidates, link.red, link.capacity, tcp.count
@@ -242,6 +262,14 @@ def asymptote(
     b, r, h0, h1, p, x, tau = found
     regime = "sliding" if red.jump and s > red.max_th else "active"
     beta = draw_rate(b, m, link.survival)
+    verified(
+        {
+            "the sum of the queue shares": equal(h0 + n * h1, 1.0),
+            "the rate law": equal(x, tcp.law.rate(p, 1.0 - p, tau, tcp.delay)),
+            "equation (39)": equal(n * x * (1.0 - p), c),
+            "the RED curve": equal(r, r if regime == "sliding" else min(1.0, max(0.0, red.slope * (b - red.min_th)))),
+        }
+    )
     return Asymptote(form, regime, c, n, m, b, r, p, x, tau, (h0, h1), beta, b * h0)
 
 
@@ -257,6 +285,7 @@ def minimum_flows_estimate(capacity: float, delay: float, min_th: float) -> floa
     return float((product / math.sqrt(2.0)) ** (2.0 / 3.0))
 
 
+@solver
 def minimum_flows(
     *,
     capacity: float,
@@ -273,14 +302,14 @@ def minimum_flows(
     :class:`BelowThresholdError`. Independent of RED. 0 if the UDP flow alone fills the link there.
     """
     minimum = _check.positive("min_th", min_th)
-    link = _tcp_link(capacity, minimum, 2.0 * minimum + 1.0, 1.0, candidates, survival, False)
+    link = tcp_link(capacity, minimum, 2.0 * minimum + 1.0, 1.0, candidates, survival, False)
     if link.lower_backlog > minimum:
         raise ValueError(f"min_th must exceed the number of candidates, got {min_th!r}")
 
     def surplus(log_flows: float) -> float:
         """Throughput over capacity minus one, with the queue at the threshold; at most a constant."""
-        flows: tuple[FlowClass, ...] = _tcp_case(udp_rate, math.exp(log_flows), delay, law)
-        solver = _Solver(link, flows)
+        flows: tuple[FlowClass, ...] = tcp_case(udp_rate, math.exp(log_flows), delay, law)
+        solver = Solver(link, flows)
 
         def overfull(log_tau: float) -> float:
             state = solver.state(math.exp(log_tau), minimum)
@@ -301,4 +330,7 @@ def minimum_flows(
         high += 3.0
         if high > 40.0:
             raise NoEquilibriumError("no number of flows fills the link at this threshold")
-    return math.exp(bracketed(surplus, low, high))
+    flows = bracketed(surplus, low, high)
+    if not abs(surplus(flows)) <= TOLERANCE:
+        raise NoEquilibriumError("no number of flows holds just this threshold: the queue jumps past it")
+    return math.exp(flows)

@@ -26,10 +26,16 @@ class Red:
     jump: bool = False
 
     def __post_init__(self) -> None:
-        _check.non_negative("min_th", self.min_th)
-        if _check.positive("max_th", self.max_th) <= self.min_th:
+        _check.store(
+            self,
+            min_th=_check.non_negative("min_th", self.min_th),
+            max_th=_check.positive("max_th", self.max_th),
+            max_p=_check.positive("max_p", self.max_p),
+            jump=_check.switch("jump", self.jump),
+        )
+        if self.max_th <= self.min_th:
             raise ValueError(f"max_th must be above min_th, got {self.max_th!r} and {self.min_th!r}")
-        if _check.positive("max_p", self.max_p) > 1.0:
+        if self.max_p > 1.0:
             raise ValueError(f"max_p must not exceed 1, got {self.max_p!r}")
 
     @property

@@ -16,8 +16,9 @@ for "cbr" it is about m/2 packets less, because (28) and (31) then do not hold t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,19 +26,24 @@ from scipy.integrate import solve_ivp
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats
+from fairdrop.models._frames import Result
+from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.equilibrium import Equilibrium
 from fairdrop.models.errors import ConvergenceError
 from fairdrop.models.limits import Asymptote
 
 
 @dataclass(frozen=True, eq=False)
-class SpatialProfile:
+class SpatialProfile(Result):
     """Result of :func:`profile`.
 
     y: positions from the tail, pkt, shape (n,). t: age of a packet at y, s, shape (n,).
     rho: probability per single flow, shape (classes, n). v: velocity, pkt/s, shape (n,).
     length: position of the head, pkt. counts: flows per class; sum counts rho = 1.
     """
+
+    AXES: ClassVar[tuple[str, ...]] = ("flow", "position")
+    DIMS: ClassVar[Mapping[str, tuple[str, ...]]] = {"counts": ("flow",)}
 
     y: Floats
     t: Floats
@@ -100,6 +106,7 @@ def _positions(eq: Equilibrium, y: ArrayLike | None, points: int) -> Floats:
     return grid
 
 
+@solver
 def profile(eq: Equilibrium, y: ArrayLike | None = None, *, points: int = 201) -> SpatialProfile:
     """rho_i(y) and v(y) in closed form for a solved equilibrium.
 
@@ -107,10 +114,19 @@ def profile(eq: Equilibrium, y: ArrayLike | None = None, *, points: int = 201) -
     equally spaced ones. ``ValueError`` names the argument.
     """
     grid = _positions(eq, y, points)
-    t = _age(eq, grid)
+    # The head has an age that is known: a fast flow would make much of its last digit.
+    t = np.where(grid == profile_length(eq), eq.tau, _age(eq, grid))
     flow = (eq.x * _admitted(eq))[:, np.newaxis] * np.exp(-eq.beta * np.outer(eq.x, t))
     v = eq.count @ flow
-    return SpatialProfile(grid, t, flow / v, v, profile_length(eq), eq.count)
+    rho, entering = flow / v, eq.x * _admitted(eq)
+    verified(
+        {
+            "equation (27)": equal(eq.count @ rho, 1.0),
+            "equation (31)": equal(eq.count @ (entering * np.exp(-eq.beta * eq.x * eq.tau)), eq.link.capacity),
+            "the age of a position": np.abs(position(eq, t) - grid) / profile_length(eq),
+        }
+    )
+    return SpatialProfile(grid, t, rho, v, profile_length(eq), eq.count)
 
 
 def profile_ode(eq: Equilibrium, y: ArrayLike | None = None, *, points: int = 201) -> SpatialProfile:
@@ -162,11 +178,7 @@ class Inflexion:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values; NaN becomes None."""
-        return {"rho_star": _finite(self.rho_star), "y": _finite(self.y), "shape": self.shape}
-
-
-def _finite(value: float) -> float | None:
-    return None if math.isnan(value) else value
+        return dict(_check.plain(self))
 
 
 def inflexion(eq: Equilibrium) -> Inflexion:

@@ -34,7 +34,11 @@ class Reno:
     constant: float = 2.0
 
     def __post_init__(self) -> None:
-        _check.positive("constant", self.constant)
+        _check.store(
+            self,
+            small_loss=_check.switch("small_loss", self.small_loss),
+            constant=_check.positive("constant", self.constant),
+        )
 
     def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
         """Rate in pkt/s; infinite without loss."""
@@ -53,8 +57,8 @@ class Vegas:
     alpha: float
 
     def __post_init__(self) -> None:
-        _check.positive("alpha", self.alpha)
+        _check.store(self, alpha=_check.positive("alpha", self.alpha))
 
     def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
         """Rate in pkt/s, whatever the loss and the propagation delay."""
-        return self.alpha / queueing
+        return self.alpha / queueing if queueing > 0.0 else math.inf

@@ -431,7 +431,7 @@ def test_invalid(name, value):
 
 
 def test_invalid_shapes():
-    with pytest.raises(ValueError, match=r"^udp_rate and tcp_flows"):
+    with pytest.raises(ValueError, match=r"^tcp_flows and udp_rate"):
         tcp_sweep(**{**BASE, "tcp_flows": [10, 20]}, udp_rate=[1, 2, 3])
     with pytest.raises(ValueError, match=r"^flows"):
         solve(ChokeLink(125, Red(20, 520, 0.5)), [])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from ward_reference import ward_by_nesting
 
 from fairdrop.models import (
     BelowThresholdError,
@@ -16,8 +17,10 @@ from fairdrop.models import (
     ConstantRate,
     NoEquilibriumError,
     Red,
+    Reno,
     Responsive,
     TailDropError,
+    Vegas,
     chokew_equilibrium,
     solve,
     ward_equilibrium,
@@ -192,6 +195,33 @@ def test_ward_equations(parts, overload, lost):
         assert eq.b == pytest.approx(20 * math.ceil(10 * w * (1 - 1e-12)), rel=1e-12)
     else:
         assert 10 * w == pytest.approx(round(10 * w)) and 200 * w <= eq.b <= 200 * w + 20
+
+
+def test_ward_against_nested_roots():
+    rng = random.Random(4)
+    answered = 0
+    for _ in range(EXAMPLES):
+        capacity, buffer, lost = 10 ** rng.uniform(1, 4), 10 ** rng.uniform(1.3, 3.5), rng.random() < 0.5
+        flows = []
+        for _ in range(rng.randint(1, 3)):
+            if rng.random() < 0.5:
+                flows.append(ConstantRate(capacity * 10 ** rng.uniform(-2, 1.3), rng.randint(1, 5)))
+            else:
+                law = Reno() if rng.random() < 0.8 else Vegas(10 ** rng.uniform(0, 1.5))
+                flows.append(Responsive(rng.randint(1, 200), 10 ** rng.uniform(-3, 0), law))
+        expected = ward_by_nesting(capacity, flows, buffer, lost)
+        try:
+            eq = ward_equilibrium(capacity, flows, buffer, arrival_lost=lost)
+        except NoEquilibriumError:
+            assert expected is None
+            continue
+        answered += 1
+        w, b, h, x = expected
+        if any(isinstance(flow, Responsive) for flow in flows) or eq.regime == "sliding":
+            assert (eq.w, eq.b) == pytest.approx((w, b), rel=1e-8)
+        np.testing.assert_allclose(eq.h, h, rtol=1e-8)
+        np.testing.assert_allclose(eq.x, x, rtol=1e-8)
+    assert answered > EXAMPLES / 4
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -1,0 +1,152 @@
+"""What the other commands of ``fairdrop model`` do: CHOKeW, WARD, the limits of CHOKe, sweeps."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from argparse import Namespace
+from typing import Any
+
+from fairdrop.cli.model import Document, answer, choke_link, equilibrium_parameters, flow_classes, rate_law, told
+
+
+def _sources(options: Namespace) -> Document:
+    names = ("capacity", "tcp_flows", "delay", "tcp", "alpha")
+    return {**{name: getattr(options, name) for name in names}, "udp_rate": options.udp_rates}
+
+
+def chokew(options: Namespace) -> int:
+    """``fairdrop model chokew``."""
+
+    def solve() -> Document:
+        from fairdrop.models import chokew_equilibrium
+
+        flows = flow_classes(options)
+        weights = list(options.udp_weights) or [1.0]
+        if len(weights) not in (1, len(flows) - 1):
+            raise ValueError(f"weights must be given once, or once for each --udp-rate, got {len(weights)}")
+        weights = weights * (len(flows) - 1) if len(weights) == 1 else weights
+        return told(chokew_equilibrium(options.capacity, flows, [*weights, options.tcp_weight], options.backlog))
+
+    asked = {"udp_weight": options.udp_weights, "tcp_weight": options.tcp_weight, "backlog": options.backlog}
+    return answer(options, "chokew", {**_sources(options), **asked}, solve)
+
+
+def ward(options: Namespace) -> int:
+    """``fairdrop model ward``."""
+
+    def solve() -> Document:
+        from fairdrop.models import ward_equilibrium
+
+        lost = options.arrival_lost
+        return told(ward_equilibrium(options.capacity, flow_classes(options), options.buffer, arrival_lost=lost))
+
+    asked = {"buffer": options.buffer, "arrival_lost": options.arrival_lost}
+    return answer(options, "ward", {**_sources(options), **asked}, solve)
+
+
+def _tcp(options: Namespace) -> Document:
+    """Arguments of the limits: one UDP flow and TCP."""
+    link = choke_link(options)
+    red = link.red
+    return {
+        "capacity": link.capacity, "tcp_flows": options.tcp_flows, "delay": options.delay, "min_th": red.min_th,
+        "max_th": red.max_th, "max_p": red.max_p, "candidates": link.candidates, "survival": link.survival,
+        "jump": red.jump, "law": rate_law(options),
+    }  # fmt: skip
+
+
+def peak(options: Namespace) -> int:
+    """``fairdrop model peak``."""
+
+    def solve() -> Document:
+        from fairdrop.models import peak as find
+
+        return told(find(**_tcp(options)))
+
+    return answer(options, "peak", equilibrium_parameters(options), solve)
+
+
+def asymptote(options: Namespace) -> int:
+    """``fairdrop model asymptote``."""
+
+    def solve() -> Document:
+        from fairdrop.models import Responsive, doubts
+        from fairdrop.models import asymptote as limit
+
+        found = limit(**_tcp(options), form=options.form)
+        tcp = Responsive(options.tcp_flows, options.delay, rate_law(options))
+        return {**found.to_dict(), "notes": doubts([tcp], [found.p])}
+
+    return answer(options, "asymptote", {**equilibrium_parameters(options), "form": options.form}, solve)
+
+
+def minimum_flows(options: Namespace) -> int:
+    """``fairdrop model minimum-flows``."""
+    names = ("capacity", "delay", "min_th", "udp_rate", "candidates", "survival")
+    same = {name: getattr(options, name) for name in names}
+
+    def solve() -> Document:
+        from fairdrop.models import minimum_flows as fewest
+        from fairdrop.models import minimum_flows_estimate
+
+        return {
+            "tcp_flows_needed": fewest(**same, law=rate_law(options)),
+            "estimate": minimum_flows_estimate(options.capacity, options.delay, options.min_th),
+        }
+
+    return answer(options, "minimum-flows", {**same, "tcp": options.tcp, "alpha": options.alpha}, solve)
+
+
+def sweep(options: Namespace) -> int:
+    """``fairdrop model sweep``."""
+    fixed: Document = {
+        name: getattr(options, name)
+        for name in ("capacity", "tcp_flows", "delay", "min_th", "max_th", "max_p")
+        if getattr(options, name) is not None
+    }
+    fixed |= {"candidates": options.candidates, "survival": options.survival, "jump": options.jump}
+    if options.udp_rates:
+        fixed["udp_rate"] = options.udp_rates[0] if len(options.udp_rates) == 1 else options.udp_rates
+    over = dict(options.over)
+    fixed = {name: value for name, value in fixed.items() if name not in over or name in ("tcp_flows", "udp_rate")}
+
+    def solve() -> Document:
+        from fairdrop.models import Responsive, doubts, tcp_grid
+        from fairdrop.terminal import printable
+
+        if len(over) != len(options.over):
+            raise ValueError("over must name each parameter once")
+
+        def tell(done: int, points: int) -> None:
+            if sys.stderr.isatty() and (done % 50 == 0 or done == points):
+                print(printable(f"{done} of {points} points"), end="\r" if done < points else "\n", file=sys.stderr)
+
+        law = rate_law(options)
+        found = tcp_grid(over, progress=tell, **fixed, law=law)
+        document = found.to_dict()
+        points = document.pop("parameters")
+        document.pop("axes")
+        worst = max((row[1] for row in document["p"] if row[1] is not None), default=0.0)
+        if options.csv:
+            _write(options.csv, document, points)
+        return {**document, "points": points, "notes": doubts([Responsive(1.0, 0.0, law)], [worst])}
+
+    asked = {**equilibrium_parameters(options), "over": over}
+    return answer(options, "sweep", asked, solve)
+
+
+def _write(path: str, document: Document, points: Document) -> None:
+    """One row per point."""
+    import io
+
+    from fairdrop.files import write_text
+
+    scalars, pairs = ("regime", "b", "r", "tau", "residual", "error"), ("x", "p", "h", "mu", "goodput")
+    text = io.StringIO()
+    rows: Any = csv.writer(text, lineterminator="\n")
+    rows.writerow([*points, *scalars, *(f"{name}_{flow}" for name in pairs for flow in ("udp", "tcp"))])
+    for k in range(len(document["regime"])):
+        both = [document[name][k][flow] for name in pairs for flow in (0, 1)]
+        rows.writerow([*(values[k] for values in points.values()), *(document[name][k] for name in scalars), *both])
+    write_text(path, text.getvalue())
