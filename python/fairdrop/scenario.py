@@ -30,9 +30,10 @@ class Scenario:
     """
 
     def __init__(self, text: str, file: str = "scenario", settings: Iterable[str] = ()) -> None:
-        self._text, self._file, self._settings = text, file, tuple(settings)
+        self._text, self._file, self._settings = text, file, tuple(listed("settings", settings, "duration=60s"))
         try:
-            self._inner = _core.Scenario(text, file, list(self._settings))
+            #: The compiled half, for the package's own use.
+            self.inner = _core.Scenario(text, file, list(self._settings))
         except ValueError as error:
             raise ScenarioError(str(error)) from None
 
@@ -40,14 +41,32 @@ class Scenario:
         """The same scenario with more ``path=value`` settings, such as ``"queue.red.max_p=0.02"``."""
         return Scenario(self._text, self._file, (*self._settings, *settings))
 
+    def __reduce__(self) -> tuple[type[Scenario], tuple[str, str, tuple[str, ...]]]:
+        return Scenario, (self._text, self._file, self._settings)
+
+    @property
+    def text(self) -> str:
+        """The TOML text as it was given, before settings."""
+        return self._text
+
+    @property
+    def file(self) -> str:
+        """What messages call it, and where paths in it begin."""
+        return self._file
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The ``path=value`` settings that were applied."""
+        return self._settings
+
     @property
     def source(self) -> str:
         """The TOML text, settings applied."""
-        return self._inner.source
+        return self.inner.source
 
     def to_dict(self) -> dict[str, Any]:
         """The scenario after defaults and settings, in SI units."""
-        resolved: dict[str, Any] = json.loads(self._inner.to_json())
+        resolved: dict[str, Any] = json.loads(self.inner.to_json())
         return resolved
 
     def run(
@@ -87,7 +106,9 @@ class Scenario:
         disciplines and seeds may be asked for than were finished. ``with_model`` puts beside it what the model
         of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
         """
-        names = [entry["name"] for entry in catalogue()["disciplines"]] if disciplines is None else list(disciplines)
+        names = _names(disciplines)
+        if names is None:
+            names = [entry["name"] for entry in catalogue()["disciplines"]]
         model = self._model_beside(names) if with_model else None
         return self._simulate(names, seeds, threads, progress, command, model, trace=trace, resume=resume)
 
@@ -109,7 +130,7 @@ class Scenario:
         machine disturbed too much says so in ``valid`` and ``problems``. Stopping and ``resume`` are as in ``run``.
         Raises ScenarioError when real hosts cannot do what the scenario asks for.
         """
-        names = None if disciplines is None else list(disciplines)
+        names = _names(disciplines)
         return self._simulate(names, seeds, 1, progress, command, trace=None, resume=resume, live=list(congestion))
 
     def compare_live(
@@ -128,7 +149,7 @@ class Scenario:
         The result is that of the simulation, with the live one in ``live``. ``resume`` is as in ``run``; live runs are
         kept in its folder ``live``.
         """
-        names = None if disciplines is None else list(disciplines)
+        names = _names(disciplines)
         beside = None if resume is None else join(resume, LIVE_FOLDER)
         live = self.live(
             seeds, disciplines=names, congestion=congestion, progress=progress, command=command, resume=beside
@@ -177,7 +198,7 @@ class Scenario:
             raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
         try:
             host = None if live is None else (find_program(), self._file, live)
-            done = self._inner.simulate(
+            done = self.inner.simulate(
                 disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
             )
             return Result(done, model)
@@ -191,6 +212,18 @@ class Scenario:
 
     def _repr_html_(self) -> str:
         return f"<h3>{escape(self.to_dict()['title'] or repr(self))}</h3><pre>{escape(self.source)}</pre>"
+
+
+def listed(name: str, values: Iterable[str], example: str) -> list[str]:
+    """A list of texts. Raises ScenarioError for a single text, which would be taken letter by letter."""
+    if isinstance(values, str):
+        apart = [word.strip() for word in values.split(",")]
+        raise ScenarioError(f"{name} = {values!r} is one text; valid: a list, such as {apart if values else [example]}")
+    return list(values)
+
+
+def _names(disciplines: Iterable[str] | None) -> list[str] | None:
+    return None if disciplines is None else listed("disciplines", disciplines, "choke")
 
 
 def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:

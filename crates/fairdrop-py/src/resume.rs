@@ -99,7 +99,7 @@ fn read(path: &Path) -> Result<Option<Json>, String> {
 }
 
 /// A run whose every digit is understood.
-fn as_run(found: &Json) -> Result<RunResult, String> {
+pub fn as_run(found: &Json) -> Result<RunResult, String> {
     let other = "it holds runs of another version of fairdrop";
     let run: RunResult =
         serde_json::from_str(&found.to_string()).map_err(|error| format!("{other} ({error})"))?;
