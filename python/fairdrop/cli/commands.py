@@ -194,18 +194,21 @@ def _disciplines(options: Namespace) -> list[str] | None:
     return names
 
 
+def check_files(*paths: str | None) -> None:
+    """Raises OSError for a file that cannot be written: in no folder, something else, in a folder that takes none."""
+    from fairdrop.files import check_writable
+
+    for path in paths:
+        if path is not None:
+            check_writable(path)
+
+
 def _check_places(options: Namespace) -> None:
     """Before any work: files that could not be written after it."""
-    from errno import EINVAL, ENOENT, ENOTDIR
+    from errno import ENOTDIR
     from pathlib import Path
 
-    for path in (options.report, options.timing):
-        if path is None:
-            continue
-        if not Path(path).parent.is_dir():
-            raise FileNotFoundError(ENOENT, "is in no folder that exists; valid: a file in one that does", path)
-        if Path(path).exists() and not Path(path).is_file():
-            raise OSError(EINVAL, "is no regular file; valid: a regular file, or a name that is not taken", path)
+    check_files(options.report, options.timing)
     for path in (options.out, getattr(options, "trace", None)):
         if path is not None and Path(path).exists() and not Path(path).is_dir():
             raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", path)

@@ -40,5 +40,6 @@ class Cells:
     measure: Shown
     axes: Mapping[str, Shown]
     points: tuple[tuple[Mapping[str, Any], Estimate], ...]
-    #: What is said below: seeds, group, and what is held.
+    #: What is said below: what is shown, of which group, what is held; and what its intervals are.
     note: str
+    intervals: str

@@ -47,7 +47,7 @@ def draw_lines(cells: Cells, over: str, by: str | None, across: str | None, narr
         axes.set_xlabel(cells.axes[over].label if axes.xaxis.get_tick_params()["labelbottom"] else "")
         axes.set_ylabel(cells.measure.label if axes is flat[0] else "")
     _legend(figure, cells, by, keys, narrow)
-    note(figure, cells.note, narrow)
+    note(figure, f"{cells.note}{cells.intervals}.", narrow)
     return figure
 
 
@@ -124,7 +124,7 @@ def draw_heat_map(cells: Cells, over: str, against: str, narrow: bool) -> Figure
     bar = figure.colorbar(mesh, ax=axes, pad=0.015, fraction=0.05)
     bar.set_label(cells.measure.label)
     bar.outline.set_visible(False)
-    note(figure, cells.note, narrow)
+    note(figure, f"{cells.note}.", narrow)
     return figure
 
 
@@ -170,7 +170,7 @@ def draw_pareto(delay: Cells, fairness: Cells, by: str | None, narrow: bool) -> 
     axes.set_xlabel(f"{delay.measure.label} (less is better)")
     axes.set_ylabel(f"{fairness.measure.label} (more is better)")
     _legend(figure, delay, by, keys, narrow)
-    note(figure, f"{delay.note} The line joins points that no other beats in both.", narrow)
+    note(figure, f"{delay.note}{delay.intervals}. The line joins points that no other beats in both.", narrow)
     return figure
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fairdrop.estimate import estimate
 from fairdrop.plot.cells import Cells, Shown
+from fairdrop.plot.sweeps import named
 from fairdrop.study.axes import StudyError
 from fairdrop.study.runs import LINK_COLUMNS, measures
 from fairdrop.table import Table
@@ -58,8 +59,7 @@ def cells(
     if free and not any(axis["drawn"] for axis in axes.values()):
         told = "; ".join(f"{name}: {', '.join(map(str, axes[name]['values'][:8]))}" for name in free)
         raise StudyError(f"axes that the figure does not show are open; valid: one value each in where ({told})")
-    extra = [measure, *(["group"] if group is not None else []), *(["group"] if group is None else [])]
-    table = read(*dict.fromkeys([*axes, "seed", *extra]))
+    table = read(*dict.fromkeys([*axes, "seed", "group", measure]))
     gathered = _gathered(table, list(axes), measure, group, where)
     points = tuple(
         (dict(zip(axes, at, strict=True)), found)
@@ -71,7 +71,8 @@ def cells(
         _measure(measure, [abs(found.mean) for _, found in points]),
         {name: _shown(axis) for name, axis in axes.items()},
         points,
-        _note(measure, group, where, seeds),
+        _note(measure, group, where, axes, seeds),
+        "; whiskers: 95 % interval of the mean (Student's t)" if seeds[-1] > 1 else ", so no interval",
     )
 
 
@@ -129,6 +130,11 @@ def _measure(name: str, sizes: Sequence[float]) -> Shown:
     return Shown(label, ())
 
 
+def spoken(axis: Mapping[str, Any], value: Any) -> str:
+    """A value of an axis in words: ``CHOKe``, ``udp_rate 2 Mb/s``."""
+    return named(axis["column"], value, _shown(axis))
+
+
 def _shown(axis: Mapping[str, Any]) -> Shown:
     values, label = tuple(axis["values"]), str(axis["name"])
     if axis["unit"] in _UNITS:
@@ -137,9 +143,11 @@ def _shown(axis: Mapping[str, Any]) -> Shown:
     return Shown(f"{label}, packets" if axis["unit"] else label, values, 1.0, axis["drawn"])
 
 
-def _note(measure: str, group: str | None, where: Mapping[str, Any], seeds: Sequence[int]) -> str:
+def _note(
+    measure: str, group: str | None, where: Mapping[str, Any], axes: Mapping[str, Any], seeds: Sequence[int]
+) -> str:
     of = "" if group is None else f" of {group}"
-    held = f" with {joined([f'{name} = {value}' for name, value in where.items()])}" if where else ""
+    held = f" with {joined([spoken(axes[name], value) for name, value in where.items()])}" if where else ""
     number = count(seeds[0], "seed") if len(seeds) == 1 else f"{seeds[0]} to {count(seeds[-1], 'seed')}"
-    whiskers = "; whiskers: 95 % interval of the mean (Student's t)" if seeds[-1] > 1 else ", so no interval"
-    return f"{_WORDS.get(measure, measure)[:1].upper()}{_WORDS.get(measure, measure)[1:]}{of}{held}: mean of {number}{whiskers}."
+    words = _WORDS.get(measure, measure)
+    return f"{words[:1].upper()}{words[1:]}{of}{held}: mean of {number}"

@@ -18,14 +18,14 @@ from fairdrop.pages import environment, palettes
 from fairdrop.plot.cells import Cells
 from fairdrop.plot.inline import inline
 from fairdrop.plot.sweeps import front
-from fairdrop.study.cells import Read, cells, group_names
-from fairdrop.wording.disciplines import discipline_name
+from fairdrop.study.cells import Read, cells, group_names, spoken
 from fairdrop.wording.numbers import number_and_half
 from fairdrop.wording.phrases import clean, count, joined, keep_together
 
 DELAY, FAIRNESS = "queue_sojourn_p99_s", "run_jain_index"
 # Of points in the table: the first of the front.
 _MOST_ROWS = 40
+_MOST_PANELS = 9
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,9 @@ def _notices(about: Mapping[str, Any]) -> list[str]:
 
 def _axis(axis: Mapping[str, Any]) -> dict[str, str]:
     values = axis["values"]
-    shown = [clean(value) for value in (values if len(values) <= 12 else [*values[:5], "…", *values[-2:]])]
-    return {"name": clean(axis["name"]), "field": clean(axis["field"]), "unit": axis["unit"], "values": ", ".join(shown)}
+    some = [clean(spoken(axis, value)).removeprefix(f"{axis['name']} ") for value in [*values[:10], values[-1]]]
+    shown = [*some[:10], "…", some[-1]] if len(values) > 11 else some[: len(values)]
+    return {"name": clean(axis["name"]), "field": clean(axis["field"]), "values": ", ".join(shown)}
 
 
 def _facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -92,32 +93,28 @@ def _facts(about: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _figures(about: Mapping[str, Any], read: Read) -> list[Drawn]:
     """Delay against fairness, then each measure over the axes that tell most."""
     axes = {axis["column"]: axis for axis in about["axes"] if len(axis["values"]) > 1}
-    found = [
-        _drawn(
-            "pareto", "Delay against fairness", "Each mark is a point of the study. Up and to the left is better.",
-            partial(_pareto, about, read, _by(axes)),
-        )
-    ]  # fmt: skip
+    pareto = partial(_pareto, about, read, _by(axes))
+    found = [_drawn("pareto", "Delay against fairness", "Each mark is a point of the study. Up and to the left is better.", pareto)]
     numbers = [name for name, axis in axes.items() if axis["kind"] in ("number", "count")]
-    over = numbers[0] if numbers else next(iter(axes), None)
+    over = max(numbers, key=lambda name: len(axes[name]["values"]), default=next(iter(axes), None))
     if over is None:
         return found
-    by = next((name for name in [_by(axes), *axes] if name is not None and name != over), None)
-    groups = group_names(read)
-    wanted = [("share", groups[-1]), (DELAY, None), (FAIRNESS, None), ("link_utilisation", None)]
     drawn = any(axis["drawn"] for axis in axes.values())
-    rest = [name for name in axes if name not in (over, by)]
-    where = {} if drawn else {name: axes[name]["values"][len(axes[name]["values"]) // 2] for name in rest}
-    if by is not None and len(axes[by]["values"]) > 8:
-        by = None if drawn else by
-    for measure, group in wanted:
-        some = cells(about, read, measure, group, where, [over, by])
-        title = some.measure.label.partition(",")[0] + (f" of {group}" if group else "")
-        draw: Callable[..., Figure] = partial(plot.sweep_lines, some, over, by=by)
-        found.append(_drawn(measure, _capital(title), _held(where), draw))
-        if by is not None and not drawn and len(axes[by]["values"]) > 3 and axes[by]["kind"] != "text":
-            draw = partial(plot.sweep_heat_map, some, over, by)
-            found.append(_drawn(f"{measure}-map", f"{_capital(title)} over both", _held(where), draw))
+    rest = [name for name in axes if name != over]
+    by = next((name for name in [_by(axes), *([] if drawn else rest)] if name is not None and name != over), None)
+    across = next((name for name in rest if name != by and len(axes[name]["values"]) <= _MOST_PANELS and not drawn), None)
+    held = [name for name in rest if name not in (by, across)]
+    where = {} if drawn else {name: axes[name]["values"][len(axes[name]["values"]) // 2] for name in held}
+    note = f"Held: {joined([spoken(axes[name], value) for name, value in where.items()])}." if where else ""
+    for measure, group in [("share", group_names(read)[-1]), (DELAY, None), (FAIRNESS, None), ("link_utilisation", None)]:
+        some = cells(about, read, measure, group, where, [over, by, across])
+        title = _capital(some.measure.label.partition(",")[0] + (f" of {group}" if group else ""))
+        if by is not None and axes[by]["kind"] != "text" and not drawn:
+            first = where if across is None else {**where, across: axes[across]["values"][0]}
+            flat = cells(about, read, measure, group, first, [over, by])
+            found.append(_drawn(f"{measure}-map", title, note, partial(plot.sweep_heat_map, flat, over, by)))
+        else:
+            found.append(_drawn(measure, title, note, partial(plot.sweep_lines, some, over, by=by, panels=across)))
     return found
 
 
@@ -145,21 +142,13 @@ def _best(about: Mapping[str, Any], read: Read) -> list[dict[str, Any]]:
     rows = [(at, one, other) for at, one, other in pairs if (one.mean, other.mean) in best]
     return [
         {
-            "at": [_value(name, value) for name, value in at.items()],
+            "at": [spoken(axis, at[axis["column"]]).removeprefix(f"{axis['name']} ") for axis in about["axes"]],
             "delay": number_and_half(one, 1 / delay.measure.divisor),
             "fairness": number_and_half(other, 1.0, 3),
             "unit": delay.measure.label.rpartition(", ")[2],
         }
         for at, one, other in sorted(rows, key=lambda row: row[1].mean)[:_MOST_ROWS]
     ]
-
-
-def _value(axis: str, value: Any) -> str:
-    return discipline_name(str(value)) if axis == "discipline" else clean(value)
-
-
-def _held(where: Mapping[str, Any]) -> str:
-    return f"Held: {joined([f'{name} = {clean(value)}' for name, value in where.items()])}." if where else ""
 
 
 def _capital(text: str) -> str:

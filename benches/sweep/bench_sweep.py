@@ -1,0 +1,113 @@
+"""What a sweep costs beside its simulations: ``bench_sweep.py [RUNS ...]``, by default 1000, 10000 and 100000 runs.
+
+Runs are as short as can be (two flows, a second), so that what is measured is the rest: setting up, the store, the data
+set, going on. Each size is done in a process of its own, whose largest memory is told. With ``--dask`` the runs go to a
+scheduler with two worker processes on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import fairdrop
+from fairdrop.progress import Progress
+from fairdrop.study import dataset
+from fairdrop.study.campaign import Campaign
+from fairdrop.study.definition import make_study
+from fairdrop.study.store import Store
+
+SCENARIO = """
+duration = "1s"
+warm_up = "500ms"
+[dumbbell]
+rate = "1mbit"
+[[groups]]
+name = "tcp"
+transport = "reno"
+[[groups]]
+name = "udp"
+transport = "cbr"
+rate = "2mbit"
+"""
+SEEDS = 10
+
+
+def axes(runs: int) -> dict[str, object]:
+    """Two disciplines, ten rates, and the rest of the points on a third axis."""
+    points = max(1, runs // SEEDS // 20)
+    return {
+        "discipline": ["red", "choke"],
+        "groups.udp.rate": {"from": "500kbit", "to": "5mbit", "points": 10},
+        "queue.red.max_p": [round(0.01 + 0.9 * n / points, 9) for n in range(points)],
+    }
+
+
+def measure(runs: int, folder: Path, dask: str | None) -> dict[str, float]:
+    """One sweep, the same again, and its data set alone."""
+    scenario = fairdrop.Scenario(SCENARIO)
+    asked = {"out": folder, "axes": axes(runs), "seeds": SEEDS}
+    started = time.perf_counter()
+    done = fairdrop.sweep(scenario, **asked, dask=dask)
+    first = time.perf_counter() - started
+    assert done.runs == runs == done.computed, (done.runs, done.computed)
+    started = time.perf_counter()
+    assert fairdrop.sweep(scenario, **asked).computed == 0
+    again = time.perf_counter() - started
+    study = make_study({"axes": axes(runs), "seeds": SEEDS}, "bench", Path(), scenario)
+    with Store(folder) as store:
+        campaign = Campaign(study, store, Progress())
+        started = time.perf_counter()
+        while campaign.next() is not None:
+            pass
+        opened = time.perf_counter() - started
+        started = time.perf_counter()
+        dataset.write(campaign, folder)
+        written = time.perf_counter() - started
+    started = time.perf_counter()
+    done.to_polars()
+    read = time.perf_counter() - started
+    files = dataset.files(folder)
+    return {
+        "runs": runs, "first_s": first, "again_s": again, "points_s": opened, "data_set_s": written, "read_s": read,
+        "store_bytes": (folder / "store.sqlite").stat().st_size, "data_bytes": sum(f.stat().st_size for f in files),
+        "files": len(files), "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure each size, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", type=int, default=[1000, 10_000, 100_000])
+    parser.add_argument("--dask", action="store_true")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        with tempfile.TemporaryDirectory() as folder:
+            if options.dask:
+                from distributed import LocalCluster
+
+                with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+                    print(json.dumps(measure(options.one, Path(folder), cluster.scheduler_address)))
+            else:
+                print(json.dumps(measure(options.one, Path(folder), None)))
+        return
+    print(f"{os.cpu_count()} processors")
+    print("runs | first s | again s | points s | data set s | read s | store MB | data MB | files | peak MB")
+    for runs in options.runs:
+        words = [sys.executable, __file__, "--one", str(runs), *(["--dask"] if options.dask else [])]
+        found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+        shown = [f"{found[name]:.1f}" for name in ("first_s", "again_s", "points_s", "data_set_s", "read_s")]
+        sizes = [f"{found[name] / 1e6:.1f}" for name in ("store_bytes", "data_bytes")]
+        print(" | ".join([str(runs), *shown, *sizes, str(found["files"]), f"{found['peak_bytes'] / 1e6:.0f}"]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
