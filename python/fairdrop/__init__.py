@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairdrop import measures, models, plot, report, reproduce
     from fairdrop._core import __version__
     from fairdrop.capture import replay
+    from fairdrop.changes import diff
     from fairdrop.host import queue_host
     from fairdrop.library import catalogue, schema
     from fairdrop.result import Result, read_result
@@ -32,6 +33,7 @@ __all__ = [
     "Table",
     "__version__",
     "catalogue",
+    "diff",
     "load",
     "measures",
     "merge",
@@ -58,6 +60,7 @@ _HOMES = {
     "Sweep": "study.sweep",
     "Table": "table",
     "catalogue": "library",
+    "diff": "changes",
     "load": "scenario",
     "merge": "study.sweep",
     "queue_host": "host",

@@ -104,9 +104,9 @@ def report(options: Namespace) -> int:
     from pathlib import Path
 
     from fairdrop.report import write
-    from fairdrop.result import read_result
+    from fairdrop.result import read_document
 
-    document = read_result(options.result)
+    document = read_document(options.result)
     source = Path(options.result)
     default = (source if source.is_dir() else source.parent) / "report.html"
     target = Path(options.out) if options.out else default
@@ -119,9 +119,9 @@ def report(options: Namespace) -> int:
 def show(options: Namespace) -> int:
     """``fairdrop show``."""
     from fairdrop.cli.meters import meters_text
-    from fairdrop.result import read_result
+    from fairdrop.result import read_document
 
-    document = read_result(options.result)
+    document = read_document(options.result)
     with _of_document(options.result):
         text = meters_text(document)
     print(text)
