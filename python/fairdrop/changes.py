@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev, variance
@@ -77,18 +77,18 @@ class Changes:
 def changes(before: Document, after: Document) -> Changes:
     """Compare two result documents, discipline by discipline; one each are compared whatever they are.
 
-    Where both have the same seeds, differences are taken seed by seed; otherwise they are those of means (Welch). A measure
-    has changed where its difference is significant at 5 % for all measures together (S. Holm, "A simple sequentially
-    rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979), and with a single seed where it is
-    another number. So runs that are the same are never told to have changed. Raises ValueError where nothing can be
-    compared.
+    Where both have the same seeds, differences are taken seed by seed; otherwise they are those of means (Welch). A
+    measure has changed where its difference is significant at 5 % for all measures together (S. Holm, "A simple
+    sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979), and with a single seed
+    where it is another number. So runs that are the same are never told to have changed. Raises ValueError where
+    nothing can be compared.
     """
     pairs, apart = _pairs(before, after)
     found: list[Change] = []
     for name, one, other in pairs:
         groups, other_groups = group_names({"runs": one}), group_names({"runs": other})
-        apart += [f"{name}: group {group} is only in {where}" for where, some, rest in
-                  (("A", groups, other_groups), ("B", other_groups, groups)) for group in some if group not in rest]  # fmt: skip
+        for where, some, rest in (("A", groups, other_groups), ("B", other_groups, groups)):
+            apart += [f"{name}: group {group} is only in {where}" for group in some if group not in rest]
         for group in [*(group for group in groups if group in other_groups), None]:
             for measure, value in _measures(group).items():
                 change = _compared(name, group, measure, one, other, value)
@@ -121,11 +121,8 @@ def _measures(group: str | None) -> dict[str, Value]:
         return {field: _of_group(group, field) for field in _GROUP}
     return {
         **{field: _of_run(field) for field in _RUN},
-        **{f"queue_{field}": _of_queue(lambda queue, field=field: queue.get(field)) for field in _QUEUE},
-        **{
-            f"queue_sojourn_{field}_s": _of_queue(lambda queue, field=field: queue["sojourn_s"].get(field))
-            for field in _SOJOURN
-        },
+        **{f"queue_{field}": _of_queue((field,)) for field in _QUEUE},
+        **{f"queue_sojourn_{field}_s": _of_queue(("sojourn_s", field)) for field in _SOJOURN},
     }
 
 
@@ -137,28 +134,33 @@ def _of_run(field: str) -> Value:
     return lambda run: run.get(field)
 
 
-def _of_queue(value: Callable[[Mapping[str, Any]], float | None]) -> Value:
-    def found(run: Run) -> float | None:
-        queue = reference_queue(run)
-        return None if queue is None else value(queue)
+def _of_queue(path: Sequence[str]) -> Value:
+    def value(run: Run) -> float | None:
+        found: Any = reference_queue(run)
+        for name in path:
+            found = None if found is None else found.get(name)
+        return None if found is None else float(found)
 
-    return found
+    return value
 
 
 def _compared(
     discipline: str, group: str | None, measure: str, before: Sequence[Run], after: Sequence[Run], value: Value
 ) -> Change | None:
-    one, other = ({int(run["seed"]): found for run in some if (found := value(run)) is not None} for some in (before, after))
+    one, other = (
+        {int(run["seed"]): found for run in some if (found := value(run)) is not None} for some in (before, after)
+    )
     if not one or not other:
         return None
     means = [estimate(values.values()) for values in (one, other)]
     paired = one.keys() == other.keys()
     if paired:
-        between = estimate(other[seed] - one[seed] for seed in one)
+        differences = [other[seed] - one[seed] for seed in one]
+        between, p = estimate(differences), _p_of_pairs(differences)
     else:
         between = difference(one.values(), other.values())
+        p = _p_of_means(list(one.values()), list(other.values()))
     assert means[0] is not None and means[1] is not None and between is not None
-    p = _p_of_pairs([other[seed] - one[seed] for seed in one]) if paired else _p_of_means(list(one.values()), list(other.values()))
     same = [one[seed] for seed in sorted(one)] == [other[seed] for seed in sorted(other)]
     return Change(discipline, group, measure, means[0], means[1], between, paired, p, p is None and not same)
 

@@ -9,7 +9,17 @@ from pathlib import Path
 
 from fairdrop import _core
 
-__all__ = ["DOCUMENT", "RESULT", "SCENARIO", "VECTOR", "check_writable", "read_bytes", "read_text", "write_bytes", "write_text"]
+__all__ = [
+    "DOCUMENT",
+    "RESULT",
+    "SCENARIO",
+    "VECTOR",
+    "check_writable",
+    "read_bytes",
+    "read_text",
+    "write_bytes",
+    "write_text",
+]
 
 # The most bytes of a file, by what it is.
 SCENARIO = 16 << 20

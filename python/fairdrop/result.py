@@ -279,9 +279,9 @@ def _with(text: str, name: str, value: str) -> str:
 def read_result(path: str | PathLike[str]) -> Result:
     """Read a result: a directory that ``--out`` wrote, or its ``result.json``.
 
-    What ``compare --with-model`` and ``compare --live`` wrote beside it is read as well. Raises OSError when a file cannot
-    be read, ValueError when it is not a result document, or one of another version of fairdrop: the document alone is then
-    what ``json`` reads from ``result.json``.
+    What ``compare --with-model`` and ``compare --live`` wrote beside it is read as well. Raises OSError when a file
+    cannot be read, ValueError when it is not a result document, or one of another version of fairdrop: the document
+    alone is then what ``json`` reads from ``result.json``.
     """
     document = read_document(path)
     try:

@@ -26,7 +26,7 @@ class Table:
     """Named columns of equal length.
 
     Hand it to any library that reads the Arrow C stream interface (``polars.DataFrame(table)``,
-    ``pyarrow.table(table)``), or to one that takes rows (``pandas.DataFrame(table)``: a table is its rows, each a dict).
+    ``pyarrow.table(table)``), or to one that takes rows, as it is its rows, each a dict (``pandas.DataFrame(table)``).
     ``table["share"]`` is a column as a NumPy array. Columns carry their unit in the name.
     """
 
@@ -60,7 +60,8 @@ class Table:
 
     def to_xarray(self, *dimensions: str) -> xarray.Dataset:
         """Columns over these, of which each combination may be there once (needs xarray, pandas and pyarrow)."""
-        return self.to_pandas().set_index(list(dimensions)).to_xarray()
+        cube: xarray.Dataset = self.to_pandas().set_index(list(dimensions)).to_xarray()
+        return cube
 
     def to_arrow(self) -> pyarrow.Table:
         """As a pyarrow table (needs pyarrow)."""

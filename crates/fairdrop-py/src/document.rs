@@ -2,7 +2,6 @@
 
 use crate::columns::Table;
 use crate::files::{FileError, Reason, Staged};
-use crate::resume::as_run;
 use crate::tables::{Maker, TABLES};
 use fairdrop_sim::RunResult;
 use parquet::arrow::ArrowWriter;
@@ -143,6 +142,15 @@ impl Document {
         writer.close()?;
         Ok(())
     }
+}
+
+/// A run whose every digit is understood.
+pub fn as_run(found: &Json) -> Result<RunResult, String> {
+    let other = "it holds runs of another version of fairdrop";
+    let run: RunResult =
+        serde_json::from_str(&found.to_string()).map_err(|error| format!("{other} ({error})"))?;
+    let again = serde_json::to_value(&run).map_err(|error| error.to_string())?;
+    if again == *found { Ok(run) } else { Err(other.to_owned()) }
 }
 
 /// Whether [`Document::write`] writes files of this name.

@@ -120,12 +120,12 @@ def _add_sweep(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "sweep",
         help="simulate a scenario over many values of its fields",
-        description="Simulate the points of a study, times seeds, into one data set; runs that are there are not repeated.",
+        description="Simulate the points of a study, times seeds, into one data set; no run is done twice.",
     )
     parser.add_argument("study", metavar="STUDY", help="TOML file: base, axes, design, seeds, stop")
     parser.add_argument("--out", metavar="DIR", help="data set and finished runs (sweeps/STUDY)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the study's")
-    parser.add_argument("--resume", action="store_true", help="go on with what --out has; it is an error if it has nothing")
+    parser.add_argument("--resume", action="store_true", help="go on with what --out has; refused if it has nothing")
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
     parser.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this scheduler, such as tcp://host:8786")
     parser.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; see `fairdrop merge`")
@@ -137,7 +137,9 @@ def _add_sweep(subcommands: _Subcommands) -> None:
 
 def _add_merge(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
-        "merge", help="put the parts of a sweep together", description="Put the parts of `fairdrop sweep --shard` together."
+        "merge",
+        help="put the parts of a sweep together",
+        description="Put the parts of `fairdrop sweep --shard` together.",
     )
     parser.add_argument("out", metavar="DIR", help="folder of the sweep")
     parser.add_argument("shards", nargs="*", metavar="SHARD", help="folders of the parts (those in DIR)")

@@ -68,14 +68,15 @@ def changes_text(found: Changes, everything: bool) -> str:
     changed = sum(one.changed for one in found.measures)
     last = f"{changed} of {count(len(found.measures), 'measure')} changed"
     paired = {one.paired for one in found.measures}
-    how = {(True,): "seed by seed", (False,): "means of different seeds"}.get(tuple(paired), "seed by seed where seeds agree")
+    how = "seed by seed" if paired == {True} else "means of different seeds"
     table = [table_text(head, lines)] if lines else []
     return "\n".join([*map(printable, found.apart), *table, f"{last} ({how})"])
 
 
 def _interval(one: Change) -> str:
     half = "" if one.difference.half is None else f" ±{digits(one.difference.half, 2)}"
-    return f"{'+' if one.difference.mean >= 0 else ''}{digits(one.difference.mean, 3)}{half}{' *' if one.changed else ''}"
+    sign = "+" if one.difference.mean >= 0 else ""
+    return f"{sign}{digits(one.difference.mean, 3)}{half}{' *' if one.changed else ''}"
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:

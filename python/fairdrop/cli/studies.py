@@ -20,7 +20,7 @@ def sweep(options: Namespace) -> int:
 
     check_files(options.report)
     if options.dask and options.threads:
-        raise ValueError("--threads is given together with --dask; valid: one of them, as workers have their own threads")
+        raise ValueError("--threads is given together with --dask; valid: one of them")
     done = sweep(
         options.study,
         out=options.out or Path("sweeps") / Path(options.study).stem,

@@ -63,9 +63,8 @@ def _line(axes: Axes, cells: Cells, over: str, line: Sequence[tuple[Any, Estimat
 
 def _look(by: str | None, key: Any, keys: Sequence[Any], number: int) -> dict[str, Any]:
     names = [str(one) for one in keys]
-    hues = colours.disciplines(names) if by == "discipline" else dict(
-        zip(names, (colours.BLUE, *(c for c in colours.DISCIPLINE_FALLBACK if c != colours.BLUE)) * len(names), strict=False)
-    )  # fmt: skip
+    turns = (colours.BLUE, *(hue for hue in colours.DISCIPLINE_FALLBACK if hue != colours.BLUE)) * len(names)
+    hues = colours.disciplines(names) if by == "discipline" else dict(zip(names, turns, strict=False))
     return {
         "color": hues[str(key)] if key is not None else colours.BLUE,
         "marker": _MARKERS[number % len(_MARKERS)], "markersize": 4.5,
@@ -175,7 +174,7 @@ def draw_pareto(delay: Cells, fairness: Cells, by: str | None, narrow: bool) -> 
 
 
 def front(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other beats: none has as little of the first and as much of the second, and one of them better."""
+    """The points that no other beats: less of the first and as much of the second, or as little and more."""
     best: list[tuple[float, float]] = []
     for x, some in groupby(sorted(points), key=lambda point: point[0]):
         y = max(point[1] for point in some)

@@ -77,7 +77,9 @@ class Axis:
 
     def value(self, level: Value) -> Any:
         """What the column holds of a level."""
-        return {"text": _text, "switch": bool}.get(self.kind, lambda found: plain(found, self.unit))(level)
+        if self.kind == "text":
+            return _text(level)
+        return level if self.kind == "switch" else plain(level, self.unit)
 
     def setting(self, level: Value) -> str:
         """The ``path=value`` that puts the scenario there."""
@@ -164,7 +166,8 @@ def _axis(path: str, spec: Any, name: str, drawn: bool) -> Axis:
 
 def _levels(path: str, values: Any) -> tuple[Value, ...]:
     if not isinstance(values, list | tuple) or not values:
-        raise StudyError(f"axes.{path} = {values!r} is not valid; valid: a list of values, or a range {{from, to, points}}")
+        valid = "a list of values, or a range {from, to, points}"
+        raise StudyError(f"axes.{path} = {values!r} is not valid; valid: {valid}")
     for value in values:
         if not isinstance(value, bool | int | float | str) or (isinstance(value, float) and math.isnan(value)):
             raise StudyError(f"axes.{path}: {value!r} is not valid; valid: texts, numbers, true and false")

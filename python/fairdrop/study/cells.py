@@ -84,7 +84,8 @@ def _check(axes: Mapping[str, Any], measure: str, wanted: Sequence[str], where: 
             raise StudyError(f"{name!r} is no axis; valid: {', '.join(axes)}")
     for name, value in where.items():
         if value not in axes[name]["values"]:
-            raise StudyError(f"where: {name} = {value!r} is not there; valid: {', '.join(map(str, axes[name]['values']))}")
+            valid = ", ".join(map(str, axes[name]["values"]))
+            raise StudyError(f"where: {name} = {value!r} is not there; valid: {valid}")
 
 
 def _check_group(about: Mapping[str, Any], read: Read, measure: str, group: str | None) -> None:

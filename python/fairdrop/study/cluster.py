@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from errno import EHOSTUNREACH
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from fairdrop import _core
 from fairdrop.engine import engine
@@ -15,8 +15,9 @@ from fairdrop.scenario import Scenario
 from fairdrop.study.campaign import Campaign, Job
 from fairdrop.study.runs import rows_of
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
+# Of distributed, which has no types.
+Client: TypeAlias = Any
+Future: TypeAlias = Any
 
 # A task lasts about this long: the scheduler spends 1 ms on each, and what a killed worker loses is done again.
 _TASK_S = 1.0
@@ -73,9 +74,11 @@ class _Sender:
         self._tasks = 0
 
     def work(self) -> bool:
-        from distributed import as_completed
+        import distributed
 
-        done = as_completed(self._tasks_for(self._room()))
+        done: Any = distributed.as_completed(  # type: ignore[no-untyped-call]
+            self._tasks_for(self._room())
+        )
         waiting = done.count()
         try:
             for future in done:
@@ -90,13 +93,13 @@ class _Sender:
         return True
 
     def _room(self) -> int:
-        threads = sum(self.client.nthreads().values())
+        threads: int = sum(self.client.nthreads().values())
         return _AHEAD * max(threads, 1)
 
     def _tasks_for(self, count: int) -> list[Future]:
         tasks = []
         for _ in range(max(count, 0)):
-            jobs = []
+            jobs: list[Job] = []
             while len(jobs) < self.runs and (job := self.campaign.next()) is not None:
                 jobs.append(job)
             if not jobs:
@@ -128,16 +131,17 @@ def _works(jobs: Sequence[Job]) -> list[Work]:
 @contextmanager
 def _client(address: Any) -> Iterator[Client]:
     try:
-        from distributed import Client
+        import distributed
     except ImportError:
         raise ValueError('dask: distributed is not installed; valid: pip install "fairdrop[dask]"') from None
-    if isinstance(address, Client):
+    if isinstance(address, distributed.Client):
         yield address
         return
     try:
-        client = Client(str(address), set_as_default=False)
+        client: Client = distributed.Client(str(address), set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise OSError(EHOSTUNREACH, f"no scheduler answers ({error}); valid: such as tcp://host:8786", str(address)) from None
+        why = f"no scheduler answers ({error}); valid: such as tcp://host:8786"
+        raise OSError(EHOSTUNREACH, why, str(address)) from None
     try:
         yield client
     finally:

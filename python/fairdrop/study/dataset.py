@@ -91,7 +91,7 @@ def _folder(axis: Axis, level: Any) -> str:
     return f"{axis.column}-{_UNSAFE.sub('_', str(axis.value(level)))}"
 
 
-def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[list[Row]]:
+def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[Sequence[Row]]:
     """Rows in the order of points, seeds and groups, so that the same runs are always the same files."""
     wanted = ((point, seed, key) for point in points for seed, key in campaign.keys(point.index))
     while some := list(itertools.islice(wanted, RUNS_AT_ONCE)):

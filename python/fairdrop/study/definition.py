@@ -40,10 +40,10 @@ class Design:
 
 @dataclass(frozen=True)
 class Stop:
-    """No more seeds once half the 95 % interval of a measure's mean is at most ``half_width``, or ``relative`` of the mean.
+    """No more seeds once half the 95 % interval of a mean is at most ``half_width``, or ``relative`` of the mean.
 
-    The rule is looked at after each seed in order, from ``min_seeds`` on; what more seeds may have been simulated by then
-    is left out. So the seeds of a point do not depend on how many were done at once.
+    The rule is looked at after each seed in order, from ``min_seeds`` on; what more seeds may have been simulated by
+    then is left out. So the seeds of a point do not depend on how many were done at once.
     """
 
     measure: str
@@ -242,7 +242,7 @@ def _design(written: Mapping[str, Any]) -> Design:
         return Design(kind)
     points = _whole("design.points", table.get("points"), 1, _MOST_POINTS)
     if kind == "sobol" and points & (points - 1):
-        raise StudyError(f"design.points = {points} is not valid; valid: a power of two, for which Sobol points are even")
+        raise StudyError(f"design.points = {points} is not valid; valid: a power of two with sobol")
     return Design(kind, points, _whole("design.seed", table.get("seed", 1), 0, 2**31))
 
 

@@ -45,6 +45,7 @@ def write_page(about: Mapping[str, Any], read: Read, path: str | PathLike[str]) 
 
 
 def render_page(about: Mapping[str, Any], read: Read) -> str:
+    """The page as text."""
     templates = environment("fairdrop.study")
     templates.filters["together"] = keep_together
     empty = not about["runs"]
@@ -69,8 +70,8 @@ def _setting(about: Mapping[str, Any]) -> str:
 
 
 def _notices(about: Mapping[str, Any]) -> list[str]:
-    found = [] if about["complete"] else ["Incomplete: the work was interrupted, or runs failed. What follows is what there is."]
-    return found + [clean(problem) for problem in about["problems"][:5]]
+    incomplete = ["Incomplete: the work was interrupted, or runs failed. What follows is what there is."]
+    return ([] if about["complete"] else incomplete) + [clean(problem) for problem in about["problems"][:5]]
 
 
 def _axis(axis: Mapping[str, Any]) -> dict[str, str]:
@@ -94,7 +95,8 @@ def _figures(about: Mapping[str, Any], read: Read) -> list[Drawn]:
     """Delay against fairness, then each measure over the axes that tell most."""
     axes = {axis["column"]: axis for axis in about["axes"] if len(axis["values"]) > 1}
     pareto = partial(_pareto, about, read, _by(axes))
-    found = [_drawn("pareto", "Delay against fairness", "Each mark is a point of the study. Up and to the left is better.", pareto)]
+    text = "Each mark is a point of the study. Up and to the left is better."
+    found = [_drawn("pareto", "Delay against fairness", text, pareto)]
     numbers = [name for name, axis in axes.items() if axis["kind"] in ("number", "count")]
     over = max(numbers, key=lambda name: len(axes[name]["values"]), default=next(iter(axes), None))
     if over is None:
@@ -102,11 +104,13 @@ def _figures(about: Mapping[str, Any], read: Read) -> list[Drawn]:
     drawn = any(axis["drawn"] for axis in axes.values())
     rest = [name for name in axes if name != over]
     by = next((name for name in [_by(axes), *([] if drawn else rest)] if name is not None and name != over), None)
-    across = next((name for name in rest if name != by and len(axes[name]["values"]) <= _MOST_PANELS and not drawn), None)
+    few = [name for name in rest if name != by and len(axes[name]["values"]) <= _MOST_PANELS and not drawn]
+    across = few[0] if few else None
     held = [name for name in rest if name not in (by, across)]
     where = {} if drawn else {name: axes[name]["values"][len(axes[name]["values"]) // 2] for name in held}
     note = f"Held: {joined([spoken(axes[name], value) for name, value in where.items()])}." if where else ""
-    for measure, group in [("share", group_names(read)[-1]), (DELAY, None), (FAIRNESS, None), ("link_utilisation", None)]:
+    last = group_names(read)[-1]
+    for measure, group in [("share", last), (DELAY, None), (FAIRNESS, None), ("link_utilisation", None)]:
         some = cells(about, read, measure, group, where, [over, by, across])
         title = _capital(some.measure.label.partition(",")[0] + (f" of {group}" if group else ""))
         if by is not None and axes[by]["kind"] != "text" and not drawn:
@@ -157,4 +161,5 @@ def _capital(text: str) -> str:
 
 def _drawn(key: str, title: str, text: str, draw: Callable[..., Figure]) -> Drawn:
     label = f"{title}. The data set holds the numbers."
-    return Drawn(key, title, text, inline(draw(narrow=False), f"{key}-w", label), inline(draw(narrow=True), f"{key}-n", label))
+    both = (inline(draw(narrow=narrow), f"{key}-{'n' if narrow else 'w'}", label) for narrow in (False, True))
+    return Drawn(key, title, text, *both)

@@ -84,7 +84,9 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None) -> None:
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
+    ) -> None:
         try:
             self.close()
         except OSError:

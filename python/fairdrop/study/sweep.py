@@ -208,11 +208,13 @@ def sweep(
 ) -> Sweep:
     """Simulate a scenario over the points of a study, times seeds, into one data set in the folder ``out``.
 
-    ``study`` is a study file, or a scenario (or its file) with ``axes`` as in a study's ``[axes]``: ``{"queue.red.max_p":
-    [0.02, 0.1]}``. ``seeds``, ``design`` and ``stop`` are as in the file, and go before what it says.
+    ``study`` is a study file, or a scenario (or its file) with ``axes`` as in a study's ``[axes]``:
+    ``{"queue.red.max_p": [0.02, 0.1]}``. ``seeds``, ``design`` and ``stop`` are as in the file, and go before what it
+    says.
 
     Runs are kept in ``out`` as they finish, by what decided them: what is there already is not simulated again, of
-    whichever study. ``resume`` only says that something has to be there. Ctrl-C makes the data set of what was finished.
+    whichever study. ``resume`` only says that something has to be there. Ctrl-C makes the data set of what was
+    finished.
     ``dask`` is the address of a scheduler, or a ``distributed.Client``; the runs then go there. ``shard`` is ``"2/8"``
     for the second of eight parts, which :func:`merge` puts together.
 
