@@ -52,8 +52,7 @@ pub fn read(paths: &[PathBuf], columns: Option<&[String]>) -> Result<Table, File
         let mut builder =
             ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| FileError::new(path, error))?;
         if let Some(names) = columns {
-            let mask =
-                ProjectionMask::columns(builder.parquet_schema(), names.iter().map(String::as_str));
+            let mask = ProjectionMask::columns(builder.parquet_schema(), names.iter().map(String::as_str));
             builder = builder.with_projection(mask);
         }
         for batch in builder.build().map_err(|error| FileError::new(path, error))? {

@@ -118,6 +118,11 @@ class Campaign:
         """Whether there are jobs to hand out now."""
         return bool(self._pending)
 
+    @property
+    def size(self) -> int:
+        """Points that are to be done."""
+        return len(self._mine)
+
     def where(self, point: Point) -> str:
         """A point in words."""
         pairs = zip(self.study.axes, point.levels, strict=True)

@@ -354,7 +354,7 @@ def _about(
         "digest": study.digest,
         "complete": complete,
         "shard": list(part),
-        "points": len(study.points),
+        "points": campaign.size,
         "runs": runs,
         "computed": campaign.computed,
         "problems": campaign.problems[:100],
