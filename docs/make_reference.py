@@ -7,10 +7,13 @@ rest is kept.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
+import inspect
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +64,7 @@ def sections() -> dict[str, str]:
     made["disciplines"] = _table(
         ["discipline", "in a sentence"], [_linked(entry) for entry in catalogue["disciplines"]]
     )
+    made["python"] = _python()
     for name, parser in _commands(build_parser()):
         made[f"command.{name.replace(' ', '.')}"] = _options(parser)
     made["comparison.costs"] = _table(
@@ -93,6 +97,100 @@ def rewritten(text: str, made: dict[str, str]) -> str:
 def names_in(text: str) -> list[str]:
     """Names of the generated sections of a page, in order."""
     return [found[1] for found in _SECTION.finditer(text)]
+
+
+def _python() -> str:
+    """Every public name of the package, with its signature and what its docstring says."""
+    parts = []
+    for name in sorted(fairdrop.__all__, key=str.lower):
+        found = getattr(fairdrop, name)
+        if inspect.ismodule(found):
+            parts += [f"### `fairdrop.{name}`", _said(found)]
+            parts += [_entry(f"fairdrop.{name}.{inner}", getattr(found, inner), "####") for inner in sorted(found.__all__)]
+        elif name != "__version__":
+            parts.append(_entry(f"fairdrop.{name}", found, "###"))
+    return "\n\n".join(parts)
+
+
+def _entry(name: str, found: Any, level: str) -> str:
+    """A function, or a class with what it has of its own."""
+    if not inspect.isclass(found):
+        signature = str(inspect.signature(found)) if callable(found) else ""
+        return f"{level} `{name}`\n\n{_signature(name, signature)}{_said(found)}"
+    lines = [f"{level} `{name}`", _said(found)]
+    if issubclass(found, Exception):
+        return "\n\n".join([f"{level} `{name}`", _said(found)])
+    rows = []
+    for inner, member in vars(found).items():
+        if inner.startswith("_"):
+            continue
+        plain = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        kind = isinstance(member, property | cached_property)
+        text = inspect.getdoc(plain) or ""
+        if inspect.isfunction(plain) or kind:
+            call = "" if kind else _call(plain)
+            rows.append([f"`{inner}{call}`", " ".join(_code(text).split())])
+    fields = dataclasses.fields(found) if dataclasses.is_dataclass(found) else ()
+    rows += [[f"`{field.name}`", _code(_comment(found, field.name))] for field in fields]
+    return "\n\n".join([*lines, *([_table(["member", "meaning"], rows)] if rows else [])])
+
+
+def _signature(name: str, signature: str) -> str:
+    if not signature:
+        return ""
+    short = re.sub(r"'(\[^']*\]|[^']*)'", r"\1", signature) if signature.count("'") % 2 == 0 else signature
+    call = f"{name}{signature}" if len(name + short) <= 100 else _wrapped(name, signature)
+    return f"```text\n{call}\n```\n\n"
+
+
+def _wrapped(name: str, signature: str) -> str:
+    """One parameter a line."""
+    parameters, _, back = signature.rpartition(" -> ") if " -> " in signature else (signature, "", "")
+    inner, depth, parts = parameters[1:-1], 0, [""]
+    for letter in inner:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    lines = "".join(f"    {part.strip()},\n" for part in parts)
+    return f"{name}(\n{lines})" + (f" -> {back}" if back else "")
+
+
+def _call(function: Any) -> str:
+    """Names of parameters without types, with what they are when left out."""
+    shown = []
+    starred = False
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            shown.append("*")
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        shown.append(f"{stars}{parameter.name}{default}")
+    return f"({', '.join(shown)})"
+
+
+def _said(found: Any) -> str:
+    return _code(inspect.getdoc(found) or "")
+
+
+def _code(text: str) -> str:
+    """Code as these pages write it, for that of docstrings."""
+    return re.sub(r":\w+:`([^`]+)`", r"`\1`", text.replace("``", "`")).strip()
+
+
+def _comment(found: Any, name: str) -> str:
+    """What stands above a field of a data class, as ``#:`` comments."""
+    lines = inspect.getsource(found).splitlines()
+    at = next((n for n, line in enumerate(lines) if re.match(rf"\s+{name}:", line)), 0)
+    said = []
+    while at > 0 and lines[at - 1].strip().startswith("#:"):
+        at -= 1
+        said.insert(0, lines[at].strip().removeprefix("#:").strip())
+    return " ".join(said)
 
 
 def _fields(described: dict[str, Any], leave_out: Collection[str] = ()) -> str:

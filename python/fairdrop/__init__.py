@@ -15,29 +15,38 @@ if TYPE_CHECKING:
     from fairdrop import measures, models, plot, report, reproduce
     from fairdrop._core import __version__
     from fairdrop.capture import replay
+    from fairdrop.changes import diff
     from fairdrop.host import queue_host
     from fairdrop.library import catalogue, schema
     from fairdrop.result import Result, read_result
     from fairdrop.scenario import Scenario, ScenarioError, load
+    from fairdrop.study.axes import StudyError
+    from fairdrop.study.sweep import Sweep, merge, read_sweep, sweep
     from fairdrop.table import Table
 
 __all__ = [
     "Result",
     "Scenario",
     "ScenarioError",
+    "StudyError",
+    "Sweep",
     "Table",
     "__version__",
     "catalogue",
+    "diff",
     "load",
     "measures",
+    "merge",
     "models",
     "plot",
     "queue_host",
     "read_result",
+    "read_sweep",
     "replay",
     "report",
     "reproduce",
     "schema",
+    "sweep",
 ]
 
 # Where each name lives: modules load when they are asked for, so that `fairdrop --help` answers at once, and so that
@@ -47,13 +56,19 @@ _HOMES = {
     "Result": "result",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
+    "StudyError": "study.axes",
+    "Sweep": "study.sweep",
     "Table": "table",
     "catalogue": "library",
+    "diff": "changes",
     "load": "scenario",
+    "merge": "study.sweep",
     "queue_host": "host",
     "read_result": "result",
+    "read_sweep": "study.sweep",
     "replay": "capture",
     "schema": "library",
+    "sweep": "study.sweep",
 }
 
 

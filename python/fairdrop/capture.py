@@ -8,7 +8,7 @@ from os import PathLike, fspath
 
 from fairdrop import _core
 from fairdrop.result import Result
-from fairdrop.scenario import ScenarioError, source_of
+from fairdrop.scenario import ScenarioError, listed, source_of
 
 __all__ = ["KEYS", "replay"]
 
@@ -62,8 +62,8 @@ def replay(
                 speed=speed,
                 queue=text,
                 file=file,
-                settings=list(settings),
-                disciplines=None if disciplines is None else list(disciplines),
+                settings=listed("settings", settings, "queue.limit=100p"),
+                disciplines=None if disciplines is None else listed("disciplines", disciplines, "choke"),
                 seeds=seeds,
                 threads=threads,
                 progress=progress,

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
+from errno import EINVAL, ENOENT
 from os import PathLike
+from pathlib import Path
 
 from fairdrop import _core
 
-__all__ = ["DOCUMENT", "RESULT", "SCENARIO", "VECTOR", "read_bytes", "read_text", "write_bytes", "write_text"]
+__all__ = [
+    "DOCUMENT",
+    "RESULT",
+    "SCENARIO",
+    "VECTOR",
+    "check_writable",
+    "read_bytes",
+    "read_text",
+    "write_bytes",
+    "write_text",
+]
 
 # The most bytes of a file, by what it is.
 SCENARIO = 16 << 20
@@ -34,6 +47,22 @@ def write_bytes(path: str | PathLike[str], content: bytes) -> None:
     Removes what a killed process left of it. Raises OSError, also where ``path`` is something else than a regular file.
     """
     _core.write_file(path, content)
+
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Whether a file could be written now, by making one beside it that goes again. Raises OSError."""
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(ENOENT, "is in no folder that exists; valid: a file in one that does", str(path))
+    if place.exists() and not place.is_file():
+        raise OSError(EINVAL, "is no regular file; valid: a regular file, or a name that is not taken", str(path))
+    # As long as the name under which it will be written.
+    beside = place.with_name(f"{place.name}.{os.getpid()}-0000.tmp")
+    try:
+        os.close(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_EXCL))
+        beside.unlink()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_text(path: str | PathLike[str], content: str) -> None:

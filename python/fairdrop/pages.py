@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from fairdrop.plot import colours
 
 
 def environment(package: str) -> Environment:
-    """Templates of a package; a name that is not given is an error."""
+    """Templates of a package, and those that pages share; a name that is not given is an error."""
     return Environment(
-        loader=PackageLoader(package, "."),
+        loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader("fairdrop.report", ".")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -9,7 +9,9 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import compress, decompress
 
+from fairdrop import _core
 from fairdrop.files import RESULT, read_text
 from fairdrop.table import Table
 from fairdrop.wording.phrases import count
@@ -17,10 +19,9 @@ from fairdrop.wording.phrases import count
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairdrop import _core
     from fairdrop.measures import By, FlowClass, Frequency
 
-__all__ = ["Plots", "Result", "read_result"]
+__all__ = ["Plots", "Result", "read_document", "read_result"]
 
 MODEL_FILE = "model.json"
 # What was run live, in the folder of what was simulated.
@@ -28,7 +29,10 @@ LIVE_FOLDER = "live"
 
 
 class Result:
-    """What runs found. Every table has the columns ``discipline`` and ``seed``."""
+    """What runs found. Every table has the columns ``discipline`` and ``seed``.
+
+    A result can be pickled, and is small then: the document, compressed.
+    """
 
     def __init__(
         self, inner: _core.Document, model: dict[str, Any] | None = None, live: Result | None = None
@@ -36,6 +40,9 @@ class Result:
         self._inner = inner
         self._model = model
         self._live = live
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (compress(self.to_json().encode()),)
 
     def beside(self, live: Result) -> Result:
         """The same with what was run live beside it."""
@@ -275,7 +282,32 @@ def _with(text: str, name: str, value: str) -> str:
     return f'{text.rstrip().removesuffix("}")},"{name}":{value}}}\n'
 
 
-def read_result(path: str | PathLike[str]) -> dict[str, Any]:
+def read_result(path: str | PathLike[str]) -> Result:
+    """Read a result: a directory that ``--out`` wrote, or its ``result.json``.
+
+    What ``compare --with-model`` and ``compare --live`` wrote beside it is read as well. Raises OSError when a file
+    cannot be read, ValueError when it is not a result document, or one of another version of fairdrop: the document
+    alone is then what ``json`` reads from ``result.json``.
+    """
+    document = read_document(path)
+    try:
+        return result_of(document)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; valid: a result of this version of fairdrop") from None
+
+
+def result_of(document: dict[str, Any]) -> Result:
+    """The result of a document. Raises ValueError where its runs are not those of this version."""
+    head = {name: value for name, value in document.items() if name not in ("model", "live")}
+    live = document.get("live")
+    return Result(_core.Document.from_json(json.dumps(head)), document.get("model"), live and result_of(live))
+
+
+def _unpacked(packed: bytes) -> Result:
+    return result_of(json.loads(decompress(packed)))
+
+
+def read_document(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the result document of ``path``: a directory that ``--out`` wrote, or its ``result.json``.
 
     A ``model.json`` beside ``result.json`` becomes the field ``model``, the result in a folder ``live`` the field

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from html import escape
 from os import PathLike, fspath
 from os.path import join
@@ -15,7 +16,10 @@ from fairdrop.library import catalogue
 from fairdrop.live import find_program
 from fairdrop.result import LIVE_FOLDER, Result
 
-__all__ = ["Scenario", "ScenarioError", "load"]
+__all__ = ["Builder", "Scenario", "ScenarioError", "load"]
+
+# Names that TOML writes without quotes.
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class ScenarioError(ValueError):
@@ -30,9 +34,10 @@ class Scenario:
     """
 
     def __init__(self, text: str, file: str = "scenario", settings: Iterable[str] = ()) -> None:
-        self._text, self._file, self._settings = text, file, tuple(settings)
+        self._text, self._file, self._settings = text, file, tuple(listed("settings", settings, "duration=60s"))
         try:
-            self._inner = _core.Scenario(text, file, list(self._settings))
+            #: The compiled half, for the package's own use.
+            self.inner = _core.Scenario(text, file, list(self._settings))
         except ValueError as error:
             raise ScenarioError(str(error)) from None
 
@@ -40,14 +45,45 @@ class Scenario:
         """The same scenario with more ``path=value`` settings, such as ``"queue.red.max_p=0.02"``."""
         return Scenario(self._text, self._file, (*self._settings, *settings))
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any], settings: Iterable[str] = ()) -> Scenario:
+        """A scenario of a dict with the fields of a scenario file: what ``tomllib`` makes of one. Raises ScenarioError.
+
+        ``to_dict`` is another form, after defaults and in SI units.
+        """
+        return cls(toml_text(fields), "scenario", settings)
+
+    @classmethod
+    def build(cls, name: str = "scenario", **fields: Any) -> Builder:
+        """Begin a scenario that is put together piece by piece; ``fields`` are those at the top of a file."""
+        return Builder({"name": name, **fields})
+
+    def __reduce__(self) -> tuple[type[Scenario], tuple[str, str, tuple[str, ...]]]:
+        return Scenario, (self._text, self._file, self._settings)
+
+    @property
+    def text(self) -> str:
+        """The TOML text as it was given, before settings."""
+        return self._text
+
+    @property
+    def file(self) -> str:
+        """What messages call it, and where paths in it begin."""
+        return self._file
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The ``path=value`` settings that were applied."""
+        return self._settings
+
     @property
     def source(self) -> str:
         """The TOML text, settings applied."""
-        return self._inner.source
+        return self.inner.source
 
     def to_dict(self) -> dict[str, Any]:
         """The scenario after defaults and settings, in SI units."""
-        resolved: dict[str, Any] = json.loads(self._inner.to_json())
+        resolved: dict[str, Any] = json.loads(self.inner.to_json())
         return resolved
 
     def run(
@@ -87,7 +123,9 @@ class Scenario:
         disciplines and seeds may be asked for than were finished. ``with_model`` puts beside it what the model
         of CHOKe says; raises NotModelledError, before anything is simulated, when that does not apply.
         """
-        names = [entry["name"] for entry in catalogue()["disciplines"]] if disciplines is None else list(disciplines)
+        names = _names(disciplines)
+        if names is None:
+            names = [entry["name"] for entry in catalogue()["disciplines"]]
         model = self._model_beside(names) if with_model else None
         return self._simulate(names, seeds, threads, progress, command, model, trace=trace, resume=resume)
 
@@ -109,7 +147,7 @@ class Scenario:
         machine disturbed too much says so in ``valid`` and ``problems``. Stopping and ``resume`` are as in ``run``.
         Raises ScenarioError when real hosts cannot do what the scenario asks for.
         """
-        names = None if disciplines is None else list(disciplines)
+        names = _names(disciplines)
         return self._simulate(names, seeds, 1, progress, command, trace=None, resume=resume, live=list(congestion))
 
     def compare_live(
@@ -128,7 +166,7 @@ class Scenario:
         The result is that of the simulation, with the live one in ``live``. ``resume`` is as in ``run``; live runs are
         kept in its folder ``live``.
         """
-        names = None if disciplines is None else list(disciplines)
+        names = _names(disciplines)
         beside = None if resume is None else join(resume, LIVE_FOLDER)
         live = self.live(
             seeds, disciplines=names, congestion=congestion, progress=progress, command=command, resume=beside
@@ -177,7 +215,7 @@ class Scenario:
             raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
         try:
             host = None if live is None else (find_program(), self._file, live)
-            done = self._inner.simulate(
+            done = self.inner.simulate(
                 disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
             )
             return Result(done, model)
@@ -191,6 +229,82 @@ class Scenario:
 
     def _repr_html_(self) -> str:
         return f"<h3>{escape(self.to_dict()['title'] or repr(self))}</h3><pre>{escape(self.source)}</pre>"
+
+
+class Builder:
+    """A scenario in the making: each call adds a piece and returns the builder; ``scenario()`` ends it."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+
+    def dumbbell(self, **fields: Any) -> Builder:
+        """The bottleneck and the links of the hosts: ``rate="10mbit"``, ``delay="5ms"``, ..."""
+        return self._with("dumbbell", fields)
+
+    def queue(self, discipline: str, **fields: Any) -> Builder:
+        """The queue at the bottleneck; parameters of a discipline as a dict: ``red={"min_th": "20p"}``."""
+        return self._with("queue", {"discipline": discipline, **fields})
+
+    def link(self, **fields: Any) -> Builder:
+        """A link of a network: ``name``, ``from_`` and ``to``, ``rate``, ..."""
+        return self._with_one_more("links", fields)
+
+    def group(self, name: str, transport: str, **fields: Any) -> Builder:
+        """Flows: ``count=10``, ``rate="2mbit"``, ...; ``class_`` and ``from_`` stand for Python's keywords."""
+        return self._with_one_more("groups", {"name": name, "transport": transport, **fields})
+
+    def scenario(self, *settings: str) -> Scenario:
+        """The scenario. Raises ScenarioError."""
+        return Scenario.from_dict(self._fields, settings)
+
+    def _with(self, name: str, fields: Mapping[str, Any]) -> Builder:
+        return Builder({**self._fields, name: fields})
+
+    def _with_one_more(self, name: str, fields: Mapping[str, Any]) -> Builder:
+        plain = {field.removesuffix("_"): value for field, value in fields.items()}
+        return Builder({**self._fields, name: [*self._fields.get(name, ()), plain]})
+
+
+def toml_text(fields: Mapping[str, Any], path: str = "") -> str:
+    """A dict as TOML: plain values first, then tables, then lists of tables. Raises ScenarioError for what is neither."""
+    plain, tables = [], []
+    for name, value in fields.items():
+        if not isinstance(name, str):
+            raise ScenarioError(f"{path}{name!r} is not valid; valid: texts as names of fields")
+        key = name if _BARE.fullmatch(name) else json.dumps(name)
+        if isinstance(value, Mapping):
+            tables.append(f"[{path}{key}]\n{toml_text(value, f'{path}{key}.')}")
+        elif isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) for one in value):
+            tables += [f"[[{path}{key}]]\n{toml_text(one, f'{path}{key}.')}" for one in value]
+        elif value is not None:
+            plain.append(f"{key} = {_toml_value(value, path + key)}\n")
+    return "".join([*plain, *tables])
+
+
+def _toml_value(value: Any, path: str) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml_value(one, path) for one in value)}]"
+    if isinstance(value, Mapping):
+        pairs = (f"{json.dumps(str(name))} = {_toml_value(one, path)}" for name, one in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, bool | int | str):
+        # JSON leaves DEL as it is, which TOML does not allow.
+        return json.dumps(value).replace("\x7f", "\\u007f")
+    raise ScenarioError(f"{path} = {value!r} is not valid; valid: a text, number, true or false, list or dict")
+
+
+def listed(name: str, values: Iterable[str], example: str) -> list[str]:
+    """A list of texts. Raises ScenarioError for a single text, which would be taken letter by letter."""
+    if isinstance(values, str):
+        apart = [word.strip() for word in values.split(",")]
+        raise ScenarioError(f"{name} = {values!r} is one text; valid: a list, such as {apart if values else [example]}")
+    return list(values)
+
+
+def _names(disciplines: Iterable[str] | None) -> list[str] | None:
+    return None if disciplines is None else listed("disciplines", disciplines, "choke")
 
 
 def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:

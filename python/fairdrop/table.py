@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    import xarray
+    from numpy.typing import NDArray
 
     from fairdrop import _core
 
@@ -23,7 +26,8 @@ class Table:
     """Named columns of equal length.
 
     Hand it to any library that reads the Arrow C stream interface (``polars.DataFrame(table)``,
-    ``pyarrow.table(table)``), or use the methods below. Columns carry their unit in the name.
+    ``pyarrow.table(table)``), or to one that takes rows, as it is its rows, each a dict (``pandas.DataFrame(table)``).
+    ``table["share"]`` is a column as a NumPy array. Columns carry their unit in the name.
     """
 
     def __init__(self, inner: _core.Table) -> None:
@@ -44,6 +48,21 @@ class Table:
         values = zip(*(self.column(name) for name in names), strict=True)
         return [dict(zip(names, row, strict=True)) for row in values]
 
+    def to_numpy(self, name: str) -> NDArray[Any]:
+        """One column as an array: missing numbers are NaN, missing texts None. Raises KeyError as ``column``."""
+        import numpy
+
+        values = self.column(name)
+        if values and any(value is None for value in values):
+            texts = any(isinstance(value, str) for value in values)
+            return numpy.array(values, dtype=object if texts else float)
+        return numpy.array(values)
+
+    def to_xarray(self, *dimensions: str) -> xarray.Dataset:
+        """Columns over these, of which each combination may be there once (needs xarray, pandas and pyarrow)."""
+        cube: xarray.Dataset = self.to_pandas().set_index(list(dimensions)).to_xarray()
+        return cube
+
     def to_arrow(self) -> pyarrow.Table:
         """As a pyarrow table (needs pyarrow)."""
         import pyarrow
@@ -62,6 +81,12 @@ class Table:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         return self._inner.__arrow_c_stream__(requested_schema)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.to_numpy(name)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
 
     def __len__(self) -> int:
         return len(self._inner)

@@ -53,7 +53,7 @@ def test_tables_equal_the_document(result):
 
 def test_files_hold_the_same(result, tmp_path):
     result.write(tmp_path / "out")
-    assert fairdrop.read_result(tmp_path / "out") == result.document
+    assert fairdrop.read_result(tmp_path / "out").document == result.document
     for name in ("runs", "groups", "series"):
         on_disk = pyarrow.parquet.read_table(tmp_path / "out" / f"{name}.parquet")
         assert on_disk.equals(getattr(result, name).to_arrow())

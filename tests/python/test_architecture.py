@@ -16,8 +16,8 @@ RUST_CIRCLES: dict[str, int] = {}
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("reproduce",),
-    ("capture", "host"),
+    ("reproduce", "study"),
+    ("capture", "changes", "host"),
     ("scenario",),
     ("result",),
     ("report",),
@@ -25,7 +25,7 @@ LAYERS = (
     ("flent", "plot", "live"),
     ("conformance", "table"),
     ("wording", "document", "measures", "model_scenario"),
-    ("estimate", "library", "models"),
+    ("engine", "estimate", "library", "models", "progress"),
     ("files", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.

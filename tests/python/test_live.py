@@ -19,7 +19,7 @@ from scipy.stats import ttest_ind
 
 from fairdrop.estimate import difference
 from fairdrop.live import find_program
-from fairdrop.result import read_result
+from fairdrop.result import read_document
 from patience import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +73,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_live_result_is_a_result(fairdrop: Runner, headline: Path, tmp_path: Path) -> None:
     done = fairdrop("live", headline, *SHORT, "--seeds", "2", "--out", "o", "--report", "r.html")
     assert (done.returncode, done.stderr) == (0, "report: r.html\n")
-    document = read_result(tmp_path / "o")
+    document = read_document(tmp_path / "o")
     assert (document["kind"], [run["seed"] for run in document["runs"]]) == ("live", [1, 2])
     assert document["runs"][0]["live"]["kernel"] == "0.1"
     page = (tmp_path / "r.html").read_text().replace("\u00a0", " ")
@@ -95,7 +95,7 @@ def test_side_by_side(fairdrop: Runner, headline: Path, tmp_path: Path) -> None:
         [name, of] for name in ("red", "choke") for of in ("tcp", "udp", "bottleneck")
     ]
     assert all(row[3] == row[4] and row[6] == "+0.0 %" for row in cells), cells
-    document = read_result(tmp_path / "o")
+    document = read_document(tmp_path / "o")
     assert (document["kind"], document["live"]["kind"]) == ("simulation", "live")
     assert fairdrop("report", "o").returncode == 0
     page = (tmp_path / "o" / "report.html").read_text()
@@ -148,7 +148,7 @@ def test_an_interrupt_ends_the_live_run(
     assert work.returncode == 130, errors
     assert "interrupted; what was finished is kept" in errors
     wait_for(lambda: not Path("/proc", pid.read_text()).exists(), "the end of the live run")
-    document = read_result(tmp_path / "o")
+    document = read_document(tmp_path / "o")
     assert [run["seed"] for run in document["runs"]] == [1] and not document["complete"]
 
 

@@ -17,9 +17,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 import fairdrop
-from fairdrop import models, plot, read_result
+from fairdrop import models, plot
 from fairdrop.cli import main
 from fairdrop.model_scenario import NotModelledError
+from fairdrop.result import read_document
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios"
@@ -468,15 +469,15 @@ def test_model_in_the_result_document_and_on_disk(run: Run, tmp_path: Path) -> N
     document = json.loads(out)
     expected = fairdrop.load(HEADLINE).model()
     assert document["model"] == json.loads(json.dumps(expected))
-    assert read_result(out_dir) == document
-    assert read_result(out_dir / "result.json") == document
+    assert read_document(out_dir) == document
+    assert read_document(out_dir / "result.json") == document
     assert not list(out_dir.glob("*.tmp"))
     (out_dir / "other.json").write_bytes((out_dir / "result.json").read_bytes())
-    assert "model" not in read_result(out_dir / "other.json"), "model.json belongs to result.json alone"
+    assert "model" not in read_document(out_dir / "other.json"), "model.json belongs to result.json alone"
     without = SHORT[:-1]
     _, out, _ = run("compare", str(HEADLINE), *without, "--json", "--quiet", "--out", str(out_dir))
     assert "model" not in json.loads(out)
-    assert read_result(out_dir) == json.loads(out)
+    assert read_document(out_dir) == json.loads(out)
     assert not (out_dir / "model.json").exists(), "a model of an earlier result must not go with this one"
 
 
@@ -484,7 +485,7 @@ def test_model_file_that_is_none_is_refused(run: Run, tmp_path: Path) -> None:
     run("compare", str(HEADLINE), *SHORT, "--quiet", "--out", str(tmp_path))
     (tmp_path / "model.json").write_text('{"schema": "fairdrop/result/1"}', encoding="utf-8")
     with pytest.raises(ValueError, match=r"model\.json: schema = 'fairdrop/result/1' is not valid"):
-        read_result(tmp_path)
+        read_document(tmp_path)
 
 
 def test_report_of_a_saved_result_shows_the_theory(run: Run, tmp_path: Path) -> None:

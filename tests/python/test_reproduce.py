@@ -14,13 +14,14 @@ import pytest
 import fairdrop
 from fairdrop import reproduce
 from fairdrop.cli import main
+from fairdrop.engine import key_of
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.define.definition import Claim, Reading, axis_name
 from fairdrop.reproduce.define.papers import is_id, scenario_text
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute import plan
 from fairdrop.reproduce.execute.plan import Order, cells
-from fairdrop.reproduce.execute.store import Store, key_of
+from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.judge.checks import grid_distances
 from fairdrop.reproduce.judge.claims import FAILS, HOLDS, UNCLEAR, ClaimError, evaluate
 from fairdrop.reproduce.judge.verdict import HELD, NOT, OTHERWISE, PENDING, UNDECIDED, judge, overall, tally

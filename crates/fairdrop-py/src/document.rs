@@ -7,7 +7,7 @@ use fairdrop_sim::RunResult;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
@@ -51,6 +51,12 @@ impl Document {
 
 #[pymethods]
 impl Document {
+    /// What [`Document::to_json`] wrote.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
+        py.detach(|| Self::parse(text)).map_err(PyValueError::new_err)
+    }
+
     /// The document as JSON text.
     fn to_json(&self) -> PyResult<String> {
         self.render().map_err(|error| PyRuntimeError::new_err(error.to_string()))
@@ -102,6 +108,14 @@ impl Document {
 }
 
 impl Document {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut head: Map<String, Json> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let found = head.shift_remove("runs");
+        let found = found.as_ref().and_then(Json::as_array).ok_or("it has no list of runs")?;
+        let runs = found.iter().map(as_run).collect::<Result<_, _>>()?;
+        Ok(Self { head, runs, loop_cpu_s: 0.0, kept_in: None })
+    }
+
     fn write_files(&self, directory: &Path, model: Option<&str>) -> Result<(), FileError> {
         let staged = Staged::new(directory, is_of_a_result)?;
         staged.write(RESULT, |mut file| Ok::<_, Reason>(file.write_all(self.render()?.as_bytes())?))?;
@@ -128,6 +142,15 @@ impl Document {
         writer.close()?;
         Ok(())
     }
+}
+
+/// A run whose every digit is understood.
+pub fn as_run(found: &Json) -> Result<RunResult, String> {
+    let other = "it holds runs of another version of fairdrop";
+    let run: RunResult =
+        serde_json::from_str(&found.to_string()).map_err(|error| format!("{other} ({error})"))?;
+    let again = serde_json::to_value(&run).map_err(|error| error.to_string())?;
+    if again == *found { Ok(run) } else { Err(other.to_owned()) }
 }
 
 /// Whether [`Document::write`] writes files of this name.

@@ -6,7 +6,7 @@
 use fairdrop_capture::name_of;
 use pyo3::PyErr;
 use pyo3::exceptions::PyOSError;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{CWD, FlockOperation, OFlags, RenameFlags, flock, renameat_with};
 use rustix::process::{Pid, test_kill_process};
 use std::error::Error;
 use std::fmt;
@@ -287,6 +287,29 @@ impl Drop for Staged {
         let _ = fs::remove_dir_all(&self.aside);
         remove_empty(&self.made);
     }
+}
+
+/// An empty folder beside `target`, in which what is to stand there is made. Removes what was left of such folders.
+pub fn folder_beside(target: &Path) -> Result<PathBuf, FileError> {
+    sweep_beside(target);
+    let path = temporary(target);
+    fs::create_dir_all(&path).map_err(|error| FileError::new(target, error))?;
+    Ok(path)
+}
+
+/// Gives the folder `made` the name `target`, and removes what had it. A reader sees the one or the other, where the file
+/// system can exchange names (Linux, but not NFS); elsewhere nothing for a moment.
+pub fn replace_folder(made: &Path, target: &Path) -> Result<(), FileError> {
+    let failed = |error: io::Error| FileError::new(target, error);
+    if fs::symlink_metadata(target).is_err() {
+        return fs::rename(made, target).map_err(failed);
+    }
+    let mut old = made.to_owned();
+    if renameat_with(CWD, made, CWD, target, RenameFlags::EXCHANGE).is_err() {
+        old = temporary(target);
+        fs::rename(target, &old).and_then(|()| fs::rename(made, target)).map_err(failed)?;
+    }
+    fs::remove_dir_all(&old).map_err(failed)
 }
 
 /// Removes folders that have nothing in them, deepest first.

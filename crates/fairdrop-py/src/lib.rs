@@ -5,7 +5,9 @@
 mod columns;
 mod document;
 mod files;
+mod frames;
 mod live;
+mod pool;
 mod resume;
 mod tables;
 mod trace;
@@ -21,7 +23,9 @@ static ALLOCATOR: fairdrop_sim::HugePages = fairdrop_sim::HugePages;
 mod _core {
     use crate::document::{Document, MAX_BYTES};
     use crate::files::{self, FileError};
+    use crate::frames::{self, Column};
     use crate::live::Daemon;
+    use crate::pool::{self, Job};
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
     use fairdrop_sim::{Arrivals, HostConfig, scenario};
@@ -183,6 +187,59 @@ mod _core {
             files::replace(&path, content)
         })?;
         Ok(())
+    }
+
+    /// Simulates what `take()` hands out, each `(tag, Scenario, seed)`, until that is None. `give(tag, Document, None)` gets
+    /// the run, `give(tag, None, text)` why there is none. False after Ctrl-C.
+    #[pyfunction]
+    #[pyo3(signature = (take, give, threads=None))]
+    fn work_through(
+        py: Python<'_>,
+        take: Py<PyAny>,
+        give: Py<PyAny>,
+        threads: Option<NonZero<usize>>,
+    ) -> PyResult<bool> {
+        let job = |py: Python<'_>| -> PyResult<Option<Job>> {
+            let taken: Option<(Py<PyAny>, PyRef<'_, Scenario>, u64)> = take.call0(py)?.extract(py)?;
+            Ok(taken.map(|(tag, scenario, seed)| (tag, Arc::clone(&scenario.0), seed)))
+        };
+        let back = |py: Python<'_>, tag: &Py<PyAny>, found: Result<Document, String>| {
+            let (document, why) = found.map_or_else(|why| (None, Some(why)), |found| (Some(found), None));
+            give.call1(py, (tag, document, why)).map(drop)
+        };
+        pool::work_through(py, job, back, threads)
+    }
+
+    /// Writes columns, each `(name, kind, values)`, as a Parquet file under its own name. Raises `OSError`.
+    #[pyfunction]
+    fn write_parquet(py: Python<'_>, path: PathBuf, columns: Vec<Column<'_>>) -> PyResult<()> {
+        let batch = frames::batch_of(columns)?;
+        Ok(py.detach(|| frames::write(&path, &batch))?)
+    }
+
+    /// The rows of Parquet files with the same columns. Raises `OSError`.
+    #[pyfunction]
+    #[pyo3(signature = (paths, columns=None))]
+    fn read_parquet(py: Python<'_>, paths: Vec<PathBuf>, columns: Option<Vec<String>>) -> PyResult<Table> {
+        Ok(py.detach(|| frames::read(&paths, columns.as_deref()))?)
+    }
+
+    /// A table of columns, each `(name, kind, values)`.
+    #[pyfunction]
+    fn table_of(columns: Vec<Column<'_>>) -> PyResult<Table> {
+        frames::batch_of(columns).map(Table)
+    }
+
+    /// An empty folder beside `target`, in which what is to stand there is made. Raises `OSError`.
+    #[pyfunction]
+    fn folder_beside(target: PathBuf) -> PyResult<PathBuf> {
+        Ok(files::folder_beside(&target)?)
+    }
+
+    /// Gives the folder `made` the name `target`, and removes what had it. Raises `OSError`.
+    #[pyfunction]
+    fn replace_folder(py: Python<'_>, made: PathBuf, target: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| files::replace_folder(&made, &target))?)
     }
 
     /// Disciplines and transports with their parameters, as JSON text.

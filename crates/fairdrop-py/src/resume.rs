@@ -1,7 +1,7 @@
 //! Long work that goes on where it stopped: runs that are finished are kept one by one beside the result, and found
 //! again there.
 
-use crate::document::{MAX_BYTES, RESULT, SCHEMA};
+use crate::document::{MAX_BYTES, RESULT, SCHEMA, as_run};
 use crate::files::{FileError, replace, sweep};
 use crate::live::{Daemon, kind_of};
 use fairdrop_capture::open_regular;
@@ -96,15 +96,6 @@ fn read(path: &Path) -> Result<Option<Json>, String> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(FileError::new(path, error).to_string()),
     }
-}
-
-/// A run whose every digit is understood.
-fn as_run(found: &Json) -> Result<RunResult, String> {
-    let other = "it holds runs of another version of fairdrop";
-    let run: RunResult =
-        serde_json::from_str(&found.to_string()).map_err(|error| format!("{other} ({error})"))?;
-    let again = serde_json::to_value(&run).map_err(|error| error.to_string())?;
-    if again == *found { Ok(run) } else { Err(other.to_owned()) }
 }
 
 /// Whether `found` is about the same work; otherwise the first difference.

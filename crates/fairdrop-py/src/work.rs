@@ -357,8 +357,7 @@ fn run_jobs<J: Sync>(
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
 ) -> PyResult<(Vec<RunResult>, Control)> {
     // Live runs would be in each other's way.
-    let threads = plan.live.as_ref().and(NonZero::new(1)).or(plan.threads);
-    let threads = threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    let threads = threads_of(plan.live.as_ref().and(NonZero::new(1)).or(plan.threads));
     let (threads, bytes) = memory::share(estimates, threads.min(jobs.len()), &Available::now())
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let control = Control::default().with_memory(bytes);
@@ -370,8 +369,13 @@ fn run_jobs<J: Sync>(
     Ok((runs?, control))
 }
 
+/// How many threads are meant; all cores where nobody says.
+pub fn threads_of(asked: Option<NonZero<usize>>) -> usize {
+    asked.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZero::get)
+}
+
 /// Does `work` on another thread, while this one moves the bar and listens for Ctrl-C, which stops it.
-fn watched<R: Send>(
+pub fn watched<R: Send>(
     py: Python<'_>,
     control: &Control,
     bar: &ProgressBar,

@@ -104,9 +104,9 @@ def report(options: Namespace) -> int:
     from pathlib import Path
 
     from fairdrop.report import write
-    from fairdrop.result import read_result
+    from fairdrop.result import read_document
 
-    document = read_result(options.result)
+    document = read_document(options.result)
     source = Path(options.result)
     default = (source if source.is_dir() else source.parent) / "report.html"
     target = Path(options.out) if options.out else default
@@ -120,11 +120,11 @@ def show(options: Namespace) -> int:
     """``fairdrop show``."""
     from fairdrop import flent
     from fairdrop.cli.meters import meters_text
-    from fairdrop.result import read_result
+    from fairdrop.result import read_document
 
     if options.out is not None and options.export is None:
         raise ValueError(f"--out {options.out} without --export; valid: --export flent --out {options.out}")
-    document = read_result(options.result)
+    document = read_document(options.result)
     with _of_document(options.result):
         if options.export is None:
             text = meters_text(document)
@@ -200,18 +200,21 @@ def _disciplines(options: Namespace) -> list[str] | None:
     return names
 
 
+def check_files(*paths: str | None) -> None:
+    """Raises OSError for a file that cannot be written: in no folder, something else, in a folder that takes none."""
+    from fairdrop.files import check_writable
+
+    for path in paths:
+        if path is not None:
+            check_writable(path)
+
+
 def _check_places(options: Namespace) -> None:
     """Before any work: files that could not be written after it."""
-    from errno import EINVAL, ENOENT, ENOTDIR
+    from errno import ENOTDIR
     from pathlib import Path
 
-    for path in (options.report, options.timing):
-        if path is None:
-            continue
-        if not Path(path).parent.is_dir():
-            raise FileNotFoundError(ENOENT, "is in no folder that exists; valid: a file in one that does", path)
-        if Path(path).exists() and not Path(path).is_file():
-            raise OSError(EINVAL, "is no regular file; valid: a regular file, or a name that is not taken", path)
+    check_files(options.report, options.timing)
     for path in (options.out, getattr(options, "trace", None)):
         if path is not None and Path(path).exists() and not Path(path).is_dir():
             raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", path)

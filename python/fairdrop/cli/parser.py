@@ -6,7 +6,7 @@ import argparse
 from typing import TypeAlias
 
 from fairdrop._core import __version__
-from fairdrop.cli import commands, conformance, model_grammar
+from fairdrop.cli import commands, conformance, model_grammar, studies
 
 _EXAMPLES = """\
 examples:
@@ -33,6 +33,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_compare(subcommands)
     _add_live(subcommands)
     _add_replay(subcommands)
+    _add_sweep(subcommands)
+    _add_merge(subcommands)
+    _add_diff(subcommands)
     _add_model(subcommands)
     _add_reproduce(subcommands)
     _add_report(subcommands)
@@ -111,6 +114,53 @@ def _add_replay(subcommands: _Subcommands) -> None:
     _add_disciplines(parser, "the queue's own, choke unless set")
     _add_work_options(parser)
     parser.set_defaults(action=commands.replay)
+
+
+def _add_sweep(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "sweep",
+        help="simulate a scenario over many values of its fields",
+        description="Simulate the points of a study, times seeds, into one data set; no run is done twice.",
+    )
+    parser.add_argument("study", metavar="STUDY", help="TOML file: base, axes, design, seeds, stop")
+    parser.add_argument("--out", metavar="DIR", help="data set and finished runs (sweeps/STUDY)")
+    parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the study's")
+    parser.add_argument("--resume", action="store_true", help="go on with what --out has; refused if it has nothing")
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
+    parser.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this scheduler, such as tcp://host:8786")
+    parser.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; see `fairdrop merge`")
+    parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
+    parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    parser.set_defaults(action=studies.sweep)
+
+
+def _add_merge(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "merge",
+        help="put the parts of a sweep together",
+        description="Put the parts of `fairdrop sweep --shard` together.",
+    )
+    parser.add_argument("out", metavar="DIR", help="folder of the sweep")
+    parser.add_argument("shards", nargs="*", metavar="SHARD", help="folders of the parts (those in DIR)")
+    parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
+    parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
+    parser.add_argument("--quiet", action="store_true", help="no summary")
+    parser.set_defaults(action=studies.merge)
+
+
+def _add_diff(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "diff",
+        help="what changed between two results",
+        description="What changed between two results. Exit status: 0 nothing, 1 something, 2 wrong input.",
+    )
+    parser.add_argument("before", metavar="A", help="directory that --out wrote, or a result.json")
+    parser.add_argument("after", metavar="B", help="the other one")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("--all", action="store_true", help="measures that did not change as well")
+    parser.add_argument("--quiet", action="store_true", help="print nothing: the exit status tells")
+    parser.set_defaults(action=studies.diff)
 
 
 def _add_model(subcommands: _Subcommands) -> None:

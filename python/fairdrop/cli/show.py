@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from fairdrop.library import catalogue
 from fairdrop.live import side_by_side
 from fairdrop.terminal import printable
-from fairdrop.wording.numbers import number_and_half, rate_unit
+from fairdrop.wording.numbers import digits, number_and_half, rate_unit
 from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
+    from fairdrop.changes import Change, Changes
     from fairdrop.estimate import Estimate
     from fairdrop.result import Result
 
@@ -50,6 +51,32 @@ def result_text(result: Result) -> str:
         remarks += [f"model: {text}" for text in result.model["notes"]]
     after = [*_queues(result), *_losses(result), *_model_queue(result), *_side_by_side(result)]
     return "\n".join([*map(printable, remarks), table_text(head, lines), f"({caption})", *map(printable, after)])
+
+
+def changes_text(found: Changes, everything: bool) -> str:
+    """What changed, a line each; everything that was compared on request."""
+    shown = [one for one in found.measures if everything or one.changed]
+    head = ["discipline", "of", "measure", "A", "B", "B - A"]
+    lines = [
+        [
+            one.discipline, one.group or "(link)", one.measure,
+            *(digits(value.mean, 4) for value in (one.before, one.after)),
+            _interval(one),
+        ]
+        for one in shown
+    ]  # fmt: skip
+    changed = sum(one.changed for one in found.measures)
+    last = f"{changed} of {count(len(found.measures), 'measure')} changed"
+    paired = {one.paired for one in found.measures}
+    how = "seed by seed" if paired == {True} else "means of different seeds"
+    table = [table_text(head, lines)] if lines else []
+    return "\n".join([*map(printable, found.apart), *table, f"{last} ({how})"])
+
+
+def _interval(one: Change) -> str:
+    half = "" if one.difference.half is None else f" ±{digits(one.difference.half, 2)}"
+    sign = "+" if one.difference.mean >= 0 else ""
+    return f"{sign}{digits(one.difference.mean, 3)}{half}{' *' if one.changed else ''}"
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Figures of a result document. Each function takes the document and returns a Matplotlib ``Figure``.
 
-:func:`model` takes the document of a model instead, as ``fairdrop model --json`` prints it.
+:func:`model` takes the document of a model instead, as ``fairdrop model --json`` prints it. Those that begin with
+``sweep_`` take cells of a sweep: ``sweep.plot`` makes them.
 
 ``narrow=True`` lays a figure out for a column about 400 pixels wide. Importing this package costs nothing:
 Matplotlib loads when a function is called.
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from fairdrop.plot.cells import Cells
+
 __all__ = [
     "drops",
     "model",
@@ -23,6 +26,9 @@ __all__ = [
     "save",
     "shares",
     "sojourn",
+    "sweep_heat_map",
+    "sweep_lines",
+    "sweep_pareto",
     "throughput_per_flow",
 ]
 
@@ -74,6 +80,29 @@ def model(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
     from fairdrop.plot.models import draw
 
     return draw(document, narrow)
+
+
+def sweep_lines(
+    cells: Cells, over: str, *, by: str | None = None, panels: str | None = None, narrow: bool = False
+) -> Figure:
+    """A measure over one axis, a line for each value of another, a panel for each value of a third."""
+    from fairdrop.plot.sweeps import draw_lines
+
+    return draw_lines(cells, over, by, panels, narrow)
+
+
+def sweep_heat_map(cells: Cells, over: str, against: str, *, narrow: bool = False) -> Figure:
+    """Means of a measure over two axes."""
+    from fairdrop.plot.sweeps import draw_heat_map
+
+    return draw_heat_map(cells, over, against, narrow)
+
+
+def sweep_pareto(delay: Cells, fairness: Cells, *, by: str | None = None, narrow: bool = False) -> Figure:
+    """Delay against fairness, with the points that no other beats in both."""
+    from fairdrop.plot.sweeps import draw_pareto
+
+    return draw_pareto(delay, fairness, by, narrow)
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
+from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.fields import DefinitionError
 from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.execute.plan import Order, check_settings
-from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.outcome import Reproduction, reproduce
 

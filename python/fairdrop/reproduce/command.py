@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 
+from fairdrop.progress import Progress
 from fairdrop.reproduce.define.papers import PAPERS, names, paper_of
 from fairdrop.reproduce.execute.plan import Order
-from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.work import Interrupted
 from fairdrop.reproduce.judge.verdict import PENDING, tally
 from fairdrop.reproduce.outcome import Reproduction

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from fairdrop import plot
 from fairdrop.files import DOCUMENT, read_text
 from fairdrop.models import ModelError
+from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.execute.plan import Order, SettingError, is_blamed, readings
-from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store, write_text
 from fairdrop.reproduce.execute.work import measure
 from fairdrop.reproduce.judge.document import SCHEMA, finished, pending

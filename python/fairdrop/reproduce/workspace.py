@@ -11,11 +11,11 @@ from typing import Any
 
 from fairdrop import plot
 from fairdrop.files import DOCUMENT, read_text
+from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.papers import names, paper_of
 from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.execute.plan import Order, check_settings
-from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store, write_text
 from fairdrop.reproduce.execute.work import plan_weight
 from fairdrop.reproduce.judge.document import identity

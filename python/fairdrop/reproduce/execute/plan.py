@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fairdrop.engine import key_of
 from fairdrop.host import queue_host
 from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
 from fairdrop.reproduce.define.papers import scenario_text
-from fairdrop.reproduce.execute.store import key_of
 from fairdrop.scenario import Scenario, ScenarioError
 
 PROFILES = ("quick", "full")

@@ -10,14 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairdrop import _core, files
-
-
-@cache
-def engine() -> str:
-    """Version and digest of the compiled half: another engine is another result."""
-    digest = hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()[:16]
-    return f"{_core.__version__}-{digest}"
+from fairdrop import files
 
 
 @cache
@@ -27,12 +20,6 @@ def method() -> str:
     inner = (file for name in ("models", "reproduce") for file in (package / name).rglob("*.py"))
     files = [package / "estimate.py", *inner]
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()[:16]
-
-
-def key_of(content: Mapping[str, Any]) -> str:
-    """Hash of what decides a run, and of the engine."""
-    text = json.dumps({"engine": engine(), **content}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Store:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairdrop import host
+from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition, Measure, axis_name
 from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, cells, host_cells, readings
-from fairdrop.reproduce.execute.progress import Progress
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.models import MODELS

@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairdrop.engine import engine
 from fairdrop.reproduce.define.definition import BASE_READING, Definition
 from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.execute.plan import Order
-from fairdrop.reproduce.execute.store import engine, method
+from fairdrop.reproduce.execute.store import method
 from fairdrop.reproduce.execute.work import Measured
 from fairdrop.reproduce.judge.verdict import PENDING, Judged, overall
 from fairdrop.reproduce.measure.data import Data

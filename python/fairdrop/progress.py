@@ -31,6 +31,7 @@ class Progress:
             redraw(self.line())
 
     def line(self) -> str:
+        """How far it is, and how long it may take."""
         part = self.done / self.total if self.total else 1.0
         left = ""
         if self._computed > 0:
@@ -39,5 +40,6 @@ class Progress:
         return f"{self.name}: {100 * part:.0f} %{left}"
 
     def clear(self) -> None:
+        """Take the line away."""
         if self.shown:
             redraw("")

@@ -1,0 +1,45 @@
+"""What figures of a sweep draw: a measure at points of axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairdrop.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An axis of a figure: its label with the unit, and its values as numbers or as names."""
+
+    label: str
+    values: tuple[Any, ...]
+    #: What numbers are divided by, so that they are in the unit of the label.
+    divisor: float = 1.0
+    #: Values that a design drew: each has a point of its own, and no line leads from one to the next.
+    drawn: bool = False
+
+    @property
+    def is_number(self) -> bool:
+        return not any(isinstance(value, bool | str) for value in self.values)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether values are spaced by ratios rather than by differences."""
+        if not self.is_number or len(self.values) < 3 or min(self.values) <= 0:
+            return False
+        low, middle, high = min(self.values), sorted(self.values)[len(self.values) // 2], max(self.values)
+        return bool(high / low >= 8 and middle < low + 0.35 * (high - low))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A measure at points; ``at`` of each has a value of every axis in ``axes``."""
+
+    measure: Shown
+    axes: Mapping[str, Shown]
+    points: tuple[tuple[Mapping[str, Any], Estimate], ...]
+    #: What is said below: what is shown, of which group, what is held; and what its intervals are.
+    note: str
+    intervals: str

@@ -1,0 +1,253 @@
+"""Axes of a study: which values a field takes, and what their column is called."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from fairdrop import _core
+
+Value: TypeAlias = "bool | int | float | str"
+
+#: An axis of this name exchanges the scenario file; its values are files.
+SCENARIO = "scenario"
+#: Short for ``queue.discipline``.
+DISCIPLINE = "discipline"
+
+_RANGE = {"from", "to", "points", "step", "log"}
+_OWN = {"values", "field", *_RANGE}
+_PACKETS = re.compile(r"(\d+)p")
+_DIGITS = 12
+
+
+class StudyError(ValueError):
+    """What is wrong with a study, with field, value and what is valid."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """All values between two ends, for the designs that draw from them."""
+
+    low: float
+    high: float
+    log: bool
+    #: Only whole numbers.
+    whole: bool
+
+    def at(self, part: float) -> float | int:
+        """The value at ``part`` of the way, from 0 to 1."""
+        if self.whole:
+            low, high = self.low - 0.5, self.high + 0.5
+            low = max(low, 0.5) if self.log else low
+            return min(max(round(_between(low, high, part, self.log)), int(self.low)), int(self.high))
+        return _short(_between(self.low, self.high, part, self.log))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field and its values, as a scenario writes them; none where a design draws them from ``span``."""
+
+    name: str
+    field: str
+    levels: tuple[Value, ...]
+    span: Span | None
+    #: Of plain numbers: ``bps``, ``s``, ``packets`` or nothing.
+    unit: str
+
+    @property
+    def column(self) -> str:
+        """Name of the column, with its unit."""
+        return self.name if not self.unit or self.name.endswith(f"_{self.unit}") else f"{self.name}_{self.unit}"
+
+    @property
+    def kind(self) -> str:
+        """``text``, ``switch``, ``number``, or ``count`` where all are whole."""
+        if self.span is not None:
+            return "count" if self.span.whole and self.span.low >= 0 else "number"
+        if all(isinstance(level, bool) for level in self.levels):
+            return "switch"
+        numbers = [plain(level, self.unit) for level in self.levels]
+        if any(number is None for number in numbers):
+            return "text"
+        return "count" if all(isinstance(number, int) and number >= 0 for number in numbers) else "number"
+
+    def value(self, level: Value) -> Any:
+        """What the column holds of a level."""
+        if self.kind == "text":
+            return _text(level)
+        return level if self.kind == "switch" else plain(level, self.unit)
+
+    def setting(self, level: Value) -> str:
+        """The ``path=value`` that puts the scenario there."""
+        return f"{self.field}={_text(level)}"
+
+
+def read_axes(tables: Mapping[str, Any], drawn: bool) -> tuple[Axis, ...]:
+    """The axes of ``[axes]``; ``drawn`` when a design takes values from between the ends of a range."""
+    found = list(_leaves(tables, ""))
+    names = _names([path for path, _ in found])
+    axes = tuple(_axis(path, spec, name, drawn) for (path, spec), name in zip(found, names, strict=True))
+    if not axes:
+        raise StudyError('axes: there is none; valid: at least one, such as "queue.red.max_p" = [0.02, 0.1]')
+    return axes
+
+
+def plain(level: Value, unit: str) -> float | int | None:
+    """A level as a number in its unit; None of what is none."""
+    if isinstance(level, bool):
+        return None
+    if isinstance(level, int | float):
+        return level
+    return _READ[unit](level) if unit else None
+
+
+def _rate(text: str) -> int | None:
+    try:
+        return _core.rate_bps(text)
+    except ValueError:
+        return None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return _core.seconds(text)
+    except ValueError:
+        return None
+
+
+def _packets(text: str) -> int | None:
+    found = _PACKETS.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+_READ = {"bps": _rate, "s": _seconds, "packets": _packets}
+
+
+def _leaves(tables: Mapping[str, Any], path: str) -> list[tuple[str, Any]]:
+    """Every axis with its path; a table is one when it has values or ends, and leads to others otherwise."""
+    found = []
+    for key, spec in tables.items():
+        inner = f"{path}.{key}" if path else str(key)
+        own = isinstance(spec, Mapping) and (
+            "values" in spec or any(name in spec and not isinstance(spec[name], list | Mapping) for name in _RANGE)
+        )
+        if isinstance(spec, Mapping) and not own:
+            found += _leaves(spec, inner)
+        else:
+            found.append((inner, spec))
+    return found
+
+
+def _axis(path: str, spec: Any, name: str, drawn: bool) -> Axis:
+    described = spec if isinstance(spec, Mapping) else {"values": spec}
+    unknown = sorted(set(described) - _OWN)
+    if unknown:
+        raise StudyError(f"axes.{path}.{unknown[0]} is not known; valid: {', '.join(sorted(_OWN))}")
+    field = described.get("field")
+    if field is not None:
+        name = path
+        if not isinstance(field, str):
+            raise StudyError(f"axes.{path}.field = {field!r} is not valid; valid: a field of a scenario, as in --set")
+    field = field or {DISCIPLINE: "queue.discipline"}.get(path, path)
+    if "values" in described:
+        if set(described) & _RANGE:
+            raise StudyError(f"axes.{path} has values and a range; valid: one of them")
+        levels = _levels(path, described["values"])
+        return Axis(name, field, levels, None, _unit(levels))
+    span, unit = _span(path, described)
+    if drawn:
+        return Axis(name, field, (), span, unit)
+    return Axis(name, field, _steps(path, described, span, unit), None, unit)
+
+
+def _levels(path: str, values: Any) -> tuple[Value, ...]:
+    if not isinstance(values, list | tuple) or not values:
+        valid = "a list of values, or a range {from, to, points}"
+        raise StudyError(f"axes.{path} = {values!r} is not valid; valid: {valid}")
+    for value in values:
+        if not isinstance(value, bool | int | float | str) or (isinstance(value, float) and math.isnan(value)):
+            raise StudyError(f"axes.{path}: {value!r} is not valid; valid: texts, numbers, true and false")
+    if len(set(map(_text, values))) < len(values):
+        raise StudyError(f"axes.{path} has a value twice; valid: each once")
+    return tuple(values)
+
+
+def _unit(levels: Sequence[Value]) -> str:
+    texts = [level for level in levels if isinstance(level, str)]
+    for unit, read in _READ.items() if len(texts) == len(levels) else ():
+        if all(read(text) is not None for text in texts):
+            return unit
+    return ""
+
+
+def _span(path: str, described: Mapping[str, Any]) -> tuple[Span, str]:
+    for name in ("from", "to"):
+        if name not in described:
+            raise StudyError(f"axes.{path}.{name} is missing; valid: both ends of a range, or values = [...]")
+    ends = [described["from"], described["to"]]
+    log = described.get("log", False)
+    if not isinstance(log, bool):
+        raise StudyError(f"axes.{path}.log = {log!r} is not valid; valid: true or false")
+    unit = _unit(ends)
+    for name, end in zip(("from", "to"), ends, strict=True):
+        found = plain(end, unit)
+        if found is None or not math.isfinite(found) or (log and found <= 0):
+            valid = "a number above 0, as log is true" if log else "a number, or texts of one unit, such as 1mbit"
+            raise StudyError(f"axes.{path}.{name} = {end!r} is not valid; valid: {valid}")
+    low, high = (plain(end, unit) or 0 for end in ends)
+    if low >= high:
+        raise StudyError(f"axes.{path}.from = {ends[0]!r} is not below to = {ends[1]!r}; valid: a value below it")
+    return Span(low, high, log, all(isinstance(value, int) for value in (low, high))), unit
+
+
+def _steps(path: str, described: Mapping[str, Any], span: Span, unit: str) -> tuple[Value, ...]:
+    """The values of a range that is gone through in steps, in the order from its lower end."""
+    if ("points" in described) == ("step" in described):
+        raise StudyError(f"axes.{path}: valid: either points or step beside from and to")
+    if "step" in described:
+        step = plain(described["step"], unit)
+        if span.log or step is None or not 0 < step <= span.high - span.low:
+            valid = "points, as log is true" if span.log else "a number above 0 and at most to - from"
+            raise StudyError(f"axes.{path}.step = {described['step']!r} is not valid; valid: {valid}")
+        # One more where rounding alone keeps the upper end out.
+        count = math.floor((span.high - span.low) / step * (1 + 1e-12)) + 1
+        values = [_short(span.low + step * number) for number in range(count)]
+        whole = span.whole and isinstance(step, int)
+    else:
+        count, whole = described["points"], span.whole
+        if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= 1_000_000:
+            raise StudyError(f"axes.{path}.points = {count!r} is not valid; valid: a whole number from 2 to 1000000")
+        values = [_short(_between(span.low, span.high, number / (count - 1), span.log)) for number in range(count)]
+    if whole:
+        values = [int(value) for value in dict.fromkeys(round(value) for value in values)]
+    return tuple(values)
+
+
+def _between(low: float, high: float, part: float, log: bool) -> float:
+    if log:
+        return math.exp(math.log(low) + part * (math.log(high) - math.log(low)))
+    return low + part * (high - low)
+
+
+def _short(value: float) -> float:
+    """Without the last digits, which are noise: 0.3, not 0.30000000000000004."""
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _text(value: Value) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """A short name for each path; the whole path where two would have the same."""
+    short = [_short_name(path) for path in paths]
+    return [name if short.count(name) == 1 else path.replace(".", "_") for name, path in zip(short, paths, strict=True)]
+
+
+def _short_name(path: str) -> str:
+    words = path.split(".")
+    return "_".join(words[1:]) if words[0] == "groups" and len(words) > 2 else words[-1]

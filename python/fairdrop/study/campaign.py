@@ -1,0 +1,211 @@
+"""The runs of a study: which there are to do, which are done, and when a point has seeds enough."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from fairdrop.estimate import estimate
+from fairdrop.progress import Progress
+from fairdrop.scenario import Scenario, ScenarioError
+from fairdrop.study.definition import Point, Study
+from fairdrop.study.runs import digest, key_of, value_of
+from fairdrop.study.store import Store
+
+# Points that are set up before any work, to find what is wrong with them.
+_CHECKED = 300
+# Of wrong points: so many are told.
+_TOLD = 10
+# How many more seeds a point gets at once, as a part of those that it has.
+_MORE = 0.5
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to do: the seed of number ``number`` of a point."""
+
+    point: Point
+    number: int
+    seed: int
+    key: str
+    scenario: Scenario
+
+
+@dataclass
+class Progressed:
+    """What is known of a point."""
+
+    digest: str
+    first_seed: int
+    #: Seeds that were asked for.
+    issued: int = 0
+    #: Jobs that are not back.
+    missing: int = 0
+    #: Of the stopping rule, by number of the seed.
+    values: dict[int, float | None] = field(default_factory=dict)
+    #: Seeds that count; None while that is open.
+    seeds: int | None = None
+
+
+class Campaign:
+    """Hands out jobs and takes back what became of them; every method may be called from several threads."""
+
+    def __init__(self, study: Study, store: Store, progress: Progress, shard: tuple[int, int] = (1, 1)) -> None:
+        self.study = study
+        self.store = store
+        self.progress = progress
+        self.problems: list[str] = []
+        self.computed = 0
+        self.points: dict[int, Progressed] = {}
+        self._mine = range(shard[0] - 1, len(study.points), shard[1])
+        self._next = iter(self._mine)
+        self._pending: deque[Job] = deque()
+        self._lock = threading.Lock()
+        self._least = study.stop.min_seeds if study.stop else study.seeds
+        progress.total = len(self._mine) * self._least
+
+    def check(self) -> None:
+        """Set points up before any work: all of them, or some where there are many. Raises ScenarioError."""
+        mine = self._mine
+        some = mine if len(mine) <= _CHECKED else [*mine[:: ceil(len(mine) / _CHECKED)], mine[-1]]
+        wrong: dict[str, None] = {}
+        for index in some:
+            try:
+                self.study.scenario(self.study.points[index])
+            except ScenarioError as error:
+                wrong.update(dict.fromkeys(str(error).splitlines()))
+                if len(wrong) >= _TOLD:
+                    break
+        if wrong:
+            raise ScenarioError("\n".join(wrong))
+
+    def next(self) -> Job | None:
+        """A job, or None when there is none now: one may come once another is back."""
+        with self._lock:
+            while not self._pending:
+                index = next(self._next, None)
+                if index is None:
+                    return None
+                self._open(self.study.points[index])
+            return self._pending.popleft()
+
+    def finished(self, job: Job, packed: bytes | None, why: str | None) -> None:
+        """A job is back, with its rows or with why there are none."""
+        if packed is not None:
+            self.store.put([(job.key, packed)])
+        self.note([(job, packed, why)])
+
+    def note(self, found: Iterable[tuple[Job, bytes | None, str | None]]) -> None:
+        """Jobs are back; their rows are in the store."""
+        with self._lock:
+            for job, packed, why in found:
+                self.progress.advance(1.0, computed=True)
+                self.computed += packed is not None
+                if packed is None:
+                    self.problems.append(f"{self.where(job.point)}, seed {job.seed}: {why}")
+                self._back(job.point, job.scenario, {job.number: packed})
+
+    @property
+    def finished_all(self) -> bool:
+        """Whether no job is missing."""
+        return all(known.missing == 0 for known in self.points.values())
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are jobs to hand out now."""
+        return bool(self._pending)
+
+    @property
+    def size(self) -> int:
+        """Points that are to be done."""
+        return len(self._mine)
+
+    def where(self, point: Point) -> str:
+        """A point in words."""
+        pairs = zip(self.study.axes, point.levels, strict=True)
+        return ", ".join(f"{axis.name} = {level}" for axis, level in pairs)
+
+    def keys(self, index: int) -> list[tuple[int, str]]:
+        """Seeds and keys of the runs of a point that count so far."""
+        known = self.points.get(index)
+        if known is None:
+            return []
+        count = known.issued if known.seeds is None else known.seeds
+        seeds = [known.first_seed + number for number in range(count)]
+        return [(seed, key_of(known.digest, seed)) for seed in seeds]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all points have their seeds."""
+        done = len(self.points) == len(self._mine)
+        return done and not self.problems and all(known.seeds is not None for known in self.points.values())
+
+    def _open(self, point: Point) -> None:
+        try:
+            scenario = self.study.scenario(point)
+            found, seed = digest(scenario)
+        except (ScenarioError, OSError) as error:
+            self.problems.append(f"{self.where(point)}: {error}")
+            self.progress.advance(self._least, computed=False)
+            return
+        self.points[point.index] = Progressed(found, seed)
+        self._issue(point, scenario, self._least)
+
+    def _issue(self, point: Point, scenario: Scenario, more: int) -> None:
+        """Ask for more seeds of a point; what the store has is back at once."""
+        known = self.points[point.index]
+        numbers = range(known.issued, known.issued + more)
+        known.issued += more
+        jobs = []
+        for number in numbers:
+            seed = known.first_seed + number
+            jobs.append(Job(point, number, seed, key_of(known.digest, seed), scenario))
+        keys = [job.key for job in jobs]
+        there: dict[str, bytes | None] = dict.fromkeys(self.store.has(keys))
+        if self.study.stop:
+            there = dict(self.store.get(keys))
+        absent = [job for job in jobs if job.key not in there]
+        known.missing += len(jobs)
+        self._pending.extend(absent)
+        if there:
+            self.progress.advance(len(there), computed=False)
+            self._back(point, scenario, {job.number: there[job.key] for job in jobs if job.key in there})
+
+    def _back(self, point: Point, scenario: Scenario, found: dict[int, bytes | None]) -> None:
+        known = self.points[point.index]
+        known.missing -= len(found)
+        stop = self.study.stop
+        if stop:
+            for number, packed in found.items():
+                known.values[number] = None if packed is None else value_of(packed, stop.measure, stop.group)
+        if known.missing == 0:
+            self._settle(point, scenario, known)
+
+    def _settle(self, point: Point, scenario: Scenario, known: Progressed) -> None:
+        stop = self.study.stop
+        if stop is None:
+            known.seeds = known.issued
+            return
+        values = [known.values.get(number) for number in range(known.issued)]
+        known.seeds = enough(stop.satisfied, values, stop.min_seeds)
+        if known.seeds is None and known.issued >= stop.max_seeds:
+            known.seeds = known.issued
+        if known.seeds is None:
+            more = min(ceil(_MORE * known.issued), stop.max_seeds - known.issued)
+            self.progress.total += more
+            self._issue(point, scenario, more)
+        else:
+            known.values.clear()
+
+
+def enough(satisfied: object, values: Sequence[float | None], least: int) -> int | None:
+    """How many of the first values are enough, from ``least`` on; None when all are not."""
+    assert callable(satisfied)
+    for count in range(least, len(values) + 1):
+        found = estimate(values[:count])
+        if found is not None and found.half is not None and satisfied(found.mean, found.half):
+            return count
+    return None

@@ -1,0 +1,26 @@
+"""A campaign on the cores of this machine."""
+
+from __future__ import annotations
+
+from fairdrop import _core
+from fairdrop.study.campaign import Campaign, Job
+from fairdrop.study.runs import rows_of
+
+
+def work(campaign: Campaign, threads: int | None) -> bool:
+    """All jobs; false after Ctrl-C, when what was finished is in the store."""
+
+    def take() -> tuple[Job, _core.Scenario, int] | None:
+        job = campaign.next()
+        return None if job is None else (job, job.scenario.inner, job.seed)
+
+    def give(job: Job, document: _core.Document | None, why: str | None) -> None:
+        campaign.finished(job, None if document is None else rows_of(document), why)
+
+    try:
+        while _core.work_through(take, give, threads):
+            if not campaign.has_more:
+                return True
+    except KeyboardInterrupt:
+        return False
+    return False

@@ -1,0 +1,143 @@
+"""A run of a study: what decides it, and the rows that it leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fairdrop import _core
+from fairdrop.engine import engine
+from fairdrop.scenario import Scenario
+
+# Columns with their kinds (see `_core.write_parquet`), as in the tables `groups`, `runs` and `queues` of a result.
+GROUP_COLUMNS = (
+    ("discipline", "text"),
+    ("group", "text"),
+    ("transport", "text"),
+    ("class", "count"),
+    ("flows", "count"),
+    ("starved_flows", "count"),
+    ("jain_index", "number"),
+    ("offered_bps", "number"),
+    ("throughput_bps", "number"),
+    ("goodput_bps", "number"),
+    ("share", "number"),
+    ("arrivals", "count"),
+    ("dropped", "count"),
+    ("drop_fraction", "number"),
+    ("retransmissions", "count"),
+    ("timeouts", "count"),
+    ("fast_retransmits", "count"),
+    ("completed", "number"),
+    ("base_rtt_s", "number"),
+    ("mean_cwnd_packets", "number"),
+    ("srtt_s", "number"),
+)
+# Of the whole run, and of the queue that shares refer to; repeated in the row of each group.
+_OF_RUN = (
+    ("link_rate_bps", "number"),
+    ("fair_share_bps", "number"),
+    ("jain_index", "number"),
+    ("largest_over_fair_share", "number"),
+    ("utilisation", "number"),
+    ("events", "count"),
+    ("valid", "switch"),
+)
+_OF_QUEUE = (
+    ("mean_packets", "number"),
+    ("max_packets", "count"),
+    ("drop_fraction", "number"),
+    ("marked", "count"),
+    ("sojourn_mean_s", "number"),
+    ("sojourn_p50_s", "number"),
+    ("sojourn_p90_s", "number"),
+    ("sojourn_p99_s", "number"),
+    ("sojourn_p999_s", "number"),
+    ("sojourn_max_s", "number"),
+)
+_RUN_NAMES = {"jain_index": "run_jain_index", "utilisation": "link_utilisation"}
+LINK_COLUMNS = (
+    *((_RUN_NAMES.get(name, name), kind) for name, kind in _OF_RUN),
+    *((f"queue_{name}", kind) for name, kind in _OF_QUEUE),
+)
+#: Changes with the columns: rows with others are not found.
+ROWS = "fairdrop/rows/1"
+# Of a scenario: what does not decide its runs, beside the seed.
+_NAMES = ("name", "title", "seed")
+
+
+@cache
+def measures() -> list[str]:
+    """Columns that hold something measured."""
+    apart = {"class", "flows", "base_rtt_s", "link_rate_bps", "fair_share_bps", "events"}
+    found = [name for name, kind in (*GROUP_COLUMNS, *LINK_COLUMNS) if kind in ("number", "count")]
+    return [name for name in found if name not in apart]
+
+
+def digest(scenario: Scenario) -> tuple[str, int]:
+    """Hash of all that decides the runs of a scenario but the seed, and its first seed."""
+    content = scenario.to_dict()
+    seed = int(content["seed"])
+    for name in _NAMES:
+        content.pop(name, None)
+    folder = Path(scenario.file).parent
+    files = {name: _digest_of(folder / name) for group in content["groups"] for name in _files(group["settings"])}
+    text = json.dumps([ROWS, engine(), content, files], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32], seed
+
+
+def key_of(digest: str, seed: int) -> str:
+    """What a run is called in the store."""
+    return hashlib.sha256(f"{digest}:{seed}".encode()).hexdigest()[:32]
+
+
+def rows_of(document: _core.Document) -> bytes:
+    """The rows of a run, packed: values of the link once, then those of each group."""
+    runs, queues, groups = (document.table(name) for name in ("runs", "queues", "groups"))
+    # The first queue with a name, where the link has none of its own.
+    at = max(queues.column("queue").index(runs.column("link")[0]) if runs.column("link")[0] in queues.column("queue")
+             else 0, 0)  # fmt: skip
+    link = [runs.column(name)[0] for name, _ in _OF_RUN] + [queues.column(name)[at] for name, _ in _OF_QUEUE]
+    rows = list(zip(*(groups.column(name) for name, _ in GROUP_COLUMNS), strict=True))
+    return pack(link, rows)
+
+
+def pack(link: Sequence[Any], groups: Sequence[Sequence[Any]]) -> bytes:
+    """Every digit is kept: JSON writes the shortest text that reads as the same number."""
+    return zlib.compress(json.dumps([list(link), [list(row) for row in groups]], separators=(",", ":")).encode(), 1)
+
+
+def unpack(packed: bytes) -> tuple[list[Any], list[list[Any]]]:
+    """What :func:`pack` packed."""
+    link, groups = json.loads(zlib.decompress(packed))
+    return link, groups
+
+
+def value_of(packed: bytes, measure: str, group: str | None) -> float | None:
+    """A measure of a run; None where it has none."""
+    link, groups = unpack(packed)
+    if group is None:
+        found = link[[name for name, _ in LINK_COLUMNS].index(measure)]
+    else:
+        names = [name for name, _ in GROUP_COLUMNS]
+        rows = [row for row in groups if row[names.index("group")] == group]
+        found = rows[0][names.index(measure)] if rows else None
+    return None if found is None else float(found)
+
+
+def _files(settings: Any) -> list[str]:
+    """Files that a transport reads."""
+    if isinstance(settings, dict):
+        own = [settings["file"]] if isinstance(settings.get("file"), str) else []
+        return own + [name for value in settings.values() if isinstance(value, dict) for name in _files(value)]
+    return []
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,224 @@
+"""The Python interface as people expect it: forms of a scenario, tables as everything takes them, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tomllib
+
+import numpy
+import pandas
+import polars
+import pytest
+
+import fairdrop
+from fairdrop.changes import changes
+
+
+@pytest.fixture(scope="module")
+def scenario(headline):
+    return fairdrop.load(headline, ["duration=10s", "warm_up=2s"])
+
+
+@pytest.fixture(scope="module")
+def result(scenario):
+    return scenario.compare(["red", "choke"], seeds=3)
+
+
+@pytest.fixture
+def folders(result, scenario, tmp_path):
+    """The same result twice, and one with a larger ``max_p``."""
+    result.write(tmp_path / "a")
+    result.write(tmp_path / "same")
+    scenario.with_settings("queue.red.max_p=0.9").compare(["red", "choke"], seeds=3).write(tmp_path / "b")
+    return tmp_path
+
+
+# Tables.
+
+
+def test_a_table_is_its_rows(result):
+    frame = pandas.DataFrame(result.groups)
+    pandas.testing.assert_frame_equal(frame, result.groups.to_pandas(), check_dtype=False)
+    assert list(result.groups) == result.groups.rows()
+    assert polars.DataFrame(result.groups).equals(result.groups.to_polars())
+    series = pandas.Series(result.groups["share"])
+    assert list(series) == result.groups.column("share")
+
+
+def test_columns_are_arrays(result):
+    share = result.groups["share"]
+    assert isinstance(share, numpy.ndarray) and share.dtype == float
+    assert abs(share.reshape(-1, 2).sum(axis=1) - 1).max() < 0.01
+    assert result.groups["flows"].dtype.kind in "iu"
+    assert result.groups["group"].dtype.kind == "U"
+    completed = result.groups["completed"]
+    assert completed.dtype == float and numpy.isnan(completed).all()
+    with pytest.raises(KeyError, match="no column \"speed\"; there are discipline"):
+        result.groups["speed"]
+
+
+def test_a_table_over_dimensions(result):
+    cube = result.groups.to_xarray("discipline", "group", "seed")
+    assert dict(cube.sizes) == {"discipline": 2, "group": 2, "seed": 3}
+    row = next(row for row in result.groups if (row["discipline"], row["group"], row["seed"]) == ("choke", "udp", 2))
+    assert float(cube.share.sel(discipline="choke", group="udp", seed=2)) == row["share"]
+
+
+def test_a_result_that_is_read_again_has_its_tables(result, tmp_path):
+    result.write(tmp_path / "o")
+    for path in (tmp_path / "o", tmp_path / "o" / "result.json"):
+        again = fairdrop.read_result(path)
+        assert isinstance(again, fairdrop.Result)
+        assert again.to_json() == result.to_json()
+        for name in ("runs", "groups", "flows", "queues", "drops", "series", "sojourns", "link_groups", "internals"):
+            assert getattr(again, name).to_arrow().equals(getattr(result, name).to_arrow()), name
+        assert again.verdict == result.verdict
+    again.report(tmp_path / "r.html")
+    again.write(tmp_path / "p")
+    assert (tmp_path / "p" / "result.json").read_bytes() == (tmp_path / "o" / "result.json").read_bytes()
+
+
+def test_a_result_with_a_model_is_read_with_it(headline, tmp_path):
+    scenario = fairdrop.load(headline, ["duration=10s", "warm_up=2s"])
+    scenario.compare(["choke"], with_model=True).write(tmp_path / "o")
+    assert fairdrop.read_result(tmp_path / "o").model["schema"] == "fairdrop/model/1"
+
+
+def test_a_result_of_another_version_is_told(result, tmp_path):
+    document = copy.deepcopy(result.document)
+    document["runs"][0]["speed"] = 1
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=r"x.json: it holds runs of another version.*valid: a result of this version"):
+        fairdrop.read_result(tmp_path / "x.json")
+
+
+# What is refused.
+
+
+def test_a_text_is_no_list(scenario, headline):
+    with pytest.raises(fairdrop.ScenarioError) as told:
+        scenario.compare("red,choke")
+    assert str(told.value) == "disciplines = 'red,choke' is one text; valid: a list, such as ['red', 'choke']"
+    with pytest.raises(fairdrop.ScenarioError, match="settings = 'seed=3' is one text; valid: a list"):
+        fairdrop.load(headline, "seed=3")
+    with pytest.raises(fairdrop.ScenarioError, match="disciplines = 'red' is one text"):
+        fairdrop.replay("nothing.pcap", disciplines="red")
+
+
+@pytest.mark.parametrize("words", [("run",), ("compare", "--disciplines", "red")])
+@pytest.mark.parametrize("place", ["x" * 300 + ".html", "nowhere/r.html", "/proc/r.html"])
+def test_a_report_that_cannot_be_written_is_found_before_the_simulation(fairdrop, headline, tmp_path, words, place):
+    """The simulation would not end."""
+    refused = fairdrop(words[0], headline, *words[1:], "--set", "duration=1e7s", "--report", place)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"fairdrop: error: {place}: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Forms of a scenario.
+
+
+def test_every_form_is_the_same_scenario(headline):
+    text = headline.read_text()
+    loaded = fairdrop.load(headline)
+    built = (
+        fairdrop.Scenario.build(
+            "headline", title=loaded.to_dict()["title"], duration="300s", warm_up="60s", seed=1, sample="500ms"
+        )
+        .dumbbell(rate="1mbit", delay="1ms", access_rate="10mbit", access_delay="1ms")
+        .queue("choke", limit="300p", red={"min_th": "100p", "max_th": "200p", "max_p": 0.1, "w_q": 0.002},
+               choke={"candidates": 1})
+        .group("tcp", "reno", count=32, packet_size="1000B", max_window="300p", era="ns2-1998")
+        .group("udp", "cbr", rate="2mbit", packet_size="1000B")
+    )  # fmt: skip
+    forms = [fairdrop.Scenario(text), fairdrop.Scenario.from_dict(tomllib.loads(text)), built.scenario()]
+    assert [form.to_dict() for form in forms] == [loaded.to_dict()] * 3
+    assert built.scenario("seed=7").to_dict()["seed"] == 7
+
+
+def test_every_ready_made_scenario_is_the_same_as_a_dict(root):
+    for path in sorted((root / "scenarios").glob("*.toml")):
+        again = fairdrop.Scenario.from_dict(tomllib.loads(path.read_text()))
+        assert again.to_dict() == fairdrop.load(path).to_dict(), path.name
+        assert fairdrop.Scenario(again.source).to_dict() == again.to_dict()
+
+
+def test_what_has_no_place_in_a_scenario_is_told():
+    with pytest.raises(fairdrop.ScenarioError, match="queue.limit = {1, 2} is not valid"):
+        fairdrop.Scenario.from_dict({"queue": {"limit": {1, 2}}})
+    with pytest.raises(fairdrop.ScenarioError, match="transport"):
+        fairdrop.Scenario.build("x").group("g", "no such").scenario()
+
+
+# What changed.
+
+
+def test_the_same_has_not_changed(folders, result, fairdrop):
+    done = fairdrop("diff", "a", "same")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("0 of ")
+    assert not changes(result.document, result.document).changed
+
+
+def test_a_change_is_told_with_its_interval(folders, fairdrop):
+    done = fairdrop("diff", "a", "b/result.json", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["changed"] and found["apart"] == []
+    assert all(one["paired"] for one in found["measures"])
+    waits = next(one for one in found["measures"] if (one["discipline"], one["measure"]) == ("red", "queue_mean_packets"))
+    assert waits["changed"] and waits["difference"]["mean"] < 0
+    assert waits["difference"]["mean"] + waits["difference"]["half"] < 0
+    shown = fairdrop("diff", "a", "b")
+    assert shown.returncode == 1
+    assert "queue_mean_packets" in shown.stdout and " *" in shown.stdout and "(seed by seed)" in shown.stdout
+    assert fairdrop("diff", "a", "b", "--quiet").stdout == ""
+
+
+def test_wrong_input_of_diff(folders, fairdrop):
+    for words in (("a", "nowhere"), ("a", "a/groups.parquet"), ("a",)):
+        assert fairdrop("diff", *words).returncode == 2, words
+
+
+def test_what_is_only_in_one_is_a_change(result, scenario):
+    found = fairdrop.diff(result, scenario.compare(["red", "codel"], seeds=3))
+    assert list(found.apart) == ["choke is only in A", "codel is only in B"]
+    assert found.changed and not any(one.changed for one in found.measures)
+
+
+def test_two_single_disciplines_are_compared_whatever_they_are(scenario):
+    found = fairdrop.diff(scenario.compare(["droptail"], seeds=3), scenario.compare(["codel"], seeds=3))
+    assert {one.discipline for one in found.measures} == {"droptail → codel"}
+    assert found.changed
+
+
+def test_other_seeds_of_the_same_are_seldom_told_to_have_changed(scenario):
+    """Twenty comparisons of independent seeds at 5 %: more than four are as likely as 3 in 1000."""
+    told = 0
+    runs = [scenario.with_settings(f"seed={1 + 5 * n}").run(5) for n in range(21)]
+    for one, other in zip(runs, runs[1:], strict=False):
+        found = fairdrop.diff(one, other)
+        assert not any(change.paired for change in found.measures)
+        told += found.changed
+    assert told <= 4
+
+
+def test_a_single_seed_has_changed_where_a_digit_has(result):
+    before = {**result.document, "runs": result.document["runs"][:1]}
+    after = copy.deepcopy(before)
+    assert not changes(before, after).changed
+    after["runs"][0]["groups"][0]["goodput_bps"] += 1e-6
+    found = [(one.group, one.measure, one.p) for one in changes(before, after).measures if one.changed]
+    assert found == [("tcp", "goodput_bps", None)]
+
+
+# The reference.
+
+
+def test_everything_public_has_a_docstring():
+    public = [getattr(fairdrop, name) for name in fairdrop.__all__ if name != "__version__"]
+    classes = [one for one in public if isinstance(one, type)]
+    members = [(one, name) for one in classes for name in vars(one) if not name.startswith("_")]
+    missing = [f"{one.__name__}.{name}" for one, name in members if callable(getattr(one, name)) and not getattr(one, name).__doc__]
+    assert not missing

@@ -1,0 +1,539 @@
+"""Sweeps: axes, designs, seeds, the store, the data set, what is lost when something goes wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import duckdb
+import pandas
+import polars
+import pytest
+
+import fairdrop
+from fairdrop.plot.sweeps import front
+from fairdrop.study import dataset
+from fairdrop.study.axes import StudyError, read_axes
+from fairdrop.study.campaign import enough
+from fairdrop.study.definition import make_study, read_study
+from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS
+from fairdrop.study.store import Store
+from patience import PATIENCE, wait_for
+from test_left_behind import small_disk
+
+SHORT = ["duration=3s", "warm_up=1s"]
+STUDY = """\
+base = "headline.toml"
+settings = ["duration=3s", "warm_up=1s"]
+seeds = 3
+
+[axes]
+discipline = ["red", "choke"]
+queue.red.max_p = [0.02, 0.1]
+groups.udp.rate = { from = "500kbit", to = "2mbit", points = 3, log = true }
+"""
+RUNS = 2 * 2 * 3 * 3
+
+
+@pytest.fixture
+def study(headline, tmp_path):
+    (tmp_path / "headline.toml").write_text(headline.read_text())
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path / "study.toml"
+
+
+@pytest.fixture(scope="module")
+def scenario(headline):
+    return fairdrop.load(headline, SHORT)
+
+
+@pytest.fixture(scope="module")
+def done(scenario, tmp_path_factory):
+    """A sweep over three axes."""
+    axes = {"discipline": ["red", "choke"], "queue.red.max_p": [0.02, 0.1], "groups.udp.rate": ["500kbit", "1mbit"]}
+    return fairdrop.sweep(scenario, axes=axes, seeds=2, out=tmp_path_factory.mktemp("sweep") / "s")
+
+
+def levels(spec, drawn=False):
+    (axis,) = read_axes({"queue.red.max_p": spec}, drawn)
+    return list(axis.levels)
+
+
+def as_bytes(folder: Path) -> dict[str, bytes]:
+    data = folder / "data"
+    return {str(path.relative_to(data)): path.read_bytes() for path in sorted(data.rglob("*.parquet"))}
+
+
+# Axes and designs.
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ([0.1, 0.2], [0.1, 0.2]),
+        ({"from": 0.1, "to": 0.4, "step": 0.1}, [0.1, 0.2, 0.3, 0.4]),
+        ({"from": 0, "to": 1, "points": 3}, [0, 1]),
+        ({"from": 0.0, "to": 1.0, "points": 3}, [0.0, 0.5, 1.0]),
+        ({"from": 1, "to": 100, "points": 3, "log": True}, [1, 10, 100]),
+        ({"from": "1mbit", "to": "100mbit", "points": 3, "log": True}, [1_000_000, 10_000_000, 100_000_000]),
+        ({"from": 1, "to": 10, "step": 4}, [1, 5, 9]),
+    ],
+)
+def test_values_of_an_axis(spec, expected):
+    assert levels(spec) == expected
+    assert [type(value) for value in levels(spec)] == [type(value) for value in expected]
+
+
+@pytest.mark.parametrize(
+    ("axes", "told"),
+    [
+        ({}, "there is none"),
+        ({"seed": "7"}, "valid: a list of values"),
+        ({"a.b": []}, r"axes.a.b = \[\] is not valid"),
+        ({"a.b": [1, 1]}, "has a value twice"),
+        ({"a.b": {"from": 1, "to": 5}}, "either points or step"),
+        ({"a.b": {"from": 5, "to": 1, "points": 3}}, "is not below to"),
+        ({"a.b": {"from": 0, "to": 1, "points": 3, "log": True}}, "a number above 0, as log is true"),
+        ({"a.b": {"from": "1mbit", "to": "20ms", "points": 3}}, "texts of one unit"),
+        ({"a.b": {"from": 1, "to": 5, "points": 1}}, "from 2 to 1000000"),
+        ({"a.b": {"from": 1, "to": 5, "stepp": 1}}, "stepp is not known; valid: "),
+        ({"a.b": [float("nan")]}, "nan is not valid"),
+        ({"a.b": {"values": [1], "from": 2}}, "valid: one of them"),
+        ({"x.share": [1, 2]}, "is the name of another column"),
+    ],
+)
+def test_wrong_axes_are_told(axes, told):
+    with pytest.raises(StudyError, match=told):
+        make_study({"axes": axes}, "s", Path(), fairdrop.Scenario('[[groups]]\nname = "g"\ntransport = "reno"\n'))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"seds": 3}, "seds is not known; valid: schema, name"),
+        ({"seeds": 0}, "seeds = 0 is not valid; valid: a whole number from 1"),
+        ({"design": "grid"}, "design.kind = 'grid' is not valid; valid: product, zip"),
+        ({"design": {"kind": "sobol", "points": 12}}, "valid: a power of two"),
+        ({"design": "zip"}, "a has 2, b has 3; valid: as many values on each axis"),
+        ({"design": {"kind": "product", "points": 3}}, "design.points is not known with product"),
+        ({"stop": {"measure": "speed", "half_width": 1}}, "stop.measure = 'speed' is not valid; valid: "),
+        ({"stop": {"measure": "share", "half_width": 1}}, "stop.group = None is not valid; valid: the name of a group"),
+        ({"stop": {"measure": "run_jain_index"}}, "either half_width or relative"),
+        ({"schema": "fairdrop/study/9"}, "valid: 'fairdrop/study/1'"),
+    ],
+)
+def test_wrong_studies_are_told(scenario, fields, told):
+    with pytest.raises(StudyError, match=told):
+        make_study({"axes": {"x.a": [1, 2], "x.b": [1, 2, 3]}, **fields}, "s", Path(), scenario)
+
+
+def test_columns_are_called_by_field_and_unit():
+    axes = read_axes(
+        {
+            "queue.red.max_p": [0.1], "queue": {"limit": ["100p", "200p"]}, "groups.udp.rate": ["1mbit"],
+            "dumbbell.delay": ["1ms", "1s"], "dumbbell.rate": ["1mbit"], "mine": {"field": "duration", "values": ["3s"]},
+        },
+        drawn=False,
+    )  # fmt: skip
+    found = {axis.column: (axis.kind, axis.field) for axis in axes}
+    assert found == {
+        "max_p": ("number", "queue.red.max_p"),
+        "limit_packets": ("count", "queue.limit"),
+        "udp_rate_bps": ("count", "groups.udp.rate"),
+        "delay_s": ("number", "dumbbell.delay"),
+        "rate_bps": ("count", "dumbbell.rate"),
+        "mine_s": ("number", "duration"),
+    }
+
+
+def test_designs_that_draw(scenario):
+    axes = {
+        "queue.red.max_p": {"from": 0.01, "to": 1.0, "log": True},
+        "groups.tcp.count": {"from": 1, "to": 8},
+        "discipline": ["red", "choke"],
+    }
+    for kind in ("latin_hypercube", "sobol"):
+        study = make_study({"axes": axes, "design": {"kind": kind, "points": 16, "seed": 3}}, "s", Path(), scenario)
+        assert len(study.points) == 16
+        columns = list(zip(*(point.levels for point in study.points), strict=True))
+        # One in each sixteenth of the logarithmic axis; each of eight counts twice; half of the names each.
+        sixteenths = sorted(int(math.log(value / 0.01) / math.log(100) * 16) for value in columns[0])
+        assert sixteenths == list(range(16))
+        assert sorted(columns[1]) == sorted([*range(1, 9)] * 2)
+        assert sorted(columns[2]) == ["choke"] * 8 + ["red"] * 8
+        again = make_study({"axes": axes, "design": {"kind": kind, "points": 16, "seed": 3}}, "s", Path(), scenario)
+        assert again.points == study.points
+
+
+def test_zip_goes_along_all_axes_at_once(scenario):
+    axes = {"queue.red.min_th": ["20p", "50p"], "queue.red.max_th": ["60p", "150p"]}
+    study = make_study({"axes": axes, "design": "zip"}, "s", Path(), scenario)
+    assert [point.levels for point in study.points] == [("20p", "60p"), ("50p", "150p")]
+    assert study.points[1].settings[-2:] == ("queue.red.min_th=50p", "queue.red.max_th=150p")
+
+
+def test_files_are_an_axis(root, tmp_path):
+    (tmp_path / "s.toml").write_text(
+        f'settings = {SHORT}\nseeds = 1\n[axes]\nscenario = ["{root}/scenarios/headline.toml", "{root}/scenarios/ward.toml"]\n'
+    )
+    found = fairdrop.sweep(tmp_path / "s.toml", out=tmp_path / "o")
+    assert found.runs == 2
+    assert {Path(name).stem for name in found.table.column("scenario")} == {"headline", "ward"}
+
+
+# The rows are those of runs.
+
+
+def test_rows_are_what_runs_say(done, scenario):
+    frame = done.to_pandas()
+    assert len(frame) == done.runs * 2 == 32
+    row = frame[(frame.discipline == "choke") & (frame.max_p == 0.1) & (frame.udp_rate_bps == 500_000) & (frame.seed == 2)]
+    settings = ["queue.discipline=choke", "queue.red.max_p=0.1", "groups.udp.rate=500kbit", "seed=2"]
+    result = scenario.with_settings(*settings).run()
+    groups, runs, queues = (result.groups.to_pandas(), result.runs.to_pandas(), result.queues.to_pandas())
+    assert list(row.group) == list(groups.group) == ["tcp", "udp"]
+    for name, _ in GROUP_COLUMNS:
+        pandas.testing.assert_series_equal(
+            row[name].reset_index(drop=True), groups[name], check_dtype=False, check_exact=True
+        )
+    renamed = {"run_jain_index": "jain_index", "link_utilisation": "utilisation"}
+    for name, _ in LINK_COLUMNS:
+        source = queues[name.removeprefix("queue_")] if name.startswith("queue_") else runs[renamed.get(name, name)]
+        assert list(row[name]) == [source[0]] * 2, name
+
+
+def test_the_order_and_number_of_threads_change_no_byte(done, scenario, tmp_path):
+    axes = {"discipline": ["red", "choke"], "queue.red.max_p": [0.02, 0.1], "groups.udp.rate": ["500kbit", "1mbit"]}
+    other = fairdrop.sweep(scenario, axes=axes, seeds=2, out=tmp_path / "s", threads=1)
+    assert as_bytes(other.folder) == as_bytes(done.folder)
+
+
+def test_opened_by_everything_without_glue(done):
+    own = done.to_polars()
+    frame = pandas.read_parquet(done.data)
+    polar = polars.read_parquet(done.data)
+    with duckdb.connect() as base:
+        duck = polars.from_pandas(base.execute(f"SELECT * FROM '{done.data}/**/*.parquet'").df())
+    key = ["discipline", "max_p", "udp_rate_bps", "seed", "group"]
+    assert polar.sort(key).equals(own.sort(key))
+    assert duck.sort(key)["share"].equals(own.sort(key)["share"])
+    assert polars.from_pandas(frame).sort(key)["share"].equals(own.sort(key)["share"])
+    assert frame["max_p"].dtype == "float64" and frame["udp_rate_bps"].dtype == "uint64"
+    cube = frame.set_index(key).to_xarray()
+    assert dict(cube.sizes) == {"discipline": 2, "max_p": 2, "udp_rate_bps": 2, "seed": 2, "group": 2}
+    assert done.to_xarray().sizes == cube.sizes
+    one = float(cube.share.sel(discipline="choke", max_p=0.1, udp_rate_bps=500_000, seed=2, group="udp"))
+    assert one == own.filter(discipline="choke", max_p=0.1, udp_rate_bps=500_000, seed=2, group="udp")["share"].item()
+
+
+def test_folders_are_by_axis_and_not_too_many(done, scenario):
+    assert "discipline-choke/max_p-0.1/udp_rate_bps-500000/part-0.parquet" in as_bytes(done.folder)
+    axes = {"discipline": ["red", "choke"], "queue.red.max_p": [n / 1000 for n in range(1, 301)]}
+    study = make_study({"axes": axes}, "s", Path(), scenario)
+    assert [axis.column for axis in dataset.folder_axes(study)] == ["discipline"]
+
+
+# What is done is not done again.
+
+
+def test_nothing_is_computed_twice(study, tmp_path):
+    first = fairdrop.sweep(study, out=tmp_path / "o")
+    assert (first.runs, first.computed, first.complete) == (RUNS, RUNS, True)
+    before = as_bytes(first.folder)
+    again = fairdrop.sweep(study, out=tmp_path / "o", resume=True)
+    assert (again.runs, again.computed) == (RUNS, 0)
+    assert as_bytes(again.folder) == before
+    # One value exchanged: its runs alone are new. Then back, where nothing is.
+    study.write_text(STUDY.replace("[0.02, 0.1]", "[0.02, 0.2]"))
+    assert fairdrop.sweep(study, out=tmp_path / "o").computed == RUNS // 2
+    study.write_text(STUDY)
+    assert fairdrop.sweep(study, out=tmp_path / "o").computed == 0
+    assert as_bytes(first.folder) == before
+    # More seeds: the others are there.
+    assert fairdrop.sweep(study, out=tmp_path / "o", seeds=4).computed == RUNS // 3
+    # A name is not what decides a run; a duration is.
+    study.write_text(STUDY.replace("warm_up=1s", "warm_up=1s', 'title=other").replace('"duration', "'duration"))
+    study.write_text(STUDY.replace('"warm_up=1s"', '"warm_up=1s", "title=\\"other\\""'))
+    assert fairdrop.sweep(study, out=tmp_path / "o").computed == 0
+    study.write_text(STUDY.replace("warm_up=1s", "warm_up=2s"))
+    assert fairdrop.sweep(study, out=tmp_path / "o").computed == RUNS
+
+
+def test_a_file_that_a_scenario_reads_is_part_of_what_decides(tmp_path):
+    (tmp_path / "a.csv").write_text("time_s,size_bytes\n0.5,1000\n1.5,1000\n")
+    (tmp_path / "s.toml").write_text(
+        'duration = "3s"\nwarm_up = "1s"\n[[groups]]\nname = "g"\ntransport = "trace"\nfile = "a.csv"\n'
+    )
+    asked = {"axes": {"dumbbell.rate": ["1mbit", "2mbit"]}, "seeds": 1, "out": tmp_path / "o"}
+    assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 2
+    assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 0
+    (tmp_path / "a.csv").write_text("time_s,size_bytes\n0.5,1000\n1.6,1000\n")
+    assert fairdrop.sweep(tmp_path / "s.toml", **asked).computed == 2
+
+
+def test_resume_wants_something_to_resume(study, tmp_path, fairdrop):
+    refused = fairdrop("sweep", study, "--out", "nothing", "--resume")
+    assert refused.returncode == 2
+    assert "nothing: there is nothing to resume; valid: the folder of an earlier sweep" in refused.stderr
+    assert not (tmp_path / "nothing").exists()
+
+
+# When there are seeds enough.
+
+
+def test_the_rule_is_that_of_the_prefix():
+    def within(half_width):
+        return lambda mean, half: half <= half_width
+
+    values = [1.0, 3.0, 2.0, 2.0, 2.0, 2.0, 9.0]
+    assert enough(within(100.0), values, 2) == 2
+    assert enough(within(100.0), values, 4) == 4
+    assert enough(within(0.01), values, 2) is None
+    # 3, 2, 2, 2 more: half the interval of the first six is 0.6636...
+    assert enough(within(0.67), values, 2) == 6
+    assert enough(within(0.66), values, 2) is None
+    assert enough(within(1.0), [None, 1.0, 1.0], 2) == 3
+
+
+def test_seeds_are_added_until_the_interval_is_narrow(scenario, tmp_path):
+    axes = {"discipline": ["droptail", "choke"], "groups.udp.rate": ["500kbit", "2mbit"]}
+    stop = {"measure": "share", "group": "udp", "half_width": 0.02, "min_seeds": 3, "max_seeds": 30}
+    found = fairdrop.sweep(scenario, axes=axes, stop=stop, out=tmp_path / "o")
+    assert found.complete
+    frame = found.to_pandas()
+    counts = []
+    for _, point in frame[frame.group == "udp"].groupby(["discipline", "udp_rate_bps"], sort=False):
+        values = list(point.sort_values("seed").share)
+        enough_at = enough(lambda mean, half: half <= 0.02, values, 3)
+        assert enough_at == len(values) or (enough_at is None and len(values) == 30)
+        counts.append(len(values))
+    assert len(set(counts)) > 1, "points differ in what they need"
+    other = fairdrop.sweep(scenario, axes=axes, stop=stop, out=tmp_path / "p", threads=1)
+    assert as_bytes(other.folder) == as_bytes(found.folder)
+    assert fairdrop.sweep(scenario, axes=axes, stop=stop, out=tmp_path / "o").computed == 0
+
+
+# What goes wrong.
+
+
+def command(*words):
+    return [sys.executable, "-m", "fairdrop", *map(str, words)]
+
+
+def stored(folder: Path) -> int:
+    """Runs that the store of a process holds, seen from outside: its log grows with each."""
+    log = folder / "store.sqlite-wal"
+    return log.stat().st_size if log.exists() else 0
+
+
+def long_study(study: Path) -> Path:
+    study.write_text(STUDY.replace("seeds = 3", "seeds = 400"))
+    return study
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_signals_lose_the_running_runs_alone(study, tmp_path, number):
+    long_study(study)
+    with subprocess.Popen(command("sweep", study, "--out", "o"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as work:
+        wait_for(lambda: stored(tmp_path / "o") > 50_000 or work.poll() is not None, "runs in the store")
+        work.send_signal(number)
+        _, stderr = work.communicate(timeout=PATIENCE)
+    assert work.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL), stderr
+    with Store(tmp_path / "o") as store:
+        kept = len(store)
+    # A page of the log is 4 KiB, and each run writes a few.
+    assert kept > 3
+    study.write_text(STUDY.replace("seeds = 3", "seeds = 25"))
+    if number == signal.SIGINT:
+        assert "incomplete; what was finished is kept" in stderr
+        partial = fairdrop.read_sweep(tmp_path / "o")
+        assert not partial.complete
+        assert partial.runs == kept == len(partial.columns("run").to_polars()["run"].unique())
+    again = fairdrop.sweep(study, out=tmp_path / "o", resume=True)
+    # The first points were finished: of each the first 25 seeds are used.
+    assert again.complete
+    assert again.runs == 300
+    assert again.runs - again.computed > 3
+    clean = fairdrop.sweep(study, out=tmp_path / "clean")
+    assert as_bytes(clean.folder) == as_bytes(again.folder)
+
+
+def test_a_file_that_may_not_grow_ends_the_sweep_with_its_name(study, tmp_path):
+    long_study(study)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, 120_000))
+
+    done = subprocess.run(
+        command("sweep", study, "--out", "o"), cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE,
+        check=False, preexec_fn=limit,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("fairdrop: error: o/store.sqlite: ")
+    with Store(tmp_path / "o") as store:
+        kept = len(store)
+    assert kept > 3
+    study.write_text(STUDY.replace("seeds = 3", "seeds = 2"))
+    assert fairdrop.sweep(study, out=tmp_path / "o", resume=True).computed == 24 - min(kept, 2), "the first point was done"
+
+
+def test_a_full_disk_keeps_what_was_finished(study, tmp_path):
+    long_study(study)
+    found = small_disk(
+        tmp_path, "300k", f"fairdrop sweep {study} --out disk/o", "echo $?; cp -r disk/o kept", "ls -A disk/o"
+    )
+    assert found.stdout.splitlines()[0] == "2", found.stderr
+    assert "Traceback" not in found.stderr
+    assert found.stderr.startswith("fairdrop: error: disk/o/store.sqlite: No space left on device")
+    assert "data" not in found.stdout
+    with Store(tmp_path / "kept") as store:
+        assert len(store) > 3
+
+
+def test_two_at_once_in_one_folder_are_refused(study, tmp_path, fairdrop):
+    with Store(tmp_path / "o"):
+        refused = fairdrop("sweep", study, "--out", "o")
+    assert refused.returncode == 2
+    assert "o/store.sqlite: another process writes there; valid: one sweep at a time" in refused.stderr
+
+
+def test_what_is_no_store_is_left_alone(study, tmp_path, fairdrop):
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "store.sqlite").write_text("my notes " * 1000)
+    refused = fairdrop("sweep", study, "--out", "o")
+    assert refused.returncode == 2
+    assert "is no store of runs" in refused.stderr
+    assert (tmp_path / "o" / "store.sqlite").read_text() == "my notes " * 1000
+
+
+def test_a_wrong_value_is_found_before_anything_is_done(study, tmp_path, fairdrop):
+    study.write_text(STUDY.replace("[0.02, 0.1]", "[0.02, 1.5]"))
+    refused = fairdrop("sweep", study, "--out", "o")
+    assert refused.returncode == 2
+    assert "queue.red.max_p = 1.5 is not valid; valid: a number from 0 to 1" in refused.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_report_that_cannot_be_written_is_found_before_the_simulation(study, tmp_path, fairdrop):
+    for name in ("nowhere/r.html", "x" * 300):
+        refused = fairdrop("sweep", study, "--out", "o", "--report", name)
+        assert refused.returncode == 2
+        assert not (tmp_path / "o").exists()
+
+
+# Shards.
+
+
+def test_shards_merge_to_the_same_bytes(study, tmp_path, fairdrop):
+    for part in ("1/3", "2/3", "3/3"):
+        done = fairdrop("sweep", study, "--out", "o", "--shard", part)
+        assert done.returncode == 0, done.stderr
+    merged = fairdrop("merge", "o", "--report", "r.html")
+    assert merged.returncode == 0, merged.stderr
+    assert f"12 points, {RUNS} runs, 0 of them simulated now" in merged.stdout
+    assert (tmp_path / "r.html").exists()
+    import fairdrop as library
+
+    whole = library.sweep(study, out=tmp_path / "whole")
+    assert as_bytes(tmp_path / "o") == as_bytes(whole.folder)
+    # Merged, it can be gone on with.
+    assert library.sweep(study, out=tmp_path / "o", seeds=4).computed == RUNS // 3
+
+
+def test_a_missing_shard_leaves_it_incomplete(study, tmp_path, fairdrop):
+    assert fairdrop("sweep", study, "--out", "o", "--shard", "2/3").returncode == 0
+    merged = fairdrop("merge", "o")
+    assert merged.returncode == 130
+    assert "incomplete" in merged.stderr
+
+
+def test_shards_of_other_studies_are_refused(study, tmp_path, fairdrop):
+    assert fairdrop("sweep", study, "--out", "o", "--shard", "1/2").returncode == 0
+    study.write_text(STUDY.replace("0.02", "0.03"))
+    assert fairdrop("sweep", study, "--out", "o", "--shard", "2/2").returncode == 0
+    refused = fairdrop("merge", "o")
+    assert refused.returncode == 2
+    assert "shard-2-of-2: digest = " in refused.stderr
+    assert "valid: parts of one study" in refused.stderr
+    assert fairdrop("merge", "nowhere").returncode == 2
+    assert "valid: i/n" in fairdrop("sweep", study, "--shard", "3/2").stderr
+
+
+# Figures, the report, and objects that travel.
+
+
+def test_figures_by_name(done):
+    lines = done.plot.lines("share", "udp_rate_bps", by="discipline", group="udp", where={"max_p": 0.1})
+    (axes,) = lines.axes
+    assert axes.get_xlabel() == "udp_rate, Mb/s"
+    shares = done.to_polars().filter(discipline="choke", max_p=0.1, udp_rate_bps=500_000, group="udp")["share"]
+    drawn = [line.get_ydata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_marker() != "_"]
+    assert any(abs(y - 100 * shares.mean()) < 1e-9 for y in drawn)
+    multiples = done.plot.multiples("share", "udp_rate_bps", "max_p", by="discipline", group="udp")
+    assert [axes.get_title(loc="left") for axes in multiples.axes] == ["max_p 0.02", "max_p 0.1"]
+    heat = done.plot.heat_map("queue_sojourn_p99_s", "udp_rate_bps", "max_p", where={"discipline": "choke"})
+    assert len(heat.axes[0].texts) == 4
+    assert done.plot.pareto(by="discipline").axes[0].get_ylabel() == "Jain's index (more is better)"
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda plot: plot.lines("share", "max_p", group="udp"), "axes that the figure does not show are open"),
+        (lambda plot: plot.lines("speed", "max_p"), "measure = 'speed' is not valid; valid: "),
+        (lambda plot: plot.lines("share", "speed", group="udp"), "'speed' is no axis; valid: discipline"),
+        (lambda plot: plot.lines("share", "max_p", group="abc"), "group = 'abc' is not valid with share; valid: tcp"),
+        (lambda plot: plot.lines("run_jain_index", "max_p", group="udp"), "which is of the link"),
+        (lambda plot: plot.lines("run_jain_index", "max_p", where={"discipline": "x"}), "is not there; valid: red, choke"),
+    ],
+)
+def test_figures_that_cannot_be_drawn_say_why(done, ask, told):
+    with pytest.raises(StudyError, match=told):
+        ask(done.plot)
+
+
+def test_no_other_beats_the_front():
+    points = [(1.0, 0.2), (1.0, 0.3), (2.0, 0.3), (3.0, 0.5), (4.0, 0.4), (0.5, 0.1)]
+    assert front(points) == [(0.5, 0.1), (1.0, 0.3), (3.0, 0.5)]
+
+
+def test_the_report_is_one_page(done, tmp_path):
+    done.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("<svg") >= 8
+    assert 'src="http' not in page and 'href="http' not in page
+    assert "0.5 Mb/s, 1 Mb/s" in page
+
+
+def test_objects_travel(done, scenario):
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again.to_dict() == scenario.to_dict()
+    assert again.settings == scenario.settings
+    result = scenario.compare(["red", "choke"], seeds=2)
+    packed = pickle.dumps(result)
+    copy = pickle.loads(packed)
+    assert copy.to_json() == result.to_json()
+    assert copy.groups.to_arrow().equals(result.groups.to_arrow())
+    assert len(packed) < 1.1 * len(zlib.compress(result.to_json().encode())) + 500
+    assert len(packed) < len(result.to_json()) / 3
+    sweep = pickle.loads(pickle.dumps(done))
+    assert sweep.table.to_arrow().equals(done.table.to_arrow())
+
+
+def test_the_command_tells_what_it_did(study, tmp_path, fairdrop):
+    done = fairdrop("sweep", study, "--json", "--report", "r.html")
+    assert done.returncode == 0, done.stderr
+    about = json.loads(done.stdout)
+    assert (about["runs"], about["points"], about["complete"]) == (RUNS, 12, True)
+    assert (tmp_path / "sweeps" / "study" / "data").is_dir()
+    assert read_study(study).to_dict() == about["kept"]
+    assert os.listdir(tmp_path / "sweeps" / "study") and not list(tmp_path.rglob("*.tmp"))
