@@ -3,8 +3,8 @@
 
 use crate::cli::TunArgs;
 use crate::config::OneWay;
-use crate::daemon::{LOOK, Refusal, Running, stop_signal};
-use crate::os::{Netlink, NetworkSetting, random_key, tun};
+use crate::daemon::{self, LOOK, Refusal, Running, stop_signal};
+use crate::os::{Netlink, NetworkSetting, Role, random_key, tun};
 use crate::port::Descriptors;
 use crate::services::{Prepared, Watches};
 use crate::summary::Summary;
@@ -44,6 +44,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
         buffers as f64 / 1e6
     );
     let key = random_key().map_err(Refusal::running)?;
+    daemon::confine(Role::Link, &args.services, &args.end).map_err(Refusal::running)?;
     let mut start = |name, number, way: &OneWay, from: &Device, to: &Device| {
         let config = way.direction(link.seed, number, key, RAW_IP, frame_bytes);
         let watches = prepared.watches(name, RAW_IP);
@@ -120,6 +121,6 @@ fn direction(
     let (input, output, device) =
         (Arc::clone(&from.descriptor), Arc::clone(&to.descriptor), from.name.clone());
     Running::start(name, config, watches, spin, move |sleeper| {
-        Ok(Descriptors::new(input, output, sleeper).counting_losses(netlink, &device))
+        daemon::in_loop(Descriptors::new(input, output, sleeper).counting_losses(netlink, &device))
     })
 }

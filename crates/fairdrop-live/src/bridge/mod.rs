@@ -2,21 +2,24 @@
 //!
 //! Frames of every kind pass as they are. Each direction has a thread; this one follows what becomes of the interfaces.
 
+mod keeper;
 mod settings;
 mod side;
 
+pub use keeper::{COMMAND as KEEPER, serve as keep};
 pub use settings::{Restored, restore};
 
 use crate::cli::BridgeArgs;
 use crate::config::{OneWay, TwoWay};
-use crate::daemon::{LOOK, Refusal, Running, stop_signal};
+use crate::daemon::{self, LOOK, Refusal, Running, stop_signal};
 use crate::host::{Report, Watch};
-use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, interfaces, random_key};
+use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, Role, interfaces, random_key};
 use crate::port::{PacketPorts, Receiver};
 use crate::services::Prepared;
 use crate::summary::Summary;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
+use keeper::Keeper;
 use rustix::event::{PollFd, PollFlags, poll};
 use side::Side;
 use std::io;
@@ -40,6 +43,8 @@ pub struct BridgeOptions {
     pub blocks: bool,
     /// Where the settings of interfaces are kept that are changed; `None`: none is changed.
     pub state: Option<PathBuf>,
+    /// This program, which keeps them in a process of its own.
+    pub program: PathBuf,
 }
 
 impl BridgeOptions {
@@ -56,6 +61,7 @@ impl BridgeOptions {
             ring_bytes: args.ring << 20,
             blocks: args.blocks,
             state: (!args.keep_offloads).then(|| args.state.state.clone()),
+            program: OURSELVES.into(),
         })
     }
 }
@@ -75,9 +81,23 @@ const SLOT: (u32, u32) = (2048, 16_384);
 /// Milliseconds after which a block is handed over that is not full.
 const BLOCK_MS: u32 = 1;
 
+/// This program.
+const OURSELVES: &str = "/proc/self/exe";
+
+/// All that takes a right to have, before anything passes.
+pub struct Opened {
+    options: BridgeOptions,
+    changes: Changes,
+    found: [Interface; 2],
+    sides: [Side; 2],
+    receivers: [Receiver; 2],
+    keeper: Option<Keeper>,
+}
+
 /// A bridge that runs.
 pub struct Bridge {
     sides: [Side; 2],
+    keeper: Option<Keeper>,
     /// From the first interface to the second.
     pub up: Running,
     /// Back.
@@ -86,30 +106,25 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Starts one. `watch` makes those who look on, by the name of the direction.
+    /// Opens what takes a right to open. No right is needed from then on.
     ///
     /// # Errors
     /// The interfaces cannot be used; the message says why, and which can.
-    pub fn start<W: Watch + Send + 'static>(
-        options: &BridgeOptions,
-        watch: impl FnMut(&'static str) -> W,
-    ) -> Result<Self, Refusal> {
+    pub fn open(options: &BridgeOptions) -> Result<Opened, Refusal> {
         let changes = Changes::new().map_err(Refusal::running)?;
         let all = interfaces().map_err(Refusal::running)?;
-        let found = choose(&options.interfaces, &all)?;
+        let found = choose(&options.interfaces, &all)?.map(Interface::clone);
         let [first, second] = &options.interfaces;
-        let state = options.state.as_deref();
-        let sides = [Side::new(first, state).map_err(no_right)?, Side::new(second, state).map_err(no_right)?];
-        let [up, down] = start_directions(options, &sides, &found, watch)?;
-        let mut bridge = Self { sides, up, down, changes };
-        for (side, interface) in bridge.sides.iter_mut().zip(found) {
-            if let Err(refusal) = side.attach(interface) {
-                // What was changed already is put back.
-                let _ = bridge.stop();
-                return Err(refusal);
-            }
-        }
-        Ok(bridge)
+        let sides = [Side::new(first).map_err(no_right)?, Side::new(second).map_err(no_right)?];
+        let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
+        let layout = options.layout(&found);
+        let receiver =
+            |side: &Side| Receiver::new(side.input.clone(), layout, ring_bytes).map_err(Refusal::running);
+        let receivers = [receiver(&sides[0])?, receiver(&sides[1])?];
+        let keeper = options.state.as_deref().map(|state| Keeper::start(&options.program, state)).transpose();
+        let keeper =
+            keeper.map_err(|refused| side::refusal_of(&refused, &options.interfaces.join(" and ")))?;
+        Ok(Opened { options: options.clone(), changes, found, sides, receivers, keeper })
     }
 
     /// Follows what becomes of the interfaces, until `stop` can be read or a direction has ended.
@@ -130,7 +145,8 @@ impl Bridge {
             if changed {
                 self.changes.forget();
                 let all = interfaces()?;
-                self.sides.iter_mut().for_each(|side| side.follow(&all));
+                let keeper = self.keeper.as_ref();
+                self.sides.iter_mut().for_each(|side| side.follow(&all, keeper));
             }
         }
         Ok(())
@@ -142,7 +158,7 @@ impl Bridge {
     /// A port failed; the settings are put back all the same.
     pub fn stop(self) -> io::Result<[Report; 2]> {
         let (up, down) = (self.up.stop(), self.down.stop());
-        self.sides.into_iter().for_each(Side::detach);
+        drop(self.keeper);
         Ok([up?, down?])
     }
 }
@@ -157,7 +173,9 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let stop = stop_signal().map_err(Refusal::running)?;
     let mut prepared = Prepared::new(&options.interfaces.join("-"), &args.services, &options.link)
         .map_err(Refusal::input)?;
-    let mut bridge = Bridge::start(&options, |name| prepared.watches(name, ETHERNET))?;
+    let opened = Bridge::open(&options)?;
+    daemon::confine(Role::Link, &args.services, &args.end).map_err(Refusal::running)?;
+    let mut bridge = opened.start(|name| prepared.watches(name, ETHERNET))?;
     eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
     let served = prepared.serve([&bridge.up, &bridge.down]);
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
@@ -184,21 +202,50 @@ pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
+impl BridgeOptions {
+    /// The longest frame, bytes, should the MTU of neither interface become larger than `mtu`.
+    fn frame_bytes(&self, found: &[Interface; 2]) -> usize {
+        let longest = found.iter().map(|interface| interface.mtu).fold(self.mtu, u32::max);
+        (longest + LINK_HEADER) as usize
+    }
+
+    fn layout(&self, found: &[Interface; 2]) -> RingLayout {
+        let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
+        if self.blocks { RingLayout::Blocks(BLOCK_MS) } else { RingLayout::Slots(slot.next_power_of_two()) }
+    }
+}
+
+impl Opened {
+    /// Starts the bridge. `watch` makes those who look on, by the name of the direction.
+    ///
+    /// # Errors
+    /// The operating system gives no threads, or an interface cannot be used.
+    pub fn start<W: Watch + Send + 'static>(
+        self,
+        watch: impl FnMut(&'static str) -> W,
+    ) -> Result<Bridge, Refusal> {
+        let Self { options, changes, found, sides, receivers, keeper } = self;
+        let [up, down] = start_directions(&options, &sides, receivers, &found, watch)?;
+        let mut bridge = Bridge { sides, keeper, up, down, changes };
+        for (side, interface) in bridge.sides.iter_mut().zip(&found) {
+            if let Err(refusal) = side.attach(interface, bridge.keeper.as_ref()) {
+                // What was changed already is put back.
+                let _ = bridge.stop();
+                return Err(refusal);
+            }
+        }
+        Ok(bridge)
+    }
+}
+
 fn start_directions<W: Watch + Send + 'static>(
     options: &BridgeOptions,
     sides: &[Side; 2],
-    found: &[&Interface; 2],
+    receivers: [Receiver; 2],
+    found: &[Interface; 2],
     mut watch: impl FnMut(&'static str) -> W,
 ) -> Result<[Running; 2], Refusal> {
-    let longest = found.iter().map(|interface| interface.mtu).fold(options.mtu, u32::max);
-    let frame_bytes = (longest + LINK_HEADER) as usize;
-    let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
-    let layout = if options.blocks {
-        RingLayout::Blocks(BLOCK_MS)
-    } else {
-        RingLayout::Slots(slot.next_power_of_two())
-    };
-    let link = &options.link;
+    let (link, frame_bytes) = (&options.link, options.frame_bytes(found));
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
     let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
     eprintln!(
@@ -209,16 +256,14 @@ fn start_directions<W: Watch + Send + 'static>(
         2.0 * f64::from(ring_bytes) / 1e6
     );
     let key = random_key().map_err(Refusal::running)?;
-    let mut start = |name, number, way: &OneWay, from: &Side, to: &Side| {
+    let mut start = |name, number, way: &OneWay, from: Receiver, to: &Side| {
         let config = way.direction(link.seed, number, key, ETHERNET, frame_bytes);
-        let watch = watch(name);
-        let from = Receiver::new(from.input.clone(), layout, ring_bytes).map_err(Refusal::running)?;
-        let to = to.output.clone();
-        let ports = move |sleeper| PacketPorts::new(from, to, sleeper);
+        let (watch, to) = (watch(name), to.output.clone());
+        let ports = move |sleeper| daemon::in_loop(PacketPorts::new(from, to, sleeper)?);
         Running::start(name, config, watch, options.spin, ports).map_err(Refusal::running)
     };
-    let [first, second] = sides;
-    Ok([start("up", 0, &link.up, first, second)?, start("down", 1, &link.down, second, first)?])
+    let ([first, second], [from_first, from_second]) = (sides, receivers);
+    Ok([start("up", 0, &link.up, from_first, second)?, start("down", 1, &link.down, from_second, first)?])
 }
 
 /// The two interfaces, if there are such and they can be bridged.

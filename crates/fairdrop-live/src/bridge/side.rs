@@ -1,10 +1,9 @@
 //! One of the two interfaces of a bridge, and its sockets.
 
-use super::settings::Settings;
+use super::keeper::{Keeper, Refused};
 use crate::daemon::Refusal;
 use crate::os::{Interface, PacketSocket};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An interface that may go away and come back.
@@ -18,28 +17,23 @@ pub(super) struct Side {
     pub output: Arc<PacketSocket>,
     /// What it was like when last looked at; `None`: there is none.
     now: Option<Interface>,
-    /// Where settings are kept; `None`: they stay as they are.
-    state: Option<PathBuf>,
-    settings: Option<Settings>,
 }
 
 impl Side {
     /// With sockets that are not bound yet.
-    pub fn new(name: &str, state: Option<&Path>) -> io::Result<Self> {
+    pub fn new(name: &str) -> io::Result<Self> {
         Ok(Self {
             name: name.to_owned(),
             input: Arc::new(PacketSocket::new()?),
             output: Arc::new(PacketSocket::new()?),
             now: None,
-            state: state.map(Path::to_owned),
-            settings: None,
         })
     }
 
-    /// Takes an interface into use.
-    pub fn attach(&mut self, interface: &Interface) -> Result<(), Refusal> {
-        if let Some(directory) = &self.state {
-            self.settings = Some(change_settings(directory, interface)?);
+    /// Takes an interface into use. Without a keeper its settings stay as they are.
+    pub fn attach(&mut self, interface: &Interface, keeper: Option<&Keeper>) -> Result<(), Refusal> {
+        if let Some(keeper) = keeper {
+            change_settings(keeper, interface)?;
         }
         let index = interface.index;
         let bound = self
@@ -56,7 +50,7 @@ impl Side {
     }
 
     /// Compares with the interfaces that there are now; says what has changed, and takes an interface that has come back into use.
-    pub fn follow(&mut self, all: &[Interface]) {
+    pub fn follow(&mut self, all: &[Interface], keeper: Option<&Keeper>) {
         let before = self.now.take();
         let same = before.as_ref().and_then(|before| all.iter().find(|one| one.index == before.index));
         if let (Some(before), Some(same)) = (&before, same) {
@@ -67,53 +61,43 @@ impl Side {
         if let Some(gone) = before {
             eprintln!("fairdropd: {} is gone; waiting for an interface of the name {}", gone.name, self.name);
             // What it was set to went with it.
-            if let Some(settings) = self.settings.take() {
-                let _ = settings.remove();
+            if let Some(keeper) = keeper {
+                keeper.forget(gone.index);
             }
         }
         if let Some(new) = all.iter().find(|one| one.name == self.name && one.ethernet) {
             eprintln!("fairdropd: {} is back", self.name);
-            if let Err(refusal) = self.attach(new) {
+            if let Err(refusal) = self.attach(new, keeper) {
                 eprintln!("fairdropd: {}", refusal.message);
             }
         }
     }
-
-    /// Puts back what was changed.
-    pub fn detach(mut self) {
-        let (Some(mut settings), Some(now)) = (self.settings.take(), &self.now) else { return };
-        match settings.put_back(&now.name, now.index) {
-            Ok(on) if on.is_empty() => {}
-            Ok(on) => eprintln!("fairdropd: {}: switched on again: {}", now.name, on.join(", ")),
-            Err(error) => {
-                eprintln!("fairdropd: {}: cannot switch on again what was on: {error}", now.name);
-            }
-        }
-        let _ = settings.remove();
-    }
 }
 
 /// Switches off what joins packets.
-fn change_settings(directory: &Path, interface: &Interface) -> Result<Settings, Refusal> {
+fn change_settings(keeper: &Keeper, interface: &Interface) -> Result<(), Refusal> {
     let name = &interface.name;
-    let mut settings = Settings::of(directory, name, interface.index).map_err(|error| match error.kind() {
-        io::ErrorKind::ResourceBusy => {
-            Refusal::input(format!("{name} is in use by another fairdropd; valid: an interface that is not"))
-        }
-        _ => Refusal::running(format!(
-            "{}: cannot keep what {name} was set to: {error}; valid: --state DIRECTORY that can be written, or --keep-offloads",
-            directory.display()
-        )),
-    })?;
-    let was_on = settings.switch_off(name, interface.index).map_err(|error| {
-        Refusal::running(format!(
-            "{name}: cannot switch off what joins packets: {error}; needs CAP_NET_ADMIN, or --keep-offloads"
-        ))
-    })?;
+    let was_on = keeper.switch_off(name, interface.index).map_err(|refused| refusal_of(&refused, name))?;
     if !was_on.is_empty() {
         eprintln!("fairdropd: {name}: switched off until the end: {}", was_on.join(", "));
     }
-    Ok(settings)
+    Ok(())
+}
+
+/// What is said of `name`, an interface or the bridge.
+pub(super) fn refusal_of(refused: &Refused, name: &str) -> Refusal {
+    match refused {
+        Refused::InUse => {
+            Refusal::input(format!("{name} is in use by another fairdropd; valid: an interface that is not"))
+        }
+        Refused::NoState(why) => Refusal::running(format!(
+            "cannot keep what {name} was set to: {why}; valid: --state DIRECTORY that can be written, or --keep-offloads"
+        )),
+        Refused::NoChange(why) => Refusal::running(format!(
+            "{name}: cannot switch off what joins packets: {why}; needs CAP_NET_ADMIN, or --keep-offloads"
+        )),
+        Refused::NoKeeper(why) => Refusal::running(why),
+    }
 }
 
 fn tell_changes(before: &Interface, now: &Interface) {

@@ -106,8 +106,10 @@ impl<W: Watch> Direction<W> {
             }
         };
         self.link.shut_down(ports.now());
-        self.settle(ports, ended.is_ok())?;
-        ended.map(|()| self.report(ports))
+        match self.settle(ports, ended.is_ok()) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            _ => ended.map(|()| self.report(ports)),
+        }
     }
 
     fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {
@@ -173,14 +175,19 @@ impl<W: Watch> Direction<W> {
         self.link.arrive(at, meta, handle);
     }
 
-    /// Hands on what is due and frees the buffers of what is gone.
-    fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+    /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.
+    fn settle(&mut self, ports: &mut impl Ports, mut open: bool) -> io::Result<()> {
+        let mut ended = Ok(());
         let mut outcomes = std::mem::take(self.link.outcomes());
         for mut outcome in outcomes.drain(..) {
             if let Fate::Delivered { taken, .. } = outcome.fate {
                 self.waits.record(taken, taken.since(outcome.arrived));
-                if !self.hand_on(&outcome, ports, open)? {
+                let handed_on = self.hand_on(&outcome, ports, open);
+                if !matches!(handed_on, Ok(true)) {
                     outcome.fate = Fate::Dropped(Cause::Host(HostCause::Output));
+                }
+                if let Err(error) = handed_on {
+                    (open, ended) = (false, Err(error));
                 }
             }
             let group = &mut self.groups[self.notes[outcome.handle as usize].protocol as usize];
@@ -192,7 +199,7 @@ impl<W: Watch> Direction<W> {
             self.pool.release(outcome.handle);
         }
         *self.link.outcomes() = outcomes;
-        Ok(())
+        ended
     }
 
     /// Whether the port took it.
@@ -205,11 +212,11 @@ impl<W: Watch> Direction<W> {
             }
         }
         self.lateness.record(outcome.at, ports.now());
-        let taken = open && ports.deliver(self.pool.frame(outcome.handle))?;
-        if !taken {
+        let taken = if open { ports.deliver(self.pool.frame(outcome.handle)) } else { Ok(false) };
+        if !matches!(taken, Ok(true)) {
             self.link.undeliver(outcome.meta.len);
         }
-        Ok(taken)
+        taken
     }
 
     fn answer(&mut self, ports: &mut impl Ports) {
