@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process, setrlimit, test_kill_process};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{CapabilitySet, UnshareFlags, capabilities};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
 use std::net::UdpSocket;
@@ -22,8 +22,9 @@ use std::{env, fs, thread};
 
 const FAIRDROPD: &str = env!("CARGO_BIN_EXE_fairdropd");
 
-/// The right to set up networks, as a set of capabilities.
+/// The right to set up networks, and that to pass over the modes of files, as sets of capabilities.
 const NET_ADMIN: u64 = 1 << 12;
+const DAC_OVERRIDE: u64 = 1 << 1;
 
 /// A folder of this test, which goes with it.
 struct Folder(PathBuf);
@@ -58,7 +59,7 @@ fn threads(pid: u32) -> Vec<(String, BTreeMap<String, String>)> {
     fs::read_dir(format!("/proc/{pid}/task")).unwrap().filter_map(|thread| status(thread.unwrap())).collect()
 }
 
-/// Every thread has the capabilities `kept`, none in reserve, a filter, and no way to more; the loops have a filter more.
+/// Every thread has the capabilities `kept`, none in reserve, a filter, and no way to more; the loops have none, and a filter more.
 fn given_up(pid: u32, kept: u64, loops: usize) {
     let begun = Instant::now();
     let filters = |fields: &BTreeMap<String, String>| fields["Seccomp_filters"].parse::<u32>().unwrap();
@@ -134,10 +135,12 @@ fn every_thread_of_a_routed_link() {
             eprintln!("every_thread_of_a_routed_link: skipped: there is no /dev/net/tun");
             return;
         }
-        let report = Folder::new("tun");
-        let report = report.file("report.json");
+        let folder = Folder::new("tun");
+        let report = folder.file("report.json");
+        // Where root writes to a folder of another user, one right is left.
+        let others = std::os::unix::fs::chown(&folder.0, Some(65_534), None).is_ok();
         let child = start(&["tun", "t0", "--metrics", "127.0.0.1:0", "--report", &report], "are connected");
-        given_up(child.id(), 0, 2);
+        given_up(child.id(), if others { DAC_OVERRIDE } else { 0 }, 2);
         end(child);
         assert!(fs::read_to_string(&report).unwrap().contains("\"valid\""));
     });
@@ -217,7 +220,7 @@ fn calls_that_are_not_needed_are_refused() {
         refused(test_kill_process(parent).map_err(io::Error::from));
         refused(setrlimit(Resource::Nofile, getrlimit(Resource::Nofile)).map_err(io::Error::from));
         assert_eq!(socket(AddressFamily::PACKET, SocketType::RAW, None).map(drop), Err(Errno::PERM));
-        assert_eq!(socket(AddressFamily::ALG, SocketType::SEQPACKET, None).map(drop), Err(Errno::PERM));
+        assert_eq!(socket(AddressFamily::VSOCK, SocketType::STREAM, None).map(drop), Err(Errno::PERM));
         let map = |protection| {
             // SAFETY: it is at an address of the kernel's choice, where nothing is.
             unsafe { mmap_anonymous(std::ptr::null_mut(), 4096, protection, MapFlags::PRIVATE) }.map(drop)
@@ -238,6 +241,25 @@ fn calls_that_are_not_needed_are_refused() {
             refused(thread::Builder::new().spawn(|| ()));
         }
     });
+}
+
+/// Where files are to be written in a folder that root may write to only as root.
+#[test]
+fn a_folder_of_another_user_costs_a_right() {
+    let (folder, other) = (Folder::new("nobodys"), Folder::new("roots"));
+    if !rustix::process::geteuid().is_root()
+        || std::os::unix::fs::chown(&folder.0, Some(65_534), None).is_err()
+    {
+        eprintln!("a_folder_of_another_user_costs_a_right: skipped: this is not root");
+        return;
+    }
+    let rights = || capabilities(None).unwrap().permitted;
+    confined(Role::Link, &[folder.0.clone()], |_| {
+        assert_eq!(rights(), CapabilitySet::DAC_OVERRIDE);
+        fs::write(folder.file("a"), "text").unwrap();
+        refused(fs::write(other.file("a"), "text"));
+    });
+    confined(Role::Link, &[other.0.clone()], |_| assert_eq!(rights(), CapabilitySet::empty()));
 }
 
 /// Set in the process that makes a forbidden call.
