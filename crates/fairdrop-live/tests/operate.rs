@@ -745,7 +745,6 @@ fn a_wrong_link_is_refused() {
             &["down.trace", "no delivery chance; valid: one time in whole milliseconds"],
         );
         with(&["--up", &backwards], &["up.trace", "line 3: 3 ms is before 5 ms", "do not decrease"]);
-        with(&["--queue", "choke", "--set", "choke.candidates=0"], &["choke.candidates = 0", "valid: "]);
         with(&["--queue", "red", "--set", "red.max_p=1.5"], &["red.max_p = 1.5", "valid: "]);
         if command != ["check"] {
             with(&["--metrics", &taken], &["--metrics", &taken, "valid: a free port"]);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub const COMMAND: &str = "settings-keeper";
 #[derive(Debug, Serialize, Deserialize)]
 enum Request {
     /// First of all: where files are kept.
-    Keep { directory: std::path::PathBuf },
+    Keep { directory: PathBuf },
     /// Switch off what joins packets on the interface of this name and number.
     SwitchOff { name: String, index: i32 },
     /// That interface is gone, and what it was set to with it.
@@ -64,7 +64,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts the program `exe` (this one) as a keeper, whose files are in `directory`.
     pub fn start(exe: &Path, directory: &Path) -> Result<Self, Refused> {
-        let (child, socket) = letters::start(exe, COMMAND).map_err(no_keeper)?;
+        let (child, socket) = letters::start(exe, COMMAND).map_err(|error| no_keeper(&error))?;
         let keeper = Self { socket, child };
         keeper.ask(&Request::Keep { directory: directory.to_owned() })?;
         Ok(keeper)
@@ -81,11 +81,11 @@ impl Keeper {
     }
 
     fn ask(&self, request: &Request) -> Result<Vec<String>, Refused> {
-        send(self.socket.as_fd(), request, None).map_err(no_keeper)?;
-        match receive(self.socket.as_fd()).map_err(no_keeper)? {
+        send(self.socket.as_fd(), request, None).map_err(|error| no_keeper(&error))?;
+        match receive(self.socket.as_fd()).map_err(|error| no_keeper(&error))? {
             Some((Answer::Done(on), _)) => Ok(on),
             Some((Answer::Refused(refused), _)) => Err(refused),
-            None => Err(no_keeper("it has ended")),
+            None => Err(no_keeper(&"it has ended")),
         }
     }
 }
@@ -100,7 +100,7 @@ impl Drop for Keeper {
     }
 }
 
-fn no_keeper(why: impl ToString) -> Refused {
+fn no_keeper(why: &dyn ToString) -> Refused {
     Refused::NoKeeper(format!("the process that keeps settings: {}", why.to_string()))
 }
 

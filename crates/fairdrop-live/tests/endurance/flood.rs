@@ -17,8 +17,8 @@ use std::{fs, thread};
 /// Flows that are there once each.
 const FLOOD: u64 = 1_000_000;
 
-/// How much the memory of the program may grow by them, bytes: two for each, less than the number of a flow takes.
-const GROWTH: u64 = 2_000_000;
+/// How much the memory of the program may grow by them, bytes: four for each, less than its number would take.
+const GROWTH: u64 = 4_000_000;
 
 /// A bridge between two hosts, and how it is steered.
 struct Running {
