@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic embedded miri fuzz mutants lint bench-peers reproduce fidelity validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -24,6 +24,9 @@ test-rust: .tools-checked
 
 test-python: .venv/dev $(LIVE)
 	$(BIN)/python -m pytest $(PYTEST)
+
+soak: .tools-checked ## 10^8 packets through the live loop, changed all the while, and through a bridge (a quarter of an hour)
+	cargo test --release --package fairdrop-live --test endurance -- --ignored --nocapture --test-threads 1
 
 test-long: .venv/dev ## a million cases of each property of the library, more of the rest (hours)
 	PROPTEST_CASES=1000000 cargo test --package fairdrop

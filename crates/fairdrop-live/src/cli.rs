@@ -48,6 +48,12 @@ pub enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// A process that keeps settings of interfaces, for fairdropd itself.
+    #[command(name = crate::bridge::KEEPER, hide = true, disable_help_flag = true)]
+    SettingsKeeper {
+        /// Its socket.
+        socket: OsString,
+    },
     /// A process in namespaces, for fairdropd itself.
     #[command(name = crate::os::namespace::COMMAND, hide = true, disable_help_flag = true)]
     NamespaceHelper {

@@ -5,10 +5,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fmt::Display;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
+use crate::cli::{EndArgs, ServiceArgs};
 use crate::host::{Change, Direction, DirectionConfig, Mailbox, Ports, Report, Watch, mailbox};
-use crate::os::{Sleeper, now};
+use crate::os::{self, Role, Sleeper, now};
 use fairdrop::Time;
 
 /// Why something is not done, or no longer.
@@ -42,6 +44,32 @@ pub fn stop_signal() -> io::Result<UnixStream> {
         signal_hook::low_level::pipe::register(signal, signalled.try_clone()?)?;
     }
     Ok(stop)
+}
+
+/// Gives up the rights, files and calls that this process does not need any more. Before it has a second thread.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<()> {
+    let files = [&services.control, &services.record, &end.report].into_iter().flatten();
+    let folder = |file: &PathBuf| match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let folders: Vec<PathBuf> = files.map(folder).collect();
+    let missing = os::confine(role, &folders)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot give up rights: {error}")))?;
+    missing.iter().for_each(|what| eprintln!("fairdropd: {what}"));
+    Ok(())
+}
+
+/// What the thread of a direction gives up once it has its ports.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn in_loop<P>(ports: P) -> io::Result<P> {
+    // What the kernel does not know was told when the process gave up what it could.
+    os::confine(Role::Loop, &[]).map(|_| ports)
 }
 
 /// How often it is looked whether a direction has failed.

@@ -36,6 +36,7 @@ fn run(command: Command) -> Result<ExitCode, String> {
             print!("{}", cli::completions(shell));
             Ok(ExitCode::SUCCESS)
         }
+        Command::SettingsKeeper { socket } => Ok(bridge::keep(&socket)),
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
         Command::Lab(arguments) => Ok(lab::command::lab(&arguments)),

@@ -3,8 +3,8 @@
 
 use crate::cli::TunArgs;
 use crate::config::OneWay;
-use crate::daemon::{LOOK, Refusal, Running, stop_signal};
-use crate::os::{Netlink, NetworkSetting, TRANSMIT_QUEUE, random_key, tun};
+use crate::daemon::{self, LOOK, Refusal, Running, stop_signal};
+use crate::os::{Netlink, NetworkSetting, Role, TRANSMIT_QUEUE, random_key, tun};
 use crate::port::{Descriptors, Joining};
 use crate::services::{Prepared, Watches};
 use crate::summary::Summary;
@@ -44,6 +44,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
         buffers as f64 / 1e6
     );
     let key = random_key().map_err(Refusal::running)?;
+    daemon::confine(Role::Link, &args.services, &args.end).map_err(Refusal::running)?;
     let mut start = |name, number, way: &OneWay, from: &Device, to: &Device| {
         let config = way.direction(link.seed, number, key, RAW_IP, frame_bytes);
         let watches = prepared.watches(name, RAW_IP);
@@ -125,8 +126,10 @@ fn direction(
     let names = [from.name.clone(), to.name.clone()];
     Running::start(name, config, watches, spin, move |sleeper| {
         let [before, behind] = netlinks;
-        Ok(Descriptors::tun(input, output, sleeper, joining)
-            .counting_losses(before, &names[0])
-            .counting_losses_behind(behind, &names[1]))
+        daemon::in_loop(
+            Descriptors::tun(input, output, sleeper, joining)
+                .counting_losses(before, &names[0])
+                .counting_losses_behind(behind, &names[1]),
+        )
     })
 }

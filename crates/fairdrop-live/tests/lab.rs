@@ -240,6 +240,31 @@ fn what_the_kernel_does_not_offer_is_refused() {
     assert!(errors(&output).contains("queue.limit"), "{}", errors(&output));
 }
 
+/// A scenario of 60 flows, 120 open files and some of the program's own, under limits of the shell's making.
+fn with_open_files(limits: &str, options: &str) -> Output {
+    let many = "name = \"many\"\nduration = 2\nwarm_up = 1\n[dumbbell]\nrate = \"20mbit\"\n[queue]\n[[groups]]\n\
+                name = \"tcp\"\ntransport = \"reno\"\ncount = 60\n";
+    let mut command = Command::new("sh");
+    let script = format!("{limits}; exec {} lab - {options}", env!("CARGO_BIN_EXE_fairdropd"));
+    command.args(["-c", &script]);
+    with_scenario(command, many)
+}
+
+#[test]
+fn open_files_are_as_many_as_flows_need_or_the_scenario_is_refused() {
+    for options in ["--check", ""] {
+        let output = with_open_files("ulimit -n 200", options);
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let says = "error: groups: 60 flows need 248 open files, and a process may have 200; valid: fewer flows, or a limit of 248";
+        assert!(said.starts_with(says), "{said}");
+    }
+    // What the process may have but has not is taken.
+    let Some(run) = run_of(&with_open_files("ulimit -Sn 64", "")) else { return };
+    assert_eq!(run.groups[0].flows, 60);
+    assert!(run.groups[0].sums.goodput_bps.unwrap() > 0.0);
+}
+
 /// Ctrl-C ends a run of an hour at once, and leaves no file.
 #[test]
 fn an_interrupted_run_leaves_nothing() {

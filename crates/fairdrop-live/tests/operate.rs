@@ -13,15 +13,17 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fairdrop::{Meta, Time};
 use fairdrop_capture::{LinkType, Options};
-use fairdrop_live::cli::ServiceArgs;
+use fairdrop_live::cli::{EndArgs, ServiceArgs};
 use fairdrop_live::config::{DIRECTIONS, TwoWay};
 use fairdrop_live::control::{CtlArgs, CtlCommand, ctl};
-use fairdrop_live::daemon::Running;
+use fairdrop_live::daemon::{self, Running};
 use fairdrop_live::host::{Report, Watch};
+use fairdrop_live::os::Role;
 use fairdrop_live::port::Descriptors;
 use fairdrop_live::record::{Output, Recorder, Writer};
 use fairdrop_live::services::{Prepared, Services};
@@ -73,16 +75,23 @@ fn pair() -> (OwnedFd, OwnedFd) {
     (ours, theirs)
 }
 
+/// In threads that have given up what the program does.
 fn start(text: &str, args: &ServiceArgs) -> Result<Rig, String> {
+    thread::scope(|scope| scope.spawn(|| start_confined(text, args)).join().unwrap())
+}
+
+fn start_confined(text: &str, args: &ServiceArgs) -> Result<Rig, String> {
     let link = TwoWay::parse(text, "link.toml", &[]).map_err(|problems| problems.to_string())?;
     let mut prepared = Prepared::new("test", args, &link)?;
     let ((inside, a), (outside, b)) = (pair(), pair());
     let (a, b) = (Arc::new(a), Arc::new(b));
+    let end = EndArgs { max_lateness: None, max_lost: 0, report: None };
+    daemon::confine(Role::Link, args, &end).unwrap();
     let mut direction = |number: usize, from: &Arc<OwnedFd>, to: &Arc<OwnedFd>| {
         let (from, to) = (Arc::clone(from), Arc::clone(to));
         let config = link.directions()[number].direction(1, number as u32, [1, 2], LinkType(101), 2048);
         let watches = prepared.watches(DIRECTIONS[number], config.link_type);
-        let ports = move |sleeper| Ok(Descriptors::new(from, to, sleeper));
+        let ports = move |sleeper| daemon::in_loop(Descriptors::new(from, to, sleeper));
         Running::start(DIRECTIONS[number], config, watches, Time::ZERO, ports).unwrap()
     };
     let (up, down) = (direction(0, &a, &b), direction(1, &b, &a));
@@ -710,6 +719,52 @@ fn a_file_is_checked_without_anything_being_started() {
     assert_eq!((code, stdout.as_str()), (Some(2), ""));
     assert!(stderr.contains("link.toml:2: up.rate = \"fast\" is not valid; valid: "), "{stderr}");
     assert!(stderr.contains("link.toml:3: there is no field up.los; valid: the fields rate"), "{stderr}");
+}
+
+/// Before anything is started, with what would be valid.
+#[test]
+fn a_wrong_link_is_refused() {
+    let folder = Folder::new();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fairdropd")).args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said:?}");
+    };
+    let trace = |name: &str, text: &str| {
+        fs::write(folder.file(name), text).unwrap();
+        folder.file(name).display().to_string()
+    };
+    let (empty, backwards) = (trace("empty", ""), trace("backwards", "1\n5\n3\n"));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for command in [&["shell"][..], &["tun", "t0"], &["check"]] {
+        let with = |options: &[&str], parts: &[&str]| refused(&[command, options].concat(), parts);
+        with(
+            &["--down", &empty],
+            &["down.trace", "no delivery chance; valid: one time in whole milliseconds"],
+        );
+        with(&["--up", &backwards], &["up.trace", "line 3: 3 ms is before 5 ms", "do not decrease"]);
+        with(&["--queue", "red", "--set", "red.max_p=1.5"], &["red.max_p = 1.5", "valid: "]);
+        if command != ["check"] {
+            with(&["--metrics", &taken], &["--metrics", &taken, "valid: a free port"]);
+        }
+    }
+}
+
+/// Without the right to make a device; where user namespaces are forbidden, nothing is tried.
+#[test]
+fn a_routed_link_needs_a_right() {
+    let mut command = Command::new("unshare");
+    command.args(["--user", env!("CARGO_BIN_EXE_fairdropd"), "tun", "t0"]);
+    let Ok(output) = command.output() else { return };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.starts_with("unshare:") || said.contains("there is no /dev/net/tun") {
+        eprintln!("a_routed_link_needs_a_right: skipped: {said}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("needs CAP_NET_ADMIN: run it as root"), "{said}");
 }
 
 #[test]

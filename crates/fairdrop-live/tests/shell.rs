@@ -1,6 +1,7 @@
 //! `fairdropd shell` with real programs behind it, where the machine allows it. Nothing here is timed: a rate is compared with
 //! what the run itself counted.
 
+use fairdrop_live::os::FORBIDDEN;
 use serde_json::Value;
 use std::error::Error;
 use std::ffi::OsStr;
@@ -18,6 +19,13 @@ const FAIRDROPD: &str = env!("CARGO_BIN_EXE_fairdropd");
 /// Where the outside's loopback is, inside the first shell.
 const GATEWAY: &str = "100.64.0.1";
 
+/// The program, which ends when it makes a call that its filter forbids.
+fn fairdropd() -> Command {
+    let mut command = Command::new(FAIRDROPD);
+    command.env(FORBIDDEN, "kill");
+    command
+}
+
 /// Whether shells can be made here, and these programs are there; says why not.
 fn possible(programs: &[&str]) -> bool {
     for program in programs {
@@ -28,7 +36,7 @@ fn possible(programs: &[&str]) -> bool {
             return false;
         }
     }
-    let output = Command::new(FAIRDROPD).args(["shell", "--", "true"]).output();
+    let output = fairdropd().args(["shell", "--", "true"]).output();
     match output {
         Ok(output) if output.status.success() => true,
         Ok(output) => {
@@ -45,6 +53,7 @@ fn possible(programs: &[&str]) -> bool {
 /// A shell with options and a command. Within 60 s it has ended.
 fn shell<S: AsRef<OsStr>>(options: &[&str], command: &[S]) -> std::io::Result<Output> {
     let mut all = Command::new("timeout");
+    all.env(FORBIDDEN, "kill");
     all.args(["--kill-after=5", "60", FAIRDROPD, "shell"]).args(options).arg("--").args(command).output()
 }
 
@@ -465,11 +474,11 @@ fn the_file_on_the_page_is_valid() -> Tested {
     let file = File::new("home.toml");
     std::fs::write(&file.0, text)?;
     let options = ["check", "--link", file.path(), "--set", "queue.limit=100p"];
-    let output = Command::new(FAIRDROPD).args(options).output()?;
+    let output = fairdropd().args(options).output()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for option in ["--congestion", "--ecn", "--max-lateness", "--max-lost", "--report", "--spin", "--jitter"]
     {
-        let help = Command::new(FAIRDROPD).args(["shell", "--help"]).output()?;
+        let help = fairdropd().args(["shell", "--help"]).output()?;
         assert!(String::from_utf8(help.stdout)?.contains(option) && page.contains(option), "{option}");
     }
     Ok(())
@@ -512,7 +521,7 @@ fn killed_it_leaves_nothing() -> Tested {
     // The second of them has left the session and ignores what can be ignored.
     let script = "trap '' HUP TERM INT; setsid sh -c 'trap \"\" HUP TERM INT; echo begun; sleep 1000; sleep 1000' & \
                   sleep 1000; sleep 1000";
-    let mut daemon = Command::new(FAIRDROPD)
+    let mut daemon = fairdropd()
         .args(["shell", "--", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -536,7 +545,7 @@ fn a_request_to_end_reaches_the_command() -> Tested {
         return Ok(());
     }
     let script = "trap 'echo asked; exit 5' TERM; echo begun; while :; do sleep 0.1; done";
-    let mut daemon = Command::new(FAIRDROPD)
+    let mut daemon = fairdropd()
         .args(["shell", "--", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -548,6 +557,65 @@ fn a_request_to_end_reaches_the_command() -> Tested {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
     output.read_to_string(&mut line)?;
     assert_eq!((line.as_str(), daemon.wait()?.code()), ("begun\nasked\n", Some(5)));
+    Ok(())
+}
+
+/// Under load, by the terminal's interrupt, a request to end, or a kill of the command alone.
+#[test]
+fn counters_reconcile_however_the_command_ends() -> Tested {
+    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+    use std::os::unix::process::CommandExt;
+    if !possible(&["python3"]) {
+        return Ok(());
+    }
+    // Far more than the link takes, to nobody, and a word once some of it waits.
+    let script = "import socket, itertools\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                  for n in itertools.count():\n  s.sendto(bytes(1000), ('192.0.2.1', 9))\n  if n == 500: print('begun', flush=True)\n";
+    for (way, signal, code) in
+        [("group", Signal::INT, 130), ("daemon", Signal::TERM, 143), ("command", Signal::KILL, 137)]
+    {
+        let report = File::new(way);
+        let mut daemon = fairdropd()
+            .args([
+                "shell",
+                "--up",
+                "1mbit",
+                "--delay",
+                "20ms",
+                "--report",
+                report.path(),
+                "--",
+                "python3",
+                "-c",
+                script,
+            ])
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(daemon.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+        assert_eq!(line, "begun\n");
+        let pid = Pid::from_child(&daemon);
+        match way {
+            "group" => kill_process_group(pid, signal)?,
+            "daemon" => kill_process(pid, signal)?,
+            // The last of the line is the command.
+            _ => {
+                let command =
+                    descendants(daemon.id())?.last().and_then(|(pid, _)| Pid::from_raw(*pid as i32));
+                kill_process(command.ok_or("no command")?, signal)?;
+            }
+        }
+        assert_eq!(daemon.wait()?.code(), Some(code), "{way}");
+        let told: Value = serde_json::from_str(&std::fs::read_to_string(report.path())?)?;
+        let (delivered, _) = counted(&told, "up");
+        assert!(told["up"]["arrived"]["packets"].as_u64() > Some(delivered), "{way}: {told:#}");
+        for field in ["waiting", "queued"] {
+            assert_eq!(told["up"][field]["packets"], 0, "{way}: {field}");
+        }
+        counted(&told, "down");
+    }
     Ok(())
 }
 
@@ -563,7 +631,7 @@ fn an_ordinary_user_stays_one() -> Tested {
         start.args(["--reuid=65534", "--regid=65534", "--clear-groups", "timeout", "60", FAIRDROPD]);
         (start, 65534)
     } else {
-        (Command::new(FAIRDROPD), rustix::process::geteuid().as_raw())
+        (fairdropd(), rustix::process::geteuid().as_raw())
     };
     let script = format!(
         "id -u; grep CapEff /proc/self/status; curl -sS http://{GATEWAY}:{port}/100000 | wc -c; ip link set lo down"

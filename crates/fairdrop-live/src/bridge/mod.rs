@@ -2,23 +2,27 @@
 //!
 //! Frames of every kind pass as they are. Each direction has a thread; this one follows what becomes of the interfaces.
 
+mod keeper;
 mod settings;
 mod side;
 mod xdp;
 
+pub use keeper::{COMMAND as KEEPER, serve as keep};
 pub use settings::{Restored, restore};
 
 use crate::cli::{BridgeArgs, PortKind, XdpWay};
 use crate::config::{OneWay, TwoWay};
-use crate::daemon::{LOOK, Refusal, Running, stop_signal};
+use crate::daemon::{self, LOOK, Refusal, Running, stop_signal};
 use crate::host::{Report, Watch};
+use crate::os;
 use crate::os::xdp::bytes_for;
-use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, interfaces, random_key};
+use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, Role, interfaces, random_key};
 use crate::port::{PacketPorts, Receiver, XdpPorts};
 use crate::services::Prepared;
 use crate::summary::Summary;
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
+use keeper::Keeper;
 use rustix::event::{PollFd, PollFlags, poll};
 use side::{Side, Sockets};
 use std::io;
@@ -47,6 +51,8 @@ pub struct BridgeOptions {
     pub xdp: XdpWay,
     /// Where the settings of interfaces are kept that are changed; `None`: none is changed.
     pub state: Option<PathBuf>,
+    /// This program, which keeps them in a process of its own.
+    pub program: PathBuf,
 }
 
 impl BridgeOptions {
@@ -71,6 +77,7 @@ impl BridgeOptions {
             port: args.port,
             xdp: args.xdp,
             state: (!args.keep_offloads).then(|| args.state.state.clone()),
+            program: OURSELVES.into(),
         })
     }
 }
@@ -90,9 +97,23 @@ const SLOT: (u32, u32) = (2048, 16_384);
 /// Milliseconds after which a block is handed over that is not full.
 const BLOCK_MS: u32 = 1;
 
+/// This program.
+const OURSELVES: &str = "/proc/self/exe";
+
+/// All that takes a right to have, before anything passes.
+pub struct Opened {
+    options: BridgeOptions,
+    changes: Changes,
+    found: [Interface; 2],
+    sides: [Side; 2],
+    receivers: [Option<Receiver>; 2],
+    keeper: Option<Keeper>,
+}
+
 /// A bridge that runs.
 pub struct Bridge {
     sides: [Side; 2],
+    keeper: Option<Keeper>,
     /// The longest packet that a frame buffer holds, bytes.
     longest: u32,
     /// What was said of the longest packets.
@@ -105,33 +126,34 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Starts one. `watch` makes those who look on, by the name of the direction.
+    /// Opens what takes a right to open. No right is needed from then on.
     ///
     /// # Errors
     /// The interfaces cannot be used; the message says why, and which can.
-    pub fn start<W: Watch + Send + 'static>(
-        options: &BridgeOptions,
-        watch: impl FnMut(&'static str) -> W,
-    ) -> Result<Self, Refusal> {
+    pub fn open(options: &BridgeOptions) -> Result<Opened, Refusal> {
         let changes = Changes::new().map_err(Refusal::running)?;
         let all = interfaces().map_err(Refusal::running)?;
-        let found = choose(&options.interfaces, &all)?;
+        let found = choose(&options.interfaces, &all)?.map(Interface::clone);
         let [first, second] = &options.interfaces;
         let way = way(options, &found);
-        let side = |name| Side::new(name, way, options).map_err(no_right);
-        let sides = [side(first)?, side(second)?];
-        let [up, down] = start_directions(options, &sides, &found, watch)?;
-        let longest = longest(options, &found);
-        let mut bridge = Self { sides, longest, told: [None, None], up, down, changes };
-        for (side, interface) in bridge.sides.iter_mut().zip(found) {
-            if let Err(refusal) = side.attach(interface) {
-                // What was changed already is put back.
-                let _ = bridge.stop();
-                return Err(refusal);
-            }
+        if way.is_some() {
+            os::xdp::prepare();
         }
-        bridge.tell_longest();
-        Ok(bridge)
+        let side = |name| Side::new(name, way, options.ring_bytes).map_err(no_right);
+        let sides = [side(first)?, side(second)?];
+        let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
+        let layout = options.layout(&found);
+        let receiver = |side: &Side| match &side.sockets {
+            Sockets::Packet(input, _) => {
+                Receiver::new(Arc::clone(input), layout, ring_bytes).map(Some).map_err(Refusal::running)
+            }
+            Sockets::Xdp(_) => Ok(None),
+        };
+        let receivers = [receiver(&sides[0])?, receiver(&sides[1])?];
+        let keeper = options.state.as_deref().map(|state| Keeper::start(&options.program, state)).transpose();
+        let keeper =
+            keeper.map_err(|refused| side::refusal_of(&refused, &options.interfaces.join(" and ")))?;
+        Ok(Opened { options: options.clone(), changes, found, sides, receivers, keeper })
     }
 
     /// Says which packets are too long for the way, if that is news.
@@ -164,7 +186,8 @@ impl Bridge {
             if changed {
                 self.changes.forget();
                 let all = interfaces()?;
-                self.sides.iter_mut().for_each(|side| side.follow(&all));
+                let keeper = self.keeper.as_ref();
+                self.sides.iter_mut().for_each(|side| side.follow(&all, keeper));
                 self.tell_longest();
             }
         }
@@ -177,7 +200,7 @@ impl Bridge {
     /// A port failed; the settings are put back all the same.
     pub fn stop(self) -> io::Result<[Report; 2]> {
         let (up, down) = (self.up.stop(), self.down.stop());
-        self.sides.into_iter().for_each(Side::detach);
+        drop((self.sides, self.keeper));
         Ok([up?, down?])
     }
 }
@@ -192,7 +215,9 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let stop = stop_signal().map_err(Refusal::running)?;
     let mut prepared = Prepared::new(&options.interfaces.join("-"), &args.services, &options.link)
         .map_err(Refusal::input)?;
-    let mut bridge = Bridge::start(&options, |name| prepared.watches(name, ETHERNET))?;
+    let opened = Bridge::open(&options)?;
+    daemon::confine(opened.role(), &args.services, &args.end).map_err(Refusal::running)?;
+    let mut bridge = opened.start(|name| prepared.watches(name, ETHERNET))?;
     eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
     let served = prepared.serve([&bridge.up, &bridge.down]);
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
@@ -219,20 +244,61 @@ pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
+impl BridgeOptions {
+    /// The longest frame, bytes, should the MTU of neither interface become larger than `mtu`.
+    fn frame_bytes(&self, found: &[Interface; 2]) -> usize {
+        (self.longest(found) + LINK_HEADER) as usize
+    }
+
+    /// The longest packet that frame buffers are made for, bytes.
+    fn longest(&self, found: &[Interface; 2]) -> u32 {
+        found.iter().map(|interface| interface.mtu).fold(self.mtu, u32::max)
+    }
+
+    fn layout(&self, found: &[Interface; 2]) -> RingLayout {
+        let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
+        if self.blocks { RingLayout::Blocks(BLOCK_MS) } else { RingLayout::Slots(slot.next_power_of_two()) }
+    }
+}
+
+impl Opened {
+    /// What is needed from here on: an interface that comes back is taken into use again, which AF_XDP needs rights for.
+    fn role(&self) -> Role {
+        if matches!(self.sides[0].sockets, Sockets::Xdp(_)) { Role::Xdp } else { Role::Link }
+    }
+
+    /// Starts the bridge. `watch` makes those who look on, by the name of the direction.
+    ///
+    /// # Errors
+    /// The operating system gives no threads, or an interface cannot be used.
+    pub fn start<W: Watch + Send + 'static>(
+        self,
+        watch: impl FnMut(&'static str) -> W,
+    ) -> Result<Bridge, Refusal> {
+        let Self { options, changes, found, sides, receivers, keeper } = self;
+        let [up, down] = start_directions(&options, &sides, receivers, &found, watch)?;
+        let longest = options.longest(&found);
+        let mut bridge = Bridge { sides, keeper, longest, told: [None, None], up, down, changes };
+        for (side, interface) in bridge.sides.iter_mut().zip(&found) {
+            if let Err(refusal) = side.attach(interface, bridge.keeper.as_ref()) {
+                // What was changed already is put back.
+                let _ = bridge.stop();
+                return Err(refusal);
+            }
+        }
+        bridge.tell_longest();
+        Ok(bridge)
+    }
+}
+
 fn start_directions<W: Watch + Send + 'static>(
     options: &BridgeOptions,
     sides: &[Side; 2],
-    found: &[&Interface; 2],
+    receivers: [Option<Receiver>; 2],
+    found: &[Interface; 2],
     mut watch: impl FnMut(&'static str) -> W,
 ) -> Result<[Running; 2], Refusal> {
-    let frame_bytes = (longest(options, found) + LINK_HEADER) as usize;
-    let slot = (found[0].mtu.max(found[1].mtu) + LINK_HEADER + SLOT_HEADER).clamp(SLOT.0, SLOT.1);
-    let layout = if options.blocks {
-        RingLayout::Blocks(BLOCK_MS)
-    } else {
-        RingLayout::Slots(slot.next_power_of_two())
-    };
-    let link = &options.link;
+    let (link, frame_bytes) = (&options.link, options.frame_bytes(found));
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
     let xdp = matches!(sides[0].sockets, Sockets::Xdp(_));
     let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
@@ -245,32 +311,31 @@ fn start_directions<W: Watch + Send + 'static>(
         if xdp { "memory shared with the kernel" } else { "receive rings" }
     );
     let key = random_key().map_err(Refusal::running)?;
-    let mut start = |name, number, way: &OneWay, from: &Side, to: &Side| {
+    let mut start = |name, number, way: &OneWay, from: (&Side, Option<Receiver>), to: &Side| {
         let config = way.direction(link.seed, number, key, ETHERNET, frame_bytes);
-        let watch = watch(name);
-        let started = match (&from.sockets, &to.sockets) {
-            (Sockets::Xdp(from), Sockets::Xdp(to)) => {
+        let (watch, spin) = (watch(name), options.spin);
+        let started = match (&from.0.sockets, from.1, &to.sockets) {
+            (Sockets::Xdp(from), _, Sockets::Xdp(to)) => {
                 let (from, to) = (from.interface.clone(), to.interface.clone());
-                let ports = move |sleeper| XdpPorts::new(&from, &to, sleeper);
-                Running::start(name, config, watch, options.spin, ports)
+                let ports = move |sleeper| daemon::in_loop(XdpPorts::new(&from, &to, sleeper)?);
+                Running::start(name, config, watch, spin, ports)
             }
-            (Sockets::Packet(input, _), Sockets::Packet(_, output)) => {
-                let input = Arc::clone(input);
-                let from = Receiver::new(input, layout, ring_bytes).map_err(Refusal::running)?;
+            (Sockets::Packet(..), Some(from), Sockets::Packet(_, output)) => {
                 let to = Arc::clone(output);
-                let ports = move |sleeper| PacketPorts::new(from, to, sleeper);
-                Running::start(name, config, watch, options.spin, ports)
+                let ports = move |sleeper| daemon::in_loop(PacketPorts::new(from, to, sleeper)?);
+                Running::start(name, config, watch, spin, ports)
             }
             _ => unreachable!("both have sockets of one kind"),
         };
         started.map_err(Refusal::running)
     };
-    let [first, second] = sides;
-    Ok([start("up", 0, &link.up, first, second)?, start("down", 1, &link.down, second, first)?])
+    let ([first, second], [from_first, from_second]) = (sides, receivers);
+    let up = start("up", 0, &link.up, (first, from_first), second)?;
+    Ok([up, start("down", 1, &link.down, (second, from_second), first)?])
 }
 
 /// The way of AF_XDP, if that is how frames are got at.
-fn way(options: &BridgeOptions, found: &[&Interface; 2]) -> Option<XdpWay> {
+fn way(options: &BridgeOptions, found: &[Interface; 2]) -> Option<XdpWay> {
     match options.port {
         PortKind::Packet => None,
         PortKind::Xdp => Some(options.xdp),
@@ -280,11 +345,6 @@ fn way(options: &BridgeOptions, found: &[&Interface; 2]) -> Option<XdpWay> {
             None
         }
     }
-}
-
-/// The longest packet that frame buffers are made for, bytes.
-fn longest(options: &BridgeOptions, found: &[&Interface; 2]) -> u32 {
-    found.iter().map(|interface| interface.mtu).fold(options.mtu, u32::max)
 }
 
 /// What becomes of packets that the one interface receives and the other cannot send, or that are longer than a buffer.

@@ -11,6 +11,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 /// What a file says.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +29,18 @@ pub struct Settings {
     path: PathBuf,
     file: File,
     before: Before,
+}
+
+/// A file that is in use is tried again so often, after this time.
+const TRIES: u32 = 50;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
+
+/// Makes the directory, if it is not there.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_directory(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(directory)
 }
 
 /// A number for the network namespace that this process is in: interfaces of two namespaces may have one name.
@@ -56,9 +70,16 @@ impl Settings {
     /// # Errors
     /// The directory cannot be written; `ResourceBusy`: another bridge has the interface.
     pub fn of(directory: &Path, interface: &str, index: i32) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
         let path = directory.join(format!("{}.{interface}.json", namespace()?));
-        let file = open_locked(&path, true)?.ok_or(io::ErrorKind::ResourceBusy)?;
+        let mut file = open_locked(&path, true)?;
+        // The keeper of a bridge that was killed just now is about to put the settings back.
+        for _ in 0..TRIES {
+            if file.is_none() {
+                thread::sleep(BETWEEN_TRIES);
+                file = open_locked(&path, true)?;
+            }
+        }
+        let file = file.ok_or(io::ErrorKind::ResourceBusy)?;
         let mut settings = Self { path, file, before: Before::default() };
         settings.read()?;
         settings.put_back(interface, index)?;

@@ -1,13 +1,11 @@
 //! One of the two interfaces of a bridge, and its sockets.
 
-use super::BridgeOptions;
-use super::settings::Settings;
+use super::keeper::{Keeper, Refused};
 use super::xdp::XdpSide;
 use crate::cli::XdpWay;
 use crate::daemon::Refusal;
 use crate::os::{Interface, Offload, PacketSocket};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An interface that may go away and come back.
@@ -21,9 +19,6 @@ pub(super) struct Side {
     promiscuous: Arc<PacketSocket>,
     /// What it was like when last looked at; `None`: there is none.
     now: Option<Interface>,
-    /// Where settings are kept; `None`: they stay as they are.
-    state: Option<PathBuf>,
-    settings: Option<Settings>,
 }
 
 /// Sockets that may have to wait for their interface.
@@ -37,24 +32,23 @@ pub(super) enum Sockets {
 
 impl Side {
     /// With sockets that are not bound yet; those of AF_XDP, if they are to be used in some way.
-    pub fn new(name: &str, way: Option<XdpWay>, options: &BridgeOptions) -> io::Result<Self> {
+    pub fn new(name: &str, way: Option<XdpWay>, ring_bytes: u32) -> io::Result<Self> {
         let input = Arc::new(PacketSocket::new()?);
         let sockets = match way {
-            Some(way) => Sockets::Xdp(XdpSide::new(way, options.ring_bytes)?),
+            Some(way) => Sockets::Xdp(XdpSide::new(way, ring_bytes)?),
             None => Sockets::Packet(Arc::clone(&input), Arc::new(PacketSocket::new()?)),
         };
-        let (state, settings) = (options.state.clone(), None);
-        Ok(Self { name: name.to_owned(), sockets, promiscuous: input, now: None, state, settings })
+        Ok(Self { name: name.to_owned(), sockets, promiscuous: input, now: None })
     }
 
-    /// Takes an interface into use.
-    pub fn attach(&mut self, interface: &Interface) -> Result<(), Refusal> {
-        if let Some(directory) = &self.state {
+    /// Takes an interface into use. Without a keeper its settings stay as they are.
+    pub fn attach(&mut self, interface: &Interface, keeper: Option<&Keeper>) -> Result<(), Refusal> {
+        if let Some(keeper) = keeper {
             let offloads: &[Offload] = match self.sockets {
                 Sockets::Packet(..) => &Offload::JOINING,
                 Sockets::Xdp(_) => &Offload::ALL,
             };
-            self.settings = Some(change_settings(directory, interface, offloads)?);
+            change_settings(keeper, interface, offloads)?;
         }
         let index = interface.index;
         let failed = |error| Refusal::running(format!("{}: {error}", self.name));
@@ -73,7 +67,7 @@ impl Side {
     }
 
     /// Compares with the interfaces that there are now; says what has changed, and takes an interface that has come back into use.
-    pub fn follow(&mut self, all: &[Interface]) {
+    pub fn follow(&mut self, all: &[Interface], keeper: Option<&Keeper>) {
         let before = self.now.take();
         let same = before.as_ref().and_then(|before| all.iter().find(|one| one.index == before.index));
         if let (Some(before), Some(same)) = (&before, same) {
@@ -90,13 +84,13 @@ impl Side {
                 side.leave();
             }
             // What it was set to went with it.
-            if let Some(settings) = self.settings.take() {
-                let _ = settings.remove();
+            if let Some(keeper) = keeper {
+                keeper.forget(gone.index);
             }
         }
         if let Some(new) = all.iter().find(|one| one.name == self.name && one.ethernet) {
             eprintln!("fairdropd: {} is back", self.name);
-            if let Err(refusal) = self.attach(new) {
+            if let Err(refusal) = self.attach(new, keeper) {
                 eprintln!("fairdropd: {}", refusal.message);
             }
         }
@@ -106,49 +100,33 @@ impl Side {
     pub fn mtu(&self) -> Option<(u32, &str)> {
         self.now.as_ref().map(|interface| (interface.mtu, interface.name.as_str()))
     }
-
-    /// Puts back what was changed.
-    pub fn detach(mut self) {
-        if let Sockets::Xdp(side) = &mut self.sockets {
-            side.leave();
-        }
-        let (Some(mut settings), Some(now)) = (self.settings.take(), &self.now) else { return };
-        match settings.put_back(&now.name, now.index) {
-            Ok(on) if on.is_empty() => {}
-            Ok(on) => eprintln!("fairdropd: {}: switched on again: {}", now.name, on.join(", ")),
-            Err(error) => {
-                eprintln!("fairdropd: {}: cannot switch on again what was on: {error}", now.name);
-            }
-        }
-        let _ = settings.remove();
-    }
 }
 
 /// Switches off what makes other frames of those that came.
-fn change_settings(
-    directory: &Path,
-    interface: &Interface,
-    offloads: &[Offload],
-) -> Result<Settings, Refusal> {
+fn change_settings(keeper: &Keeper, interface: &Interface, offloads: &[Offload]) -> Result<(), Refusal> {
     let name = &interface.name;
-    let mut settings = Settings::of(directory, name, interface.index).map_err(|error| match error.kind() {
-        io::ErrorKind::ResourceBusy => {
-            Refusal::input(format!("{name} is in use by another fairdropd; valid: an interface that is not"))
-        }
-        _ => Refusal::running(format!(
-            "{}: cannot keep what {name} was set to: {error}; valid: --state DIRECTORY that can be written, or --keep-offloads",
-            directory.display()
-        )),
-    })?;
-    let was_on = settings.switch_off(name, interface.index, offloads).map_err(|error| {
-        Refusal::running(format!(
-            "{name}: cannot switch off what changes frames: {error}; needs CAP_NET_ADMIN, or --keep-offloads"
-        ))
-    })?;
+    let was_on =
+        keeper.switch_off(name, interface.index, offloads).map_err(|refused| refusal_of(&refused, name))?;
     if !was_on.is_empty() {
         eprintln!("fairdropd: {name}: switched off until the end: {}", was_on.join(", "));
     }
-    Ok(settings)
+    Ok(())
+}
+
+/// What is said of `name`, an interface or the bridge.
+pub(super) fn refusal_of(refused: &Refused, name: &str) -> Refusal {
+    match refused {
+        Refused::InUse => {
+            Refusal::input(format!("{name} is in use by another fairdropd; valid: an interface that is not"))
+        }
+        Refused::NoState(why) => Refusal::running(format!(
+            "cannot keep what {name} was set to: {why}; valid: --state DIRECTORY that can be written, or --keep-offloads"
+        )),
+        Refused::NoChange(why) => Refusal::running(format!(
+            "{name}: cannot switch off what changes frames: {why}; needs CAP_NET_ADMIN, or --keep-offloads"
+        )),
+        Refused::NoKeeper(why) => Refusal::running(why),
+    }
 }
 
 fn tell_changes(before: &Interface, now: &Interface) {

@@ -72,7 +72,7 @@ impl XdpSide {
 }
 
 /// Whether the drivers of both interfaces read and write frames in memory that they share with the program.
-pub(super) fn share_memory(interfaces: &[&Interface; 2], ring_bytes: u32) -> bool {
+pub(super) fn share_memory(interfaces: &[Interface; 2], ring_bytes: u32) -> bool {
     interfaces.iter().all(|interface| sockets(interface, XdpWay::ZeroCopy, ring_bytes).is_ok())
 }
 

@@ -68,9 +68,16 @@ impl Mailbox {
     /// # Errors
     /// Its loop has ended.
     pub fn report(&self) -> io::Result<Report> {
+        self.ask()?.recv().map_err(|_| gone())
+    }
+
+    /// Asks how the link is, without waiting for the answer.
+    ///
+    /// # Errors
+    /// Its loop has ended.
+    pub fn ask(&self) -> io::Result<Receiver<Report>> {
         let (reply, answer) = sync_channel(1);
-        self.post(Command::Report(reply))?;
-        answer.recv().map_err(|_| gone())
+        self.post(Command::Report(reply)).map(|()| answer)
     }
 
     /// Changes something; nothing has changed when it is refused.
@@ -78,9 +85,16 @@ impl Mailbox {
     /// # Errors
     /// The loop has ended; the inner error: the change is refused.
     pub fn change(&self, change: Change) -> io::Result<Result<(), String>> {
+        self.propose(change)?.recv().map_err(|_| gone())
+    }
+
+    /// Asks for a change, without waiting for the answer.
+    ///
+    /// # Errors
+    /// The loop has ended.
+    pub fn propose(&self, change: Change) -> io::Result<Receiver<Result<(), String>>> {
         let (reply, answer) = sync_channel(1);
-        self.post(Command::Change(change, reply))?;
-        answer.recv().map_err(|_| gone())
+        self.post(Command::Change(change, reply)).map(|()| answer)
     }
 
     fn post(&self, command: Command) -> io::Result<()> {

@@ -113,11 +113,11 @@ impl<W: Watch> Direction<W> {
             }
         };
         self.link.shut_down(ports.now());
-        self.settle(ports, ended.is_ok())?;
-        ended?;
-        self.send_train(ports)?;
-        ports.flush()?;
-        Ok(self.report(ports))
+        let settled = self.settle(ports, ended.is_ok()).and(self.send_train(ports));
+        match settled.and_then(|()| ports.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
+            _ => ended.map(|()| self.report(ports)),
+        }
     }
 
     fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {
@@ -192,21 +192,24 @@ impl<W: Watch> Direction<W> {
         self.link.arrive(at, meta, handle);
     }
 
-    /// Hands on what is due and frees the buffers of what is gone.
-    fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+    /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.
+    fn settle(&mut self, ports: &mut impl Ports, mut open: bool) -> io::Result<()> {
+        let mut ended = Ok(());
         let mut outcomes = std::mem::take(self.link.outcomes());
         for outcome in outcomes.drain(..) {
             match outcome.fate {
                 Fate::Delivered { taken, .. } => {
                     self.waits.record(taken, taken.since(outcome.arrived));
                     self.mark(&outcome);
-                    self.hand_on(outcome, ports, open)?;
+                    if let Err(error) = self.hand_on(outcome, ports, open) {
+                        (open, ended) = (false, Err(error));
+                    }
                 }
                 Fate::Dropped(_) => self.conclude(&outcome),
             }
         }
         *self.link.outcomes() = outcomes;
-        Ok(())
+        ended
     }
 
     fn mark(&mut self, outcome: &Outcome) {
@@ -229,16 +232,17 @@ impl<W: Watch> Direction<W> {
             return Ok(());
         }
         let full = !self.train.is_empty();
-        self.send_train(ports)?;
-        if let Some(left) = may_join.filter(|_| full)
+        let sent = self.send_train(ports);
+        let open = open && sent.is_ok();
+        if let Some(left) = may_join.filter(|_| full && open)
             && self.train.take(&self.pool, &outcome, ip.into(), left)
         {
             return Ok(());
         }
         self.lateness.record(outcome.at, ports.now());
-        let taken = open && self.deliver_alone(outcome.handle, ports)?;
-        self.handed_on(outcome, taken);
-        Ok(())
+        let taken = if open { self.deliver_alone(outcome.handle, ports) } else { Ok(false) };
+        self.handed_on(outcome, matches!(taken, Ok(true)));
+        sent.and(taken.map(drop))
     }
 
     fn deliver_alone(&self, handle: u32, ports: &mut impl Ports) -> io::Result<bool> {

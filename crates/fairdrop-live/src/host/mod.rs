@@ -12,7 +12,7 @@ mod watch;
 
 pub use command::{Change, Commands, Mailbox, Wake, mailbox};
 pub use direction::{Direction, DirectionConfig};
-pub use flows::Flows;
+pub use flows::{Flows, TOLD};
 pub use lateness::{Lateness, LatenessReport};
 pub use report::{Flow, Group, Recording, Report};
 pub use waits::{Quantiles, Spread};

@@ -79,6 +79,28 @@ pub fn refusals(scenario: &Scenario, congestion: &Congestion, available: &[Strin
     refused
 }
 
+/// Open files that a run needs beside those of its flows: devices, namespaces, timers, a listener for each group.
+const OWN_DESCRIPTORS: u64 = 64 + MOST_GROUPS as u64;
+
+/// Why a process that may have `most` open files cannot carry out the scenario. A connection has two ends, a source of datagrams
+/// one. Those of populations come and go, and are not foreseen.
+pub fn too_many_descriptors(scenario: &Scenario, most: u64) -> Option<String> {
+    let of_group = |group: &Group| {
+        let ends = if group.transport.tcp().is_some() { 2 } else { 1 };
+        ends * u64::from(group.lasting_flows())
+    };
+    let (flows, needed) = (
+        scenario.groups.iter().map(|group| u64::from(group.lasting_flows())).sum::<u64>(),
+        scenario.groups.iter().map(of_group).sum::<u64>() + OWN_DESCRIPTORS,
+    );
+    (needed > most).then(|| {
+        format!(
+            "groups: {flows} flows need {needed} open files, and a process may have {most}; valid: fewer flows, or a limit of \
+             {needed} (ulimit -Hn; LimitNOFILE= of a service)"
+        )
+    })
+}
+
 /// What real hosts do otherwise than the scenario says, for the result.
 pub fn differences(scenario: &Scenario, congestion: &Congestion) -> Vec<String> {
     let mut differences = Vec::new();
@@ -166,6 +188,22 @@ mod tests {
                 "groups.c.class = 70 cannot be carried out live; valid: 0 to 63, a DSCP",
                 "groups.c.packet_size = 20 bytes cannot be carried out live; valid: 28 bytes or more: the headers of IP and UDP",
             ]
+        );
+    }
+
+    #[test]
+    fn more_flows_than_open_files_are_refused() {
+        let scenario = scenario(
+            "[[groups]]\nname = \"a\"\ntransport = \"reno\"\ncount = 500\n\
+             [[groups]]\nname = \"b\"\ntransport = \"cbr\"\nrate = 1000\ncount = 10\n",
+        );
+        assert_eq!(too_many_descriptors(&scenario, 1010 + OWN_DESCRIPTORS), None);
+        let why = too_many_descriptors(&scenario, 1024).unwrap();
+        assert!(
+            why.starts_with(
+                "groups: 510 flows need 1138 open files, and a process may have 1024; valid: fewer flows"
+            ),
+            "{why}"
         );
     }
 

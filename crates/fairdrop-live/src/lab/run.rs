@@ -12,7 +12,7 @@ use super::sysctl::Sysctls;
 use super::verdict::{Outside, judge};
 use super::{kernel, plan, side};
 use crate::host::Wake;
-use crate::os::{Sleeper, Waker, now, unshare};
+use crate::os::{Sleeper, Waker, now, raise_descriptors, unshare};
 use fairdrop::Time;
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, Datagrams, Network, RunResult};
@@ -28,7 +28,8 @@ use std::thread::{self, ScopedJoinHandle};
 /// From when all is ready to time 0 of the scenario.
 const LEAD: Time = Time::from_ms(100);
 
-/// What real hosts cannot do of `scenario`, if anything, before something is started.
+/// What real hosts cannot do of `scenario`, if anything, before something is started. Raises the limit of open files to what
+/// this process may have.
 ///
 /// # Errors
 /// That, or the kernel does not say what it offers.
@@ -38,7 +39,8 @@ pub fn check(scenario: &Scenario, congestion: &Congestion) -> Result<(), LabErro
         error,
         help: "a Linux kernel with TCP, and /proc",
     })?;
-    let refused = plan::refusals(scenario, congestion, &available);
+    let mut refused = plan::refusals(scenario, congestion, &available);
+    refused.extend(plan::too_many_descriptors(scenario, raise_descriptors()));
     if refused.is_empty() { Ok(()) } else { Err(LabError::Refused(refused)) }
 }
 

@@ -58,6 +58,8 @@ pub struct Link {
     sending: Option<Sending>,
     way: Way,
     clock: Time,
+    /// What the discipline still lists has been dropped.
+    shut_down: bool,
 }
 
 /// What a discipline borrows.
@@ -126,6 +128,7 @@ impl Link {
             sending: None,
             way: Way::new(config.impairments, config.seed, config.number, room),
             clock: now,
+            shut_down: false,
         })
     }
 
@@ -241,7 +244,7 @@ impl Link {
         Ok(())
     }
 
-    /// Drops everything that is in it.
+    /// Drops everything that is in it, for good.
     pub fn shut_down(&mut self, now: Time) {
         let now = now.max(self.clock);
         self.advance(now);
@@ -249,6 +252,7 @@ impl Link {
         let mut left: Vec<_> = self.carried.drain(..).chain(sending).chain(self.way.drain()).collect();
         self.discipline.for_each_waiting(|packet| left.push(packet.clone()));
         self.carried_bytes = 0;
+        self.shut_down = true;
         for packet in left {
             self.world.drop(now, &packet, Cause::Host(HostCause::Shutdown));
         }
@@ -261,12 +265,18 @@ impl Link {
 
     /// What waits in the queue now, the packet in transmission and those on their way not among it.
     pub fn backlog(&self) -> Backlog {
+        if self.shut_down {
+            return Backlog::default();
+        }
         let Backlog { packets, bytes } = self.discipline.backlog();
         Backlog { packets: packets + self.carried.len() as u32, bytes: bytes + self.carried_bytes }
     }
 
     /// Each packet that waits in the queue, with its owner's reference.
     pub fn for_each_queued(&self, mut visit: impl FnMut(&Meta, u32)) {
+        if self.shut_down {
+            return;
+        }
         self.carried.iter().for_each(|packet| visit(&packet.meta, packet.handle));
         self.discipline.for_each_waiting(|packet| visit(&packet.meta, packet.handle));
     }

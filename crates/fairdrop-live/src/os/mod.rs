@@ -1,7 +1,9 @@
 //! The operating system: clock, sleep, random numbers, namespaces, TUN devices; places for threads.
 
+mod confine;
 mod interfaces;
 mod lease;
+pub mod letters;
 pub mod namespace;
 mod netlink;
 mod offload;
@@ -12,6 +14,7 @@ mod sleeper;
 mod tun;
 pub mod xdp;
 
+pub use confine::{FORBIDDEN, Role, confine};
 pub use interfaces::{Changes, Interface, interfaces};
 pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
@@ -22,6 +25,7 @@ pub use signals::Signals;
 pub use sleeper::{Sleeper, Waker, now};
 pub use tun::{TRANSMIT_QUEUE, tun};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
 /// A secret key of 128 bits.
@@ -33,4 +37,12 @@ pub fn random_key() -> io::Result<[u64; 2]> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at + byte])));
     Ok([low, high])
+}
+
+/// Allows this process as many descriptors as it may have; how many.
+pub fn raise_descriptors() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let limit = if setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
+    limit.current.unwrap_or(u64::MAX)
 }

@@ -10,29 +10,20 @@ mod serve;
 
 pub use serve::serve;
 
+use super::letters::{self, receive, send};
 use super::{netlink::NetworkSetting, raw};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
 use rustix::process::Pid;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 
 /// The hidden command of `fairdropd` that is a helper; its argument is the number of the socket.
 pub const COMMAND: &str = "namespace-helper";
-
-/// The longest request or answer, bytes: a command line may be that long.
-const MOST_BYTES: usize = 1 << 17;
 
 /// Namespaces to enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,7 +117,7 @@ impl Helper {
     /// # Errors
     /// It cannot be started.
     pub fn start(exe: &Path) -> io::Result<Self> {
-        let (child, socket) = spawn(exe)?;
+        let (child, socket) = letters::start(exe, COMMAND)?;
         Ok(Self { socket, pid: child.id(), child: Some(child) })
     }
 
@@ -291,55 +282,4 @@ impl HelperError {
 
 fn unexpected(answer: &Answer) -> io::Error {
     io::Error::other(format!("unexpected answer {answer:?}"))
-}
-
-/// Starts a helper; its socket.
-fn spawn(exe: &Path) -> io::Result<(Child, OwnedFd)> {
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    fcntl_setfd(&theirs, FdFlags::empty())?;
-    let child = Command::new(exe).arg(COMMAND).arg(theirs.as_raw_fd().to_string()).spawn()?;
-    Ok((child, ours))
-}
-
-fn send(
-    socket: BorrowedFd<'_>,
-    message: &impl Serialize,
-    descriptor: Option<BorrowedFd<'_>>,
-) -> io::Result<()> {
-    let text = serde_json::to_vec(message)?;
-    if text.len() > MOST_BYTES {
-        return Err(Errno::TOOBIG.into());
-    }
-    let descriptors: Vec<_> = descriptor.into_iter().collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    }
-    sendmsg(socket, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-/// The next message; `None` when the other end is closed.
-fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> io::Result<Option<(T, Option<OwnedFd>)>> {
-    let mut text = vec![0; MOST_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let length = loop {
-        let into = &mut [IoSliceMut::new(&mut text)];
-        match recvmsg(socket, into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-            Ok(received) => break received.bytes,
-            Err(Errno::INTR) => {}
-            Err(Errno::CONNRESET) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        }
-    };
-    if length == 0 {
-        return Ok(None);
-    }
-    let mut descriptors = ancillary.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    Ok(Some((serde_json::from_slice(&text[..length])?, descriptors.next())))
 }

@@ -2,11 +2,12 @@
 #![allow(unsafe_code)] // One ioctl, which is handed a pointer.
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsRawFd;
 
 /// A setting that makes other frames of those that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Offload {
     /// Generic receive offload: the kernel joins packets of a flow.
     Gro,

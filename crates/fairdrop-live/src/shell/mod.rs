@@ -12,9 +12,9 @@ mod world;
 
 use crate::cli::ShellArgs;
 use crate::config::{OneWay, TwoWay};
-use crate::daemon::Running;
+use crate::daemon::{self, Running};
 use crate::os::namespace::{Helper, Run, find_program, process_group};
-use crate::os::{Signals, Waker, random_key};
+use crate::os::{Role, Signals, Waker, raise_descriptors, random_key};
 use crate::port::{Descriptors, TunWriter};
 use crate::services::{Prepared, Services};
 use crate::summary::{Limits, Summary};
@@ -103,10 +103,19 @@ impl Session {
             buffers as f64 / 1e6,
             world.addresses.gateway(false).address
         );
-        Self::drive(args, link, world, prepared).map_err(|error| format!("the link: {error}"))
+        let descriptors = raise_descriptors();
+        // The processes in the namespaces are there: neither they nor the command has given up anything.
+        daemon::confine(Role::Shell, &args.services, &args.end).map_err(|error| error.to_string())?;
+        Self::drive(args, link, world, prepared, descriptors).map_err(|error| format!("the link: {error}"))
     }
 
-    fn drive(args: &ShellArgs, link: &TwoWay, world: World, mut prepared: Prepared) -> io::Result<Self> {
+    fn drive(
+        args: &ShellArgs,
+        link: &TwoWay,
+        world: World,
+        mut prepared: Prepared,
+        descriptors: u64,
+    ) -> io::Result<Self> {
         let World { outer, inner, addresses, .. } = world;
         let helper = Arc::new(outer.helper);
         let (sender, left) = sync_channel(door::MOST_LEFT);
@@ -119,6 +128,7 @@ impl Session {
             device: TunWriter::new(Arc::clone(&outer.device)),
             left,
             waker: Arc::clone(&waker),
+            descriptors,
         })?;
         let (key, spin) = (random_key()?, args.services.spin.unwrap_or(Time::ZERO));
         let of = |way: &OneWay, number| way.direction(link.seed, number, key, RAW_IP, MTU as usize);
@@ -130,14 +140,16 @@ impl Session {
             let descriptors = Descriptors::tun(from, to, sleeper, joining)
                 .counting_losses(inner_out, INNER)
                 .counting_losses_behind(outer_in, OUTER);
-            Ok(Door { descriptors, sender, wake: waker, shared, addresses })
+            daemon::in_loop(Door { descriptors, sender, wake: waker, shared, addresses })
         })?;
         let (from, to) = (outer.device, inner.device);
         let watches = prepared.watches("down", RAW_IP);
         let down = Running::start("down", of(&link.down, 1), watches, spin, move |sleeper| {
-            Ok(Descriptors::tun(from, to, sleeper, joining)
-                .counting_losses(outer_out, OUTER)
-                .counting_losses_behind(inner_in, INNER))
+            daemon::in_loop(
+                Descriptors::tun(from, to, sleeper, joining)
+                    .counting_losses(outer_out, OUTER)
+                    .counting_losses_behind(inner_in, INNER),
+            )
         })?;
         let services = prepared.serve([&up, &down])?;
         Ok(Self { helper: inner.helper, up, down, services, outside, outer: helper })

@@ -11,7 +11,7 @@ use fairdrop_live::frame::ip_of_ethernet;
 use fairdrop_live::host::{Mailbox, Ports, Report, Watch};
 use fairdrop_live::link::{Fate, Outcome};
 use fairdrop_live::os::xdp::{Place, Wish, XdpSockets};
-use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Sleeper, interfaces};
+use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Role, Sleeper, confine, interfaces};
 use fairdrop_live::port::{PacketPorts, Receiver};
 use place::{Host, PATIENCE, in_namespace, ip};
 use rustix::net::{SendFlags, send};
@@ -21,6 +21,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
@@ -81,6 +82,8 @@ fn sum_is_right(packet: &[u8]) -> bool {
     sum > 0 && sum.is_multiple_of(0xffff)
 }
 
+const FAIRDROPD: &str = env!("CARGO_BIN_EXE_fairdropd");
+
 fn state(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("fairdrop-{name}-{}", std::process::id()))
 }
@@ -97,6 +100,7 @@ fn options(settings: &[&str], name: &str) -> BridgeOptions {
         port: PortKind::Packet,
         xdp: XdpWay::Any,
         state: Some(state(name)),
+        program: FAIRDROPD.into(),
     }
 }
 
@@ -135,16 +139,23 @@ struct Running {
 }
 
 impl Running {
+    /// With the rights, files and calls that the program has once it runs: its threads are those of one that has given up the rest.
     fn start(options: &BridgeOptions) -> Self {
         let (up, down) = (Look::default(), Look::default());
-        let mut bridge =
-            Bridge::start(options, |name| if name == "up" { up.clone() } else { down.clone() }).unwrap();
+        let looks = (up.clone(), down.clone());
         let (stop, signal) = UnixStream::pair().unwrap();
-        let mailbox = bridge.up.mailbox.clone();
+        let (to, from) = channel();
+        let options = options.clone();
         let thread = thread::spawn(move || {
+            let opened = Bridge::open(&options).unwrap();
+            assert_eq!(confine(Role::Link, &[]).unwrap(), [""; 0]);
+            let look = |name| if name == "up" { looks.0.clone() } else { looks.1.clone() };
+            let mut bridge = opened.start(look).unwrap();
+            to.send(bridge.up.mailbox.clone()).unwrap();
             bridge.follow(signal.as_fd()).unwrap();
             bridge.stop().unwrap()
         });
+        let mailbox = from.recv().expect("it starts");
         Self { up, down, mailbox, stop, thread }
     }
 
@@ -462,7 +473,7 @@ fn malformed_frames_pass_over_xdp() {
 }
 
 fn fairdropd(arguments: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fairdropd"));
+    let mut command = Command::new(FAIRDROPD);
     command.args(arguments.split(' '));
     command
 }
@@ -503,6 +514,14 @@ fn killed(options: &str, name: &str) {
         rustix::process::kill_process(pid, signal).unwrap();
         child.wait().unwrap()
     };
+    // Its keeper before it, which would put the settings back.
+    let kill_both = |child: Child| {
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let keeper = std::fs::read_to_string(children).unwrap().trim().parse().unwrap();
+        let keeper = rustix::process::Pid::from_raw(keeper).unwrap();
+        rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+        kill(child, rustix::process::Signal::KILL);
+    };
     let (by_force, in_order) = (rustix::process::Signal::KILL, rustix::process::Signal::TERM);
     // Stopped in order.
     let child = bridging(&state, options);
@@ -515,17 +534,24 @@ fn killed(options: &str, name: &str) {
     assert!(String::from_utf8_lossy(&restore().stdout).contains("its bridge is running, left alone"));
     assert!(!gro_is_on());
     assert!(kill(child, in_order).success() && gro_is_on());
-    // Killed, then restored.
+    // Killed: the process that keeps the settings puts them back.
     let child = bridging(&state, options);
-    kill(child, by_force);
     assert!(!gro_is_on());
+    kill(child, by_force);
+    until("settings are put back", gro_is_on);
+    until("nothing is left to put back", || std::fs::read_dir(&state).unwrap().count() == 0);
     until("the program is off the interface", || !has_program("b0"));
+    // Both killed, then restored.
+    let child = bridging(&state, options);
+    kill_both(child);
+    assert!(!gro_is_on());
     let restored = restore();
     assert!(restored.status.success() && gro_is_on(), "{restored:?}");
     assert!(String::from_utf8_lossy(&restored.stdout).contains("b0: switched on again: gro"), "{restored:?}");
-    // Killed, then started again and stopped in order.
+    // Both killed, then started again and stopped in order.
     let child = bridging(&state, options);
-    kill(child, by_force);
+    kill_both(child);
+    until("the program is off the interface", || !has_program("b0"));
     let child = bridging(&state, options);
     assert!(!gro_is_on());
     assert!(kill(child, in_order).success() && gro_is_on());

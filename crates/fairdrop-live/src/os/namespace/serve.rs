@@ -1,9 +1,10 @@
 //! The other side: the process in the namespaces.
 
-use super::{Answer, Enter, Request, Run, SocketKind, receive, send, spawn};
+use super::{Answer, Enter, Request, Run, SocketKind};
+use crate::os::letters::{self, receive, send};
 use crate::os::netlink::{Netlink, NetworkSetting};
 use crate::os::{Signals, raw, tun};
-use rustix::io::{Errno, FdFlags};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::UnshareFlags;
@@ -32,10 +33,10 @@ pub fn serve(arguments: &[OsString]) -> ExitCode {
         [first, user, command @ ..] if first == BECOME => {
             return become_command(&user.to_string_lossy(), command);
         }
-        [number] => number.to_str().and_then(|number| number.parse().ok()).ok_or(Errno::INVAL.into()),
+        [number] => letters::socket(number),
         _ => Err(Errno::INVAL.into()),
     };
-    match served.and_then(|number| serve_socket(&raw::inherited(number)?)) {
+    match served.and_then(|socket| serve_socket(&socket)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}: {error}; it is for fairdropd itself", super::COMMAND);
@@ -45,7 +46,6 @@ pub fn serve(arguments: &[OsString]) -> ExitCode {
 }
 
 fn serve_socket(socket: &OwnedFd) -> io::Result<()> {
-    rustix::io::fcntl_setfd(socket, FdFlags::CLOEXEC)?;
     let signals = Signals::register()?;
     while let Some((request, _)) = receive::<Request>(socket.as_fd())? {
         if let Request::Run(run) = request {
@@ -71,7 +71,7 @@ fn answer(request: Request) -> io::Result<(Answer, Option<OwnedFd>)> {
     Ok(match request {
         Request::Enter(namespaces) => enter(namespaces).map(|()| done)?,
         Request::Helper => {
-            let (child, socket) = spawn(Path::new(OURSELVES))?;
+            let (child, socket) = letters::start(Path::new(OURSELVES), super::COMMAND)?;
             (Answer::Started { pid: child.id() }, Some(socket))
         }
         Request::Network(settings) => set_network(&settings).map(|()| done)?,

@@ -1,13 +1,18 @@
 //! The kernel's numbers of its functions, from its description of its own types (`Documentation/bpf/btf.rst`).
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::sync::{Mutex, PoisonError};
 
 const MAGIC: u16 = 0xeb9f;
 const KIND_FUNCTION: u32 = 12;
 
-/// The number of a function of the running kernel; `None`: it has none of that name, or does not tell.
-pub(super) fn kernel_function(name: &str) -> Option<i32> {
-    function(&fs::read("/sys/kernel/btf/vmlinux").ok()?, name)
+/// The number of a function of the running kernel; `None`: it has none of that name, or does not tell. It is asked once: a
+/// process that has given up its files cannot ask again.
+pub(super) fn kernel_function(name: &'static str) -> Option<i32> {
+    static KNOWN: Mutex<BTreeMap<&str, Option<i32>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(name).or_insert_with(|| function(&fs::read("/sys/kernel/btf/vmlinux").ok()?, name))
 }
 
 fn function(btf: &[u8], name: &str) -> Option<i32> {

@@ -49,6 +49,11 @@ const AHEAD: u32 = 3;
 /// Bytes of frames that the kernel takes before it waits for the interface.
 const SEND_BUFFER: usize = 4 << 20;
 
+/// Looks up what must be known of the kernel, for a process that will give up its files.
+pub fn prepare() {
+    let _ = btf::kernel_function(program::TAG_FUNCTION);
+}
+
 /// What an interface is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {

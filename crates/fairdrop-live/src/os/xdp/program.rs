@@ -27,7 +27,7 @@ const REDIRECT_MAP: i32 = 51;
 const ADJUST_META: i32 = 54;
 
 /// Gives the tag that hardware, or the sender's stack, has left out of the frame.
-const TAG_FUNCTION: &str = "bpf_xdp_metadata_rx_vlan_tag";
+pub(super) const TAG_FUNCTION: &str = "bpf_xdp_metadata_rx_vlan_tag";
 
 /// The kernel gives that function only to programs under the GPL; ours may be had under the MIT licence as well.
 const LICENCE: &CStr = c"Dual MIT/GPL";

@@ -19,7 +19,6 @@ use datagrams::Datagrams;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit};
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -52,6 +51,8 @@ pub struct Parts {
     pub left: Receiver<Box<[u8]>>,
     /// What wakes it up.
     pub waker: Arc<Waker>,
+    /// Descriptors that this process may have.
+    pub descriptors: u64,
 }
 
 /// The thread, as others see it.
@@ -79,7 +80,7 @@ impl Outside {
             raw,
             buffer: vec![0; DATAGRAM].into(),
             next_token: 1,
-            room: Room::of(raise_descriptors()),
+            room: Room::of(parts.descriptors),
         };
         let stop = Arc::new(AtomicBool::new(false));
         let mut running = Running {
@@ -174,12 +175,4 @@ impl Running {
         }
         self.more_left = true;
     }
-}
-
-/// Allows this process as many descriptors as it may have; how many.
-fn raise_descriptors() -> u64 {
-    let limit = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    let limit = if rustix::process::setrlimit(Resource::Nofile, raised).is_ok() { raised } else { limit };
-    limit.current.unwrap_or(u64::MAX)
 }
