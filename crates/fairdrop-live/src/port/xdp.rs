@@ -22,9 +22,18 @@ const ETHERNET: usize = 14;
 /// What an interface's owner hands to those who read from it and write to it.
 #[derive(Debug)]
 pub struct Handover<T> {
-    new: Mutex<Option<T>>,
+    new: Mutex<Change<T>>,
     changed: AtomicBool,
     waker: Waker,
+}
+
+/// What is handed over.
+#[derive(Debug, PartialEq, Eq)]
+enum Change<T> {
+    /// As before.
+    Nothing,
+    /// This from now on, if anything.
+    To(Option<T>),
 }
 
 impl<T> Handover<T> {
@@ -33,25 +42,25 @@ impl<T> Handover<T> {
     /// # Errors
     /// The operating system has no more descriptors.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { new: Mutex::new(None), changed: AtomicBool::new(false), waker: Waker::new()? })
+        Ok(Self { new: Mutex::new(Change::Nothing), changed: AtomicBool::new(false), waker: Waker::new()? })
     }
 
     /// To be used from now on, in place of what was handed over before; `None`: nothing is.
     pub fn put(&self, new: Option<T>) {
-        *self.new.lock().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.new.lock().unwrap_or_else(PoisonError::into_inner) = Change::To(new);
         self.changed.store(true, Ordering::Release);
         self.waker.wake();
     }
 
-    /// What was handed over, if there was a change.
-    fn take(&self) -> Option<Option<T>> {
+    /// What was handed over since this was last asked.
+    fn take(&self) -> Change<T> {
         if !self.changed.load(Ordering::Acquire) {
-            return None;
+            return Change::Nothing;
         }
         let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed.store(false, Ordering::Release);
         self.waker.reset();
-        Some(new.take())
+        std::mem::replace(&mut new, Change::Nothing)
     }
 }
 
@@ -127,7 +136,7 @@ impl XdpPorts {
 
     /// Takes what was handed over.
     fn look(&mut self) -> io::Result<()> {
-        if let Some(input) = self.from.take() {
+        if let Change::To(input) = self.from.take() {
             if let Some(mut before) = self.input.take() {
                 // Sockets leave the epoll when they are closed, which the kernel may do later.
                 self.lost_before += before.lost();
@@ -140,7 +149,7 @@ impl XdpPorts {
             }
             self.input = input;
         }
-        if let Some(output) = self.to.take() {
+        if let Change::To(output) = self.to.take() {
             self.output = output;
             self.left = false;
         }
@@ -186,7 +195,7 @@ impl Ports for XdpPorts {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         loop {
             let Some(input) = &mut self.input else { return Ok(None) };
-            let Some(frame) = input.next() else { return Ok(None) };
+            let Some(frame) = input.next_frame() else { return Ok(None) };
             let fetched = fetch(&frame, |from, to| input.read(&frame, from, to), buffer);
             input.give_back(frame);
             let Some(len) = fetched else {
@@ -279,11 +288,11 @@ mod tests {
     #[test]
     fn what_is_handed_over_is_taken_once_and_the_last_counts() {
         let handover = Handover::new().unwrap();
-        assert_eq!(handover.take(), None);
+        assert_eq!(handover.take(), Change::Nothing);
         handover.put(Some(1));
         handover.put(Some(2));
-        assert_eq!((handover.take(), handover.take()), (Some(Some(2)), None));
+        assert_eq!((handover.take(), handover.take()), (Change::To(Some(2)), Change::Nothing));
         handover.put(None);
-        assert_eq!((handover.take(), handover.take()), (Some(None), None));
+        assert_eq!((handover.take(), handover.take()), (Change::To(None), Change::Nothing));
     }
 }

@@ -386,7 +386,7 @@ impl XdpInput {
     }
 
     /// The next frame, to be read and then given back. From each queue it reads what there is before it goes to the next.
-    pub fn next(&mut self) -> Option<XdpFrame> {
+    pub fn next_frame(&mut self) -> Option<XdpFrame> {
         for _ in 0..self.queues.len() {
             let rx = &mut self.queues[self.current].rx;
             if let Some(descriptor) = rx.pop() {
