@@ -40,7 +40,7 @@ impl Side {
     pub fn new(name: &str, way: Option<XdpWay>, options: &BridgeOptions) -> io::Result<Self> {
         let input = Arc::new(PacketSocket::new()?);
         let sockets = match way {
-            Some(way) => Sockets::Xdp(XdpSide::new(way, options.ring_bytes)?),
+            Some(way) => Sockets::Xdp(XdpSide::new(way, options.ring_bytes)),
             None => Sockets::Packet(Arc::clone(&input), Arc::new(PacketSocket::new()?)),
         };
         let (state, settings) = (options.state.clone(), None);

@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Destination and source address, behind which a tag belongs.
 const MACS: usize = 12;
@@ -24,7 +24,8 @@ const ETHERNET: usize = 14;
 pub struct Handover<T> {
     new: Mutex<Change<T>>,
     changed: AtomicBool,
-    waker: Waker,
+    /// Ends the sleep of who takes it.
+    waker: OnceLock<Arc<Waker>>,
 }
 
 /// What is handed over.
@@ -36,20 +37,21 @@ enum Change<T> {
     To(Option<T>),
 }
 
-impl<T> Handover<T> {
+impl<T> Default for Handover<T> {
     /// Nothing yet.
-    ///
-    /// # Errors
-    /// The operating system has no more descriptors.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { new: Mutex::new(Change::Nothing), changed: AtomicBool::new(false), waker: Waker::new()? })
+    fn default() -> Self {
+        Self { new: Mutex::new(Change::Nothing), changed: AtomicBool::new(false), waker: OnceLock::new() }
     }
+}
 
+impl<T> Handover<T> {
     /// To be used from now on, in place of what was handed over before; `None`: nothing is.
     pub fn put(&self, new: Option<T>) {
         *self.new.lock().unwrap_or_else(PoisonError::into_inner) = Change::To(new);
         self.changed.store(true, Ordering::Release);
-        self.waker.wake();
+        if let Some(waker) = self.waker.get() {
+            waker.wake();
+        }
     }
 
     /// What was handed over since this was last asked.
@@ -59,13 +61,12 @@ impl<T> Handover<T> {
         }
         let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed.store(false, Ordering::Release);
-        self.waker.reset();
         std::mem::replace(&mut new, Change::Nothing)
     }
 }
 
 /// One interface, as its owner tells of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct XdpInterface {
     /// Where frames come in.
     pub input: Arc<Handover<XdpInput>>,
@@ -73,20 +74,6 @@ pub struct XdpInterface {
     pub output: Arc<Handover<XdpOutput>>,
     /// Its MTU; 0: it takes nothing now.
     pub mtu: Arc<AtomicU32>,
-}
-
-impl XdpInterface {
-    /// One that is not there yet.
-    ///
-    /// # Errors
-    /// The operating system has no more descriptors.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            input: Arc::new(Handover::new()?),
-            output: Arc::new(Handover::new()?),
-            mtu: Arc::new(AtomicU32::new(0)),
-        })
-    }
 }
 
 /// Receives from one interface and sends to another, as [`super::PacketPorts`] does.
@@ -97,7 +84,7 @@ pub struct XdpPorts {
     mtu: Arc<AtomicU32>,
     input: Option<XdpInput>,
     output: Option<XdpOutput>,
-    /// Can be read when one of the input's sockets can, or something was handed over.
+    /// Can be read when one of the input's sockets can. A single one is watched itself, which costs less.
     epoll: OwnedFd,
     /// Frames that the device has not taken yet.
     left: bool,
@@ -115,7 +102,8 @@ impl XdpPorts {
     /// The operating system has no more descriptors.
     pub fn new(from: &XdpInterface, to: &XdpInterface, sleeper: Sleeper) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &from.input.waker, EventData::new_u64(0), EventFlags::IN)?;
+        // Nobody else has set it: each interface has one reader.
+        let _ = from.input.waker.set(sleeper.waker());
         let (from, to, mtu) = (Arc::clone(&from.input), Arc::clone(&to.output), Arc::clone(&to.mtu));
         let looked = now();
         Ok(Self {
@@ -145,7 +133,7 @@ impl XdpPorts {
                 }
             }
             for socket in input.iter().flat_map(XdpInput::sockets) {
-                epoll::add(&self.epoll, socket, EventData::new_u64(1), EventFlags::IN)?;
+                epoll::add(&self.epoll, socket, EventData::new_u64(0), EventFlags::IN)?;
             }
             self.input = input;
         }
@@ -239,7 +227,9 @@ impl Ports for XdpPorts {
             rustix::thread::sched_yield();
             return Ok(());
         }
-        self.sleeper.sleep(self.epoll.as_fd(), until)?;
+        let only = self.input.as_ref().and_then(XdpInput::only_socket);
+        let readable = only.unwrap_or(self.epoll.as_fd());
+        self.sleeper.sleep(readable, until)?;
         self.look()
     }
 
@@ -287,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_is_handed_over_is_taken_once_and_the_last_counts() {
-        let handover = Handover::new().unwrap();
+        let handover = Handover::default();
         assert_eq!(handover.take(), Change::Nothing);
         handover.put(Some(1));
         handover.put(Some(2));

@@ -380,6 +380,11 @@ impl XdpInput {
         self.queues.iter().map(|queue| queue.socket.as_fd())
     }
 
+    /// The same, if there is one queue.
+    pub fn only_socket(&self) -> Option<BorrowedFd<'_>> {
+        if let [only] = &self.queues[..] { Some(only.socket.as_fd()) } else { None }
+    }
+
     /// Whether there is something to read.
     pub fn is_ready(&mut self) -> bool {
         self.queues.iter_mut().any(|queue| queue.rx.is_ready())
