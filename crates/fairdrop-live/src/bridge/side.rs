@@ -35,7 +35,7 @@ impl Side {
     pub fn new(name: &str, way: Option<XdpWay>, ring_bytes: u32) -> io::Result<Self> {
         let input = Arc::new(PacketSocket::new()?);
         let sockets = match way {
-            Some(way) => Sockets::Xdp(XdpSide::new(way, ring_bytes)?),
+            Some(way) => Sockets::Xdp(XdpSide::new(way, ring_bytes)),
             None => Sockets::Packet(Arc::clone(&input), Arc::new(PacketSocket::new()?)),
         };
         Ok(Self { name: name.to_owned(), sockets, promiscuous: input, now: None })

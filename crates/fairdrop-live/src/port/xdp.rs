@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Destination and source address, behind which a tag belongs.
 const MACS: usize = 12;
@@ -22,41 +22,51 @@ const ETHERNET: usize = 14;
 /// What an interface's owner hands to those who read from it and write to it.
 #[derive(Debug)]
 pub struct Handover<T> {
-    new: Mutex<Option<T>>,
+    new: Mutex<Change<T>>,
     changed: AtomicBool,
-    waker: Waker,
+    /// Ends the sleep of who takes it.
+    waker: OnceLock<Arc<Waker>>,
+}
+
+/// What is handed over.
+#[derive(Debug, PartialEq, Eq)]
+enum Change<T> {
+    /// As before.
+    Nothing,
+    /// This from now on, if anything.
+    To(Option<T>),
+}
+
+impl<T> Default for Handover<T> {
+    /// Nothing yet.
+    fn default() -> Self {
+        Self { new: Mutex::new(Change::Nothing), changed: AtomicBool::new(false), waker: OnceLock::new() }
+    }
 }
 
 impl<T> Handover<T> {
-    /// Nothing yet.
-    ///
-    /// # Errors
-    /// The operating system has no more descriptors.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self { new: Mutex::new(None), changed: AtomicBool::new(false), waker: Waker::new()? })
-    }
-
     /// To be used from now on, in place of what was handed over before; `None`: nothing is.
     pub fn put(&self, new: Option<T>) {
-        *self.new.lock().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.new.lock().unwrap_or_else(PoisonError::into_inner) = Change::To(new);
         self.changed.store(true, Ordering::Release);
-        self.waker.wake();
+        if let Some(waker) = self.waker.get() {
+            waker.wake();
+        }
     }
 
-    /// What was handed over, if there was a change.
-    fn take(&self) -> Option<Option<T>> {
+    /// What was handed over since this was last asked.
+    fn take(&self) -> Change<T> {
         if !self.changed.load(Ordering::Acquire) {
-            return None;
+            return Change::Nothing;
         }
         let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed.store(false, Ordering::Release);
-        self.waker.reset();
-        Some(new.take())
+        std::mem::replace(&mut new, Change::Nothing)
     }
 }
 
 /// One interface, as its owner tells of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct XdpInterface {
     /// Where frames come in.
     pub input: Arc<Handover<XdpInput>>,
@@ -64,20 +74,6 @@ pub struct XdpInterface {
     pub output: Arc<Handover<XdpOutput>>,
     /// Its MTU; 0: it takes nothing now.
     pub mtu: Arc<AtomicU32>,
-}
-
-impl XdpInterface {
-    /// One that is not there yet.
-    ///
-    /// # Errors
-    /// The operating system has no more descriptors.
-    pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            input: Arc::new(Handover::new()?),
-            output: Arc::new(Handover::new()?),
-            mtu: Arc::new(AtomicU32::new(0)),
-        })
-    }
 }
 
 /// Receives from one interface and sends to another, as [`super::PacketPorts`] does.
@@ -88,7 +84,7 @@ pub struct XdpPorts {
     mtu: Arc<AtomicU32>,
     input: Option<XdpInput>,
     output: Option<XdpOutput>,
-    /// Can be read when one of the input's sockets can, or something was handed over.
+    /// Can be read when one of the input's sockets can. A single one is watched itself, which costs less.
     epoll: OwnedFd,
     /// Frames that the device has not taken yet.
     left: bool,
@@ -106,7 +102,8 @@ impl XdpPorts {
     /// The operating system has no more descriptors.
     pub fn new(from: &XdpInterface, to: &XdpInterface, sleeper: Sleeper) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &from.input.waker, EventData::new_u64(0), EventFlags::IN)?;
+        // Nobody else has set it: each interface has one reader.
+        let _ = from.input.waker.set(sleeper.waker());
         let (from, to, mtu) = (Arc::clone(&from.input), Arc::clone(&to.output), Arc::clone(&to.mtu));
         let looked = now();
         Ok(Self {
@@ -127,7 +124,7 @@ impl XdpPorts {
 
     /// Takes what was handed over.
     fn look(&mut self) -> io::Result<()> {
-        if let Some(input) = self.from.take() {
+        if let Change::To(input) = self.from.take() {
             if let Some(mut before) = self.input.take() {
                 // Sockets leave the epoll when they are closed, which the kernel may do later.
                 self.lost_before += before.lost();
@@ -136,11 +133,11 @@ impl XdpPorts {
                 }
             }
             for socket in input.iter().flat_map(XdpInput::sockets) {
-                epoll::add(&self.epoll, socket, EventData::new_u64(1), EventFlags::IN)?;
+                epoll::add(&self.epoll, socket, EventData::new_u64(0), EventFlags::IN)?;
             }
             self.input = input;
         }
-        if let Some(output) = self.to.take() {
+        if let Change::To(output) = self.to.take() {
             self.output = output;
             self.left = false;
         }
@@ -186,7 +183,7 @@ impl Ports for XdpPorts {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         loop {
             let Some(input) = &mut self.input else { return Ok(None) };
-            let Some(frame) = input.next() else { return Ok(None) };
+            let Some(frame) = input.next_frame() else { return Ok(None) };
             let fetched = fetch(&frame, |from, to| input.read(&frame, from, to), buffer);
             input.give_back(frame);
             let Some(len) = fetched else {
@@ -230,7 +227,9 @@ impl Ports for XdpPorts {
             rustix::thread::sched_yield();
             return Ok(());
         }
-        self.sleeper.sleep(self.epoll.as_fd(), until)?;
+        let only = self.input.as_ref().and_then(XdpInput::only_socket);
+        let readable = only.unwrap_or(self.epoll.as_fd());
+        self.sleeper.sleep(readable, until)?;
         self.look()
     }
 
@@ -278,12 +277,12 @@ mod tests {
 
     #[test]
     fn what_is_handed_over_is_taken_once_and_the_last_counts() {
-        let handover = Handover::new().unwrap();
-        assert_eq!(handover.take(), None);
+        let handover = Handover::default();
+        assert_eq!(handover.take(), Change::Nothing);
         handover.put(Some(1));
         handover.put(Some(2));
-        assert_eq!((handover.take(), handover.take()), (Some(Some(2)), None));
+        assert_eq!((handover.take(), handover.take()), (Change::To(Some(2)), Change::Nothing));
         handover.put(None);
-        assert_eq!((handover.take(), handover.take()), (Some(None), None));
+        assert_eq!((handover.take(), handover.take()), (Change::To(None), Change::Nothing));
     }
 }

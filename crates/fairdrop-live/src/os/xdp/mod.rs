@@ -385,13 +385,18 @@ impl XdpInput {
         self.queues.iter().map(|queue| queue.socket.as_fd())
     }
 
+    /// The same, if there is one queue.
+    pub fn only_socket(&self) -> Option<BorrowedFd<'_>> {
+        if let [only] = &self.queues[..] { Some(only.socket.as_fd()) } else { None }
+    }
+
     /// Whether there is something to read.
     pub fn is_ready(&mut self) -> bool {
         self.queues.iter_mut().any(|queue| queue.rx.is_ready())
     }
 
     /// The next frame, to be read and then given back. From each queue it reads what there is before it goes to the next.
-    pub fn next(&mut self) -> Option<XdpFrame> {
+    pub fn next_frame(&mut self) -> Option<XdpFrame> {
         for _ in 0..self.queues.len() {
             let rx = &mut self.queues[self.current].rx;
             if let Some(descriptor) = rx.pop() {

@@ -259,7 +259,7 @@ impl FrameMemory {
         if inside {
             // SAFETY: it lies within the mapping, and no reference to the mapping exists.
             unsafe {
-                std::ptr::copy_nonoverlapping(self.0.start.as_ptr().add(at), to.as_mut_ptr(), to.len())
+                std::ptr::copy_nonoverlapping(self.0.start.as_ptr().add(at), to.as_mut_ptr(), to.len());
             };
         }
         inside
@@ -271,7 +271,7 @@ impl FrameMemory {
         if inside {
             // SAFETY: the same.
             unsafe {
-                std::ptr::copy_nonoverlapping(from.as_ptr(), self.0.start.as_ptr().add(at), from.len())
+                std::ptr::copy_nonoverlapping(from.as_ptr(), self.0.start.as_ptr().add(at), from.len());
             };
         }
         inside
