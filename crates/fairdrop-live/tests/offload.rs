@@ -79,21 +79,21 @@ impl Router {
         };
         assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
     }
+}
 
-    /// The next packet of TCP or UDP that comes out.
-    fn next(&self, reader: &mut TunReader) -> (Vec<u8>, Option<Unsummed>) {
-        let mut buffer = [0; 2000];
-        loop {
-            match reader.read(&mut buffer).unwrap() {
-                Some(packet) if [TCP, UDP].contains(&buffer[if buffer[0] >> 4 == 4 { 9 } else { 6 }]) => {
-                    return (buffer[..packet.len].to_vec(), reader.unsummed());
-                }
-                Some(_) => {}
-                None => {
-                    let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
-                    let mut fds = [PollFd::new(reader, PollFlags::IN)];
-                    assert_ne!(poll(&mut fds, Some(&patience)).unwrap(), 0, "nothing comes out");
-                }
+/// The next packet of TCP or UDP that comes out.
+fn next(reader: &mut TunReader) -> (Vec<u8>, Option<Unsummed>) {
+    let mut buffer = [0; 2000];
+    loop {
+        match reader.read(&mut buffer).unwrap() {
+            Some(packet) if [TCP, UDP].contains(&buffer[if buffer[0] >> 4 == 4 { 9 } else { 6 }]) => {
+                return (buffer[..packet.len].to_vec(), reader.unsummed());
+            }
+            Some(_) => {}
+            None => {
+                let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
+                let mut fds = [PollFd::new(reader, PollFlags::IN)];
+                assert_ne!(poll(&mut fds, Some(&patience)).unwrap(), 0, "nothing comes out");
             }
         }
     }
@@ -128,7 +128,7 @@ fn super_packet(random: &mut Philox, v6: bool, protocol: u8, size: u16) -> ([u8;
     if protocol == TCP {
         frame.extend_from_slice(&(0xffff_f000 + below(0x1000) as u32).to_be_bytes());
         // ACK, and any of ECE, CWR, PSH and FIN.
-        let flags = 0x10 | below(4) as u8 * 0x40 | below(2) as u8 * 8 | below(2) as u8;
+        let flags = 0x10 | (below(4) as u8 * 0x40) | (below(2) as u8 * 8) | below(2) as u8;
         frame.extend_from_slice(&[0, 0, 1, 1, (header as u8 / 4) << 4, flags, 1, 0, 0, 0, 0, 0]);
         frame.extend(std::iter::repeat_n(1, options));
     } else {
@@ -176,17 +176,17 @@ fn the_kernel_cuts_alike_and_takes_what_is_joined() -> Tested {
         router.offload(true);
         let mut whole = TunReader::new(Arc::clone(&router.far)).completing();
         send();
-        let mut ours = vec![router.next(&mut whole).0];
+        let mut ours = vec![next(&mut whole).0];
         assert!(whole.has_more(), "{what}: it comes whole");
         while whole.has_more() {
-            ours.push(router.next(&mut whole).0);
+            ours.push(next(&mut whole).0);
         }
 
         router.offload(false);
         let mut apart = TunReader::new(Arc::clone(&router.far));
         send();
         for (place, packet) in ours.iter().enumerate() {
-            let (theirs, left) = router.next(&mut apart);
+            let (theirs, left) = next(&mut apart);
             assert!(left.is_none() && !apart.has_more(), "{what}: the kernel has cut it");
             assert_eq!(packet, &theirs, "{what}: packet {place} of {}", ours.len());
         }
@@ -194,7 +194,7 @@ fn the_kernel_cuts_alike_and_takes_what_is_joined() -> Tested {
         router.offload(true);
         let mut left = TunReader::new(Arc::clone(&router.far));
         send();
-        let packets: Vec<_> = ours.iter().map(|_| router.next(&mut left)).collect();
+        let packets: Vec<_> = ours.iter().map(|_| next(&mut left)).collect();
         for ((packet, unsummed), complete) in packets.iter().zip(&ours) {
             let mut completed = packet.clone();
             unsummed.unwrap().complete(&mut completed);
@@ -222,7 +222,7 @@ fn joined_is_taken(router: &Router, packets: &[(Vec<u8>, Option<Unsummed>)], wha
     assert!(router.near.write_left(&header, &parts).unwrap(), "{what}: the kernel refuses what is joined");
     let mut reader = TunReader::new(Arc::clone(&router.far));
     for (packet, left) in packets {
-        let (mut again, unsummed) = router.next(&mut reader);
+        let (mut again, unsummed) = next(&mut reader);
         assert_eq!(unsummed, *left, "{what}");
         let hops = if packet[0] >> 4 == 4 { 8 } else { 7 };
         again[hops] += 1;

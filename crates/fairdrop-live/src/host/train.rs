@@ -59,11 +59,11 @@ impl Train {
             return ports.deliver_left(&left.header(), &[first]);
         }
         let header = join.headers(first, &mut self.headers);
-        let mut parts = [&[][..]; Join::MOST + 1];
-        parts[0] = &self.headers;
-        for (part, outcome) in parts[1..].iter_mut().zip(&self.outcomes) {
-            *part = &pool.frame(outcome.handle)[join.payload()..];
+        let mut pieces = [&[][..]; Join::MOST + 1];
+        pieces[0] = &self.headers;
+        for (piece, outcome) in pieces[1..].iter_mut().zip(&self.outcomes) {
+            *piece = &pool.frame(outcome.handle)[join.payload()..];
         }
-        ports.deliver_left(&header, &parts[..=self.outcomes.len()])
+        ports.deliver_left(&header, &pieces[..=self.outcomes.len()])
     }
 }

@@ -53,7 +53,7 @@ pub(super) fn make_tun(device: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     }
 }
 
-/// What a TUN device may leave to its reader: `TUN_F_*` of linux/if_tun.h.
+/// What a TUN device may leave to its reader: `TUN_F_*` of `linux/if_tun.h`.
 pub(super) fn set_tun_offloads(device: BorrowedFd<'_>, offloads: libc::c_uint) -> io::Result<()> {
     let argument = libc::c_ulong::from(offloads);
     // SAFETY: TUNSETOFFLOAD takes a number.

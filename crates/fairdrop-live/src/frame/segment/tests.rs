@@ -238,7 +238,9 @@ proptest! {
         if packets.len() <= Join::MOST {
             let mut joined = Vec::new();
             let header = join.headers(&packets[0], &mut joined);
-            packets.iter().for_each(|packet| joined.extend_from_slice(&packet[join.payload()..]));
+            for packet in &packets {
+                joined.extend_from_slice(&packet[join.payload()..]);
+            }
             prop_assert_eq!(&joined, &of.frame);
             let read = super::super::LeftToHardware::read(&header);
             prop_assert_eq!((read.segment, read.checksum), (Some(size), Some(left)));
