@@ -183,10 +183,10 @@ def rewritten(text: str, made: dict[str, str]) -> str:
 
 
 @styled
-def figure(summary: Summary, measure: str, label: str) -> Figure:
+def figure(summary: Summary, measure: str, label: str, *, one_scale: bool) -> Figure:
     """A panel for each discipline: simulated as lines, live as points with intervals."""
     drawn = Figure(figsize=(9.0, 4.6), layout="constrained")
-    axes = drawn.subplots(2, 4, sharex=True, sharey=True)
+    axes = drawn.subplots(2, 4, sharex=True, sharey=one_scale)
     for axis, scheme in zip(axes.flat, SCHEMES, strict=True):
         axis.set(title=NAMES[scheme], xscale="log", xticks=RATES_KBPS)
         axis.set_xticks(RATES_KBPS, ["0.1", "0.5", "1", "3", "10"])
@@ -198,6 +198,7 @@ def figure(summary: Summary, measure: str, label: str) -> Figure:
         axis.set_xlabel("UDP sends, Mb/s")
     for axis in axes[:, 0]:
         axis.set(ylabel=label)
+    for axis in axes.flat:
         axis.set_ylim(bottom=0)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=4)
@@ -227,11 +228,12 @@ def _draw(axis: Axes, of: Callable[[str], list[Estimate]], side: str, control: s
 def main() -> None:
     summary = Summary(HERE / "summary.csv")
     PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), sections(summary)), encoding="utf-8")
-    for name, measure, label in (
-        ("udp", "udp_goodput", "UDP's goodput, kb/s"),
-        ("wait", "median_wait", "median wait, ms"),
+    for name, measure, label, one_scale in (
+        ("udp", "udp_goodput", "UDP's goodput, kb/s", True),
+        ("wait", "median_wait", "median wait, ms", False),
     ):
-        PAGE.with_name(f"fidelity-{name}.svg").write_bytes(svg_bytes(figure(summary, measure, label)))
+        drawn = figure(summary, measure, label, one_scale=one_scale)
+        PAGE.with_name(f"fidelity-{name}.svg").write_bytes(svg_bytes(drawn))
 
 
 if __name__ == "__main__":
