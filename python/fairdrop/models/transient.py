@@ -210,6 +210,6 @@ def integrate(
     b, average, r, tau = means(fluid.scalars)
     names = tuple(one.flow.name for one in timed)
     return Transient(
-        names, means(np.arange(steps) * dt), b, average, r, tau, means(fluid.x), means(fluid.p), means(fluid.backlog),
+        names, means(np.arange(steps, dtype=np.float64) * dt), b, average, r, tau, means(fluid.x), means(fluid.p), means(fluid.backlog),
         means(fluid.served),
     )  # fmt: skip
