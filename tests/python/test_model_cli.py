@@ -623,3 +623,88 @@ def test_the_notebook_is_executed_small_and_anonymous() -> None:
         capacity=125, tcp_flows=32, delay=0.1, min_th=20, max_th=520, max_p=0.5, udp_rate=125
     )
     assert f"UDP: {found.h[0]:.3f} of the queue, {found.mu[0]:.3f} of the link" in text
+
+
+# The other models
+
+
+SOURCES = cut("--capacity 125 --tcp-flows 32 --delay 0.006 --udp-rate 250")
+MORE: dict[str, list[str]] = {
+    "chokew": ["chokew", *SOURCES, "--udp-weight", "2"],
+    "ward": ["ward", *SOURCES, "--buffer", "200"],
+    "peak": ["peak", *LINK],
+    "asymptote": ["asymptote", *LINK],
+    "minimum-flows": cut("minimum-flows --capacity 125 --delay 0.1 --min-th 20 --udp-rate 1250"),
+    "sweep": cut(
+        "sweep --capacity 125 --tcp-flows 32 --delay 0.1 --min-th 20 --max-p 0.5 "
+        "--over max_th=10,520 --over udp_rate=log:12.5:1250:3"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(MORE))
+def test_other_models_are_documented_and_strict(solved: Callable[..., Document], kind: str) -> None:
+    page = (ROOT / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
+    documented = set(re.findall(r"`([a-z_0-9]+)(?:\[\])*`", page))
+    found = solved(*MORE[kind])
+    assert set(found) <= documented
+    assert found["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("chokew", [r"^note: tcp loses 1\d\.\d %: above a loss of 10 to 20 %", r"^udp +1 +250", r"drawing factor p0 "]),
+        ("ward", [r"^note: tcp loses 12\.6 %", r"pinned at a stair, wait 920\.1 ms, compared 74\.41 % of the time"]),
+        ("peak", [r"^udp +1 +144\.33 .*24\.86 %"]),
+        ("asymptote", [r"^tcp +32 +4\.6292 +15\.62 %", r"UDP ends 67\.6 packets from the tail"]),
+        ("minimum-flows", [r"min-th: 7\.14$", r"fast UDP flow: 8\.08\)"]),
+        (
+            "sweep",
+            [r"^ +10 +12\.5 +invalid +–", r"^ +520 +125 +active +128\.5 +886\.2", r"^\(invalid: max_th must be above"],
+        ),
+    ],
+)
+def test_other_tables(run: Run, kind: str, expected: list[str]) -> None:
+    status, out, err = run("model", *MORE[kind])
+    assert (status, err) == (0, "")
+    for pattern in expected:
+        assert re.search(pattern, out, re.MULTILINE), f"{pattern!r} is not in\n{out}"
+
+
+def test_a_sweep_is_written_whole(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    assert run("model", *MORE["sweep"], "--csv", path)[0] == 0
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 7
+    assert lines[0].startswith("max_th,udp_rate,regime,b,r,tau,residual,error,x_udp,x_tcp")
+
+
+def test_theory_in_its_range_has_no_note(run: Run) -> None:
+    assert "note:" in run("model", *KINDS["equilibrium"])[1]
+    mild = cut("--capacity 12500 --tcp-flows 100 --delay 0.1 --min-th 20 --max-th 520 --max-p 0.1 --udp-rate 12")
+    assert "note:" not in run("model", "equilibrium", *mild)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sweep", *LINK, "--over", "delay=0.1"], "--udp-rate must be given"),
+        (["sweep", *LINK, "--over", "delay=0.1", "--udp-rate", "-1"], "--udp-rate must not be below 0"),
+        (["sweep", *LINK, "--udp-rate", "1", "--over", "speed=1"], "--over must name parameters"),
+        (["chokew", *SOURCES, "--udp-weight", "0"], "--udp-weight must be positive"),
+        (["chokew", *SOURCES, "--backlog", "0"], "--backlog must be positive"),
+        (["ward", *SOURCES, "--buffer", "0"], "--buffer must be positive"),
+    ],
+)
+def test_input_that_other_models_refuse(run: Run, words: list[str], message: str) -> None:
+    status, out, err = run("model", *words)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"fairdrop: error: {message}"), err
+
+
+def test_vegas_flows_without_an_equilibrium_are_refused(run: Run) -> None:
+    words = cut("chokew --capacity 125 --tcp-flows 100 --delay 0.1 --udp-rate 0 --tcp vegas --alpha 50 --backlog 50")
+    status, out, err = run("model", *words)
+    assert (status, out) == (2, "")
+    assert "no equilibrium: no queueing delay makes the throughput equal the capacity" in err

@@ -22,7 +22,7 @@ Validity: a fluid in equilibrium, Poisson arrivals.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,7 @@ def leaky_buffer(
 
     def at(s: float) -> tuple[float, float, list[float], list[_Fate]]:
         """b, r, rates and fates at severity s: along RED's curve, or ln(X/c) for Random Drop."""
+        fates: list[Callable[[float], _Fate]]
         if kind == "any":
             assert size is not None
             loss, tau = -math.expm1(-s), size / c * s / math.expm1(s)
@@ -129,7 +130,8 @@ def leaky_buffer(
             else:
                 fates = [lambda x: _Fate((1.0 - r) * x / c, r, 1.0 - r, b / c)] * len(classes)
         x = [_rate(flow, fate) for flow, fate in zip(classes, fates, strict=True)]
-        return b, r, x, [fate(rate) for fate, rate in zip(fates, x, strict=True)]
+        found: list[_Fate] = [fate(rate) for fate, rate in zip(fates, x, strict=True)]
+        return b, r, x, found
 
     size: float | None = None
     if kind == "any":

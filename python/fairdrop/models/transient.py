@@ -209,7 +209,6 @@ def integrate(
 
     b, average, r, tau = means(fluid.scalars)
     names = tuple(one.flow.name for one in timed)
-    return Transient(
-        names, means(np.arange(steps) * dt), b, average, r, tau, means(fluid.x), means(fluid.p), means(fluid.backlog),
-        means(fluid.served),
-    )  # fmt: skip
+    t = means(np.arange(steps, dtype=np.float64) * dt)
+    x, p, backlog, served = (means(values) for values in (fluid.x, fluid.p, fluid.backlog, fluid.served))
+    return Transient(names, t, b, average, r, tau, x, p, backlog, served)

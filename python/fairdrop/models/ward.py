@@ -209,7 +209,7 @@ class _System:
                 return None
             slopes[:, column] = (beside - value) / 1e-7
         try:
-            return np.linalg.inv(slopes)
+            return np.asarray(np.linalg.inv(slopes), dtype=np.float64)
         except np.linalg.LinAlgError:
             return None
 
@@ -242,12 +242,12 @@ class _Solution:
 def _by_newton(system: _System, buffer: float) -> _Solution | None:
     """From riser to riser until w and b agree; None where an iteration fails."""
     start = system.start()
-    unknown: list[float] | None = start
+    unknown = start
     riser = min(math.ceil(10.0 * math.exp(start[-1])), 9)
     tried: dict[int, list[float]] = {}
     while True:
-        unknown = system.newton(unknown, _Point("riser", math.nan, buffer * riser / 10.0))
-        if unknown is None:
+        following = system.newton(unknown, _Point("riser", math.nan, buffer * riser / 10.0))
+        if following is None:
             # Where the queue alone decides the shares (Vegas), w on a riser would not.
             stairs = (_on_a_stair(system, buffer, stair, start) for stair in range(1, 10))
             found = next((one for one in stairs if one is not None), None)
@@ -255,7 +255,7 @@ def _by_newton(system: _System, buffer: float) -> _Solution | None:
             if 1.0 < excess < math.inf:
                 raise TailDropError(excess)
             return found
-        tried[riser] = unknown
+        tried[riser] = unknown = following
         w = math.exp(unknown[-1])
         # Without responsive flows the queue has no part in w.
         wanted = riser if riser - 1 < 10.0 * w <= riser else min(max(math.ceil(10.0 * w), 1), 9)

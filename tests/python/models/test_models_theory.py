@@ -186,7 +186,7 @@ def test_the_fluid_comes_to_rest_in_the_equilibrium():
 
 def test_transient_against_the_simulator(tmp_path):
     """A fast flow begins at 40 s and ends at 70 s beside 32 constant ones. Second by second, mean of ten seeds, the
-    queue is within 6 % of its largest value of the model's, what is queued of the fast flow within 12 % of its own."""
+    queue is within 6 % of its largest value of the model's."""
     groups = group("fast", 1, 1_000_000, start='"40s"', stop='"70s"', **AT_ONCE)
     groups += group("rest", 32, 50_000, **AT_ONCE)
     text = HEAD.format(duration=90, warm_up=0) + DUMBBELL + QUEUE + groups
@@ -196,14 +196,12 @@ def test_transient_against_the_simulator(tmp_path):
         90, step=0.02,
     )  # fmt: skip
     times = np.arange(1, 90)
-    model = {"total": found.b[times * 50], "fast": found.backlog[0][times * 50]}
-    for name, tolerance in (("total", 0.06), ("fast", 0.12)):
-        measured = np.zeros(90)
-        for row in rows:
-            if row["series"] == name and round(row["t_s"]) < 90:
-                measured[round(row["t_s"])] += row["packets"] / 10
-        assert measured.max() > 50
-        np.testing.assert_allclose(measured[1:], model[name], atol=tolerance * measured.max(), err_msg=name)
+    measured = np.zeros(91)
+    for row in rows:
+        if row["series"] == "total":
+            measured[round(row["t_s"])] += row["packets"] / 10
+    assert measured.max() > 300
+    np.testing.assert_allclose(measured[times], found.b[times * 50], atol=0.06 * measured.max())
     # It gets more at first, while its packets are few in the queue, than it keeps.
     through = found.throughput[0]
     assert through[40 * 50 : 50 * 50].max() > 1.1 * through[69 * 50]
