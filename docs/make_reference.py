@@ -107,7 +107,7 @@ def _entry(name: str, found: Any, level: str) -> str:
         return f"{level} `{name}`\n\n{_signature(name, signature)}{_said(found)}"
     lines = [f"{level} `{name}`", _said(found)]
     if issubclass(found, Exception):
-        return "\n\n".join([f"{level} `{name}`", _said(found)])
+        return "\n\n".join(lines)
     rows = []
     for inner, member in vars(found).items():
         if inner.startswith("_"):
@@ -126,8 +126,9 @@ def _entry(name: str, found: Any, level: str) -> str:
 def _signature(name: str, signature: str) -> str:
     if not signature:
         return ""
-    short = re.sub(r"'(\[^']*\]|[^']*)'", r"\1", signature) if signature.count("'") % 2 == 0 else signature
-    call = f"{name}{signature}" if len(name + short) <= 100 else _wrapped(name, signature)
+    # Annotations are texts here.
+    plain = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
+    call = f"{name}{plain}" if len(name + plain) <= 100 else _wrapped(name, plain)
     return f"```text\n{call}\n```\n\n"
 
 
