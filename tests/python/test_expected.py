@@ -40,7 +40,8 @@ def folders(result, scenario, tmp_path):
 def test_a_table_is_its_rows(result):
     frame = pandas.DataFrame(result.groups)
     pandas.testing.assert_frame_equal(frame, result.groups.to_pandas(), check_dtype=False)
-    assert list(result.groups) == result.groups.rows()
+    assert [row["share"] for row in result.groups] == result.groups.column("share")
+    assert numpy.isnan(next(iter(result.groups))["completed"])
     assert polars.DataFrame(result.groups).equals(result.groups.to_polars())
     series = pandas.Series(result.groups["share"])
     assert list(series) == result.groups.column("share")
