@@ -94,7 +94,8 @@ def _python() -> str:
         found = getattr(fairdrop, name)
         if inspect.ismodule(found):
             parts += [f"### `fairdrop.{name}`", _said(found)]
-            parts += [_entry(f"fairdrop.{name}.{inner}", getattr(found, inner), "####") for inner in sorted(found.__all__)]
+            inner = sorted(found.__all__)
+            parts += [_entry(f"fairdrop.{name}.{one}", getattr(found, one), "####") for one in inner]
         elif name != "__version__":
             parts.append(_entry(f"fairdrop.{name}", found, "###"))
     return "\n\n".join(parts)

@@ -103,8 +103,8 @@ def diff(before: Any, after: Any) -> Changes:
     """What changed between two results, or between the folders or files that hold them.
 
     Every measure of groups, link and queue is compared, discipline by discipline, seed by seed where both have the same
-    seeds and by Welch's interval of the means otherwise. ``changed`` is true where anything is significant at 5 % for all
-    measures together (Holm's procedure). Raises OSError, and ValueError where nothing can be compared.
+    seeds and by Welch's interval of the means otherwise. ``changed`` is true where anything is significant at 5 % for
+    all measures together (Holm's procedure). Raises OSError, and ValueError where nothing can be compared.
     """
     from fairdrop.result import read_document
 
