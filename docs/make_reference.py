@@ -106,7 +106,8 @@ def _python() -> str:
         found = getattr(fairdrop, name)
         if inspect.ismodule(found):
             parts += [f"### `fairdrop.{name}`", _said(found)]
-            parts += [_entry(f"fairdrop.{name}.{inner}", getattr(found, inner), "####") for inner in sorted(found.__all__)]
+            inner = sorted(found.__all__)
+            parts += [_entry(f"fairdrop.{name}.{one}", getattr(found, one), "####") for one in inner]
         elif name != "__version__":
             parts.append(_entry(f"fairdrop.{name}", found, "###"))
     return "\n\n".join(parts)
@@ -119,7 +120,7 @@ def _entry(name: str, found: Any, level: str) -> str:
         return f"{level} `{name}`\n\n{_signature(name, signature)}{_said(found)}"
     lines = [f"{level} `{name}`", _said(found)]
     if issubclass(found, Exception):
-        return "\n\n".join([f"{level} `{name}`", _said(found)])
+        return "\n\n".join(lines)
     rows = []
     for inner, member in vars(found).items():
         if inner.startswith("_"):
@@ -138,8 +139,9 @@ def _entry(name: str, found: Any, level: str) -> str:
 def _signature(name: str, signature: str) -> str:
     if not signature:
         return ""
-    short = re.sub(r"'(\[^']*\]|[^']*)'", r"\1", signature) if signature.count("'") % 2 == 0 else signature
-    call = f"{name}{signature}" if len(name + short) <= 100 else _wrapped(name, signature)
+    # Annotations are texts here.
+    plain = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
+    call = f"{name}{plain}" if len(name + plain) <= 100 else _wrapped(name, plain)
     return f"```text\n{call}\n```\n\n"
 
 

@@ -100,7 +100,12 @@ def changes(before: Document, after: Document) -> Changes:
 
 
 def diff(before: Any, after: Any) -> Changes:
-    """The same with results, or with the folders and files that hold them."""
+    """What changed between two results, or between the folders or files that hold them.
+
+    Every measure of groups, link and queue is compared, discipline by discipline, seed by seed where both have the same
+    seeds and by Welch's interval of the means otherwise. ``changed`` is true where anything is significant at 5 % for
+    all measures together (Holm's procedure). Raises OSError, and ValueError where nothing can be compared.
+    """
     from fairdrop.result import read_document
 
     documents = [one.document if hasattr(one, "document") else read_document(one) for one in (before, after)]

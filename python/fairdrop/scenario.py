@@ -266,7 +266,7 @@ class Builder:
 
 
 def toml_text(fields: Mapping[str, Any], path: str = "") -> str:
-    """A dict as TOML: plain values first, then tables, then lists of tables. Raises ScenarioError for what is neither."""
+    """A dict as TOML: plain values first, then tables, then lists of tables. Raises ScenarioError for the rest."""
     plain, tables = [], []
     for name, value in fields.items():
         if not isinstance(name, str):

@@ -86,7 +86,10 @@ class Table:
         return self.to_numpy(name)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows())
+        """Every row as a dict, in which missing numbers are NaN: a library that takes rows then sees numbers."""
+        names = self.columns
+        values = zip(*(self[name].tolist() for name in names), strict=True)
+        return (dict(zip(names, row, strict=True)) for row in values)
 
     def __len__(self) -> int:
         return len(self._inner)

@@ -123,5 +123,8 @@ def test_a_worker_with_another_fairdrop_is_refused():
 def test_no_scheduler_is_told(scenario, tmp_path, monkeypatch):
     import dask
 
-    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), pytest.raises(OSError, match="no scheduler answers"):
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(OSError, match="no scheduler answers"),
+    ):
         fairdrop.sweep(scenario, axes=AXES, out=tmp_path / "o", dask="tcp://127.0.0.1:9")

@@ -195,7 +195,9 @@ def test_files_are_an_axis(root, tmp_path):
 def test_rows_are_what_runs_say(done, scenario):
     frame = done.to_pandas()
     assert len(frame) == done.runs * 2 == 32
-    row = frame[(frame.discipline == "choke") & (frame.max_p == 0.1) & (frame.udp_rate_bps == 500_000) & (frame.seed == 2)]
+    row = frame[
+        (frame.discipline == "choke") & (frame.max_p == 0.1) & (frame.udp_rate_bps == 500_000) & (frame.seed == 2)
+    ]
     settings = ["queue.discipline=choke", "queue.red.max_p=0.1", "groups.udp.rate=500kbit", "seed=2"]
     result = scenario.with_settings(*settings).run()
     groups, runs, queues = (result.groups.to_pandas(), result.runs.to_pandas(), result.queues.to_pandas())
@@ -342,7 +344,9 @@ def long_study(study: Path) -> Path:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_signals_lose_the_running_runs_alone(study, tmp_path, number):
     long_study(study)
-    with subprocess.Popen(command("sweep", study, "--out", "o"), cwd=tmp_path, stderr=subprocess.PIPE, text=True) as work:
+    with subprocess.Popen(
+        command("sweep", study, "--out", "o"), cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as work:
         wait_for(lambda: stored(tmp_path / "o") > 50_000 or work.poll() is not None, "runs in the store")
         work.send_signal(number)
         _, stderr = work.communicate(timeout=PATIENCE)
@@ -383,7 +387,9 @@ def test_a_file_that_may_not_grow_ends_the_sweep_with_its_name(study, tmp_path):
         kept = len(store)
     assert kept > 3
     study.write_text(STUDY.replace("seeds = 3", "seeds = 2"))
-    assert fairdrop.sweep(study, out=tmp_path / "o", resume=True).computed == 24 - min(kept, 2), "the first point was done"
+    assert fairdrop.sweep(study, out=tmp_path / "o", resume=True).computed == 24 - min(kept, 2), (
+        "the first point was done"
+    )
 
 
 def test_a_full_disk_keeps_what_was_finished(study, tmp_path):
@@ -476,7 +482,9 @@ def test_figures_by_name(done):
     (axes,) = lines.axes
     assert axes.get_xlabel() == "udp_rate, Mb/s"
     shares = done.to_polars().filter(discipline="choke", max_p=0.1, udp_rate_bps=500_000, group="udp")["share"]
-    drawn = [line.get_ydata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_marker() != "_"]
+    drawn = [
+        line.get_ydata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 2 and line.get_marker() != "_"
+    ]
     assert any(abs(y - 100 * shares.mean()) < 1e-9 for y in drawn)
     multiples = done.plot.multiples("share", "udp_rate_bps", "max_p", by="discipline", group="udp")
     assert [axes.get_title(loc="left") for axes in multiples.axes] == ["max_p 0.02", "max_p 0.1"]
@@ -493,7 +501,10 @@ def test_figures_by_name(done):
         (lambda plot: plot.lines("share", "speed", group="udp"), "'speed' is no axis; valid: discipline"),
         (lambda plot: plot.lines("share", "max_p", group="abc"), "group = 'abc' is not valid with share; valid: tcp"),
         (lambda plot: plot.lines("run_jain_index", "max_p", group="udp"), "which is of the link"),
-        (lambda plot: plot.lines("run_jain_index", "max_p", where={"discipline": "x"}), "is not there; valid: red, choke"),
+        (
+            lambda plot: plot.lines("run_jain_index", "max_p", where={"discipline": "x"}),
+            "is not there; valid: red, choke",
+        ),
     ],
 )
 def test_figures_that_cannot_be_drawn_say_why(done, ask, told):

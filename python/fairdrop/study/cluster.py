@@ -77,7 +77,7 @@ class _Sender:
         import distributed
 
         done: Any = distributed.as_completed(  # type: ignore[no-untyped-call]
-            self._tasks_for(self._room())
+            self._tasks_for(self._room()), loop=self.client.loop
         )
         waiting = done.count()
         try:
