@@ -107,7 +107,7 @@ impl<W: Watch> Direction<W> {
         };
         self.link.shut_down(ports.now());
         match self.settle(ports, ended.is_ok()) {
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
             _ => ended.map(|()| self.report(ports)),
         }
     }
