@@ -59,7 +59,9 @@ pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<
     let folders: Vec<PathBuf> = files.map(folder).collect();
     let missing = os::confine(role, &folders)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot give up rights: {error}")))?;
-    missing.iter().for_each(|what| eprintln!("fairdropd: {what}"));
+    for what in missing {
+        eprintln!("fairdropd: {what}");
+    }
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use std::net::UdpSocket;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::slice::from_ref;
 use std::time::Instant;
 use std::{env, fs, thread};
 
@@ -181,7 +182,7 @@ fn refused<T>(tried: io::Result<T>) {
 fn files_are_written_where_they_were_named_and_nowhere_else() {
     let (folder, other) = (Folder::new("named"), Folder::new("other"));
     fs::write(other.file("there"), "before").unwrap();
-    confined(Role::Link, &[folder.0.clone()], |missing| {
+    confined(Role::Link, from_ref(&folder.0), |missing| {
         if !missing.is_empty() {
             eprintln!("skipped: {missing:?}");
             return;
@@ -255,12 +256,12 @@ fn a_folder_of_another_user_costs_a_right() {
         return;
     }
     let rights = || capabilities(None).unwrap().permitted;
-    confined(Role::Link, &[folder.0.clone()], |_| {
+    confined(Role::Link, from_ref(&folder.0), |_| {
         assert_eq!(rights(), CapabilitySet::DAC_OVERRIDE);
         fs::write(folder.file("a"), "text").unwrap();
         refused(fs::write(other.file("a"), "text"));
     });
-    confined(Role::Link, &[other.0.clone()], |_| assert_eq!(rights(), CapabilitySet::empty()));
+    confined(Role::Link, from_ref(&other.0), |_| assert_eq!(rights(), CapabilitySet::empty()));
 }
 
 /// Set in the process that makes a forbidden call.

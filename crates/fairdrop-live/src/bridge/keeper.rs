@@ -124,7 +124,8 @@ fn serve_socket(socket: &OwnedFd) -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::default())?;
     }
     let Some((Request::Keep { directory }, _)) = receive(socket.as_fd())? else { return Ok(()) };
-    let ready = make_directory(&directory).and_then(|()| confine(Role::Keeper, &[directory.clone()]));
+    let ready =
+        make_directory(&directory).and_then(|()| confine(Role::Keeper, std::slice::from_ref(&directory)));
     let ready = ready.map_err(|error| Refused::NoState(error.to_string()));
     let failed = ready.is_err();
     let answer = |done: Result<Vec<String>, Refused>| {

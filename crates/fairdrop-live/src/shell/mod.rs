@@ -52,7 +52,8 @@ pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
         eprintln!("error: {}: {why}", command[0].display());
         return Ok(ExitCode::from(code));
     }
-    let ran = Session::start(args, &link).and_then(|session| session.run(command, limits));
+    let prepared = Prepared::new("shell", &args.services, &link)?;
+    let ran = Session::start(args, &link, prepared).and_then(|session| session.run(command, limits));
     Ok(match ran {
         Ok((code, summary)) => match summary.tell(args.end.report.as_deref()) {
             Ok(()) => ExitCode::from(code),
@@ -89,8 +90,7 @@ struct Session {
 }
 
 impl Session {
-    fn start(args: &ShellArgs, link: &TwoWay) -> Result<Self, String> {
-        let prepared = Prepared::new("shell", &args.services, link)?;
+    fn start(args: &ShellArgs, link: &TwoWay, prepared: Prepared) -> Result<Self, String> {
         let world = World::make(&Tcp { congestion: args.congestion.clone(), ecn: args.ecn })?;
         world.notes.iter().for_each(|note| eprintln!("fairdropd: {note}"));
         let frame_bytes = MTU as usize;

@@ -162,7 +162,7 @@ fn a_million_flows_take_no_memory() {
         let before = bridge.memory();
         let begun = bridge.arrived();
         let sent = give_until(begun + FLOOD * 11 / 10, &mut |number| {
-            if number % 20 == 0 { HEAVY } else { 0x1_0000 + number }
+            if number.is_multiple_of(20) { HEAVY } else { 0x1_0000 + number }
         });
         let (after, up) = (bridge.memory(), bridge.up());
         println!("{sent} frames sent; memory before {before}, after {after} bytes; {}", up["arrived"]);

@@ -151,7 +151,7 @@ impl Home {
     /// UDP from one of many ports, small or large.
     fn make_frame(&mut self) -> usize {
         let draw = self.random.next_u64();
-        let flow = if draw & 3 == 0 { (draw >> 8) % FLOWS } else { (draw >> 8) % 8 };
+        let flow = if draw.is_multiple_of(4) { (draw >> 8) % FLOWS } else { (draw >> 8) % 8 };
         let len = [64, 90, 576, 1500][(draw >> 2 & 3) as usize];
         self.frame[1] = (draw >> 4) as u8;
         self.frame[2..4].copy_from_slice(&(len as u16).to_be_bytes());
@@ -245,11 +245,11 @@ pub fn run(seed: u64, packets: u64, between_letters: u64, end: End) -> Seen {
         TwoWay::parse("", "home", &["up.rate=10mbit".into(), "queue.discipline=choke".into()]).unwrap();
     let config = link.up.direction(seed, 0, [seed, 1], RAW_IP, 1600);
     let (mailbox, commands) = mailbox(Arc::new(()));
-    let seen = Rc::new(RefCell::new(Seen::default()));
+    let shared = Rc::new(RefCell::new(Seen::default()));
     let mut frame = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 192, 0, 2, 1];
     frame.resize(28, 0);
     let mut home = Home {
-        seen: Rc::clone(&seen),
+        seen: Rc::clone(&shared),
         random: Philox::new(seed, 0, 0),
         left: packets,
         end,
@@ -268,9 +268,9 @@ pub fn run(seed: u64, packets: u64, between_letters: u64, end: End) -> Seen {
     let flows = Flows::new(RAW_IP, KeyKind::FiveTuple, Time::ZERO);
     let direction = Direction::new(config, commands, flows, Time::ZERO).unwrap();
     let report = direction.run(&mut home).unwrap();
-    let seen = *seen.borrow();
-    reconciles(&report, &seen);
+    let all = *shared.borrow();
+    reconciles(&report, &all);
     assert_eq!((report.waiting.packets, report.buffers_free), (0, report.buffers), "{report:?}");
-    assert_eq!(seen.offered.packets, packets);
-    seen
+    assert_eq!(all.offered.packets, packets);
+    all
 }

@@ -136,6 +136,7 @@ const PRCTL: &[i32] = &[
 const FAMILIES: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// To the device behind a descriptor: it does not block, and whose the terminal is.
+#[allow(clippy::unnecessary_cast, reason = "another C library has them as int")]
 const IOCTL: &[u64] = &[
     libc::FIONBIO as u64,
     libc::FIOCLEX as u64,
@@ -205,6 +206,7 @@ fn calls_of(role: Role, files: bool) -> Result<Calls, BackendError> {
         only(number, vec![rule(2, MaskedEq(libc::PROT_EXEC as u64), 0)?]);
     }
     only(libc::SYS_prctl, one_of(0, PRCTL.iter().map(|&what| what as u64))?);
+    #[allow(clippy::unnecessary_cast, reason = "as above")]
     let ethtool = [libc::SIOCETHTOOL as u64];
     let ioctl = match role {
         Role::Keeper => ethtool.to_vec(),
