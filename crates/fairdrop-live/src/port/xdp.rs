@@ -203,6 +203,10 @@ impl Ports for XdpPorts {
         if !fits(frame, self.mtu.load(Ordering::Relaxed) as usize) {
             return Ok(false);
         }
+        if output.push(frame) {
+            return Ok(true);
+        }
+        output.take_back();
         Ok(output.push(frame))
     }
 
@@ -212,6 +216,7 @@ impl Ports for XdpPorts {
         }
         if let Some(output) = &mut self.output {
             let flushed = output.flush();
+            output.take_back();
             self.lost_behind += flushed.dropped;
             self.left = flushed.left > 0;
         }

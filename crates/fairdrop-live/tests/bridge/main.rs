@@ -463,7 +463,7 @@ fn malformed_frames(port: PortKind, name: &str) {
 #[test]
 fn malformed_frames_pass_as_they_are() {
     in_namespace("malformed_frames_pass_as_they_are", || {
-        malformed_frames(PortKind::Packet, "malformed_frames")
+        malformed_frames(PortKind::Packet, "malformed_frames");
     });
 }
 
@@ -665,13 +665,15 @@ fn says(options: &str, name: &str) -> (Child, Vec<String>) {
     let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     let mut said = Vec::new();
-    loop {
-        said.push(lines.next().unwrap_or_else(|| panic!("it does not start: {said:?}")));
-        if said.last().unwrap().contains("are bridged") {
-            thread::spawn(move || lines.for_each(drop));
-            return (child, said);
-        }
+    while !said.last().is_some_and(|line: &String| line.contains("are bridged")) {
+        let Some(line) = lines.next() else {
+            let status = child.wait();
+            panic!("it does not start: {status:?}: {said:?}");
+        };
+        said.push(line);
     }
+    thread::spawn(move || lines.for_each(drop));
+    (child, said)
 }
 
 fn end(mut child: Child) {

@@ -479,7 +479,7 @@ impl XdpOutput {
         if frame.len() > CHUNK {
             return false;
         }
-        let Some(address) = self.free.pop().or_else(|| self.sent()) else { return false };
+        let Some(address) = self.free.pop() else { return false };
         self.memory.write(address as usize, frame);
         // There are as many places as chunks.
         self.tx.push(Descriptor { address, len: frame.len() as u32, options: 0 })
@@ -498,13 +498,12 @@ impl XdpOutput {
         address
     }
 
-    /// A chunk whose frame has gone out; the others with it are free as well.
-    fn sent(&mut self) -> Option<u64> {
+    /// Chunks whose frames have gone out are free. The last of them is taken first: it is still in the cache.
+    pub fn take_back(&mut self) {
         while let Some(address) = self.completion.pop() {
             self.free.push(address);
         }
         self.completion.give_back();
-        self.free.pop()
     }
 
     /// Hands on what was pushed. In copy mode the kernel sends while it is called, a few frames in each call.
