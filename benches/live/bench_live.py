@@ -313,10 +313,42 @@ def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
     return rows
 
 
+# Above what any of them passes.
+NO_LIMIT_BPS = 10_000_000_000
+
+
+def measure_throughput(args: argparse.Namespace, here: list[peers.Peer]) -> list[Row]:
+    """What passes of a flood of full packets over packet sockets, in turns, and what it takes."""
+    rivals: list[peers.Peer] = [peers.Bridge(), *(peer for peer in here if isinstance(peer, peers.Rattan))]
+    found: dict[str, list[tuple[float, float]]] = {rival.name: [] for rival in rivals}
+    for turn in range(3):
+        for rival in rivals:
+            say(f"peers: {rival.name}, flood, {turn + 1}/3")
+            with rival.link(NO_LIMIT_BPS, delay_ms=0) as way:
+                assert way.cpu_ns is not None
+                packets, cpu = received(way.leaves), way.cpu_ns()
+                sent = way.send(0, args.long / 3, False)
+                packets, cpu = received(way.leaves) - packets, way.cpu_ns() - cpu
+            found[rival.name].append((packets / sent["seconds"], cpu / max(packets, 1)))
+    return [
+        {
+            "program": rival.name,
+            "port": rival.port,
+            "runs": len(found[rival.name]),
+            "kpps": round(statistics.median(run[0] for run in found[rival.name]) / 1e3, 1),
+            "gbit_per_s": round(statistics.median(run[0] for run in found[rival.name]) * MTU * 8 / 1e9, 3),
+            "ns_per_packet": round(statistics.median(run[1] for run in found[rival.name])),
+        }
+        for rival in rivals
+    ]
+
+
 def measure_peers(args: argparse.Namespace, scratch: Path) -> dict[str, list[Row]]:
     """Other emulators at 10 and 100 Mb/s, and fairdropd beside them, in turns."""
+    here = peers.found(args, scratch)
     rows: dict[str, list[Row]] = {"peers-rate": [], "peers-delay": []}
-    for peer in peers.found(args, scratch):
+    rows["peers-throughput"] = measure_throughput(args, here)
+    for peer in here:
         for rate_bps in (10_000_000, 100_000_000):
             say(f"peers: {peer.name}, {rate_bps // 1_000_000} Mb/s")
             with peer.link(rate_bps, delay_ms=0) as way:

@@ -9,13 +9,14 @@ import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from place import FAIRDROPD, PATIENCE_S, PROBE, BenchError, on_cpu, probe, quiet, running, sh, veth
+from place import FAIRDROPD, PATIENCE_S, PROBE, BenchError, on_cpu, probe, process_cpu_ns, quiet, running, sh, veth
 
 SENDER_CPU, FORWARDER_CPU = 0, 1
 ETHERNET = 14
@@ -29,6 +30,8 @@ class Way:
 
     leaves: str
     send: Callable[[float, float, bool], dict[str, Any]]
+    # Of all processes of the emulator, where that can be told.
+    cpu_ns: Callable[[], int] | None = None
 
 
 def words(pps: float, seconds: float, asleep: bool) -> list[object]:
@@ -47,6 +50,26 @@ class Fairdropd:
             quiet("fba9")
             quiet("fbb9")
             yield Way("fbb9", lambda *how: probe("send", "fba9", *words(*how), cpu=SENDER_CPU))
+
+
+class Bridge:
+    """The program of this checkout, between two pairs of interfaces, over packet sockets."""
+
+    name, port, overhead, delays = "fairdropd", "packet", ETHERNET, False
+
+    @contextlib.contextmanager
+    def link(self, rate_bps: int, delay_ms: int) -> Iterator[Way]:
+        veth("fba9", "fbs9")
+        veth("fbb9", "fbr9")
+        argv = [str(FAIRDROPD), "bridge", "fba9", "fbb9", "--up", str(rate_bps), "--delay", f"{delay_ms}ms"]
+        with tempfile.TemporaryDirectory() as state:
+            more = ["--set", f"limit={QUEUE_PACKETS}p", "--state", state]
+            with running([*argv, *more], "are bridged", FORWARDER_CPU) as bridge:
+                yield Way(
+                    "fbr9", lambda *how: probe("send", "fbs9", *words(*how), cpu=SENDER_CPU), cpu_ns=bridge.cpu_ns
+                )
+        for name in ("fbs9", "fbr9"):
+            sh(f"ip link del {name}")
 
 
 class Tbf:
@@ -119,7 +142,8 @@ class Shell:
         done.write_text("")
         for path in (go, done):
             os.chmod(path, 0o666)
-        script = f"read -r words < {go}; {self.probe} send ${self.base}:9 $words > {done}; sleep 0.5"
+        send_there = f"taskset --cpu-list {SENDER_CPU} {self.probe} send ${self.base}:9 $words"
+        script = f"read -r words < {go}; {send_there} > {done}; sleep 0.5"
         argv = on_cpu(FORWARDER_CPU, self.command(rate_bps, delay_ms, ["sh", "-c", script]))
         with (self.scratch / "said").open("w") as said:
             child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
@@ -138,7 +162,7 @@ class Shell:
                 found: dict[str, Any] = json.loads(done.read_text())
                 return found
 
-            yield Way(leaves, send)
+            yield Way(leaves, send, cpu_ns=lambda: process_cpu_ns(child.pid))
         finally:
             self.end(child)
 
@@ -240,7 +264,7 @@ class Rattan(Shell):
         return [str(self.program), "link", *link, *queue, *delay, "--", *inside]
 
 
-Peer = Fairdropd | Tbf | Shell
+Peer = Fairdropd | Bridge | Tbf | Shell
 
 
 def found(args: argparse.Namespace, scratch: Path) -> list[Peer]:

@@ -81,6 +81,11 @@ def received(interface: str) -> int:
     raise BenchError(f"there is no interface {interface}")
 
 
+def process_cpu_ns(pid: int) -> int:
+    """User and system time of all threads of a process so far, from its clock (clock_getcpuclockid(3))."""
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
 class Program:
     """A program that runs until it is stopped."""
 
@@ -103,8 +108,8 @@ class Program:
         raise BenchError(f"{' '.join(self.argv)}: {''.join(self.said)}")
 
     def cpu_ns(self) -> int:
-        """User and system time of all its threads so far, from its clock (clock_getcpuclockid(3))."""
-        return time.clock_gettime_ns((~self.process.pid << 3) | 2)
+        """User and system time of all its threads so far."""
+        return process_cpu_ns(self.process.pid)
 
     def stop(self) -> str:
         """Its standard output."""

@@ -25,6 +25,7 @@ def sections(table: Table) -> dict[str, str]:
         "live.throughput": _throughput(table, cpu),
         "live.rate": _rate(table, _read("rate")),
         "live.delay": _delay(table, _read("delay")),
+        "live.peers.throughput": _rivals(table, _read("peers-throughput")),
         "live.peers.rate": _rate(table, _read("peers-rate")),
         "live.peers.delay": _delay(table, _read("peers-delay")),
     }
@@ -77,6 +78,17 @@ def _throughput(table: Table, rows: list[Row]) -> str:
         if row["load"] == "flood" and row["bytes"] == "1500" and row["program"] in ("bare", "droptail", "choke")
     ]
     return table(["port", "program", "1,000 packets/s", "Gb/s", "of its processor"], made)
+
+
+def _rivals(table: Table, rows: list[Row]) -> str:
+    columns = {
+        "program": "program",
+        "port": "port",
+        "kpps": "1,000 packets/s",
+        "gbit_per_s": "Gb/s",
+        "ns_per_packet": "processor time per packet, ns",
+    }
+    return table(list(columns.values()), [[row[name] for name in columns] for row in rows])
 
 
 def _percent(error: str) -> str:

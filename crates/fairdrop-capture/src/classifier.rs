@@ -130,13 +130,15 @@ impl Hasher for KeyBytes {
     /// The number of a variant, of which there are few: fewer bytes are hashed sooner.
     fn write_isize(&mut self, variant: isize) {
         debug_assert!((0..256).contains(&variant), "variant {variant}");
-        self.write(&[variant as u8]);
+        let [low, ..] = variant.to_le_bytes();
+        self.write(&[low]);
     }
 
     /// The length of an address.
     fn write_usize(&mut self, len: usize) {
         debug_assert!(len < 256, "{len} bytes");
-        self.write(&[len as u8]);
+        let [low, ..] = len.to_le_bytes();
+        self.write(&[low]);
     }
 
     fn finish(&self) -> u64 {

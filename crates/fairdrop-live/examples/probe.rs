@@ -104,7 +104,7 @@ impl Sender {
         }
         let (target, mut frames) = self.prepare(to)?;
         let (packets, refused, begun) = match self.gap_ns {
-            None => self.flood(&target, &frames)?,
+            None => self.flood(&target, &frames),
             Some(gap_ns) => self.pace(&target, &mut frames, gap_ns)?,
         };
         let seconds = now().since(begun).seconds();
@@ -131,7 +131,7 @@ impl Sender {
         Ok((Target::Interface(socket), frames))
     }
 
-    fn flood(&self, target: &Target, frames: &[Vec<u8>]) -> Outcome<(u64, u64, Time)> {
+    fn flood(&self, target: &Target, frames: &[Vec<u8>]) -> (u64, u64, Time) {
         let pieces: Vec<[IoSlice<'_>; 1]> =
             (0..BATCH).map(|at| [IoSlice::new(&frames[at % frames.len()])]).collect();
         let mut control: Vec<_> = pieces.iter().map(|_| SendAncillaryBuffer::default()).collect();
@@ -146,7 +146,7 @@ impl Sender {
                 Err(_) => refused += 1,
             }
         }
-        Ok((packets, refused, begun))
+        (packets, refused, begun)
     }
 
     fn pace(&self, target: &Target, frames: &mut [Vec<u8>], gap_ns: f64) -> Outcome<(u64, u64, Time)> {
