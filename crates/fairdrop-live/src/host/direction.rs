@@ -145,7 +145,8 @@ impl<W: Watch> Direction<W> {
             let handle = if received.len > room { None } else { self.pool.take(received.len) };
             // What left before it came is told before it.
             self.link.advance(received.at);
-            self.settle(ports, true)?;
+            let settled = self.settle(ports, true);
+            // It was read: it is counted, whatever the ports still take.
             match handle {
                 Some(handle) => self.offer(handle, received.at, ports.unsummed()),
                 None => {
@@ -153,6 +154,7 @@ impl<W: Watch> Direction<W> {
                     self.watch.refused(received.at, HostCause::TooLong, len, &[]);
                 }
             }
+            settled?;
             // What leaves at once does so now, and not when the next frame comes.
             self.link.advance(received.at);
             self.settle(ports, true)?;

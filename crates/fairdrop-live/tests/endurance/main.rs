@@ -36,7 +36,7 @@ fn a_day_of_a_busy_home_link() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     /// A signal to end, and the end of the command or of a device, at any moment.
     #[test]
