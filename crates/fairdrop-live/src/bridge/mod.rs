@@ -263,7 +263,7 @@ impl BridgeOptions {
 
 impl Opened {
     /// What is needed from here on: an interface that comes back is taken into use again, which AF_XDP needs rights for.
-    fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         if matches!(self.sides[0].sockets, Sockets::Xdp(_)) { Role::Xdp } else { Role::Link }
     }
 

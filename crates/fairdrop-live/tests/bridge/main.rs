@@ -11,7 +11,7 @@ use fairdrop_live::frame::ip_of_ethernet;
 use fairdrop_live::host::{Mailbox, Ports, Report, Watch};
 use fairdrop_live::link::{Fate, Outcome};
 use fairdrop_live::os::xdp::{Place, Wish, XdpSockets};
-use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Role, Sleeper, confine, interfaces};
+use fairdrop_live::os::{Netlink, PacketSocket, RingLayout, Sleeper, confine, interfaces};
 use fairdrop_live::port::{PacketPorts, Receiver};
 use place::{Host, PATIENCE, in_namespace, ip};
 use rustix::net::{SendFlags, send};
@@ -148,7 +148,7 @@ impl Running {
         let options = options.clone();
         let thread = thread::spawn(move || {
             let opened = Bridge::open(&options).unwrap();
-            assert_eq!(confine(Role::Link, &[]).unwrap(), [""; 0]);
+            assert_eq!(confine(opened.role(), &[]).unwrap(), [""; 0]);
             let look = |name| if name == "up" { looks.0.clone() } else { looks.1.clone() };
             let mut bridge = opened.start(look).unwrap();
             to.send(bridge.up.mailbox.clone()).unwrap();
