@@ -12,7 +12,8 @@ Row = dict[str, str]
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 # The aims of the page; what is beyond is set in bold.
 RATIO, ERROR_1_S, ERROR_100_MS = 1.2, 0.001, 0.01
-PROGRAMS = ("droptail", "droptail, 10 Gb/s", "choke", "choke, 10 Gb/s")
+NONE = "No results of a quiet machine are stored yet."
+PROGRAMS = ("droptail", "droptail, 100 Gb/s", "choke", "choke, 100 Gb/s")
 
 
 def sections(table: Table) -> dict[str, str]:
@@ -97,6 +98,8 @@ def _percent(error: str) -> str:
 
 
 def _rate(table: Table, rows: list[Row]) -> str:
+    if not rows:
+        return NONE
     pairs: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in rows:
         pairs.setdefault((row["program"], row["port"], row["rate_bps"]), {})[row["window_s"]] = row
@@ -118,6 +121,8 @@ def _rate(table: Table, rows: list[Row]) -> str:
 
 
 def _delay(table: Table, rows: list[Row]) -> str:
+    if not rows:
+        return NONE
     columns = {
         "program": "program",
         "port": "port",

@@ -28,7 +28,9 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 const RING_BYTES: u32 = 8 << 20;
 const SLOT_BYTES: usize = 2048;
 const BLOCK_MS: u32 = 1;
-const FRAME_BYTES: usize = 9000;
+/// What a TUN device hands on at most, behind a `virtio_net_hdr`.
+const VNET_HEADER: usize = 10;
+const LONGEST: usize = VNET_HEADER + (1 << 16);
 const MTU: u32 = 1500;
 
 /// Packets read between two looks at the signal.
@@ -108,13 +110,13 @@ fn wait(readable: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn packets(from: &OwnedFd, to: &OwnedFd, stop: &AtomicBool) -> io::Result<Forwarded> {
-    let (mut forwarded, mut buffer) = (Forwarded::default(), [0; FRAME_BYTES]);
+    let (mut forwarded, mut buffer) = (Forwarded::default(), [0; LONGEST]);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..BATCH {
             match rustix::io::read(from, &mut buffer) {
                 Ok(len) => {
                     if rustix::io::write(to, &buffer[..len]).is_ok() {
-                        forwarded.add(len);
+                        forwarded.add(len.saturating_sub(VNET_HEADER));
                     }
                 }
                 Err(Errno::AGAIN) => {

@@ -44,9 +44,10 @@ const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;
 const BLOCK_FIRST: usize = 16;
 
-/// Lines of the cache that are fetched early, and their size, bytes: the kernel's headers and those of the packet.
-const LINES_EARLY: usize = 4;
+/// Bytes of a line of the cache, lines of the kernel's headers, and bytes of a frame that are fetched early at most.
 const LINE: usize = 64;
+const HEADER_LINES: usize = 2;
+const MOST_EARLY: usize = 1536;
 
 /// A ring and where we are in it.
 #[derive(Debug)]
@@ -97,14 +98,15 @@ impl Ring {
     /// The next frame. It stays until [`Self::advance`].
     pub fn peek(&mut self) -> Option<Slot> {
         if let Some((at, _)) = self.in_block {
-            self.fetch_early(at + self.u32(at) as usize);
-            return Some(self.slot(at, &IN_BLOCK));
+            let slot = self.slot(at, &IN_BLOCK);
+            self.fetch_early(at + self.u32(at) as usize, slot.captured);
+            return Some(slot);
         }
         while self.is_ready() {
-            if let RingLayout::Slots(slot) = self.layout {
-                // The sender's processor has written the next one, and it is far away.
-                self.fetch_early(self.at + slot as usize);
-                return Some(self.slot(self.at, &OF_SLOT));
+            if let RingLayout::Slots(bytes) = self.layout {
+                let slot = self.slot(self.at, &OF_SLOT);
+                self.fetch_early(self.at + bytes as usize, slot.captured);
+                return Some(slot);
             }
             let frames = self.u32(self.at + BLOCK_FRAMES);
             if frames > 0 {
@@ -117,9 +119,10 @@ impl Ring {
         None
     }
 
-    /// The header and the beginning of the frame that is read after the present one.
-    fn fetch_early(&self, at: usize) {
-        for line in 0..LINES_EARLY {
+    /// The frame that is read next, which is likely to be as long as this one. Another processor has written it, so that it is
+    /// far away; it comes while this one is dealt with.
+    fn fetch_early(&self, at: usize, len: usize) {
+        for line in 0..HEADER_LINES + len.min(MOST_EARLY).div_ceil(LINE) {
             self.memory.prefetch(at + line * LINE);
         }
     }
