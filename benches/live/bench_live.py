@@ -90,9 +90,10 @@ def ports() -> list[Port]:
 PROGRAMS: dict[str, tuple[str, ...] | None] = {
     "bare": None,
     "droptail": ("--queue", "droptail"),
+    "droptail, 10 Gb/s": ("--queue", "droptail", "--up", "10gbit"),
     "droptail, 100 Gb/s": ("--queue", "droptail", "--up", "100gbit"),
     "choke": ("--queue", "choke"),
-    "choke, 100 Gb/s": ("--queue", "choke", "--up", "100gbit"),
+    "choke, 10 Gb/s": ("--queue", "choke", "--up", "10gbit"),
 }
 
 

@@ -13,7 +13,7 @@ Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 # The aims of the page; what is beyond is set in bold.
 RATIO, ERROR_1_S, ERROR_100_MS = 1.2, 0.001, 0.01
 NONE = "No results of a quiet machine are stored yet."
-PROGRAMS = ("droptail", "droptail, 100 Gb/s", "choke", "choke, 100 Gb/s")
+PROGRAMS = ("droptail", "droptail, 10 Gb/s", "droptail, 100 Gb/s", "choke", "choke, 10 Gb/s")
 
 
 def sections(table: Table) -> dict[str, str]:

@@ -89,7 +89,7 @@ def test_the_command(fairdrop: Any, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SCENARIO.format(sample="1s"))
     assert fairdrop("run", "s.toml", "--out", "o").returncode == 0
     # As compare --live leaves it: the live result in a folder of its own.
-    document = read_result(tmp_path / "o")
+    document = read_result(tmp_path / "o").document
     (tmp_path / "o" / "live").mkdir()
     live = document | {"kind": "live"}
     live["runs"] = [run | {"valid": False, "problems": ["late"], "live": {"kernel": "0.1"}} for run in document["runs"]]

@@ -15,6 +15,9 @@ use crate::control::CtlArgs;
 use crate::port::Joining;
 use crate::summary::Limits;
 
+/// The hidden command that keeps settings of interfaces for a bridge; its argument is the number of the socket.
+pub const KEEPER: &str = "settings-keeper";
+
 /// Real traffic through queue disciplines that are fair without per-flow state.
 #[derive(Debug, Parser)]
 #[command(name = "fairdropd", version, max_term_width = 100)]
@@ -49,7 +52,7 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// A process that keeps settings of interfaces, for fairdropd itself.
-    #[command(name = crate::bridge::KEEPER, hide = true, disable_help_flag = true)]
+    #[command(name = KEEPER, hide = true, disable_help_flag = true)]
     SettingsKeeper {
         /// Its socket.
         socket: OsString,

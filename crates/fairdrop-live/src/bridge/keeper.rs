@@ -2,9 +2,10 @@
 //! socket tells it. So the bridge itself needs no right to change settings while frames pass, and no file of the state
 //! directory. Both killed, the file is left, for the next start or `fairdropd restore`.
 //!
-//! It is this program, started again with the hidden command [`COMMAND`]: a process of one thread, with one capability.
+//! It is this program, started again with the hidden command [`KEEPER`]: a process of one thread, with one capability.
 
 use super::settings::{Settings, make_directory};
+use crate::cli::KEEPER;
 use crate::os::letters::{self, receive, send};
 use crate::os::{Offload, Role, confine, interfaces};
 use rustix::net::{Shutdown, shutdown};
@@ -17,9 +18,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode};
 use std::sync::Arc;
-
-/// The hidden command of `fairdropd` that is a keeper; its arguments are the number of the socket.
-pub const COMMAND: &str = "settings-keeper";
 
 /// What a keeper is asked.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,7 +62,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts the program `exe` (this one) as a keeper, whose files are in `directory`.
     pub fn start(exe: &Path, directory: &Path) -> Result<Self, Refused> {
-        let (child, socket) = letters::start(exe, COMMAND).map_err(|error| no_keeper(&error))?;
+        let (child, socket) = letters::start(exe, KEEPER).map_err(|error| no_keeper(&error))?;
         let keeper = Self { socket, child };
         keeper.ask(&Request::Keep { directory: directory.to_owned() })?;
         Ok(keeper)
@@ -104,12 +102,12 @@ fn no_keeper(why: &dyn ToString) -> Refused {
     Refused::NoKeeper(format!("the process that keeps settings: {}", why.to_string()))
 }
 
-/// What a keeper does: [`COMMAND`] with this argument.
+/// What a keeper does: [`KEEPER`] with this argument.
 pub fn serve(number: &OsStr) -> ExitCode {
     match letters::socket(number).and_then(|socket| serve_socket(&socket)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {COMMAND}: {error}; it is for fairdropd itself");
+            eprintln!("error: {KEEPER}: {error}; it is for fairdropd itself");
             ExitCode::from(2)
         }
     }

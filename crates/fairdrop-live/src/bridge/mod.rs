@@ -7,7 +7,7 @@ mod settings;
 mod side;
 mod xdp;
 
-pub use keeper::{COMMAND as KEEPER, serve as keep};
+pub use keeper::serve as keep;
 pub use settings::{Restored, restore};
 
 use crate::cli::{BridgeArgs, PortKind, XdpWay};

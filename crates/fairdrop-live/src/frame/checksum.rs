@@ -44,3 +44,16 @@ impl Sum {
         !self.folded()
     }
 }
+
+/// Completes a checksum that was left to hardware: the 16-bit field at `start + offset` holds the sum of the pseudo-header, and
+/// the checksum covers everything from `start` on. Returns whether the frame reaches that far.
+pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
+    let at = start + offset;
+    if at + 2 > frame.len() || start > frame.len() {
+        return false;
+    }
+    let sum = Sum::of(&frame[start..]).checksum();
+    // Zero means "no checksum" to UDP and equals 0xffff to everybody else (RFC 768, RFC 1624 section 3).
+    frame[at..at + 2].copy_from_slice(&if sum == 0 { 0xffff } else { sum }.to_be_bytes());
+    true
+}

@@ -7,8 +7,9 @@ mod pool;
 mod segment;
 mod vnet;
 
+pub use checksum::complete_checksum;
 pub use ecn::mark;
 pub use join::Join;
 pub use pool::FramePool;
-pub use segment::{Cut, Whole, complete_checksum, complete_left_checksum, ip_of_ethernet};
+pub use segment::{Cut, Whole, complete_left_checksum, ip_of_ethernet};
 pub use vnet::{LeftToHardware, Unsummed, VNET_HEADER};

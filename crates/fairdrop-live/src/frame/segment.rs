@@ -3,7 +3,7 @@
 //!
 //! A discipline must see packets, not 64 kB of them at once: one drop or mark would stand for forty.
 
-use super::checksum::Sum;
+use super::checksum::{Sum, complete_checksum};
 use super::vnet::{LeftToHardware, Unsummed, VNET_HEADER};
 
 pub(super) const TCP: u8 = 6;
@@ -25,19 +25,6 @@ pub fn ip_of_ethernet(frame: &[u8]) -> Option<usize> {
             _ => return None,
         }
     }
-}
-
-/// Completes a checksum that was left to hardware: the 16-bit field at `start + offset` holds the sum of the pseudo-header, and
-/// the checksum covers everything from `start` on. Returns whether the frame reaches that far.
-pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
-    let at = start + offset;
-    if at + 2 > frame.len() || start > frame.len() {
-        return false;
-    }
-    let sum = Sum::of(&frame[start..]).checksum();
-    // Zero means "no checksum" to UDP and equals 0xffff to everybody else (RFC 768, RFC 1624 section 3).
-    put(frame, at, if sum == 0 { 0xffff } else { sum });
-    true
 }
 
 /// Completes the TCP or UDP checksum of an Ethernet frame of which nobody tells whether it was left to hardware. It was, if the

@@ -1,7 +1,7 @@
 //! What a frame says of the work that was left to hardware: `struct virtio_net_hdr` (virtio 1.2, section 5.1.6; packet(7),
 //! `PACKET_VNET_HDR`; `IFF_VNET_HDR` of TUN devices), in the byte order of this machine.
 
-use super::segment::complete_checksum;
+use super::checksum::complete_checksum;
 
 /// Bytes of the header.
 pub const VNET_HEADER: usize = 10;

@@ -4,11 +4,14 @@
 
 mod btf;
 mod program;
+mod refused;
 mod ring;
 
 pub use program::{Attached, Place};
+pub use refused::{Refused, Step};
 
 use program::{NOTE, NOTE_BYTES, NOTE_WITH_TAG, SocketMap};
+use refused::until_free;
 use ring::{Consumer, Descriptor, FrameMemory, Offsets, Producer};
 use rustix::io::Errno;
 use rustix::net::xdp::{
@@ -18,12 +21,9 @@ use rustix::net::xdp::{
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with, sockopt,
 };
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 /// Bytes of the memory for one frame: a page, the most that the kernel takes. It keeps [`HEADROOM`] of them.
 const CHUNK: usize = 4096;
@@ -65,52 +65,6 @@ pub struct Wish {
     pub queues: u32,
     /// Bytes for frames that were received and not read yet, of all queues.
     pub ring_bytes: u32,
-}
-
-/// At which step an interface is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Making a socket.
-    Socket,
-    /// Sharing the memory of frames with the kernel.
-    Memory,
-    /// Binding a socket to the queue of that number.
-    Queue(u32),
-    /// Loading the program.
-    Load,
-    /// Attaching it to the interface.
-    Attach,
-}
-
-/// Why an interface is refused.
-#[derive(Debug)]
-pub struct Refused {
-    /// At this step.
-    pub step: Step,
-    /// What the kernel said.
-    pub error: io::Error,
-}
-
-impl Refused {
-    /// Another place in the kernel may allow what this one does not.
-    fn depends_on_place(&self) -> bool {
-        let taken = [Errno::BUSY, Errno::EXIST, Errno::PERM];
-        self.step == Step::Attach
-            && !taken.iter().any(|errno| self.error.raw_os_error() == Some(errno.raw_os_error()))
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { step, error } = self;
-        match step {
-            Step::Socket => write!(f, "making an AF_XDP socket: {error}"),
-            Step::Memory => write!(f, "sharing memory with the kernel: {error}"),
-            Step::Queue(queue) => write!(f, "binding to queue {queue}: {error}"),
-            Step::Load => write!(f, "loading the XDP program: {error}"),
-            Step::Attach => write!(f, "attaching the XDP program: {error}"),
-        }
-    }
 }
 
 fn at<T>(step: Step, result: Result<T, impl Into<io::Error>>) -> Result<T, Refused> {
@@ -297,21 +251,6 @@ fn xdp_socket() -> io::Result<Arc<OwnedFd>> {
         sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER)?;
     }
     Ok(Arc::new(socket))
-}
-
-/// The kernel lets go a little later of what a process had that has ended: after so many tries, with as many milliseconds between
-/// them, it is somebody else's.
-const TRIES: u32 = 50;
-const BETWEEN: Duration = Duration::from_millis(20);
-
-fn until_free<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 1..TRIES {
-        match attempt() {
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(BETWEEN),
-            done => return done,
-        }
-    }
-    attempt()
 }
 
 /// Binds a socket; all but the first share the memory of that, and how it is used.

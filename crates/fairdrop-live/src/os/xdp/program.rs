@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // One system call, which is handed pointers.
 
 use super::btf::kernel_function;
-use super::{Refused, Step, until_free};
+use super::refused::{Refused, Step, until_free};
 use std::ffi::{CStr, c_long};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
