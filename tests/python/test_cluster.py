@@ -107,7 +107,8 @@ def test_the_rule_for_seeds_is_the_same_there(nodes, scenario, tmp_path):
 
 def test_the_command_goes_there(nodes, headline, tmp_path):
     (tmp_path / "s.toml").write_text(
-        f'base = "{headline}"\nsettings = ["duration=3s", "warm_up=1s"]\nseeds = 2\n[axes]\nqueue.red.max_p = [0.02, 0.1]\n'
+        f'base = "{headline}"\nsettings = ["duration=3s", "warm_up=1s"]\nseeds = 2\n'
+        "[axes]\nqueue.red.max_p = [0.02, 0.1]\n"
     )
     command = [sys.executable, "-m", "fairdrop", "sweep", "s.toml", "--dask", nodes.address]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False)

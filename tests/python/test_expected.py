@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import tomllib
 
@@ -200,7 +201,7 @@ def test_other_seeds_of_the_same_are_seldom_told_to_have_changed(scenario):
     """Twenty comparisons of independent seeds at 5 %: more than four are as likely as 3 in 1000."""
     told = 0
     runs = [scenario.with_settings(f"seed={1 + 5 * n}").run(5) for n in range(21)]
-    for one, other in zip(runs, runs[1:], strict=False):
+    for one, other in itertools.pairwise(runs):
         found = fairdrop.diff(one, other)
         assert not any(change.paired for change in found.measures)
         told += found.changed

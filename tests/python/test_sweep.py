@@ -139,7 +139,8 @@ def test_columns_are_called_by_field_and_unit():
     axes = read_axes(
         {
             "queue.red.max_p": [0.1], "queue": {"limit": ["100p", "200p"]}, "groups.udp.rate": ["1mbit"],
-            "dumbbell.delay": ["1ms", "1s"], "dumbbell.rate": ["1mbit"], "mine": {"field": "duration", "values": ["3s"]},
+            "dumbbell.delay": ["1ms", "1s"], "dumbbell.rate": ["1mbit"],
+            "mine": {"field": "duration", "values": ["3s"]},
         },
         drawn=False,
     )  # fmt: skip
@@ -182,7 +183,8 @@ def test_zip_goes_along_all_axes_at_once(scenario):
 
 def test_files_are_an_axis(root, tmp_path):
     (tmp_path / "s.toml").write_text(
-        f'settings = {SHORT}\nseeds = 1\n[axes]\nscenario = ["{root}/scenarios/headline.toml", "{root}/scenarios/ward.toml"]\n'
+        f"settings = {SHORT}\nseeds = 1\n"
+        f'[axes]\nscenario = ["{root}/scenarios/headline.toml", "{root}/scenarios/ward.toml"]\n'
     )
     found = fairdrop.sweep(tmp_path / "s.toml", out=tmp_path / "o")
     assert found.runs == 2

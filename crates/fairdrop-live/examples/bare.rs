@@ -110,7 +110,7 @@ fn wait(readable: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn packets(from: &OwnedFd, to: &OwnedFd, stop: &AtomicBool) -> io::Result<Forwarded> {
-    let (mut forwarded, mut buffer) = (Forwarded::default(), [0; LONGEST]);
+    let (mut forwarded, mut buffer) = (Forwarded::default(), vec![0; LONGEST]);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..BATCH {
             match rustix::io::read(from, &mut buffer) {
