@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ class Netem(Tbf):
             sh("ip link del fbs9")
 
 
-class Shell:
+class Shell(ABC):
     """A program that runs a command behind its link, and has the other end in the namespace of the harness.
 
     The command waits for the words to send with, which come through a pipe, once the receiver listens.
@@ -130,8 +131,9 @@ class Shell:
         os.chmod(copy, mode)
         return copy
 
+    @abstractmethod
     def command(self, rate_bps: int, delay_ms: int, inside: list[str]) -> list[str]:
-        raise NotImplementedError
+        """What runs ``inside`` behind such a link."""
 
     @contextlib.contextmanager
     def link(self, rate_bps: int, delay_ms: int) -> Iterator[Way]:
@@ -166,6 +168,7 @@ class Shell:
         finally:
             self.end(child)
 
+    @abstractmethod
     def prepare(self, child: subprocess.Popen[bytes], delay_ms: int) -> None:
         """What has to be done once it has begun."""
 
@@ -256,6 +259,9 @@ class Rattan(Shell):
     def __init__(self, program: Path, scratch: Path) -> None:
         super().__init__(scratch)
         self.program = program
+
+    def prepare(self, child: subprocess.Popen[bytes], delay_ms: int) -> None:
+        """Nothing: its program has set up all."""
 
     def command(self, rate_bps: int, delay_ms: int, inside: list[str]) -> list[str]:
         link = [f"--uplink-bandwidth={rate_bps // 1_000_000}Mbps", f"--downlink-bandwidth={rate_bps // 1_000_000}Mbps"]

@@ -226,6 +226,7 @@ fn a_bridge_under_load_and_steering() {
         }
         ending.store(true, Ordering::Relaxed);
         let sent = generator.join().unwrap();
+        assert!(arrived > 0, "the bridge was under load");
         let up = bridge.up();
         println!(
             "{sent} frames sent in {:.0} s: {} arrived, {} delivered, {} lost before they were read; {samples} changes, each \
