@@ -12,6 +12,7 @@ pub mod input;
 pub mod memory;
 mod meter;
 mod network;
+pub mod own;
 mod port;
 mod prefetch;
 mod queue_host;

@@ -4,18 +4,19 @@
 use crate::frame::Frame;
 use crate::meter::{Internals, QueueMeter, Waiting};
 use crate::prefetch::{BATCH, LEAD, prefetch};
+use crate::own::{Fault, Hosted};
 use crate::random;
+use crate::scenario::{QueueConfig, QueueError};
 use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Count, Discipline, DropCause, Env, Heap, Meta, Packet, ParamError, Philox,
-    Stream, Time,
+    Count, Discipline, DropCause, Env, Meta, Packet, Philox, Stream, Time,
 };
 
 /// A queue and its link.
 #[derive(Debug)]
 pub struct Port<T = ()> {
-    discipline: AnyDiscipline<u32, Heap>,
+    discipline: Hosted,
     world: World<T>,
     internals: Internals,
     /// What the discipline had marked when the measuring window opened.
@@ -100,14 +101,15 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 impl<T: Tracer> Port<T> {
     /// An empty port; `queue` is its number, which names its random streams.
     pub fn new(
-        params: AnyParams,
+        config: (&QueueConfig, u64),
         rate: Rate,
         meter: QueueMeter,
         tracer: T,
         seed: u64,
         queue: u32,
-    ) -> Result<Self, ParamError> {
-        let discipline = AnyDiscipline::new(params, &mut Heap)?;
+    ) -> Result<Self, QueueError> {
+        let (config, rate_bps) = config;
+        let discipline = config.build(rate_bps, seed, queue)?;
         let mut random = random::of_queue(seed, queue);
         let candidates = std::array::from_fn(|_| random[Stream::Candidate as usize].next_u64());
         Ok(Self {
@@ -216,6 +218,32 @@ impl<T: Tracer> Port<T> {
         Some(self.wire.send(now, frame.len, &self.rate))
     }
 
+    /// Whether the discipline wants to be called at its deadlines.
+    pub fn has_timer(&self) -> bool {
+        self.discipline.has_timer()
+    }
+
+    /// When the discipline wants to be called, if it has a timer.
+    pub fn deadline(&self) -> Option<Time> {
+        if self.has_timer() { self.discipline.deadline() } else { None }
+    }
+
+    /// The discipline's deadline may have come. Returns when the transmitter will be done, if it was free and has started.
+    pub fn tick(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
+        if self.deadline().is_none_or(|at| at > now) {
+            return None;
+        }
+        self.internals.hold(now, &self.discipline);
+        let mut env = PortEnv { now, world: &mut self.world, arriving: None, lost };
+        self.discipline.tick(&mut env);
+        if self.sending.is_none() { self.start(now, lost) } else { None }
+    }
+
+    /// What a discipline of one's own did that ends the run.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.discipline.fault()
+    }
+
     /// Conservation, in builds with debug assertions.
     #[inline]
     fn check(&mut self, flow: u32) {
@@ -310,8 +338,7 @@ mod tests {
             format!("[queue]\n{queue}\n[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = 1000\n");
         let scenario = Scenario::parse(&text, "test", &[]).unwrap();
         let meter = QueueMeter::new([0].into_iter(), 1, scenario.queue.limit);
-        let params = scenario.queue.params(1_000_000);
-        Port::new(params, Rate::new(1_000_000, [1000, 0]), meter, (), 1, 0).unwrap()
+        Port::new((&scenario.queue, 1_000_000), Rate::new(1_000_000, [1000, 0]), meter, (), 1, 0).unwrap()
     }
 
     /// What leaves a port at which five packets arrive at once.

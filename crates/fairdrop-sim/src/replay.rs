@@ -12,10 +12,11 @@ use crate::result::{
     Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
     queue_result, rate_bps,
 };
-use crate::scenario::QueueConfig;
+use crate::own::Fault;
+use crate::scenario::{QueueConfig, QueueError};
 use crate::transport::TransportCount;
 use crate::wire::Rate;
-use fairdrop::{Ecn, MAX_LEN, ParamError, Time};
+use fairdrop::{Ecn, MAX_LEN, Time};
 use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
 use thiserror::Error;
 
@@ -40,11 +41,14 @@ pub struct ReplayConfig {
 }
 
 /// Why a capture cannot be replayed.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 pub enum ReplayError {
-    /// A discipline refuses its parameters.
+    /// There is no such queue.
     #[error(transparent)]
-    Param(#[from] ParamError),
+    Queue(#[from] QueueError),
+    /// A discipline of one's own went wrong.
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// The capture, at this speed, lasts longer than the clock can count.
     #[error(
         "speed = {speed:?} is not valid for a capture of {span_s} s: it would last {lasts_s:e} s, and the clock holds \
@@ -122,7 +126,7 @@ pub fn replay(
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
     let rate = Rate::new(config.rate_bps, [1514, 66]);
     let mut link = Link {
-        port: Port::new(config.queue.params(config.rate_bps), rate, meter, (), seed, 0)?,
+        port: Port::new((&config.queue, config.rate_bps), rate, meter, (), seed, 0)?,
         done: None,
         lost: Vec::new(),
     };
@@ -151,9 +155,11 @@ pub fn replay(
             if control.is_stopped() {
                 return Ok(None);
             }
+            link.check()?;
         }
     }
     let drained = link.send_until(Time::NEVER).max(end);
+    link.check()?;
     link.port.close(drained);
     control.progress(part, end, end);
     Ok(collect(capture, config, seed, &groups, &link.port, grid, control))
@@ -167,6 +173,11 @@ struct Link {
 }
 
 impl Link {
+    /// The fault of a discipline of one's own, if there was one.
+    fn check(&self) -> Result<(), Fault> {
+        self.port.fault().map_or(Ok(()), |fault| Err(fault.clone()))
+    }
+
     fn arrive(&mut self, now: Time, frame: Frame, group: usize) {
         if let Some(done) = self.port.arrive(now, frame, group as u16, &mut self.lost) {
             self.done = Some(done);

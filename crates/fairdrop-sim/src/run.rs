@@ -9,20 +9,24 @@ use crate::result::{
     Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
     fraction, group_results, queue_result, rate_bps, transfers_result,
 };
-use crate::scenario::{Group, Scenario};
+use crate::own::Fault;
+use crate::scenario::{Group, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
-use fairdrop::{Count, ParamError, Time};
+use fairdrop::{Count, Time};
 use fairdrop_capture::count;
 use std::io;
 use thiserror::Error;
 
 /// Why a run has no result.
-#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq)]
 pub enum RunError {
     /// A discipline refuses its parameters, or there is no memory for its queue.
     #[error(transparent)]
-    Param(#[from] ParamError),
+    Queue(#[from] QueueError),
+    /// A discipline of one's own went wrong.
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// What was under way needed more memory than there is.
     #[error(transparent)]
     Memory(#[from] Excess),
@@ -35,8 +39,8 @@ pub enum RunError {
 pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, RunError> {
     let Some(mut engine) = Engine::new(scenario, seed, control)? else { return Ok(None) };
     let finished = run(scenario, &mut engine, control);
-    match engine.excess() {
-        Some(excess) => Err(excess.into()),
+    match problem(&engine) {
+        Some(error) => Err(error),
         None => Ok(finished.then(|| collect(scenario, seed, &engine, control)).flatten()),
     }
 }
@@ -55,12 +59,17 @@ pub fn simulate_traced<S: TraceSink>(
     let tracer = |link| LinkTracer::new(sink(link));
     let Some(mut engine) = Engine::traced(scenario, seed, control, tracer)? else { return Ok(Ok(None)) };
     let finished = run(scenario, &mut engine, control);
-    if let Some(excess) = engine.excess() {
-        return Err(excess.into());
+    if let Some(error) = problem(&engine) {
+        return Err(error);
     }
     let result = finished.then(|| collect(scenario, seed, &engine, control)).flatten();
     let written: io::Result<Vec<S>> = engine.into_tracers().map(LinkTracer::finish).collect();
     Ok(written.map(|_| result))
+}
+
+/// Why a run has no result, though nobody stopped it.
+fn problem(engine: &Engine<'_, impl Tracer>) -> Option<RunError> {
+    engine.fault().map(|fault| fault.clone().into()).or_else(|| engine.excess().map(Into::into))
 }
 
 /// Runs to the end, within the memory that there is. Returns whether it came to the end.

@@ -44,9 +44,11 @@ pub enum Kind {
     Rate = 12,
     /// An open-loop source goes on looking for the next packet that crosses its own link. Entity: flow.
     Search = 13,
+    /// A discipline may want to be called. Entity: link.
+    Tick = 14,
 }
 
-/// By number; no event has one of the last two.
+/// By number; no event has the last one.
 const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Sent,
     Kind::Arrive,
@@ -62,8 +64,8 @@ const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Connect,
     Kind::Rate,
     Kind::Search,
-    Kind::Search,
-    Kind::Search,
+    Kind::Tick,
+    Kind::Tick,
 ];
 
 const ENTITY_BITS: u32 = 28;

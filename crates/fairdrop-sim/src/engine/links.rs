@@ -5,10 +5,10 @@ use super::flows::Flows;
 use crate::control::Control;
 use crate::meter::QueueMeter;
 use crate::port::Port;
-use crate::scenario::{Link, Scenario};
+use crate::scenario::{Link, QueueError, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
-use fairdrop::{ParamError, Time};
+use fairdrop::Time;
 
 /// A plain link that several flows share.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub struct Links<T> {
     links: Vec<LinkState<T>>,
     /// Every change of a rate: when, of which link, to what.
     changes: Vec<(Time, u32, Rate)>,
+    /// For each link, the deadline of its discipline that a call is scheduled for.
+    armed: Vec<Option<Time>>,
 }
 
 impl<T: Tracer> Links<T> {
@@ -52,9 +54,9 @@ impl<T: Tracer> Links<T> {
         seed: u64,
         control: &Control,
         mut tracer: impl FnMut(usize) -> T,
-    ) -> Result<Option<Self>, ParamError> {
+    ) -> Result<Option<Self>, QueueError> {
         let sizes = common_sizes(scenario);
-        let mut link = |(index, link): (usize, &Link)| {
+        let mut link = |(index, link): (usize, &Link)| -> Result<LinkState<T>, QueueError> {
             let (rate, delay) = (Rate::new(link.rate_bps, sizes), link.delay);
             let Some(queue) = scenario.queue_of(link) else {
                 return Ok(LinkState::Plain(SharedPlain { wire: Wire::default(), largest: 0, rate, delay }));
@@ -62,8 +64,7 @@ impl<T: Tracer> Links<T> {
             let groups = flows.group_numbers();
             let meter = QueueMeter::new(groups, scenario.groups.len(), queue.limit);
             let meter = if scenario.positions.is_some() { meter.with_velocity() } else { meter };
-            let params = queue.params(link.rate_bps);
-            let port = Port::new(params, rate, meter, tracer(index), seed, index as u32)?;
+            let port = Port::new((queue, link.rate_bps), rate, meter, tracer(index), seed, index as u32)?;
             Ok(LinkState::Port { port: Box::new(port), delay })
         };
         let mut links = Vec::new();
@@ -78,7 +79,8 @@ impl<T: Tracer> Links<T> {
             let rate = move |&(at, bps): &(Time, u64)| (at, index as u32, Rate::new(bps, sizes));
             link.rate_schedule.iter().map(rate)
         });
-        Ok(Some(Self { links, changes: steps.collect() }))
+        let armed = vec![None; links.len()];
+        Ok(Some(Self { links, changes: steps.collect(), armed }))
     }
 
     /// When each change of a rate is due.
@@ -90,6 +92,28 @@ impl<T: Tracer> Links<T> {
     pub fn change(&mut self, change: u32) {
         let (_, link, rate) = self.changes[change as usize];
         self.port(link).0.set_rate(rate);
+    }
+
+    /// Whether some discipline has a timer.
+    pub fn any_timer(&self) -> bool {
+        self.ports().any(Port::has_timer)
+    }
+
+    /// The deadline of the discipline on `link`, when no call as early is scheduled; from now on one is.
+    pub fn nearer_deadline(&mut self, link: u32) -> Option<Time> {
+        let at = self.port_ref(link as usize)?.deadline()?;
+        let armed = self.armed.get_mut(link as usize)?;
+        if armed.is_some_and(|before| before <= at) {
+            return None;
+        }
+        *armed = Some(at);
+        Some(at)
+    }
+
+    /// Whether the call that is scheduled for `link` is due, which it is no more after that.
+    pub fn is_due(&mut self, link: u32, now: Time) -> bool {
+        let armed = self.armed.get_mut(link as usize);
+        armed.and_then(|armed| armed.take_if(|at| *at <= now)).is_some()
     }
 
     #[inline]
@@ -111,6 +135,10 @@ impl<T: Tracer> Links<T> {
             Some(LinkState::Port { port, .. }) => Some(port),
             _ => None,
         }
+    }
+
+    pub fn ports(&self) -> impl Iterator<Item = &Port<T>> {
+        (0..self.links.len()).filter_map(|link| self.port_ref(link))
     }
 
     pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port<T>> {

@@ -22,12 +22,13 @@ use crate::memory::Bytes;
 use crate::meter;
 use crate::port::Port;
 use crate::prefetch::{BATCH, FEW_FLOWS, LEAD};
-use crate::scenario::Scenario;
+use crate::own::Fault;
+use crate::scenario::{QueueError, Scenario};
 use crate::trace::{About, Tracer};
 use crate::transport::tcp::{Ack, Send};
 use conservation::{Conservation, Fate};
 use events::{Events, Kind, Lane, MAX_ENTITIES};
-use fairdrop::{Ecn, ParamError, Time};
+use fairdrop::{Ecn, Time};
 use fairdrop_capture::count;
 use flows::{Coming, Flows, NextOfSource};
 pub use flows::{SenderState, bytes_per_flow};
@@ -128,7 +129,7 @@ impl<'s> Engine<'s> {
     ///
     /// # Errors
     /// A discipline refuses its parameters.
-    pub fn new(scenario: &'s Scenario, seed: u64, control: &Control) -> Result<Option<Self>, ParamError> {
+    pub fn new(scenario: &'s Scenario, seed: u64, control: &Control) -> Result<Option<Self>, QueueError> {
         Self::traced(scenario, seed, control, |_| ())
     }
 }
@@ -143,7 +144,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         seed: u64,
         control: &Control,
         tracer: impl FnMut(usize) -> T,
-    ) -> Result<Option<Self>, ParamError> {
+    ) -> Result<Option<Self>, QueueError> {
         let Some((flows, starts)) = Flows::new(scenario, seed, control) else { return Ok(None) };
         let Some(links) = Links::new(scenario, &flows, seed, control, tracer)? else { return Ok(None) };
         let mut engine = Self {
@@ -175,6 +176,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
         if scenario.positions.is_some() {
             engine.events.push(scenario.warm_up, Kind::Snapshot, 0);
+        }
+        if engine.links.any_timer() {
+            // Where the engine looks ahead, it looks at timers as well.
+            engine.few_flows = 0;
         }
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);
@@ -230,6 +235,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// Packets under way and connections may take so many bytes.
     pub fn limit_room(&mut self, bytes: u64) {
         self.room = bytes;
+    }
+
+    /// What a discipline of one's own did that ends the run.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.links.ports().find_map(Port::fault)
     }
 
     /// Why the run ended before its end, when it was for want of room.
@@ -295,6 +305,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
             return false;
         }
         self.look_for_room();
+        if self.fault().is_some() {
+            self.cut_short();
+        }
         !self.cut_short
     }
 
@@ -370,6 +383,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Kind::Connect => self.on_connect(entity),
             Kind::Rate => self.links.change(entity),
             Kind::Search => self.on_search(entity, control),
+            Kind::Tick => self.on_tick(entity),
         }
     }
 
@@ -431,8 +445,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn on_sent(&mut self, link: u32) {
         let (port, delay) = self.links.port(link);
         let (frame, done) = port.sent(self.now, &mut self.lost);
-        if let Some(done) = done {
-            self.schedule_sent(done, link);
+        match done {
+            Some(done) => self.schedule_sent(done, link),
+            None => self.fell_idle(link),
         }
         self.free_lost();
         if let Some(frame) = frame {
@@ -449,7 +464,34 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.events.push_next(done, Kind::Sent, link);
         if self.flows.len() > self.few_flows {
             self.prefetch_sent(link);
+            self.watch_timer(link);
         }
+    }
+
+    /// A port has nothing to send.
+    #[inline(never)]
+    fn fell_idle(&mut self, link: u32) {
+        self.watch_timer(link);
+    }
+
+    /// Schedules the next call that the discipline on `link` wants, unless one is pending that comes as early.
+    fn watch_timer(&mut self, link: u32) {
+        if let Some(at) = self.links.nearer_deadline(link) {
+            self.events.push_far(at.max(self.now), Kind::Tick, link);
+        }
+    }
+
+    /// A discipline's deadline may have come; an earlier one may have replaced it.
+    #[cold]
+    fn on_tick(&mut self, link: u32) {
+        if self.links.is_due(link, self.now) {
+            let done = self.links.port(link).0.tick(self.now, &mut self.lost);
+            if let Some(done) = done {
+                self.schedule_sent(done, link);
+            }
+            self.free_lost();
+        }
+        self.watch_timer(link);
     }
 
     /// A packet reaches the next link of its path. It is given as well, so that one just made is not read back.
@@ -475,6 +517,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let done = port.arrive(self.now, frame, packet.group, &mut self.lost);
                 if self.flows.len() > self.few_flows {
                     port.prefetch_ends();
+                    self.watch_timer(link);
                 }
                 if let Some(done) = done {
                     self.schedule_sent(done, link);

@@ -5,9 +5,10 @@ use super::flows::SenderState;
 use super::packets::{InFlight, Role};
 use super::{Engine, Fate, Heading};
 use crate::control::Control;
+use crate::scenario::QueueError;
 use crate::trace::{About, PacketEvent, Tracer};
 use crate::transport::TransportCount;
-use fairdrop::{Ecn, Meta, ParamError, Time};
+use fairdrop::{Ecn, Meta, Time};
 
 /// A packet that a host puts on its own link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl<'s> Engine<'s, Unheard> {
         scenario: &'s crate::scenario::Scenario,
         seed: u64,
         control: &Control,
-    ) -> Result<Option<Self>, ParamError> {
+    ) -> Result<Option<Self>, QueueError> {
         let Some(mut engine) = Self::traced(scenario, seed, control, |_| Unheard)? else { return Ok(None) };
         engine.flows.leave_to_hosts();
         (0..scenario.groups.len() as u32).for_each(|group| engine.schedule_connection(group));

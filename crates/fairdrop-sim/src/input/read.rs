@@ -157,23 +157,8 @@ impl Section {
                     report.add(&self.origin, "", &format!("{path} is missing"), &valid(spec.kind));
                 }
             }
-            Some("") => {}
-            Some(text) => {
-                let text = text.trim_matches('"');
-                let data = match (spec.kind, text) {
-                    (_, "true" | "false") => Data::Switch(text == "true"),
-                    (FieldKind::Param(Kind::Integer(..) | Kind::Key), _) => {
-                        text.parse().map_or_else(|_| Data::Text(text.into()), Data::Integer)
-                    }
-                    (FieldKind::Param(Kind::Number(..) | Kind::NumberAbove(..)), _) => {
-                        text.parse().map_or_else(|_| Data::Text(text.into()), Data::Number)
-                    }
-                    (FieldKind::Param(Kind::Numbers(..)), _) => numbers_of_default(text),
-                    _ => Data::Text(text.into()),
-                };
-                if let Some(value) = parse(spec.kind, &data) {
-                    self.defaults.insert(spec.name, value);
-                }
+            Some(_) => {
+                self.defaults.extend(spec.default_value().map(|value| (spec.name, value)));
             }
         }
     }
@@ -370,6 +355,25 @@ fn names(data: &Data) -> Option<Value> {
         _ => None,
     });
     texts.collect::<Option<Vec<_>>>().map(Value::Names)
+}
+
+impl FieldSpec {
+    /// The default, read as a file would be; `None` where there is none, or it is not valid.
+    pub fn default_value(&self) -> Option<Value> {
+        let text = self.default.filter(|text| !text.is_empty())?.trim_matches('"');
+        let data = match (self.kind, text) {
+            (_, "true" | "false") => Data::Switch(text == "true"),
+            (FieldKind::Param(Kind::Integer(..) | Kind::Key), _) => {
+                text.parse().map_or_else(|_| Data::Text(text.into()), Data::Integer)
+            }
+            (FieldKind::Param(Kind::Number(..) | Kind::NumberAbove(..)), _) => {
+                text.parse().map_or_else(|_| Data::Text(text.into()), Data::Number)
+            }
+            (FieldKind::Param(Kind::Numbers(..)), _) => numbers_of_default(text),
+            _ => Data::Text(text.into()),
+        };
+        parse(self.kind, &data)
+    }
 }
 
 /// The default of a list of numbers, as a scenario would have it.

@@ -11,7 +11,7 @@ use crate::result::{FlowResult, LinkFlow, VelocityResult};
 use crate::scenario::{Group, LinkQueue, PLAIN_LIMIT, QueueConfig, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
-use fairdrop::{AnyDiscipline, Memory, Time};
+use fairdrop::{AnyDiscipline, Memory, Packet, Time};
 use fairdrop_capture::{Capture, count};
 
 /// What one field asks for.
@@ -175,9 +175,13 @@ impl Estimate {
 
 /// Bytes of a queue's storage, and of what is kept of its length.
 fn queue_bytes(queue: &QueueConfig, rate_bps: u64) -> u64 {
+    // Of one's own disciplines only what watches them is known.
+    let Some(params) = queue.params(rate_bps) else {
+        return u64::from(queue.limit) * size_of::<Option<Packet<u32>>>() as u64;
+    };
     let mut counted = Counted(0);
     // It is refused in the end: the pieces are empty.
-    let refused = AnyDiscipline::<u32, Counted>::new(queue.params(rate_bps), &mut counted);
+    let refused = AnyDiscipline::<u32, Counted>::new(params, &mut counted);
     debug_assert!(refused.is_err());
     counted.0
 }

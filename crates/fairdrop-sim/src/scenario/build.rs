@@ -4,6 +4,7 @@ use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
 use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
+use crate::own::Parts;
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport};
@@ -30,13 +31,14 @@ pub fn scenario(
     root: &Node,
     file: &str,
     source: String,
+    parts: &Parts,
     control: &Control,
 ) -> Result<Scenario, Vec<Problem>> {
     let mut report = Report::new(file, control);
     let tables = ["dumbbell", "chain", "links", "queue", "groups"];
     let top = Section::read(Some(root), "", SCENARIO, &tables, &mut report);
-    let queue = QueueConfig::read(root.get("queue"), "queue", &mut report);
-    let (links, access) = topology(root, &queue, &mut report);
+    let queue = QueueConfig::read(root.get("queue"), "queue", parts, &mut report);
+    let (links, access) = topology(root, &queue, parts, &mut report);
     let groups = groups(root, &links, &access, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
@@ -148,7 +150,12 @@ fn warm_up(top: &Section, duration: Time, report: &mut Report<'_>) -> Time {
     Time::from_ns(duration.ns() / 5)
 }
 
-fn topology(root: &Node, queue: &QueueConfig, report: &mut Report<'_>) -> (Vec<Link>, Access) {
+fn topology(
+    root: &Node,
+    queue: &QueueConfig,
+    parts: &Parts,
+    report: &mut Report<'_>,
+) -> (Vec<Link>, Access) {
     let given: Vec<_> = ["dumbbell", "chain", "links"]
         .into_iter()
         .filter_map(|name| root.get(name).map(|node| (name, node)))
@@ -165,7 +172,7 @@ fn topology(root: &Node, queue: &QueueConfig, report: &mut Report<'_>) -> (Vec<L
             chain_links(&Section::read(Some(node), "chain", CHAIN, &[], report), queue, report)
         }
         Some(("links", node)) => {
-            (graph(node, report), Access { rate_bps: None, delay: Time::ZERO, ends: None })
+            (graph(node, parts, report), Access { rate_bps: None, delay: Time::ZERO, ends: None })
         }
         dumbbell => {
             let node = dumbbell.map(|(_, node)| *node);
@@ -208,7 +215,7 @@ fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
     (links, access(section, (LEFT.into(), RIGHT.into())))
 }
 
-fn graph(node: &Node, report: &mut Report<'_>) -> Vec<Link> {
+fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
     let Data::List(items) = &node.data else {
         report.add(&node.origin, "links", &node.shown(), "a list of tables, [[links]]");
         return Vec::new();
@@ -221,7 +228,7 @@ fn graph(node: &Node, report: &mut Report<'_>) -> Vec<Link> {
         let (from, to) = (text("from"), text("to"));
         let queue = match item.get("queue") {
             Some(own) if matches!(own.data, Data::Table(_)) => {
-                LinkQueue::Own(QueueConfig::read(Some(own), &format!("{path}.queue"), report))
+                LinkQueue::Own(QueueConfig::read(Some(own), &format!("{path}.queue"), parts, report))
             }
             _ if section.switch("queue") == Some(true) => LinkQueue::Study,
             _ => LinkQueue::Plain,

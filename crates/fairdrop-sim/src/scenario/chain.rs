@@ -1,6 +1,6 @@
 //! `[chain]`: links in a row, between routers R1, R2, ...
 
-use super::queue::{QueueConfig, known_disciplines};
+use super::queue::QueueConfig;
 use super::{Link, LinkQueue};
 use crate::input::{Report, Section};
 use fairdrop::Time;
@@ -50,7 +50,7 @@ fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut R
         ("plain", _) => LinkQueue::Plain,
         (_, Ok(own)) => LinkQueue::Own(own),
         (_, Err(_)) => {
-            let valid = format!("\"queue\", \"plain\", or {}", known_disciplines());
+            let valid = format!("\"queue\", \"plain\", or {}", queue.known());
             report.add(section.origin("queues"), &section.path("queues"), &format!("{name:?}"), &valid);
             LinkQueue::Plain
         }

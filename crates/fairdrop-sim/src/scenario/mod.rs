@@ -10,11 +10,12 @@ mod schema;
 
 pub use crate::input::{Origin, Problem, Problems};
 pub use crate::transport::Transport;
-pub use queue::QueueConfig;
+pub use queue::{QueueConfig, QueueError};
 pub use schema::{catalogue, json_schema};
 
 use crate::control::Control;
 use crate::input;
+use crate::own::Parts;
 use crate::units;
 use fairdrop::Time;
 use serde::Serialize;
@@ -172,21 +173,23 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
-        Self::parse_watched(text, file, settings, &Control::default())
+        Self::parse_with(text, file, settings, &Parts::default(), &Control::default())
     }
 
-    /// The same; when `control` stops it while it reads a list of arrivals, that is a problem as well.
+    /// The same, with `parts` of one's own to name; when `control` stops it while it reads a list of arrivals, that is a
+    /// problem as well.
     ///
     /// # Errors
     /// As those of [`Scenario::parse`].
-    pub fn parse_watched(
+    pub fn parse_with(
         text: &str,
         file: &str,
         settings: &[String],
+        parts: &Parts,
         control: &Control,
     ) -> Result<Self, Problems> {
         let (root, source) = input::read(text, file, settings).map_err(Problems)?;
-        build::scenario(&root, file, source, control).map_err(Problems)
+        build::scenario(&root, file, source, parts, control).map_err(Problems)
     }
 
     /// The same scenario with another discipline on the links under study.

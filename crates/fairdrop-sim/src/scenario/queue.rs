@@ -3,9 +3,13 @@
 use super::fields::QUEUE;
 use crate::control::Control;
 use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
-use fairdrop::{AnyParams, CATALOGUE, DisciplineInfo, LIMIT, ParamSpec, ParamValue, Warning};
+use crate::own::{Hosted, OwnDiscipline, OwnError, Parts, Setup};
+use fairdrop::{
+    AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, Heap, LIMIT, ParamError, ParamSpec, ParamValue, Warning,
+};
 use fairdrop_capture::count;
 use serde_json::{Map, Value as Json, json};
+use thiserror::Error;
 
 /// A discipline, and the parameters of every discipline that a comparison may put in its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +20,19 @@ pub struct QueueConfig {
     pub limit: u32,
     /// Parameters of each discipline that has some, in the order of its specs.
     tables: Vec<Table>,
+    /// The disciplines that are not of the catalogue.
+    parts: Parts,
+}
+
+/// A queue that cannot be made.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum QueueError {
+    /// A parameter is refused, or there is no memory.
+    #[error(transparent)]
+    Param(#[from] ParamError),
+    /// A discipline of one's own refuses.
+    #[error(transparent)]
+    Own(#[from] OwnError),
 }
 
 /// The parameters of one discipline.
@@ -26,45 +43,55 @@ struct Table {
 }
 
 /// The names of all disciplines, for messages.
-pub fn known_disciplines() -> String {
-    let names: Vec<_> = CATALOGUE.iter().map(|info| info.name).collect();
+fn known_disciplines(parts: &Parts) -> String {
+    let names: Vec<_> = all(parts).map(|info| info.name).collect();
     format!("one of {}", names.join(", "))
 }
 
 /// Parameters of one discipline as fields.
-pub fn fields_of(discipline: &str) -> Vec<FieldSpec> {
-    fairdrop::info(discipline).map_or_else(Vec::new, |info| info.params.iter().map(FieldSpec::from).collect())
+pub fn fields_of(info: &DisciplineInfo) -> Vec<FieldSpec> {
+    info.params.iter().map(FieldSpec::from).collect()
+}
+
+/// Every discipline, of the catalogue and of one's own.
+fn all(parts: &Parts) -> impl Iterator<Item = &'static DisciplineInfo> {
+    CATALOGUE.iter().chain(parts.infos())
 }
 
 /// Disciplines that have a table of parameters.
-fn with_tables() -> impl Iterator<Item = &'static DisciplineInfo> {
-    CATALOGUE.iter().filter(|info| !info.params.is_empty())
+fn with_tables(parts: &Parts) -> impl Iterator<Item = &'static DisciplineInfo> {
+    all(parts).filter(|info| !info.params.is_empty())
+}
+
+/// What is known of the discipline called `name`.
+fn info(parts: &Parts, name: &str) -> Option<&'static DisciplineInfo> {
+    all(parts).find(|info| info.name == name)
 }
 
 impl QueueConfig {
     /// Reads `[queue]` and its sub-tables.
-    pub fn read(node: Option<&Node>, path: &str, report: &mut Report<'_>) -> Self {
-        let names: Vec<_> = with_tables().map(|info| info.name).collect();
+    pub fn read(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report<'_>) -> Self {
+        let names: Vec<_> = with_tables(parts).map(|info| info.name).collect();
         let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
         let section = Section::read(node, path, &fields, &names, report);
         let discipline = section.text("discipline").unwrap_or("choke");
-        let info = fairdrop::info(discipline);
+        let info = info(parts, discipline);
         if info.is_none() {
             let field = section.path("discipline");
             report.add(
                 section.origin("discipline"),
                 &field,
                 &format!("{discipline:?}"),
-                &known_disciplines(),
+                &known_disciplines(parts),
             );
         }
         let limit = section.number("limit").unwrap_or(300.0) as u32;
-        let sections: Vec<_> = with_tables()
+        let sections: Vec<_> = with_tables(parts)
             .map(|info| {
                 let node = node.and_then(|node| node.get(info.name));
                 (
                     info,
-                    Section::read(node, &format!("{path}.{}", info.name), &fields_of(info.name), &[], report),
+                    Section::read(node, &format!("{path}.{}", info.name), &fields_of(info), &[], report),
                 )
             })
             .collect();
@@ -73,8 +100,8 @@ impl QueueConfig {
             let values = own.filter_map(|spec| Some((spec.name, value_of(spec, info, section)?)));
             Table { owner: info.name, values: values.collect() }
         });
-        let config =
-            Self { discipline: info.map_or("choke", |info| info.name), limit, tables: tables.collect() };
+        let discipline = info.map_or("choke", |info| info.name);
+        let config = Self { discipline, limit, tables: tables.collect(), parts: parts.clone() };
         for (info, section) in &sections {
             config.check(info, section, report);
         }
@@ -91,8 +118,8 @@ impl QueueConfig {
                 report.add(section.origin(name), &section.path(name), &value, &valid);
             }
         }
-        let params = Self { discipline: info.name, ..self.clone() }.params(1_000_000);
-        if let Err(error) = params.validate()
+        let params = self.params_of(info.name, 1_000_000);
+        if let Some(Err(error)) = params.map(|params| params.validate())
             && info.params.iter().any(|spec| spec.name == error.name)
         {
             let value = error.value.to_string();
@@ -118,7 +145,12 @@ impl QueueConfig {
     ///
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
-    pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
+    pub fn parse(
+        text: &str,
+        file: &str,
+        settings: &[String],
+        parts: &Parts,
+    ) -> Result<(Self, String), Problems> {
         let (root, source) = input::read(text, file, settings).map_err(Problems)?;
         let control = Control::default();
         let mut report = Report::new(file, &control);
@@ -126,8 +158,13 @@ impl QueueConfig {
             let valid = "paths that begin with queue., since there is no network here";
             report.add(&Origin::Setting(setting.clone()), "", "this field has no effect", valid);
         }
-        let queue = Self::read(root.get("queue"), "queue", &mut report);
+        let queue = Self::read(root.get("queue"), "queue", parts, &mut report);
         if report.problems.is_empty() { Ok((queue, source)) } else { Err(Problems(report.problems)) }
+    }
+
+    /// The names of all disciplines that may be put in place of the chosen one, for messages.
+    pub fn known(&self) -> String {
+        known_disciplines(&self.parts)
     }
 
     /// The same with another discipline.
@@ -135,19 +172,20 @@ impl QueueConfig {
     /// # Errors
     /// No discipline has that name.
     pub fn with_discipline(&self, name: &str) -> Result<Self, Problems> {
-        let info = fairdrop::info(name).ok_or_else(|| {
+        let info = info(&self.parts, name).ok_or_else(|| {
             let what = format!("there is no discipline {name:?}");
-            Problems(vec![Problem::new("", Origin::Command, "", &what, &known_disciplines())])
+            Problems(vec![Problem::new("", Origin::Command, "", &what, &self.known())])
         })?;
         Ok(Self { discipline: info.name, ..self.clone() })
     }
 
-    /// The parameters of the chosen discipline on a link of `rate_bps`.
-    ///
-    /// # Panics
-    /// Never: the discipline's name comes from the catalogue.
-    pub fn params(&self, rate_bps: u64) -> AnyParams {
-        let mut params = AnyParams::of(self.discipline).expect("names come from the catalogue");
+    /// The parameters of the chosen discipline on a link of `rate_bps`; `None` when it is not of the catalogue.
+    pub fn params(&self, rate_bps: u64) -> Option<AnyParams> {
+        self.params_of(self.discipline, rate_bps)
+    }
+
+    fn params_of(&self, discipline: &str, rate_bps: u64) -> Option<AnyParams> {
+        let mut params = AnyParams::of(discipline)?;
         for table in &self.tables {
             for (name, value) in &table.values {
                 // Tables of other disciplines are not for this one.
@@ -155,12 +193,32 @@ impl QueueConfig {
             }
         }
         params.set_link(self.limit, rate_bps);
-        params
+        Some(params)
+    }
+
+    /// The chosen discipline, when it is not of the catalogue.
+    pub fn own(&self) -> Option<&OwnDiscipline> {
+        self.parts.discipline(self.discipline)
+    }
+
+    /// An empty queue: number `queue` of a run under `seed`, on a link of `rate_bps`.
+    ///
+    /// # Errors
+    /// There is no memory for it, or a discipline of one's own refuses.
+    pub(crate) fn build(&self, rate_bps: u64, seed: u64, queue: u32) -> Result<Hosted, QueueError> {
+        if let Some(own) = self.own() {
+            let table = self.tables.iter().find(|table| table.owner == own.info.name);
+            let values = table.map_or_else(Vec::new, |table| table.values.clone());
+            let setup = Setup { limit: self.limit, rate_bps, seed, queue, values };
+            return Ok(Hosted::Own(Box::new(own.queue(&setup)?)));
+        }
+        let params = self.params(rate_bps).expect("other names come from the catalogue");
+        Ok(Hosted::BuiltIn(AnyDiscipline::new(params, &mut Heap)?))
     }
 
     /// What a reader should know of the chosen discipline before believing results.
     pub fn warning(&self) -> Option<String> {
-        let Warning { never, value, effect } = self.params(1_000_000).warning()?;
+        let Warning { never, value, effect } = self.params(1_000_000)?.warning()?;
         let (name, limit) = (self.discipline, self.limit);
         Some(format!(
             "under {name} {never} ({}), because the limit is {}: {effect}",

@@ -48,7 +48,7 @@ fn queue_schema() -> Json {
 }
 
 fn discipline_schema(info: &DisciplineInfo) -> Json {
-    let mut schema = object(info.doc, &queue::fields_of(info.name), Map::new());
+    let mut schema = object(info.doc, &queue::fields_of(info), Map::new());
     let aliases = info.params.iter().filter_map(|spec| Some((spec.name, spec.alias?.of)));
     let one_name: Vec<_> = aliases.map(|names| json!({ "not": { "required": names } })).collect();
     if let Some(object) = schema.as_object_mut().filter(|_| !one_name.is_empty()) {
@@ -151,7 +151,7 @@ pub fn catalogue() -> Json {
         .iter()
         .map(|info| {
             let limit = [FieldSpec::from(&LIMIT)];
-            let params = limit.into_iter().chain(queue::fields_of(info.name));
+            let params = limit.into_iter().chain(queue::fields_of(info));
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,
                 "also_uses": info.also_uses, "label": info.label, "report": info.report,

@@ -34,6 +34,17 @@ pub struct DisciplineInfo {
 }
 
 impl DisciplineInfo {
+    /// A discipline outside this crate, with what its `name` and `doc` say.
+    pub const fn named(name: &'static str, doc: &'static str, params: &'static [ParamSpec]) -> Self {
+        Self { name, title: name, label: name, doc, report: doc, params, ..Self::EMPTY }
+    }
+
+    /// The same for a discipline that has timers.
+    #[must_use]
+    pub const fn with_timers(self) -> Self {
+        Self { timed: true, ..self }
+    }
+
     /// Nothing said yet.
     pub(crate) const EMPTY: Self = Self {
         name: "",

@@ -1,0 +1,93 @@
+//! What a port holds: a discipline of the catalogue, or one of somebody's own.
+
+use super::guard::{Fault, Guarded};
+use fairdrop::{AnyDiscipline, Backlog, Discipline, Env, Heap, LeakyFifo, Memory, Packet, Slot, Stats, Time};
+
+/// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.
+#[derive(Debug)]
+pub enum Hosted {
+    /// Of the catalogue.
+    BuiltIn(AnyDiscipline<u32, Heap>),
+    /// Of one's own.
+    Own(Box<Guarded>),
+}
+
+/// The same expression on whichever it is.
+macro_rules! each {
+    ($self:ident, $queue:ident => $call:expr) => {
+        match $self {
+            Self::BuiltIn($queue) => $call,
+            Self::Own($queue) => $call,
+        }
+    };
+}
+
+impl Hosted {
+    /// The waiting packets, where they are known to wait in one FIFO.
+    #[inline]
+    pub fn fifo(&self) -> Option<&LeakyFifo<u32, <Heap as Memory>::Of<Slot<u32>>>> {
+        match self {
+            Self::BuiltIn(queue) => queue.fifo(),
+            Self::Own(_) => None,
+        }
+    }
+
+    /// Visits every waiting packet.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<u32>)) {
+        each!(self, queue => queue.for_each_waiting(visit));
+    }
+
+    /// Whether it wants to be called at its deadlines. Those of the catalogue catch up by themselves.
+    pub fn has_timer(&self) -> bool {
+        matches!(self, Self::Own(queue) if queue.is_timed())
+    }
+
+    /// What ended it.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::BuiltIn(_) => None,
+            Self::Own(queue) => queue.fault(),
+        }
+    }
+}
+
+impl Discipline<u32> for Hosted {
+    #[inline]
+    fn enqueue<E: Env<u32>>(&mut self, packet: Packet<u32>, env: &mut E) {
+        each!(self, queue => queue.enqueue(packet, env));
+    }
+
+    #[inline]
+    fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
+        each!(self, queue => queue.dequeue(env))
+    }
+
+    fn backlog(&self) -> Backlog {
+        each!(self, queue => queue.backlog())
+    }
+
+    fn stats(&self) -> &Stats {
+        each!(self, queue => queue.stats())
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        each!(self, queue => queue.average_packets())
+    }
+
+    #[inline]
+    fn internals(&self, see: impl FnMut(&'static str, f64)) {
+        each!(self, queue => queue.internals(see));
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        each!(self, queue => queue.departures_change_internals())
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        each!(self, queue => queue.deadline())
+    }
+
+    fn tick<E: Env<u32>>(&mut self, env: &mut E) {
+        each!(self, queue => queue.tick(env));
+    }
+}

@@ -1,0 +1,256 @@
+//! Disciplines of one's own in the simulator.
+
+#[path = "../examples/own_choke.rs"]
+#[expect(dead_code, reason = "its main function")]
+mod own_choke;
+
+use fairdrop::{
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, Packet, ParamSpec, Stats, Time,
+};
+use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
+use fairdrop_sim::scenario::{Problems, Scenario};
+use fairdrop_sim::{Control, RunError, RunResult, simulate};
+use std::collections::VecDeque;
+
+/// A mistake that a discipline makes with its tenth packet, or something that it does on purpose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Right,
+    Loses,
+    LosesAndHides,
+    SendsTwice,
+    DropsTwice,
+    Lengthens,
+    Stands,
+    /// Keeps each packet for 50 ms, though the link is free.
+    Holds,
+}
+
+/// A FIFO with a mistake.
+struct Fifo {
+    way: Way,
+    waiting: VecDeque<Packet<u32>>,
+    hidden: Option<Packet<u32>>,
+    offered: u32,
+    now: Time,
+    limit: usize,
+    stats: Stats,
+}
+
+impl Fifo {
+    fn new(way: Way, limit: u32) -> Self {
+        let stats = Stats::default();
+        Self { way, waiting: VecDeque::new(), hidden: None, offered: 0, now: Time::ZERO, limit: limit as usize, stats }
+    }
+
+    fn ready_at(&self) -> Option<Time> {
+        self.waiting.front().map(|packet| packet.enqueued.after(Time::from_ms(50)))
+    }
+}
+
+impl Discipline<u32> for Fifo {
+    fn enqueue<E: Env<u32>>(&mut self, mut packet: Packet<u32>, env: &mut E) {
+        self.offered += 1;
+        self.now = env.now();
+        let errs = self.offered == 10;
+        match self.way {
+            Way::Loses if errs => return,
+            Way::LosesAndHides if errs => {
+                self.hidden = Some(packet);
+                return;
+            }
+            Way::DropsTwice if errs => env.dropped(packet.clone(), DropCause::RedEarly),
+            Way::Lengthens if errs => packet.meta.len += 1,
+            _ => {}
+        }
+        if self.waiting.len() < self.limit {
+            self.waiting.push_back(packet);
+        } else {
+            env.dropped(packet, DropCause::Overflow);
+        }
+    }
+
+    fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
+        self.now = env.now();
+        if self.way == Way::Holds && self.ready_at()? > env.now() {
+            return None;
+        }
+        let packet = self.waiting.pop_front()?;
+        if self.way == Way::SendsTwice && self.offered == 10 {
+            self.waiting.push_front(packet.clone());
+        }
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        let hidden = self.hidden.iter();
+        let lens = self.waiting.iter().chain(hidden).map(|packet| u64::from(packet.meta.len));
+        Backlog { packets: lens.clone().count() as u32, bytes: lens.sum() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        match self.way {
+            Way::Holds => self.ready_at().map(|at| at.max(self.now.after(Time::from_ns(1)))),
+            Way::Stands => Some(Time::from_ms(100)),
+            _ => None,
+        }
+    }
+
+    fn tick<E: Env<u32>>(&mut self, env: &mut E) {
+        self.now = env.now();
+    }
+}
+
+const INFO: DisciplineInfo = DisciplineInfo::named("mine", "A FIFO.", &[WAY]).with_timers();
+const WAYS: [(&str, Way); 8] = [
+    ("right", Way::Right),
+    ("loses", Way::Loses),
+    ("hides", Way::LosesAndHides),
+    ("sends_twice", Way::SendsTwice),
+    ("drops_twice", Way::DropsTwice),
+    ("lengthens", Way::Lengthens),
+    ("stands", Way::Stands),
+    ("holds", Way::Holds),
+];
+const WAY: ParamSpec = ParamSpec {
+    name: "way",
+    unit: "",
+    kind: Kind::Choice(&[
+        "right", "loses", "hides", "sends_twice", "drops_twice", "lengthens", "stands", "holds",
+    ]),
+    default: "right",
+    alias: None,
+    doc: "What goes wrong.",
+    source: "",
+};
+
+fn parts() -> Parts {
+    let mut parts = Parts::default();
+    let make = |setup: &Setup| {
+        let way = WAYS.iter().find(|(word, _)| *word == setup.word("way"));
+        way.map(|(_, way)| Fifo::new(*way, setup.limit)).ok_or_else(|| "no such way".to_owned())
+    };
+    parts.add(OwnDiscipline::new(&INFO, make)).expect("a name of its own");
+    parts.add(OwnDiscipline::new(&own_choke::INFO, own_choke::MyChoke::new)).expect("another");
+    parts
+}
+
+fn parse(text: &str, settings: &[&str]) -> Result<Scenario, Problems> {
+    let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
+    Scenario::parse_with(text, "own.toml", &settings, &parts(), &Control::default())
+}
+
+const CONGESTED: &str = "duration = 20\nwarm_up = 5\n[dumbbell]\nrate = \"1mbit\"\n[queue]\ndiscipline = \"mine\"\n\
+    limit = \"20p\"\n[[groups]]\nname = \"tcp\"\ntransport = \"reno\"\ncount = 4\n\
+    [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"500kbit\"\n";
+
+fn run(text: &str, settings: &[&str]) -> Result<RunResult, RunError> {
+    let scenario = parse(text, settings).expect("valid");
+    simulate(&scenario, 1, &Control::default()).map(|run| run.expect("nobody stops it"))
+}
+
+/// All of a result but the name of the discipline.
+fn without_name(mut run: RunResult) -> String {
+    run.discipline = "";
+    run.queues.iter_mut().for_each(|queue| queue.discipline = "");
+    serde_json::to_string(&run).expect("results are data")
+}
+
+/// CHOKe from the example, and the catalogue's.
+#[test]
+fn choke_written_again_is_choke() {
+    let text = include_str!("../../../scenarios/headline.toml");
+    let [built_in, own] = ["choke", "my_choke"]
+        .map(|name| without_name(run(text, &[&format!("queue.discipline={name}")]).expect("both run")));
+    assert!(built_in.len() > 10_000);
+    assert!(built_in == own);
+}
+
+#[test]
+fn a_fifo_is_droptail() {
+    let [built_in, own] = ["droptail", "mine"]
+        .map(|name| without_name(run(CONGESTED, &[&format!("queue.discipline={name}")]).expect("both run")));
+    assert!(built_in.contains("\"overflow\""));
+    assert_eq!(built_in, own);
+}
+
+/// Each packet waits 50 ms at least, and what was held leaves by its timer alone.
+#[test]
+fn timers_are_called_at_their_time() {
+    let quiet = "duration = 10\nwarm_up = 1\n[queue]\ndiscipline = \"mine\"\n\
+        [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"100kbit\"\n";
+    let run = run(quiet, &["queue.mine.way=holds"]).expect("it runs");
+    let sojourn = &run.queues[0].sojourn_s;
+    assert!((sojourn.mean - 0.05).abs() < 1e-6, "{sojourn:?}");
+    assert!(run.queues[0].departures > 100);
+}
+
+fn fault(way: &str) -> String {
+    match run(CONGESTED, &[&format!("queue.mine.way={way}")]) {
+        Err(RunError::Fault(fault)) => fault.to_string(),
+        other => panic!("{way}: {other:?}"),
+    }
+}
+
+#[test]
+fn mistakes_with_packets_end_the_run_and_are_named() {
+    for (way, said) in [
+        ("loses", "packets of"),
+        ("sends_twice", "it gave a packet that does not wait in it"),
+        ("drops_twice", "packets of"),
+        ("lengthens", "packets of"),
+        ("stands", "its next deadline, 0.1 s, is not after now (in tick, at 0.1 s"),
+    ] {
+        let fault = fault(way);
+        assert!(fault.starts_with("mine: ") && fault.contains(said), "{way}: {fault}");
+    }
+    assert!(fault("loses").contains("(in enqueue, at ") && fault("loses").ends_with("packet 10)"));
+}
+
+/// A packet that never leaves is a long wait and nothing else: the books are right.
+#[test]
+fn a_packet_that_is_kept_waits() {
+    assert!(run(CONGESTED, &["queue.mine.way=hides"]).is_ok());
+}
+
+#[test]
+fn names_and_values_are_checked_as_those_of_the_catalogue() {
+    let problem = |settings: &[&str]| parse(CONGESTED, settings).expect_err("not valid").to_string();
+    let of_value = problem(&["queue.mine.way=up"]);
+    assert!(of_value.contains("queue.mine.way") && of_value.contains("\"right\", \"loses\""), "{of_value}");
+    let of_name = problem(&["queue.discipline=yours"]);
+    assert!(of_name.contains("\"yours\"") && of_name.contains("mine, my_choke"), "{of_name}");
+    let without = Scenario::parse(CONGESTED, "own.toml", &[]).expect_err("it does not know mine").to_string();
+    assert!(without.contains("queue.discipline = \"mine\""), "{without}");
+}
+
+#[test]
+fn parts_have_names_of_their_own_and_valid_defaults() {
+    let add = |info: &'static DisciplineInfo| {
+        let own = OwnDiscipline::new(info, |setup| Ok(Fifo::new(Way::Right, setup.limit)));
+        parts().add(own).expect_err("not valid")
+    };
+    const RED: DisciplineInfo = DisciplineInfo::named("red", "", &[]);
+    const AGAIN: DisciplineInfo = DisciplineInfo::named("mine", "", &[]);
+    const SPACED: DisciplineInfo = DisciplineInfo::named("my own", "", &[]);
+    const BAD: DisciplineInfo = DisciplineInfo::named("other", "", &[ParamSpec { default: "up", ..WAY }]);
+    assert_eq!(add(&RED), PartError::Taken("red".into()));
+    assert_eq!(add(&AGAIN), PartError::Taken("mine".into()));
+    assert_eq!(add(&SPACED), PartError::Name("my own".into()));
+    let bad = add(&BAD).to_string();
+    assert!(bad.starts_with("the default of other.way is up; valid: one of \"right\""), "{bad}");
+}
+
+#[test]
+fn a_queue_that_cannot_be_made_says_why() {
+    let mut parts = Parts::default();
+    let never = |_: &Setup| Err::<Fifo, _>("there is no room".to_owned());
+    parts.add(OwnDiscipline::new(&INFO, never)).expect("a name of its own");
+    let scenario = Scenario::parse_with(CONGESTED, "own.toml", &[], &parts, &Control::default()).expect("valid");
+    let error = simulate(&scenario, 1, &Control::default()).expect_err("none").to_string();
+    assert_eq!(error, "no queue of mine: there is no room");
+}
