@@ -146,6 +146,10 @@ impl Discipline<u32> for MyChoke {
         &self.stats
     }
 
+    fn departures_change_internals(&self) -> bool {
+        false
+    }
+
     fn average_packets(&self) -> Option<f64> {
         Some(self.avg)
     }

@@ -167,7 +167,9 @@ fn choke_written_again_is_choke() {
     let [built_in, own] = ["choke", "my_choke"]
         .map(|name| without_name(run(text, &[&format!("queue.discipline={name}")]).expect("both run")));
     assert!(built_in.len() > 10_000);
-    assert!(built_in == own);
+    let same = built_in.bytes().zip(own.bytes()).take_while(|(one, other)| one == other).count();
+    let from = same.saturating_sub(100);
+    assert!(built_in == own, "{}\n{}", &built_in[from..same + 60], &own[from..same + 60]);
 }
 
 #[test]
@@ -199,10 +201,10 @@ fn fault(way: &str) -> String {
 #[test]
 fn mistakes_with_packets_end_the_run_and_are_named() {
     for (way, said) in [
-        ("loses", "packets of"),
-        ("sends_twice", "it gave a packet that does not wait in it"),
-        ("drops_twice", "packets of"),
-        ("lengthens", "packets of"),
+        ("loses", "wait, where"),
+        ("sends_twice", "it says that 1 packet of 1000 bytes wait, where 0 of 0 should"),
+        ("drops_twice", "wait, where"),
+        ("lengthens", "wait, where"),
         ("stands", "its next deadline, 0.1 s, is not after now (in tick, at 0.1 s"),
     ] {
         let fault = fault(way);

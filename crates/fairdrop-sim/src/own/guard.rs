@@ -2,6 +2,7 @@
 
 use super::queue::OwnQueue;
 use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Packet, Stats, Stream, Time};
+use fairdrop_capture::count;
 use std::fmt;
 use thiserror::Error;
 
@@ -157,8 +158,11 @@ impl Guarded {
         let waits = self.waiting.backlog;
         if let Some(said) = self.queue.backlog().filter(|&said| said != waits && self.fault.is_none()) {
             let what = format!(
-                "it says that {} packets of {} bytes wait, and {} of {} do: it has lost some, or counts them wrongly",
-                said.packets, said.bytes, waits.packets, waits.bytes
+                "it says that {} of {} wait, where {} of {} should: it has lost some, or counts them wrongly",
+                count(u64::from(said.packets), "packet"),
+                count(said.bytes, "byte"),
+                waits.packets,
+                waits.bytes
             );
             self.set_fault(call, at, what);
         }
@@ -203,6 +207,10 @@ impl Discipline<u32> for Guarded {
 
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         self.queue.internals(&mut see);
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        self.queue.departures_change_internals()
     }
 
     fn deadline(&self) -> Option<Time> {

@@ -37,6 +37,9 @@ pub trait OwnQueue: Send {
 
     /// Gives the values that it decides by; see [`Discipline::internals`].
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64));
+
+    /// Whether `dequeue` may change these.
+    fn departures_change_internals(&self) -> bool;
 }
 
 /// An environment behind a pointer.
@@ -102,5 +105,9 @@ impl<D: Discipline<u32> + Send> OwnQueue for D {
 
     fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
         Discipline::internals(self, see);
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        Discipline::departures_change_internals(self)
     }
 }
