@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairdrop.changes import diff
     from fairdrop.host import queue_host
     from fairdrop.library import catalogue, schema
+    from fairdrop.parts import Discipline, param, register
     from fairdrop.result import Result, read_result
     from fairdrop.scenario import Scenario, ScenarioError, load
     from fairdrop.study.axes import StudyError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fairdrop.table import Table
 
 __all__ = [
+    "Discipline",
     "Result",
     "Scenario",
     "ScenarioError",
@@ -38,10 +40,12 @@ __all__ = [
     "measures",
     "merge",
     "models",
+    "param",
     "plot",
     "queue_host",
     "read_result",
     "read_sweep",
+    "register",
     "replay",
     "report",
     "reproduce",
@@ -53,6 +57,7 @@ __all__ = [
 # Ctrl-C finds the command ready.
 _HOMES = {
     "__version__": "_core",
+    "Discipline": "parts.discipline",
     "Result": "result",
     "Scenario": "scenario",
     "ScenarioError": "scenario",
@@ -66,6 +71,7 @@ _HOMES = {
     "queue_host": "host",
     "read_result": "result",
     "read_sweep": "study.sweep",
+    "register": "parts.registry",
     "replay": "capture",
     "schema": "library",
     "sweep": "study.sweep",
@@ -75,6 +81,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
+    if name == "param":
+        return import_module(f"{__name__}.parts.param")
     if name in ("measures", "models", "plot", "report", "reproduce"):
         return import_module(f"{__name__}.{name}")
     if name in _HOMES:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 
 from fairdrop import _core
+from fairdrop.parts.registry import load_file, parts_of, registered
 from fairdrop.result import Result
 from fairdrop.scenario import ScenarioError, listed, source_of
 
@@ -68,6 +69,8 @@ def replay(
                 threads=threads,
                 progress=progress,
                 command=command,
+                parts=parts_of(registered()),
+                load=load_file,
             )
         )
     except ValueError as error:

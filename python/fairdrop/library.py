@@ -6,13 +6,17 @@ import json
 from typing import Any
 
 from fairdrop import _core
+from fairdrop.parts.registry import parts_of, registered
 
 __all__ = ["catalogue", "schema"]
 
 
 def catalogue() -> dict[str, Any]:
-    """Every discipline and transport with its parameters, units, defaults, valid values and sources."""
-    listed: dict[str, Any] = json.loads(_core.catalogue())
+    """Every discipline and transport with its parameters, units, defaults, valid values and sources.
+
+    Those that are registered (``fairdrop.register``) come after the library's own.
+    """
+    listed: dict[str, Any] = json.loads(_core.catalogue(parts_of(registered())))
     return listed
 
 

@@ -67,8 +67,14 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """False when the work was interrupted: the result holds what was finished."""
+        """False when the work was interrupted, or runs have failed: the result holds what was finished."""
         return self._inner.complete
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """Runs that a discipline of one's own has ended: ``discipline``, ``seed`` and ``error``."""
+        failed: list[dict[str, Any]] = self.document.get("failed", [])
+        return failed
 
     @property
     def runs(self) -> Table:

@@ -14,6 +14,7 @@ from fairdrop import _core
 from fairdrop.files import SCENARIO, read_text
 from fairdrop.library import catalogue
 from fairdrop.live import find_program
+from fairdrop.parts.registry import Registered, load_file, parts_of, registered
 from fairdrop.result import LIVE_FOLDER, Result
 
 __all__ = ["Builder", "Scenario", "ScenarioError", "load"]
@@ -30,20 +31,28 @@ class Scenario:
     """A scenario, read and checked.
 
     ``text`` is TOML (see ``docs/reference/scenario.md``), ``file`` what messages call it, and ``settings`` are
-    ``path=value`` strings applied before reading. Raises ScenarioError.
+    ``path=value`` strings applied before reading. ``parts`` are disciplines of one's own that it may name, classes or
+    files; by default those that are registered (``fairdrop.register``). Raises ScenarioError.
     """
 
-    def __init__(self, text: str, file: str = "scenario", settings: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        text: str,
+        file: str = "scenario",
+        settings: Iterable[str] = (),
+        parts: Iterable[Registered] | None = None,
+    ) -> None:
         self._text, self._file, self._settings = text, file, tuple(listed("settings", settings, "duration=60s"))
+        self._parts = registered() if parts is None else tuple(parts)
         try:
             #: The compiled half, for the package's own use.
-            self.inner = _core.Scenario(text, file, list(self._settings))
+            self.inner = _core.Scenario(text, file, list(self._settings), parts_of(self._parts), load_file)
         except ValueError as error:
             raise ScenarioError(str(error)) from None
 
     def with_settings(self, *settings: str) -> Scenario:
         """The same scenario with more ``path=value`` settings, such as ``"queue.red.max_p=0.02"``."""
-        return Scenario(self._text, self._file, (*self._settings, *settings))
+        return Scenario(self._text, self._file, (*self._settings, *settings), self._parts)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any], settings: Iterable[str] = ()) -> Scenario:
@@ -58,8 +67,8 @@ class Scenario:
         """Begin a scenario that is put together piece by piece; ``fields`` are those at the top of a file."""
         return Builder({"name": name, **fields})
 
-    def __reduce__(self) -> tuple[type[Scenario], tuple[str, str, tuple[str, ...]]]:
-        return Scenario, (self._text, self._file, self._settings)
+    def __reduce__(self) -> tuple[type[Scenario], tuple[str, str, tuple[str, ...], tuple[Registered, ...]]]:
+        return Scenario, (self._text, self._file, self._settings, self._parts)
 
     @property
     def text(self) -> str:
@@ -75,6 +84,11 @@ class Scenario:
     def settings(self) -> tuple[str, ...]:
         """The ``path=value`` settings that were applied."""
         return self._settings
+
+    @property
+    def parts(self) -> tuple[Registered, ...]:
+        """Disciplines of one's own that it may name: classes, and files with some."""
+        return self._parts
 
     @property
     def source(self) -> str:

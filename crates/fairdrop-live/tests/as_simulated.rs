@@ -83,7 +83,7 @@ fn simulated(discipline: &str) -> (Scenario, u32, Vec<TraceEvent>) {
 fn link_config(scenario: &Scenario, number: u32) -> LinkConfig {
     LinkConfig {
         pace: Pace::Rate(RATE_BPS),
-        queue: scenario.queue.params(RATE_BPS),
+        queue: scenario.queue.params(RATE_BPS).unwrap(),
         impairments: Impairments::default(),
         seed: SEED,
         number,

@@ -7,6 +7,7 @@ mod document;
 mod files;
 mod frames;
 mod live;
+mod own;
 mod pool;
 mod resume;
 mod tables;
@@ -25,6 +26,7 @@ mod _core {
     use crate::files::{self, FileError};
     use crate::frames::{self, Column};
     use crate::live::Daemon;
+    use crate::own;
     use crate::pool::{self, Job};
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
@@ -41,6 +43,8 @@ mod _core {
     use crate::columns::Table;
     #[pymodule_export]
     use crate::document::Document as DocumentClass;
+    #[pymodule_export]
+    use crate::own::{Discipline, Part, PyDice, PyPacket, Queue};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -54,10 +58,20 @@ mod _core {
 
     #[pymethods]
     impl Scenario {
-        /// Reads TOML text; `file` is what messages call it.
+        /// Reads TOML text; `file` is what messages call it. `parts` may be named, and what `load` gives for the paths of
+        /// files.
         #[new]
-        fn new(py: Python<'_>, text: &str, file: &str, settings: Vec<String>) -> PyResult<Self> {
-            work::read_scenario(py, text, file, &settings).map(|inner| Self(Arc::new(inner)))
+        #[pyo3(signature = (text, file, settings, parts=Vec::new(), load=None))]
+        fn new(
+            py: Python<'_>,
+            text: &str,
+            file: &str,
+            settings: Vec<String>,
+            parts: Vec<Py<Part>>,
+            load: Option<Py<PyAny>>,
+        ) -> PyResult<Self> {
+            let parts = own::parts(py, &parts, load)?;
+            work::read_scenario(py, text, file, &settings, &parts).map(|inner| Self(Arc::new(inner)))
         }
 
         /// After defaults and settings, as JSON text.
@@ -96,7 +110,7 @@ mod _core {
     /// is used; without a `rate` the link gets four fifths of what the capture offers on average.
     #[pyfunction]
     #[pyo3(signature = (path, *, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seeds, threads,
-        progress, command))]
+        progress, command, parts=Vec::new(), load=None))]
     #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/capture.py")]
     fn replay(
         py: Python<'_>,
@@ -113,9 +127,12 @@ mod _core {
         threads: Option<NonZero<usize>>,
         progress: bool,
         command: Option<Vec<String>>,
+        parts: Vec<Py<Part>>,
+        load: Option<Py<PyAny>>,
     ) -> PyResult<Document> {
+        let parts = own::parts(py, &parts, load)?;
         let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("key: {error}")))?;
-        let (queue, source) = scenario::QueueConfig::parse(queue, file, &settings)
+        let (queue, source) = scenario::QueueConfig::parse_with(queue, file, &settings, &parts)
             .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
         let options = Options { key, max_gap_ns: max_gap_s.map(|seconds| (seconds * 1e9) as u64) };
         let capture = work::read_capture(py, &path, &options)?;
@@ -152,7 +169,7 @@ mod _core {
         let poisson = poisson.into_iter().map(Arrivals::Poisson);
         let sources = poisson.chain(constant.into_iter().map(Arrivals::Constant)).collect();
         // No link: a packet of mean size takes a second of RED's idle time.
-        let params = queue.params(8000);
+        let params = queue.params(8000).ok_or_else(|| invalid(&"a discipline of the catalogue is needed here"))?;
         let config = HostConfig { sources, service_rate, arrivals, params, seed };
         let result = work::queue_host(py, &config)?;
         serde_json::to_string(&result).map_err(|error| invalid(&error))
@@ -242,10 +259,11 @@ mod _core {
         Ok(py.detach(|| files::replace_folder(&made, &target))?)
     }
 
-    /// Disciplines and transports with their parameters, as JSON text.
+    /// Disciplines, `parts` included, and transports with their parameters, as JSON text.
     #[pyfunction]
-    fn catalogue() -> String {
-        scenario::catalogue().to_string()
+    #[pyo3(signature = (parts=Vec::new()))]
+    fn catalogue(py: Python<'_>, parts: Vec<Py<Part>>) -> PyResult<String> {
+        Ok(scenario::catalogue(&own::parts(py, &parts, None)?).to_string())
     }
 
     /// The JSON Schema of a scenario, as JSON text.

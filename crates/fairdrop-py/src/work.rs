@@ -7,7 +7,8 @@ use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
 use fairdrop_sim::memory::{self, Available, Estimate};
-use fairdrop_sim::scenario::{QueueConfig, Scenario};
+use fairdrop_sim::own::Parts;
+use fairdrop_sim::scenario::{QueueConfig, QueueError, Scenario};
 use fairdrop_sim::{
     Control, HostConfig, HostResult, PARTS, ReplayConfig, ReplayError, RunError, RunResult, campaign,
 };
@@ -16,6 +17,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value as Json, json};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::num::NonZero;
@@ -72,13 +74,33 @@ impl From<FileError> for Failure {
     }
 }
 
+impl Failure {
+    /// Whether a discipline of one's own has ended the run, which says nothing of other runs.
+    fn is_of_own_part(&self) -> bool {
+        matches!(
+            self,
+            Self::Run(RunError::Fault(_) | RunError::Queue(QueueError::Own(_)))
+                | Self::Replay(ReplayError::Fault(_) | ReplayError::Queue(QueueError::Own(_)))
+        )
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(error) => error.fmt(f),
+            Self::Replay(error) => error.fmt(f),
+            Self::File(error) => error.fmt(f),
+            Self::Live(error) => error.fmt(f),
+        }
+    }
+}
+
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Run(error) => PyValueError::new_err(error.to_string()),
-            Failure::Replay(error) => PyValueError::new_err(error.to_string()),
             Failure::File(error) => error.into(),
-            Failure::Live(error) => PyValueError::new_err(error),
+            other => PyValueError::new_err(other.to_string()),
         }
     }
 }
@@ -102,9 +124,15 @@ pub struct Replay {
 }
 
 /// Reads a scenario, and the lists of arrivals that it names, as long as nobody presses Ctrl-C.
-pub fn read_scenario(py: Python<'_>, text: &str, file: &str, settings: &[String]) -> PyResult<Scenario> {
+pub fn read_scenario(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    settings: &[String],
+    parts: &Parts,
+) -> PyResult<Scenario> {
     let control = Control::default();
-    let read = |control: &Control| Scenario::parse_watched(text, file, settings, control);
+    let read = |control: &Control| Scenario::parse_with(text, file, settings, parts, control);
     let scenario = watched(py, &control, &ProgressBar::hidden(), read)?;
     if control.is_stopped() {
         return Err(PyKeyboardInterrupt::new_err(()));
@@ -221,7 +249,8 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario, live)).transpose();
     let kept = kept.map_err(PyValueError::new_err)?;
     let estimates: Vec<_> = jobs.iter().map(|(scenario, _)| Estimate::of(scenario)).collect();
-    let (runs, control) = run_jobs(py, &jobs, &estimates, plan, |&(scenario, seed), control| {
+    let name_of = |&(scenario, seed): &(&Scenario, u64)| (scenario.queue.discipline, seed);
+    let done = run_jobs(py, &jobs, &estimates, plan, name_of, |&(scenario, seed), control| {
         let found = kept.as_ref().and_then(|kept| kept.find(scenario.queue.discipline, seed));
         if let Some(run) = found {
             control.skip();
@@ -236,7 +265,7 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
         }
         Ok(run)
     })?;
-    let mut head = head(kind_of(live), &scenario.name, &scenario.title, plan, runs.len() == jobs.len());
+    let mut head = head(kind_of(live), &scenario.name, &scenario.title, plan, done.runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     if let Some(congestion) = live.map(Daemon::congestion_json).filter(|congestion| !congestion.is_null()) {
         head.insert("congestion".into(), congestion);
@@ -245,8 +274,9 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
     let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).collect();
     head.insert("warnings".into(), json!(warnings));
+    done.tell_failed(&mut head);
     let kept_in = kept.map(|kept| kept.folder().to_owned());
-    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in })
+    Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in })
 }
 
 /// One run, with or without a trace.
@@ -289,7 +319,8 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         .collect();
     let estimates: Vec<_> =
         jobs.iter().map(|(config, _)| Estimate::of_replay(&replay.capture, config)).collect();
-    let (runs, control) = run_jobs(py, &jobs, &estimates, plan, |&(config, seed), control| {
+    let name_of = |&(config, seed): &(&ReplayConfig, u64)| (config.queue.discipline, seed);
+    let done = run_jobs(py, &jobs, &estimates, plan, name_of, |&(config, seed), control| {
         fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Replay)
     })?;
     let name = match replay.path.file_name() {
@@ -297,13 +328,14 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         name => name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
     };
     let title = format!("Replay of {name}");
-    let mut head = head("replay", &name, &title, plan, runs.len() == jobs.len());
+    let mut head = head("replay", &name, &title, plan, done.runs.len() == jobs.len());
     head.insert("scenario".into(), replay_json(replay));
     head.insert("scenario_source".into(), json!(replay.source));
     let warnings = configs.iter().filter_map(|config| config.queue.warning());
     let warnings: Vec<_> = replay.capture.notes.warnings().into_iter().chain(warnings).collect();
     head.insert("warnings".into(), json!(warnings));
-    Ok(Document { head, runs, loop_cpu_s: control.loop_cpu().as_secs_f64(), kept_in: None })
+    done.tell_failed(&mut head);
+    Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in: None })
 }
 
 /// Four fifths of what the capture offers on average, at least a bit per second: a link that it congests.
@@ -347,15 +379,36 @@ fn replay_json(replay: &Replay) -> Json {
     })
 }
 
+/// What became of jobs.
+struct Done {
+    runs: Vec<RunResult>,
+    /// Discipline, seed and error of each run that a discipline of one's own has ended.
+    failed: Vec<(&'static str, u64, String)>,
+    control: Control,
+}
+
+impl Done {
+    /// Tells the reader of a document which runs it lacks, and why.
+    fn tell_failed(&self, head: &mut Map<String, Json>) {
+        if !self.failed.is_empty() {
+            let told = self.failed.iter().map(|(discipline, seed, error)| {
+                json!({ "discipline": discipline, "seed": seed, "error": error })
+            });
+            head.insert("failed".into(), told.collect());
+        }
+    }
+}
+
 /// Does the jobs on other threads, as many at once as the memory is for. What was finished is returned even when Ctrl-C
-/// comes before the end.
+/// comes before the end, or a discipline of one's own ends some of the runs; when it ends all, that is an error.
 fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
     estimates: &[Estimate],
     plan: &Plan,
+    name_of: impl Fn(&J) -> (&'static str, u64),
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
-) -> PyResult<(Vec<RunResult>, Control)> {
+) -> PyResult<Done> {
     // Live runs would be in each other's way.
     let threads = threads_of(plan.live.as_ref().and(NonZero::new(1)).or(plan.threads));
     let (threads, bytes) = memory::share(estimates, threads.min(jobs.len()), &Available::now())
@@ -365,8 +418,23 @@ fn run_jobs<J: Sync>(
     let results = watched(py, &control, &bar, |control| {
         campaign::run_all(jobs, NonZero::new(threads), control, |job| work(job, control).transpose())
     })?;
-    let runs: Result<Vec<_>, Failure> = results.into_iter().flatten().collect();
-    Ok((runs?, control))
+    let (mut runs, mut failed, mut first) = (Vec::new(), Vec::new(), None);
+    for (job, result) in jobs.iter().zip(results) {
+        match result {
+            None => {}
+            Some(Ok(run)) => runs.push(run),
+            Some(Err(error)) if error.is_of_own_part() => {
+                let (discipline, seed) = name_of(job);
+                failed.push((discipline, seed, error.to_string()));
+                first.get_or_insert(error);
+            }
+            Some(Err(error)) => return Err(error.into()),
+        }
+    }
+    match first {
+        Some(error) if runs.is_empty() => Err(error.into()),
+        _ => Ok(Done { runs, failed, control }),
+    }
 }
 
 /// How many threads are meant; all cores where nobody says.

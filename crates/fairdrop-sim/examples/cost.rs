@@ -79,7 +79,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let flows: u32 = scenario.groups.iter().map(|group| group.count).sum();
 
     let mut state = Counted::default();
-    drop(AnyDiscipline::<u32, Counted>::new(scenario.queue.params(scenario.links[0].rate_bps), &mut state)?);
+    let params = scenario.queue.params(scenario.links[0].rate_bps).ok_or("no discipline of the catalogue")?;
+    drop(AnyDiscipline::<u32, Counted>::new(params, &mut state)?);
 
     let (control, before) = (Control::default(), resident());
     // The first loop is over when all its parts are done; the tables of results, which come then, are not part of it.

@@ -5,8 +5,8 @@
 //! Gives what the catalogue's `choke` gives, bit for bit (`tests/own.rs`).
 
 use fairdrop::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Heap, Kind, LeakyFifo, Memory, Packet, ParamSpec, Slot,
-    Stats, Stream, Time, slots_for, unit_interval,
+    Backlog, Discipline, DisciplineInfo, DropCause, Env, Heap, Kind, LeakyFifo, Memory, Packet, ParamSpec,
+    Slot, Stats, Stream, Time, slots_for, unit_interval,
 };
 use fairdrop_sim::own::{OwnDiscipline, Parts, Setup};
 use fairdrop_sim::{Control, scenario::Scenario, simulate};

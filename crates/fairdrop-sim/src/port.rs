@@ -3,15 +3,13 @@
 
 use crate::frame::Frame;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::own::{Fault, Hosted};
+use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
 use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
-use fairdrop::{
-    Count, Discipline, DropCause, Env, Meta, Packet, Philox, Stream, Time,
-};
+use fairdrop::{Count, Discipline, DropCause, Env, Meta, Packet, Philox, Stream, Time};
 
 /// A queue and its link.
 #[derive(Debug)]

@@ -7,12 +7,12 @@
 use crate::control::Control;
 use crate::frame::Frame;
 use crate::meter::{QueueMeter, jain_index};
+use crate::own::Fault;
 use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
     queue_result, rate_bps,
 };
-use crate::own::Fault;
 use crate::scenario::{QueueConfig, QueueError};
 use crate::transport::TransportCount;
 use crate::wire::Rate;

@@ -4,12 +4,12 @@ use crate::control::Control;
 use crate::engine::{Engine, Excess, LossyLink};
 use crate::memory::Estimate;
 use crate::meter::jain_index;
+use crate::own::Fault;
 use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
     fraction, group_results, queue_result, rate_bps, transfers_result,
 };
-use crate::own::Fault;
 use crate::scenario::{Group, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;

@@ -151,7 +151,7 @@ fn weights_are_a_list_of_numbers() {
     let weights = |settings: &[&str]| {
         let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
         let scenario = Scenario::parse(CHOKEW, "scenario", &settings).expect("the weights are valid");
-        let fairdrop::AnyParams::ChokeW(params) = scenario.queue.params(1_000_000) else {
+        let Some(fairdrop::AnyParams::ChokeW(params)) = scenario.queue.params(1_000_000) else {
             unreachable!("the scenario is of CHOKeW")
         };
         assert_eq!(
@@ -185,7 +185,7 @@ fn defaults_are_those_of_the_paper_and_fit_any_limit() {
     let text =
         "[queue]\ndiscipline = \"chokew\"\nlimit = 20\n[[groups]]\nname = \"a\"\ntransport = \"reno\"\n";
     let scenario = Scenario::parse(text, "scenario", &[]).expect("the defaults are valid");
-    let fairdrop::AnyParams::ChokeW(params) = scenario.queue.params(1_000_000) else {
+    let Some(fairdrop::AnyParams::ChokeW(params)) = scenario.queue.params(1_000_000) else {
         unreachable!("the scenario is of CHOKeW")
     };
     let expected = fairdrop::ChokeWParams::default();
@@ -194,5 +194,8 @@ fn defaults_are_those_of_the_paper_and_fit_any_limit() {
     assert_eq!((params.max_draws, params.with_red), (0, false));
     assert!(scenario.queue.warning().is_some_and(|text| text.contains("chokew.l_plus (175 packets)")));
     let ward = scenario.with_discipline("ward").expect("it is there").queue.params(1_000_000);
-    assert_eq!(ward, fairdrop::AnyParams::Ward(fairdrop::WardParams { limit: 20, ..Default::default() }));
+    assert_eq!(
+        ward,
+        Some(fairdrop::AnyParams::Ward(fairdrop::WardParams { limit: 20, ..Default::default() }))
+    );
 }

@@ -4,9 +4,7 @@
 #[expect(dead_code, reason = "its main function")]
 mod own_choke;
 
-use fairdrop::{
-    Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, Packet, ParamSpec, Stats, Time,
-};
+use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, Packet, ParamSpec, Stats, Time};
 use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
 use fairdrop_sim::scenario::{Problems, Scenario};
 use fairdrop_sim::{Control, RunError, RunResult, simulate};
@@ -40,7 +38,15 @@ struct Fifo {
 impl Fifo {
     fn new(way: Way, limit: u32) -> Self {
         let stats = Stats::default();
-        Self { way, waiting: VecDeque::new(), hidden: None, offered: 0, now: Time::ZERO, limit: limit as usize, stats }
+        Self {
+            way,
+            waiting: VecDeque::new(),
+            hidden: None,
+            offered: 0,
+            now: Time::ZERO,
+            limit: limit as usize,
+            stats,
+        }
     }
 
     fn ready_at(&self) -> Option<Time> {
@@ -120,7 +126,14 @@ const WAY: ParamSpec = ParamSpec {
     name: "way",
     unit: "",
     kind: Kind::Choice(&[
-        "right", "loses", "hides", "sends_twice", "drops_twice", "lengthens", "stands", "holds",
+        "right",
+        "loses",
+        "hides",
+        "sends_twice",
+        "drops_twice",
+        "lengthens",
+        "stands",
+        "holds",
     ]),
     default: "right",
     alias: None,
@@ -252,7 +265,8 @@ fn a_queue_that_cannot_be_made_says_why() {
     let mut parts = Parts::default();
     let never = |_: &Setup| Err::<Fifo, _>("there is no room".to_owned());
     parts.add(OwnDiscipline::new(&INFO, never)).expect("a name of its own");
-    let scenario = Scenario::parse_with(CONGESTED, "own.toml", &[], &parts, &Control::default()).expect("valid");
+    let scenario =
+        Scenario::parse_with(CONGESTED, "own.toml", &[], &parts, &Control::default()).expect("valid");
     let error = simulate(&scenario, 1, &Control::default()).expect_err("none").to_string();
     assert_eq!(error, "no queue of mine: there is no room");
 }

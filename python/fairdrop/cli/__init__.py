@@ -37,6 +37,8 @@ def _run(words: list[str]) -> int:
 
         options = build_parser().parse_args(words)
         options.command_line = ["fairdrop", *words]
+        for file in getattr(options, "parts", ()):
+            _register(file)
         status: int = options.action(options)
         return status
     except KeyboardInterrupt:
@@ -47,6 +49,15 @@ def _run(words: list[str]) -> int:
     except (OSError, ValueError) as error:
         tell(error)
         return 2
+
+
+def _register(file: str) -> None:
+    from fairdrop.parts.registry import register
+
+    try:
+        register(file)
+    except ValueError as error:
+        raise ValueError(f"--parts {file}: {error}") from None
 
 
 def _quiet_interrupts() -> AbstractContextManager[None]:

@@ -146,11 +146,13 @@ def _of_document(path: str) -> Iterator[None]:
 
 def list_catalogue(options: Namespace) -> int:
     """``fairdrop list``."""
-    from fairdrop import _core
+    import json
+
     from fairdrop.cli.show import catalogue_text
+    from fairdrop.library import catalogue
 
     if options.json and options.name is None:
-        print(_core.catalogue())
+        print(json.dumps(catalogue(), separators=(",", ":"), ensure_ascii=False))
     else:
         print(catalogue_text(options.name, as_json=options.json))
     return 0
@@ -238,6 +240,10 @@ def _finish(result: Result, options: Namespace) -> int:
             print(f"report: {options.report}", file=sys.stderr)
     if not all(written):
         return 2
+    for run in result.failed:
+        tell(f"seed {run['seed']}: {run['error']}")
+    if result.failed:
+        return 1
     if not result.complete:
         print("fairdrop: interrupted; what was finished is kept", file=sys.stderr)
         return 130

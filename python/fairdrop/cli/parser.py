@@ -132,6 +132,7 @@ def _add_sweep(subcommands: _Subcommands) -> None:
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
     parser.add_argument("--quiet", action="store_true", help="no progress, no summary")
+    _add_parts(parser)
     parser.set_defaults(action=studies.sweep)
 
 
@@ -219,6 +220,7 @@ def _add_list(subcommands: _Subcommands) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this discipline or transport")
     parser.add_argument("--json", action="store_true", help="as one JSON document")
+    _add_parts(parser)
     parser.set_defaults(action=commands.list_catalogue)
 
 
@@ -248,6 +250,16 @@ def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:
     )
 
 
+def _add_parts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--parts",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="disciplines of your own, from a Python file or a shared object; repeatable",
+    )
+
+
 def _add_congestion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--congestion",
@@ -264,6 +276,7 @@ def _add_work_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    _add_parts(parser)
     parser.add_argument(
         "--set",
         action="append",

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from fairdrop import _core
 from fairdrop.engine import engine
+from fairdrop.parts.registry import Registered
 from fairdrop.scenario import Scenario
 from fairdrop.study.campaign import Campaign, Job
 from fairdrop.study.runs import rows_of
@@ -25,8 +26,8 @@ _TASK_S = 1.0
 _AHEAD = 3
 _MOST_RUNS = 2000
 
-#: Scenario as text, file and settings; then seeds, each with what the caller calls it.
-Work = tuple[str, str, tuple[str, ...], list[tuple[str, int]]]
+#: Scenario as text, file, settings and parts; then seeds, each with what the caller calls it.
+Work = tuple[str, str, tuple[str, ...], tuple[Registered, ...], list[tuple[str, int]]]
 #: Rows, or why there are none.
 Found = dict[str, tuple[bytes | None, str | None]]
 
@@ -40,8 +41,8 @@ def run_task(made_by: str, works: Sequence[Work]) -> tuple[Found, float]:
         raise RuntimeError(f"a worker has fairdrop {engine()}; valid: the same as here, {made_by}")
     started = time.monotonic()
     found: Found = {}
-    for text, file, settings, seeds in works:
-        scenario = Scenario(text, file, settings)
+    for text, file, settings, parts, seeds in works:
+        scenario = Scenario(text, file, settings, parts)
         queue = iter(seeds)
 
         def take(
@@ -125,7 +126,7 @@ def _works(jobs: Sequence[Job]) -> list[Work]:
     for job in jobs:
         seeds[job.point.index].append((job.key, job.seed))
         scenarios[job.point.index] = job.scenario
-    return [(one.text, one.file, one.settings, seeds[index]) for index, one in scenarios.items()]
+    return [(one.text, one.file, one.settings, one.parts, seeds[index]) for index, one in scenarios.items()]
 
 
 @contextmanager

@@ -6,10 +6,11 @@ mod fields;
 
 use std::path::Path;
 
-use fairdrop::Time;
+use fairdrop::{AnyParams, Time};
 use fairdrop_capture::{KeyKind, LinkType};
 use fairdrop_sim::Control;
 use fairdrop_sim::input::{self, Node, Origin, Problem, Problems, Report, Section};
+use fairdrop_sim::own::Parts;
 use fairdrop_sim::scenario::QueueConfig;
 
 use crate::frame::FramePool;
@@ -137,9 +138,10 @@ impl OneWay {
     fn read(node: Option<&Node>, path: &str, common: Option<&Node>, report: &mut Report<'_>) -> Self {
         let section = Section::read(node, path, DIRECTION, &["queue"], report);
         let own = node.and_then(|node| node.get("queue"));
+        let parts = Parts::default();
         let queue = match (own, common) {
-            (None, Some(common)) => QueueConfig::read(Some(common), "queue", report),
-            (own, _) => QueueConfig::read(own, &format!("{path}.queue"), report),
+            (None, Some(common)) => QueueConfig::read(Some(common), "queue", &parts, report),
+            (own, _) => QueueConfig::read(own, &format!("{path}.queue"), &parts, report),
         };
         let impairments = Impairments {
             delay: section.time("delay").unwrap_or(Time::ZERO),
@@ -169,6 +171,14 @@ impl OneWay {
         self.rate_bps().unwrap_or(RATE_OF_UNLIMITED_BPS)
     }
 
+    /// The parameters of its discipline.
+    ///
+    /// # Panics
+    /// Never: no parts of anybody's own can be named here.
+    pub fn params(&self) -> AnyParams {
+        self.queue.params(self.rate_or_default_bps()).expect("the discipline is of the catalogue")
+    }
+
     /// What it is, in words.
     pub fn told(&self) -> String {
         let pace = match self.rate_bps() {
@@ -190,7 +200,7 @@ impl OneWay {
         DirectionConfig {
             link: LinkConfig {
                 pace: self.pace.clone(),
-                queue: self.queue.params(self.rate_or_default_bps()),
+                queue: self.params(),
                 impairments: self.impairments,
                 seed,
                 number,

@@ -1,6 +1,6 @@
 //! Changes of a link that runs: read as a whole, refused as a whole, made in both directions or in none.
 
-use crate::config::{DIRECTIONS, OneWay, TwoWay};
+use crate::config::{DIRECTIONS, TwoWay};
 use crate::control::spread::{Part, parts, spread, with};
 use crate::control::{Changed, Request, Shown};
 use crate::host::{Change, Mailbox};
@@ -91,9 +91,9 @@ impl Steering {
             let buffers = Change::Buffers(new.buffers.saturating_add(new.queue.limit));
             add(buffers.clone(), buffers);
             if touched(Part::of_queue) {
-                let params = params(new);
+                let params = new.params();
                 allowed(&params).map_err(|error| format!("{}.queue: {error}", DIRECTIONS[direction]))?;
-                add(Change::Queue(params), Change::Queue(self::params(old)));
+                add(Change::Queue(params), Change::Queue(old.params()));
             }
             if touched(|part| ["rate", "trace"].contains(&part.field.as_str())) {
                 add(Change::Pace(new.pace.clone()), Change::Pace(old.pace.clone()));
@@ -125,10 +125,6 @@ fn direction_of(name: &str) -> Result<usize, String> {
         .iter()
         .position(|&direction| direction == name)
         .ok_or_else(|| format!("direction {name:?} is not valid; valid: up, down"))
-}
-
-fn params(way: &OneWay) -> AnyParams {
-    way.queue.params(way.rate_or_default_bps())
 }
 
 /// Whether the discipline accepts its parameters and there is memory for its queue.

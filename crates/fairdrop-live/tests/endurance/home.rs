@@ -233,7 +233,7 @@ fn queues() -> Vec<AnyParams> {
             format!("queue.limit={limit}p"),
             "up.rate=10mbit".into(),
         ];
-        TwoWay::parse("", "home", &settings).unwrap().up.queue.params(10_000_000)
+        TwoWay::parse("", "home", &settings).unwrap().up.queue.params(10_000_000).unwrap()
     };
     CATALOGUE.iter().flat_map(|info| LIMITS.map(|limit| of(info.name, limit))).collect()
 }

@@ -94,6 +94,11 @@ impl<T: Tracer> Links<T> {
         self.port(link).0.set_rate(rate);
     }
 
+    /// Number of links.
+    pub fn len(&self) -> u32 {
+        self.links.len() as u32
+    }
+
     /// Whether some discipline has a timer.
     pub fn any_timer(&self) -> bool {
         self.ports().any(Port::has_timer)

@@ -20,9 +20,9 @@ use crate::control::Control;
 use crate::frame::Frame;
 use crate::memory::Bytes;
 use crate::meter;
+use crate::own::Fault;
 use crate::port::Port;
 use crate::prefetch::{BATCH, FEW_FLOWS, LEAD};
-use crate::own::Fault;
 use crate::scenario::{QueueError, Scenario};
 use crate::trace::{About, Tracer};
 use crate::transport::tcp::{Ack, Send};
@@ -180,6 +180,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if engine.links.any_timer() {
             // Where the engine looks ahead, it looks at timers as well.
             engine.few_flows = 0;
+            (0..engine.links.len()).for_each(|link| engine.watch_timer(link));
         }
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);

@@ -9,6 +9,7 @@ use crate::units;
 use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// A value, read and within its range.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +66,11 @@ impl<'a> Report<'a> {
     /// Nothing is wrong yet.
     pub fn new(file: &str, control: &'a Control) -> Self {
         Self { file: file.into(), problems: Vec::new(), control }
+    }
+
+    /// The path of a file that the scenario names: relative ones begin beside it.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        Path::new(&self.file).parent().unwrap_or(Path::new("")).join(name)
     }
 
     /// Something is wrong with a field.

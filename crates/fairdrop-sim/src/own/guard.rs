@@ -1,6 +1,6 @@
 //! Watches a queue of somebody's own: packets are neither lost, nor made, nor changed.
 
-use super::queue::OwnQueue;
+use super::queue::{OwnQueue, Wrong};
 use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Packet, Stats, Stream, Time};
 use fairdrop_capture::count;
 use std::fmt;
@@ -8,12 +8,14 @@ use thiserror::Error;
 
 /// What a discipline of one's own did that ends the run.
 #[derive(Clone, Debug, Error, PartialEq)]
-#[error("{discipline}: {what} (in {call}, at {at_s} s, packet {packet})", at_s = at.seconds())]
+#[error("{discipline}: {what} (in {call}, at {at_s} s, packet {packet}){trace}", at_s = at.seconds())]
 pub struct Fault {
     /// Its name.
     pub discipline: &'static str,
     /// What it did, or what its language says of it.
     pub what: String,
+    /// Where in its text, as its language says it: empty, or lines that each begin with a line feed.
+    pub trace: String,
     /// The call in which it did.
     pub call: &'static str,
     /// When, in simulated time.
@@ -48,7 +50,8 @@ impl Waiting {
         };
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(known.meta.len);
-        let same = |packet: &Packet<u32>| (packet.meta.flow, packet.meta.len, packet.meta.class, packet.enqueued);
+        let same =
+            |packet: &Packet<u32>| (packet.meta.flow, packet.meta.len, packet.meta.class, packet.enqueued);
         if same(&known) == same(packet) {
             return Ok(());
         }
@@ -135,21 +138,24 @@ impl Guarded {
         &mut self,
         call: &'static str,
         env: &mut E,
-        work: impl FnOnce(&mut dyn OwnQueue, &mut dyn Env<u32>) -> Result<R, String>,
+        work: impl FnOnce(&mut dyn OwnQueue, &mut dyn Env<u32>) -> Result<R, Wrong>,
     ) -> Option<R> {
         let at = env.now();
         let mut watched = Watched { env, waiting: &mut self.waiting, wrong: None };
         let done = work(&mut *self.queue, &mut watched);
         let done = match (done, watched.wrong) {
-            (Err(wrong), _) | (Ok(_), Some(wrong)) => Err(wrong),
+            (Err(wrong), _) => Err(wrong),
+            (Ok(_), Some(wrong)) => Err(wrong.into()),
             (Ok(done), None) => Ok(done),
         };
-        done.map_err(|what| self.set_fault(call, at, what)).ok()
+        done.map_err(|wrong| self.set_fault(call, at, wrong)).ok()
     }
 
     #[cold]
-    fn set_fault(&mut self, call: &'static str, at: Time, what: String) {
-        let fault = Fault { discipline: self.name, what, call, at, packet: self.offered };
+    fn set_fault(&mut self, call: &'static str, at: Time, wrong: impl Into<Wrong>) {
+        let Wrong { what, trace } = wrong.into();
+        let trace = trace.lines().flat_map(|line| ["\n", line]).collect();
+        let fault = Fault { discipline: self.name, what, trace, call, at, packet: self.offered };
         self.fault.get_or_insert(fault);
     }
 
@@ -170,6 +176,7 @@ impl Guarded {
 }
 
 impl Discipline<u32> for Guarded {
+    #[inline(never)]
     fn enqueue<E: Env<u32>>(&mut self, packet: Packet<u32>, env: &mut E) {
         self.offered += 1;
         if self.fault.is_some() {
@@ -180,6 +187,7 @@ impl Discipline<u32> for Guarded {
         self.check("enqueue", env.now());
     }
 
+    #[inline(never)]
     fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
         if self.fault.is_some() {
             return None;
@@ -205,6 +213,7 @@ impl Discipline<u32> for Guarded {
         self.queue.average_packets()
     }
 
+    #[inline(never)]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
         self.queue.internals(&mut see);
     }

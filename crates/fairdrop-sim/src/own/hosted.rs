@@ -52,12 +52,12 @@ impl Hosted {
 }
 
 impl Discipline<u32> for Hosted {
-    #[inline]
+    #[inline(always)]
     fn enqueue<E: Env<u32>>(&mut self, packet: Packet<u32>, env: &mut E) {
         each!(self, queue => queue.enqueue(packet, env));
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
         each!(self, queue => queue.dequeue(env))
     }
@@ -74,7 +74,7 @@ impl Discipline<u32> for Hosted {
         each!(self, queue => queue.average_packets())
     }
 
-    #[inline]
+    #[inline(always)]
     fn internals(&self, see: impl FnMut(&'static str, f64)) {
         each!(self, queue => queue.internals(see));
     }

@@ -11,18 +11,24 @@
 //! What it does is watched: every packet that it was given waits, was handed out or was dropped, once, and unchanged but
 //! for its ECN field and label. The first call after which that is not so ends the run with a [`Fault`].
 
+mod desk;
 mod guard;
 mod hosted;
+mod name;
 mod queue;
 
+pub use desk::{Desk, Dice, cause_named};
 pub use guard::Fault;
 pub use hosted::Hosted;
-pub use queue::OwnQueue;
+pub use name::kept;
+pub use queue::{OwnQueue, Wrong};
 
 use crate::input::{FieldSpec, Value, is_plain_name};
 use fairdrop::{Discipline, DisciplineInfo, ParamSpec};
 use guard::Guarded;
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -77,6 +83,9 @@ type Maker = dyn Fn(&Setup) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
 pub struct OwnDiscipline {
     /// Name, parameters, and what lists and reports say of it.
     pub info: &'static DisciplineInfo,
+    /// What it is made of, such as a hash of its text: results name it, so that those of another version are not taken for
+    /// its own. Empty for what is compiled with the program.
+    pub identity: String,
     make: Arc<Maker>,
 }
 
@@ -95,7 +104,13 @@ impl OwnDiscipline {
     where
         F: Fn(&Setup) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
     {
-        Self { info, make: Arc::new(make) }
+        Self { info, identity: String::new(), make: Arc::new(make) }
+    }
+
+    /// The same, made of what `identity` says.
+    #[must_use]
+    pub fn with_identity(self, identity: String) -> Self {
+        Self { identity, ..self }
     }
 
     /// An empty queue, watched.
@@ -116,7 +131,7 @@ impl fmt::Debug for OwnDiscipline {
 
 impl PartialEq for OwnDiscipline {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.info, other.info) && Arc::ptr_eq(&self.make, &other.make)
+        std::ptr::eq(self.info, other.info) && self.identity == other.identity
     }
 }
 
@@ -151,13 +166,75 @@ pub enum PartError {
     },
 }
 
+type Loader = dyn Fn(&Path) -> Result<Vec<OwnDiscipline>, String> + Send + Sync;
+
 /// Parts of one's own that scenarios may name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub struct Parts {
     disciplines: Vec<OwnDiscipline>,
+    loader: Option<Arc<Loader>>,
+    /// Names of disciplines, by the files that scenarios name in their place.
+    files: BTreeMap<String, &'static str>,
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.disciplines).finish()
+    }
+}
+
+impl PartialEq for Parts {
+    fn eq(&self, other: &Self) -> bool {
+        self.disciplines == other.disciplines
+    }
 }
 
 impl Parts {
+    /// The same; what files have that scenarios name, `loader` says.
+    #[must_use]
+    pub fn with_loader<F>(self, loader: F) -> Self
+    where
+        F: Fn(&Path) -> Result<Vec<OwnDiscipline>, String> + Send + Sync + 'static,
+    {
+        Self { loader: Some(Arc::new(loader)), ..self }
+    }
+
+    /// Takes what the file `path` has; returns the name of the first.
+    ///
+    /// # Errors
+    /// It cannot be loaded, or not taken.
+    pub fn load(&mut self, path: &Path) -> Result<&'static str, String> {
+        let loader = self.loader.clone().ok_or("this program loads no parts")?;
+        let found = loader(path)?;
+        let first = found.first().map(|own| own.info.name).ok_or("it has no discipline")?;
+        for own in found {
+            if self.discipline(own.info.name) != Some(&own) {
+                self.add(own).map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(first)
+    }
+
+    /// The same, under the name of the file as well.
+    ///
+    /// # Errors
+    /// As those of [`Parts::load`].
+    pub fn load_as(&mut self, file: &str, path: &Path) -> Result<(), String> {
+        let name = self.load(path)?;
+        self.files.insert(file.into(), name);
+        Ok(())
+    }
+
+    /// The discipline of a file that was loaded under its name.
+    pub fn of_file(&self, file: &str) -> Option<&'static str> {
+        self.files.get(file).copied()
+    }
+
+    /// What each discipline is made of, by name.
+    pub fn identities(&self) -> BTreeMap<&'static str, &str> {
+        self.disciplines.iter().map(|own| (own.info.name, &*own.identity)).collect()
+    }
+
     /// Takes a discipline.
     ///
     /// # Errors

@@ -3,25 +3,40 @@
 
 use fairdrop::{Backlog, Discipline, DropCause, Env, Packet, Stats, Stream, Time};
 
+/// What went wrong in a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wrong {
+    /// In one line.
+    pub what: String,
+    /// Where in its text, line by line, as its language says it; may be empty.
+    pub trace: String,
+}
+
+impl From<String> for Wrong {
+    fn from(what: String) -> Self {
+        Self { what, trace: String::new() }
+    }
+}
+
 /// A queue of one's own. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 pub trait OwnQueue: Send {
     /// Offers a packet; see [`Discipline::enqueue`].
     ///
     /// # Errors
     /// What went wrong in it, for a person who wrote it.
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), String>;
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong>;
 
     /// The packet to transmit next; see [`Discipline::dequeue`].
     ///
     /// # Errors
     /// What went wrong in it.
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, String>;
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong>;
 
     /// The deadline has come; see [`Discipline::tick`].
     ///
     /// # Errors
     /// What went wrong in it.
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), String>;
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong>;
 
     /// When `tick` wants to be called.
     fn deadline(&self) -> Option<Time>;
@@ -73,16 +88,16 @@ impl Env<u32> for Behind<'_> {
 }
 
 impl<D: Discipline<u32> + Send> OwnQueue for D {
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), String> {
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
         Discipline::enqueue(self, packet, &mut Behind(env));
         Ok(())
     }
 
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, String> {
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong> {
         Ok(Discipline::dequeue(self, &mut Behind(env)))
     }
 
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), String> {
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
         Discipline::tick(self, &mut Behind(env));
         Ok(())
     }

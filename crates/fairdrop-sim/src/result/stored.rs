@@ -1,14 +1,19 @@
 //! Reading results back: what serde does not derive.
 
+use crate::input::is_plain_name;
+use crate::own;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The name of a discipline of this version.
+/// The name of a discipline of this version, or of one's own.
 pub fn discipline<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
     let name = String::deserialize(deserializer)?;
-    let info = fairdrop::info(&name);
-    info.map(|info| info.name).ok_or_else(|| D::Error::custom(format!("there is no discipline {name:?}")))
+    match fairdrop::info(&name) {
+        Some(info) => Ok(info.name),
+        None if is_plain_name(&name) => Ok(own::kept(&name)),
+        None => Err(D::Error::custom(format!("no discipline has a name like {name:?}"))),
+    }
 }
 
 /// A map as pairs, in the order written.

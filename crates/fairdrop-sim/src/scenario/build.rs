@@ -4,8 +4,8 @@ use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
 use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
-use crate::own::Parts;
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
+use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport};
 use fairdrop::Time;
@@ -16,6 +16,9 @@ const RIGHT: &str = "R2";
 
 /// Most points of a sampling grid.
 const MAX_SAMPLES: u64 = 10_000_000;
+
+/// What the list of parts may have.
+const PARTS_VALID: &str = "files beside the scenario, .py or .so, with disciplines";
 
 /// The largest packet on the wire, bytes.
 const MAX_PACKET: u32 = 65_535;
@@ -37,6 +40,7 @@ pub fn scenario(
     let mut report = Report::new(file, control);
     let tables = ["dumbbell", "chain", "links", "queue", "groups"];
     let top = Section::read(Some(root), "", SCENARIO, &tables, &mut report);
+    let parts = &with_files(&top, parts, &mut report);
     let queue = QueueConfig::read(root.get("queue"), "queue", parts, &mut report);
     let (links, access) = topology(root, &queue, parts, &mut report);
     let groups = groups(root, &links, &access, &mut report);
@@ -70,6 +74,17 @@ pub fn scenario(
     };
     scenario.remarks = remarks::remarks(&scenario, root);
     Ok(scenario)
+}
+
+/// The parts, and those of the files that the scenario names.
+fn with_files(top: &Section, parts: &Parts, report: &mut Report<'_>) -> Parts {
+    let mut parts = parts.clone();
+    for name in top.names("parts").into_iter().flatten() {
+        if let Err(why) = parts.load(&report.beside(name)) {
+            report.add(top.origin("parts"), "", &format!("parts: {name}: {why}"), PARTS_VALID);
+        }
+    }
+    parts
 }
 
 /// A group that starts when all is over, or stops before it starts, was not meant.
@@ -150,12 +165,7 @@ fn warm_up(top: &Section, duration: Time, report: &mut Report<'_>) -> Time {
     Time::from_ns(duration.ns() / 5)
 }
 
-fn topology(
-    root: &Node,
-    queue: &QueueConfig,
-    parts: &Parts,
-    report: &mut Report<'_>,
-) -> (Vec<Link>, Access) {
+fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report<'_>) -> (Vec<Link>, Access) {
     let given: Vec<_> = ["dumbbell", "chain", "links"]
         .into_iter()
         .filter_map(|name| root.get(name).map(|node| (name, node)))

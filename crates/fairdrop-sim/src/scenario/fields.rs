@@ -18,6 +18,13 @@ pub const SCENARIO: &[FieldSpec] = &[
     field("name", "", FieldKind::Name, Some("\"scenario\""), "Short name, for the result."),
     field("title", "", FieldKind::Text, Some("\"\""), "Title of the report."),
     field(
+        "parts",
+        "",
+        FieldKind::Names,
+        Some(""),
+        "Files with disciplines of one's own: Python (.py) or compiled (.so), beside this file.",
+    ),
+    field(
         "duration",
         "s",
         FieldKind::Seconds(1e-6, 1e7),

@@ -2,13 +2,15 @@
 
 use super::fields::QUEUE;
 use crate::control::Control;
-use crate::input::{self, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
+use crate::input::{self, Data, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
 use crate::own::{Hosted, OwnDiscipline, OwnError, Parts, Setup};
 use fairdrop::{
-    AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, Heap, LIMIT, ParamError, ParamSpec, ParamValue, Warning,
+    AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, Heap, LIMIT, ParamError, ParamSpec, ParamValue,
+    Warning,
 };
 use fairdrop_capture::count;
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// A discipline, and the parameters of every discipline that a comparison may put in its place.
@@ -48,6 +50,11 @@ fn known_disciplines(parts: &Parts) -> String {
     format!("one of {}", names.join(", "))
 }
 
+/// Whether `discipline` is a file rather than a name.
+fn is_file(discipline: &str) -> bool {
+    discipline.contains(['/', '.'])
+}
+
 /// Parameters of one discipline as fields.
 pub fn fields_of(info: &DisciplineInfo) -> Vec<FieldSpec> {
     info.params.iter().map(FieldSpec::from).collect()
@@ -71,12 +78,15 @@ fn info(parts: &Parts, name: &str) -> Option<&'static DisciplineInfo> {
 impl QueueConfig {
     /// Reads `[queue]` and its sub-tables.
     pub fn read(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report<'_>) -> Self {
+        let parts = &Self::with_plugin(node, path, parts, report);
         let names: Vec<_> = with_tables(parts).map(|info| info.name).collect();
         let fields: Vec<_> = QUEUE.iter().copied().chain([FieldSpec::from(&LIMIT)]).collect();
         let section = Section::read(node, path, &fields, &names, report);
         let discipline = section.text("discipline").unwrap_or("choke");
+        // A file that is named has told already what is wrong with it.
+        let discipline = parts.of_file(discipline).unwrap_or(discipline);
         let info = info(parts, discipline);
-        if info.is_none() {
+        if info.is_none() && !is_file(discipline) {
             let field = section.path("discipline");
             report.add(
                 section.origin("discipline"),
@@ -89,10 +99,7 @@ impl QueueConfig {
         let sections: Vec<_> = with_tables(parts)
             .map(|info| {
                 let node = node.and_then(|node| node.get(info.name));
-                (
-                    info,
-                    Section::read(node, &format!("{path}.{}", info.name), &fields_of(info), &[], report),
-                )
+                (info, Section::read(node, &format!("{path}.{}", info.name), &fields_of(info), &[], report))
             })
             .collect();
         let tables = sections.iter().map(|(info, section)| {
@@ -106,6 +113,20 @@ impl QueueConfig {
             config.check(info, section, report);
         }
         config
+    }
+
+    /// The parts, and that of the file that `discipline` names.
+    fn with_plugin(node: Option<&Node>, path: &str, parts: &Parts, report: &mut Report<'_>) -> Parts {
+        let mut parts = parts.clone();
+        let named = node.and_then(|node| node.get("discipline"));
+        if let Some(Node { data: Data::Text(name), origin, .. }) = named
+            && is_file(name)
+            && let Err(why) = parts.load_as(name, &report.beside(name))
+        {
+            let what = format!("{path}.discipline: {name}: {why}");
+            report.add(origin, "", &what, "a file beside the scenario with a discipline");
+        }
+        parts
     }
 
     /// What ranges alone do not say: how the parameters of a discipline fit together, and with the limit.
@@ -145,7 +166,15 @@ impl QueueConfig {
     ///
     /// # Errors
     /// Everything that is wrong, each with its line, field, value and what would be valid.
-    pub fn parse(
+    pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<(Self, String), Problems> {
+        Self::parse_with(text, file, settings, &Parts::default())
+    }
+
+    /// The same, with `parts` of one's own to name.
+    ///
+    /// # Errors
+    /// As those of [`QueueConfig::parse`].
+    pub fn parse_with(
         text: &str,
         file: &str,
         settings: &[String],
@@ -162,6 +191,11 @@ impl QueueConfig {
         if report.problems.is_empty() { Ok((queue, source)) } else { Err(Problems(report.problems)) }
     }
 
+    /// What the disciplines that are not of the catalogue are made of, by name.
+    pub fn identities(&self) -> BTreeMap<&'static str, &str> {
+        self.parts.identities()
+    }
+
     /// The names of all disciplines that may be put in place of the chosen one, for messages.
     pub fn known(&self) -> String {
         known_disciplines(&self.parts)
@@ -172,6 +206,7 @@ impl QueueConfig {
     /// # Errors
     /// No discipline has that name.
     pub fn with_discipline(&self, name: &str) -> Result<Self, Problems> {
+        let name = self.parts.of_file(name).unwrap_or(name);
         let info = info(&self.parts, name).ok_or_else(|| {
             let what = format!("there is no discipline {name:?}");
             Problems(vec![Problem::new("", Origin::Command, "", &what, &self.known())])

@@ -2,11 +2,13 @@
 //! and a scenario itself after defaults.
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
-use super::{Group, Link, LinkQueue, Scenario, queue};
+use super::{Group, Link, LinkQueue, QueueConfig, Scenario, queue};
 use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
+use crate::own::Parts;
 use crate::transport;
 use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 
 /// Texts that `input::is_plain` takes, as a regular expression of ECMA-262.
 const PLAIN: &str = r"^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]*$";
@@ -145,10 +147,11 @@ fn default_value(text: &str) -> Json {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
 
-/// Every discipline and transport with its parameters, as `fairdrop list --json` prints it.
-pub fn catalogue() -> Json {
+/// Every discipline, `parts` included, and transport with its parameters, as `fairdrop list --json` prints it.
+pub fn catalogue(parts: &Parts) -> Json {
     let disciplines: Vec<_> = CATALOGUE
         .iter()
+        .chain(parts.infos())
         .map(|info| {
             let limit = [FieldSpec::from(&LIMIT)];
             let params = limit.into_iter().chain(queue::fields_of(info));
@@ -183,7 +186,7 @@ fn described(field: &FieldSpec) -> Json {
 impl Scenario {
     /// The scenario after defaults and settings, SI units.
     pub fn to_json(&self) -> Json {
-        json!({
+        let mut json = json!({
             "name": self.name,
             "title": self.title,
             "duration_s": self.duration.seconds(),
@@ -195,7 +198,14 @@ impl Scenario {
             "queue": self.queue.to_json(),
             "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|group| self.group_json(group)).collect::<Vec<_>>(),
-        })
+        });
+        let of_links = self.links.iter().filter_map(|link| self.queue_of(link));
+        let parts: BTreeMap<_, _> =
+            [&self.queue].into_iter().chain(of_links).flat_map(QueueConfig::identities).collect();
+        if !parts.is_empty() {
+            json["parts"] = json!(parts);
+        }
+        json
     }
 
     fn group_json(&self, group: &Group) -> Json {

@@ -30,7 +30,7 @@ type Flows = Vec<Vec<Arrival>>;
 /// The list that `file` of a group names; problems with the file are added to `report`.
 pub fn config(section: &Section, report: &mut Report<'_>) -> Option<TraceConfig> {
     let name = section.text("file")?;
-    let path = Path::new(&report.file).parent().unwrap_or(Path::new("")).join(name);
+    let path = report.beside(name);
     let shown = path.display().to_string();
     let flows = match bytes_of(&path, report.control) {
         // A capture begins with a magic number, a list with the name of a column.

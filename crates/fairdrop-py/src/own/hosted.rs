@@ -1,0 +1,191 @@
+//! A queue whose discipline is an object of Python: what the simulator calls.
+
+use super::discipline::{Discipline, PySetup};
+use super::packet::PyPacket;
+use fairdrop::{Backlog, Env, Packet, Stats, Time};
+use fairdrop_sim::input::Value;
+use fairdrop_sim::own::{Desk, OwnQueue, Setup, Wrong};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+
+/// What a class has, beside its parameters.
+pub struct Shape {
+    /// Its class.
+    pub class: Py<PyType>,
+    /// Attributes that results show, by name.
+    pub internals: Vec<(&'static str, Py<PyString>)>,
+    /// It says itself what waits.
+    pub counts: bool,
+    /// It has a timer.
+    pub timed: bool,
+}
+
+/// A queue in Python.
+pub struct Hosted {
+    object: Py<Discipline>,
+    enqueue: Py<PyAny>,
+    dequeue: Py<PyAny>,
+    /// Its methods, where its class has them.
+    timer: Option<Py<PyAny>>,
+    counts: Option<Py<PyAny>>,
+    names: Vec<(&'static str, Py<PyString>)>,
+    // As of the last call: the simulator asks between calls.
+    values: Vec<f64>,
+    backlog: Backlog,
+    deadline: Option<Time>,
+    desk: Desk,
+}
+
+impl Hosted {
+    /// An object of the class, with its parameters as attributes.
+    pub fn new(py: Python<'_>, shape: &Shape, setup: &Setup) -> Result<Self, Wrong> {
+        Self::make(py, shape, setup).map_err(|error| wrong(py, &error))
+    }
+
+    fn make(py: Python<'_>, shape: &Shape, setup: &Setup) -> PyResult<Self> {
+        let class = shape.class.bind(py);
+        let object = class.call_method1(intern!(py, "__new__"), (class, PySetup(setup.clone())))?;
+        for (name, value) in &setup.values {
+            object.setattr(*name, python_value(py, value)?)?;
+        }
+        object.call_method0(intern!(py, "__init__"))?;
+        let method = |name, there: bool| -> PyResult<Option<Py<PyAny>>> {
+            if there { object.getattr(name).map(|method| Some(method.unbind())) } else { Ok(None) }
+        };
+        let names: Vec<_> = shape.internals.iter().map(|(name, key)| (*name, key.clone_ref(py))).collect();
+        let mut hosted = Self {
+            enqueue: object.getattr("enqueue")?.unbind(),
+            dequeue: object.getattr("dequeue")?.unbind(),
+            timer: method("timer", shape.timed)?,
+            counts: method("backlog", shape.counts)?,
+            values: vec![0.0; names.len()],
+            names,
+            backlog: Backlog::default(),
+            deadline: None,
+            desk: Desk::default(),
+            object: object.cast_into::<Discipline>()?.unbind(),
+        };
+        hosted.look(py)?;
+        Ok(hosted)
+    }
+
+    /// One call of a method, and what it did.
+    fn call<R>(
+        &mut self,
+        env: &mut dyn Env<u32>,
+        call: impl FnOnce(&Self, Python<'_>) -> PyResult<R>,
+    ) -> Result<R, Wrong> {
+        let now = env.now();
+        Python::attach(|py| {
+            self.object.borrow_mut(py).now = now;
+            let done = call(self, py);
+            let seen = self.look(py);
+            self.desk.hand_over(env);
+            done.and_then(|done| seen.map(|()| done)).map_err(|error| wrong(py, &error))
+        })
+    }
+
+    /// What the object shows after a call.
+    fn look(&mut self, py: Python<'_>) -> PyResult<()> {
+        let object = self.object.bind(py);
+        let desk = &mut self.desk;
+        let mut held = Backlog::default();
+        {
+            let mut shown = object.borrow_mut();
+            for queue in shown.queues() {
+                let mut queue = queue.borrow_mut(py);
+                queue.take_drawn(|packet| desk.drawn(packet));
+                let Backlog { packets, bytes } = queue.backlog();
+                held.packets += packets;
+                held.bytes += bytes;
+            }
+            shown.dropped.drain(..).for_each(|(packet, cause)| desk.drop(packet, cause));
+            shown.marked.drain(..).for_each(|(len, cause)| desk.marked(len, cause));
+            self.deadline = shown.timer;
+        }
+        if let Some(counts) = &self.counts {
+            let (packets, bytes) = counts.call0(py)?.extract(py)?;
+            held = Backlog { packets, bytes };
+        }
+        self.backlog = held;
+        for ((_, key), value) in self.names.iter().zip(&mut self.values) {
+            *value = object.getattr(key)?.extract()?;
+        }
+        Ok(())
+    }
+}
+
+impl OwnQueue for Hosted {
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+        self.call(env, |this, py| this.enqueue.call1(py, (PyPacket::new(packet),)).map(drop))
+    }
+
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong> {
+        self.call(env, |this, py| {
+            let given = this.dequeue.bind(py).call0()?;
+            if given.is_none() {
+                return Ok(None);
+            }
+            let packet = given.cast::<PyPacket>().map_err(|_| {
+                let kind = given.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
+                PyTypeError::new_err(format!("dequeue gave {kind}; valid: a Packet that waits, or None"))
+            })?;
+            Ok(Some(packet.borrow().inner.clone()))
+        })
+    }
+
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+        self.call(env, |this, py| {
+            this.object.borrow_mut(py).timer = None;
+            this.timer.as_ref().map_or(Ok(()), |timer| timer.call0(py).map(drop))
+        })
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    fn backlog(&self) -> Option<Backlog> {
+        Some(self.backlog)
+    }
+
+    fn stats(&self) -> &Stats {
+        self.desk.stats()
+    }
+
+    fn average_packets(&self) -> Option<f64> {
+        let shown = self.names.iter().zip(&self.values);
+        shown.into_iter().find(|((name, _), _)| *name == "avg").map(|(_, value)| *value)
+    }
+
+    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.names.iter().zip(&self.values).for_each(|((name, _), value)| see(name, *value));
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        true
+    }
+}
+
+fn python_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Number(number) => number.into_pyobject(py)?.into_any(),
+        Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        Value::Switch(on) => on.into_pyobject(py)?.to_owned().into_any(),
+        Value::Text(word) => word.into_pyobject(py)?.into_any(),
+        Value::Numbers(numbers) => numbers.into_pyobject(py)?.into_any(),
+        other => other.to_json().to_string().into_pyobject(py)?.into_any(),
+    })
+}
+
+/// An exception, and where it was raised: the lines that Python would print.
+fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
+    let printed = py
+        .import("traceback")
+        .and_then(|module| module.call_method1("format_exception", (error.value(py),)))
+        .and_then(|lines| lines.extract::<Vec<String>>());
+    let trace = if error.traceback(py).is_some() { printed.map(|lines| lines.concat()).unwrap_or_default() } else { String::new() };
+    Wrong { what: error.to_string().lines().collect::<Vec<_>>().join(" "), trace }
+}

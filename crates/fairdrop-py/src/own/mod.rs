@@ -1,0 +1,126 @@
+//! Disciplines of one's own, in Python: classes that derive from `fairdrop.Discipline`.
+
+mod discipline;
+mod hosted;
+mod packet;
+mod queue;
+
+pub use discipline::Discipline;
+pub use packet::PyPacket;
+pub use queue::{PyDice, Queue};
+
+use fairdrop::{DisciplineInfo, Kind, ParamSpec};
+use fairdrop_sim::own::{OwnDiscipline, Parts, kept};
+use hosted::{Hosted, Shape};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
+use std::path::Path;
+
+/// A parameter as its class declares it.
+#[derive(FromPyObject)]
+struct Declared {
+    name: String,
+    unit: String,
+    kind: String,
+    low: f64,
+    high: f64,
+    words: Vec<String>,
+    default: String,
+    doc: String,
+    source: String,
+}
+
+impl Declared {
+    fn spec(&self) -> PyResult<ParamSpec> {
+        let (low, high) = (self.low, self.high);
+        let kind = match &*self.kind {
+            "integer" => Kind::Integer(low as i64, high as i64),
+            "number" => Kind::Number(low, high),
+            "packets" => Kind::Packets(low, high),
+            "bytes" => Kind::Bytes(low as u64, high as u64),
+            "seconds" => Kind::Seconds(low, high),
+            "switch" => Kind::Switch,
+            "choice" => Kind::Choice(self.words.iter().map(|word| kept(word)).collect::<Vec<_>>().leak()),
+            other => return Err(PyValueError::new_err(format!("{}: there is no kind {other:?}", self.name))),
+        };
+        Ok(ParamSpec {
+            name: kept(&self.name),
+            unit: kept(&self.unit),
+            kind,
+            default: kept(&self.default),
+            alias: None,
+            doc: kept(&self.doc),
+            source: kept(&self.source),
+        })
+    }
+}
+
+/// What a class is, as `fairdrop.parts` describes it.
+#[derive(FromPyObject)]
+pub struct Described {
+    name: String,
+    doc: String,
+    source: String,
+    timed: bool,
+    counts: bool,
+    internals: Vec<String>,
+    parameters: Vec<Declared>,
+    identity: String,
+}
+
+/// A discipline of one's own that scenarios may name.
+#[pyclass(frozen)]
+pub struct Part(pub OwnDiscipline);
+
+#[pymethods]
+impl Part {
+    /// The discipline that `class` is. What is said of it lives as long as the process: make one part of each class.
+    #[new]
+    fn new(py: Python<'_>, class: Py<PyType>, about: Described) -> PyResult<Self> {
+        let params = about.parameters.iter().map(Declared::spec).collect::<PyResult<Vec<_>>>()?;
+        let info = DisciplineInfo {
+            timed: about.timed,
+            source: kept(&about.source),
+            ..DisciplineInfo::named(kept(&about.name), kept(&about.doc), params.leak())
+        };
+        let internals =
+            about.internals.iter().map(|name| (kept(name), PyString::intern(py, name).unbind())).collect();
+        let shape = Shape { class, internals, counts: about.counts, timed: about.timed };
+        let make = move |setup: &fairdrop_sim::own::Setup| {
+            let made = Python::attach(|py| Hosted::new(py, &shape, setup));
+            made.map(|queue| Box::new(queue) as Box<dyn fairdrop_sim::own::OwnQueue>).map_err(|wrong| {
+                if wrong.trace.is_empty() { wrong.what } else { format!("{}\n{}", wrong.what, wrong.trace.trim_end()) }
+            })
+        };
+        let own = OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(about.identity);
+        // It is valid by itself, whatever else there is.
+        Parts::default().add(own.clone()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self(own))
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.info.name
+    }
+}
+
+/// What scenarios may name: `known`, and what `load` gives for the path of a file.
+pub fn parts(py: Python<'_>, known: &[Py<Part>], load: Option<Py<PyAny>>) -> PyResult<Parts> {
+    let mut parts = Parts::default();
+    for part in known {
+        parts.add(part.bind(py).get().0.clone()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    }
+    let Some(load) = load else { return Ok(parts) };
+    let from_file = move |path: &Path| {
+        Python::attach(|py| {
+            let found: Vec<Py<Part>> = load
+                .call1(py, (path,))
+                .and_then(|found| found.extract(py))
+                .map_err(|error: PyErr| error.value(py).to_string())?;
+            Ok(found.iter().map(|part| part.bind(py).get().0.clone()).collect())
+        })
+    };
+    Ok(parts.with_loader(from_file))
+}

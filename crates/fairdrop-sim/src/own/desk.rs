@@ -1,0 +1,156 @@
+//! What a queue in another language has of its host: the clock, random numbers by name, and a place for what it drops.
+//! Nothing is borrowed from the host between its calls: what was dropped and drawn is handed over after each of them.
+
+use super::Setup;
+use fairdrop::{DropCause, Env, Packet, Philox, Stats, Stream, Time};
+
+/// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
+const STREAMS: [&str; Stream::COUNT] = [
+    "candidate",
+    "early_drop",
+    "drawing_fraction",
+    "ward_coin",
+    "blue_coin",
+    "pie_coin",
+    "sred_coin",
+    "zombie",
+    "zombie_overwrite",
+    "csfq_coin",
+    "filter_coin",
+    "afd_coin",
+    "afd_sample",
+    "sfb_coin",
+    "dualpi2_coin",
+    "service",
+];
+
+/// Set in the purposes of all other streams.
+const OTHER: u32 = 1 << 31;
+
+/// The cause of a drop with this name.
+///
+/// # Errors
+/// There is none, and which there are.
+pub fn cause_named(name: &str) -> Result<DropCause, String> {
+    DropCause::ALL.into_iter().find(|cause| cause.name() == name).ok_or_else(|| {
+        let names = DropCause::ALL.map(DropCause::name).join(", ");
+        format!("no packet is dropped for {name:?}; valid: one of {names}")
+    })
+}
+
+/// A named stream of random numbers of one queue. Those that disciplines of the catalogue draw from give the numbers that
+/// these would get; others have numbers of their own, by their names.
+#[derive(Clone, Debug)]
+pub struct Dice(Philox);
+
+impl Dice {
+    /// The stream called `name` of the queue that `setup` is for.
+    pub fn new(setup: &Setup, name: &str) -> Self {
+        let known = STREAMS.iter().position(|known| *known == name);
+        // FNV-1a of 32 bits.
+        let hash = name
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let purpose = known.map_or(hash | OTHER, |number| number as u32);
+        Self(Philox::new(setup.seed, setup.queue, purpose))
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// Draws from a [`fairdrop::LeakyFifo`] get their numbers here, whatever stream they ask for.
+impl<H> Env<H> for Dice {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    #[inline]
+    fn random(&mut self, _stream: Stream) -> u64 {
+        self.bits()
+    }
+
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    fn dropped(&mut self, _packet: Packet<H>, _cause: DropCause) {}
+}
+
+/// What one queue has of its host.
+#[derive(Debug, Default)]
+pub struct Desk {
+    /// Time of the present call.
+    pub now: Time,
+    stats: Stats,
+    dropped: Vec<(Packet<u32>, DropCause)>,
+    drawn: Vec<Packet<u32>>,
+}
+
+impl Desk {
+    /// A packet is dropped.
+    pub fn drop(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.stats.dropped[cause as usize].add(packet.meta.len);
+        self.dropped.push((packet, cause));
+    }
+
+    /// A packet of `len` bytes was marked in place of a drop.
+    pub fn marked(&mut self, len: u32, cause: DropCause) {
+        self.stats.marked[cause as usize].add(len);
+    }
+
+    /// A packet was drawn, to be compared.
+    pub fn drawn(&mut self, packet: Packet<u32>) {
+        self.stats.drawn += 1;
+        self.drawn.push(packet);
+    }
+
+    /// The counters.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// Hands over what was drawn and dropped since the last time.
+    pub fn hand_over(&mut self, env: &mut dyn Env<u32>) {
+        self.drawn.drain(..).for_each(|packet| env.drawn(&packet));
+        self.dropped.drain(..).for_each(|(packet, cause)| env.dropped(packet, cause));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random;
+
+    fn setup(queue: u32) -> Setup {
+        Setup { limit: 10, rate_bps: 1_000_000, seed: 7, queue, values: Vec::new() }
+    }
+
+    fn numbers(name: &str, queue: u32) -> [u64; 4] {
+        let mut dice = Dice::new(&setup(queue), name);
+        std::array::from_fn(|_| dice.bits())
+    }
+
+    /// The same numbers as a port gives to a discipline of the catalogue.
+    #[test]
+    fn known_streams_are_those_of_the_catalogue() {
+        let mut of_queue = random::of_queue(7, 3);
+        for (number, name) in STREAMS.into_iter().enumerate() {
+            let expected: [u64; 4] = std::array::from_fn(|_| of_queue[number].next_u64());
+            assert_eq!(numbers(name, 3), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_name_and_queue_has_numbers_of_its_own() {
+        let all: Vec<_> = ["coin", "coins", "early_drop"]
+            .into_iter()
+            .flat_map(|name| [numbers(name, 0), numbers(name, 1)])
+            .collect();
+        assert!(all.iter().enumerate().all(|(i, one)| !all[..i].contains(one)));
+        assert_eq!(numbers("coin", 0), numbers("coin", 0));
+    }
+}

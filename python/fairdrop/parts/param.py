@@ -1,0 +1,85 @@
+"""Parameters of a discipline of one's own: class attributes with a default, a range and a unit.
+
+>>> from fairdrop import Discipline, param
+>>> class Mine(Discipline):
+...     threshold = param.packets(50, doc="Queue from which arrivals are dropped.")
+
+A queue has the value of the scenario in their place: ``self.threshold`` is a number there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+__all__ = ["Param", "bytes_", "choice", "integer", "number", "packets", "seconds", "switch"]
+
+# Whole numbers that a float has exactly.
+_MOST_WHOLE = 2**53
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter as a class declares it; made by the functions of this module."""
+
+    kind: str
+    default: Any
+    low: float = 0.0
+    high: float = 0.0
+    words: tuple[str, ...] = ()
+    unit: str = ""
+    doc: str = ""
+    source: str = ""
+
+
+def number(
+    default: float, low: float = -1e300, high: float = 1e300, *, unit: str = "", doc: str = "", source: str = ""
+) -> Any:
+    """A number from ``low`` to ``high``."""
+    return Param("number", float(default), _finite(low), _finite(high), unit=unit, doc=doc, source=source)
+
+
+def integer(
+    default: int, low: int = 0, high: int = _MOST_WHOLE, *, unit: str = "", doc: str = "", source: str = ""
+) -> Any:
+    """A whole number from ``low`` to ``high``."""
+    return Param("integer", int(default), _finite(low), _finite(high), unit=unit, doc=doc, source=source)
+
+
+def packets(default: float, low: float = 0, high: float = 1e6, *, doc: str = "", source: str = "") -> Any:
+    """A number of packets, written ``300`` or ``"300p"``."""
+    return Param("packets", float(default), _finite(low), _finite(high), unit="packets", doc=doc, source=source)
+
+
+def bytes_(default: int, low: int = 0, high: int = 2**31, *, doc: str = "", source: str = "") -> Any:
+    """A size, written ``1500``, ``"1500B"`` or ``"1kB"``."""
+    return Param("bytes", int(default), _finite(low), _finite(high), unit="bytes", doc=doc, source=source)
+
+
+def seconds(default: float, low: float = 0, high: float = 3600, *, doc: str = "", source: str = "") -> Any:
+    """A time in seconds, written ``0.005`` or ``"5ms"``."""
+    return Param("seconds", float(default), _finite(low), _finite(high), unit="s", doc=doc, source=source)
+
+
+def switch(default: bool, *, doc: str = "", source: str = "") -> Any:
+    """``true`` or ``false``."""
+    return Param("switch", bool(default), doc=doc, source=source)
+
+
+def choice(default: str, words: Sequence[str], *, doc: str = "", source: str = "") -> Any:
+    """One of ``words``."""
+    return Param("choice", str(default), words=tuple(words), doc=doc, source=source)
+
+
+def written(value: Any) -> str:
+    """A default as a scenario has it."""
+    return json.dumps(value)
+
+
+def _finite(number: float) -> float:
+    if not isfinite(number):
+        raise ValueError(f"{number} is not valid as the end of a range; valid: a finite number")
+    return float(number)

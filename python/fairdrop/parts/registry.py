@@ -1,0 +1,111 @@
+"""Which parts scenarios may name: classes and files that were registered, and what files hold."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+from fairdrop import _core
+from fairdrop.parts.discipline import Discipline, name_of, part_of
+
+__all__ = ["Registered", "load_file", "parts_of", "register", "registered"]
+
+#: A class, or the path of a file with some.
+Registered: TypeAlias = "type[Discipline] | str"
+
+_registered: dict[str, Registered] = {}
+# Files that were read: path, hash of the content, what they hold.
+_files: dict[Path, tuple[str, list[_core.Part]]] = {}
+
+
+def register(part: type[Discipline] | str | PathLike[str]) -> type[Discipline] | str:
+    """Let scenarios name a discipline: a class, or those in a file (``.py``, ``.so``). Works as a decorator, too.
+
+    A class takes the place of one that was registered under its name. Raises ValueError when it cannot be one.
+    """
+    if isinstance(part, type):
+        if not issubclass(part, Discipline):
+            raise ValueError(f"{part.__name__} is no discipline; valid: a class that derives from fairdrop.Discipline")
+        part_of(part)
+        _registered[name_of(part)] = part
+        return part
+    path = str(Path(fspath(part)).resolve())
+    load_file(path)
+    _registered[path] = path
+    return path
+
+
+def registered() -> tuple[Registered, ...]:
+    """Classes and files that are registered, in that order."""
+    return tuple(_registered.values())
+
+
+def parts_of(chosen: Iterable[Registered]) -> list[_core.Part]:
+    """The parts that these are."""
+    found: dict[str, _core.Part] = {}
+    for one in chosen:
+        for part in load_file(one) if isinstance(one, str) else [part_of(one)]:
+            found[part.name] = part
+    return list(found.values())
+
+
+def load_file(path: str | PathLike[str]) -> list[_core.Part]:
+    """The disciplines that a file holds. Raises ValueError, which says what is wrong with it."""
+    file = Path(path).resolve()
+    try:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from None
+    known = _files.get(file)
+    if known is not None and known[0] == content:
+        return known[1]
+    if file.suffix == ".py":
+        found = _of_module(_module(file))
+    else:
+        raise ValueError("a file of this kind is not loaded; valid: a name that ends with .py")
+    _files[file] = content, found
+    return found
+
+
+def _module(file: Path) -> ModuleType:
+    name = f"fairdrop_parts_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    # Compiled here: a cached file would be that of another version within the same second.
+    source = file.read_bytes()
+    import linecache
+
+    linecache.checkcache(str(file))
+    try:
+        exec(compile(source, str(file), "exec"), module.__dict__)
+    except Exception as error:
+        del sys.modules[name]
+        told = traceback.format_exception_only(error)[-1].strip()
+        line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else _line(error, file)
+        raise ValueError(f"{told}{'' if line is None else f' (line {line})'}") from None
+    return module
+
+
+def _line(error: Exception, file: Path) -> int | None:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return lines[-1] if lines else None
+
+
+def _of_module(module: ModuleType) -> list[_core.Part]:
+    own = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Discipline) and value.__module__ == module.__name__
+    ]
+    if not own:
+        raise ValueError("it has no discipline; valid: a class that derives from fairdrop.Discipline")
+    return [part_of(class_) for class_ in own]
