@@ -169,7 +169,8 @@ mod _core {
         let poisson = poisson.into_iter().map(Arrivals::Poisson);
         let sources = poisson.chain(constant.into_iter().map(Arrivals::Constant)).collect();
         // No link: a packet of mean size takes a second of RED's idle time.
-        let params = queue.params(8000).ok_or_else(|| invalid(&"a discipline of the catalogue is needed here"))?;
+        let params =
+            queue.params(8000).ok_or_else(|| invalid(&"a discipline of the catalogue is needed here"))?;
         let config = HostConfig { sources, service_rate, arrivals, params, seed };
         let result = work::queue_host(py, &config)?;
         serde_json::to_string(&result).map_err(|error| invalid(&error))

@@ -45,7 +45,9 @@ impl Daemon {
     pub fn check(&self, scenario: &Scenario) -> Result<(), String> {
         if let Some(own) = scenario.queue.own() {
             let name = own.info.name;
-            return Err(format!("queue.discipline = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"));
+            return Err(format!(
+                "queue.discipline = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"
+            ));
         }
         let child = self.start(scenario, &["--check"])?;
         ended(child, || true).map(drop)

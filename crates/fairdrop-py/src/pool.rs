@@ -2,6 +2,7 @@
 //! finished.
 
 use crate::document::Document;
+use crate::own::known_to_python;
 use crate::work::{threads_of, watched};
 use fairdrop_sim::memory::{self, Available, Estimate};
 use fairdrop_sim::scenario::Scenario;
@@ -33,7 +34,7 @@ pub fn work_through(
     let raised = Mutex::new(None);
     let one = |control: &Control| -> PyResult<bool> {
         let Some((tag, scenario, seed)) = Python::attach(&take)? else { return Ok(false) };
-        let found = match run(&scenario, seed, control) {
+        let found = match known_to_python(|| run(&scenario, seed, control)) {
             Ok(Some(run)) => Ok(document(run)),
             Ok(None) => return Ok(false),
             Err(why) => Err(why),

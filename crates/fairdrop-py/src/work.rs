@@ -3,6 +3,7 @@
 use crate::document::{Document, SCHEMA};
 use crate::files::FileError;
 use crate::live::{Daemon, kind_of};
+use crate::own::known_to_python;
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
@@ -391,9 +392,9 @@ impl Done {
     /// Tells the reader of a document which runs it lacks, and why.
     fn tell_failed(&self, head: &mut Map<String, Json>) {
         if !self.failed.is_empty() {
-            let told = self.failed.iter().map(|(discipline, seed, error)| {
-                json!({ "discipline": discipline, "seed": seed, "error": error })
-            });
+            let told = self.failed.iter().map(
+                |(discipline, seed, error)| json!({ "discipline": discipline, "seed": seed, "error": error }),
+            );
             head.insert("failed".into(), told.collect());
         }
     }
@@ -416,7 +417,9 @@ fn run_jobs<J: Sync>(
     let control = Control::default().with_memory(bytes);
     let bar = progress_bar(jobs.len(), plan.progress);
     let results = watched(py, &control, &bar, |control| {
-        campaign::run_all(jobs, NonZero::new(threads), control, |job| work(job, control).transpose())
+        campaign::run_all(jobs, NonZero::new(threads), control, |job| {
+            known_to_python(|| work(job, control)).transpose()
+        })
     })?;
     let (mut runs, mut failed, mut first) = (Vec::new(), Vec::new(), None);
     for (job, result) in jobs.iter().zip(results) {

@@ -24,13 +24,15 @@ class Discipline(_core.Discipline):
     leave in order of arrival, ``dequeue``. ``__init__`` has no arguments: when it runs, the parameters, ``limit``,
     ``rate_bps`` and ``queue`` are there. With a method ``timer``, ``set_timer`` calls it. With a method ``backlog``,
     which gives packets and bytes, packets may wait elsewhere than in ``queue`` and those of ``new_queue``.
-    ``internals`` are names of attributes that results show; ``avg`` is the average queue.
+    ``internals`` are names of attributes that results show; ``avg`` is the average queue. When ``dequeue`` changes them,
+    ``departures_change_internals`` is true.
     """
 
     name: ClassVar[str] = ""
     #: Where it was published.
     source: ClassVar[str] = ""
     internals: ClassVar[tuple[str, ...]] = ()
+    departures_change_internals: ClassVar[bool] = False
 
     def enqueue(self, packet: _core.Packet) -> None:
         """A packet arrives: ``self.queue.push`` it, or ``drop`` it; more may be dropped with it."""
@@ -50,6 +52,7 @@ class _Described(NamedTuple):
     timed: bool
     counts: bool
     internals: list[str]
+    at_departures: bool
     parameters: list[_Declared]
     identity: str
 
@@ -105,6 +108,7 @@ def _described(class_: type[Discipline]) -> _Described:
         hasattr(class_, "timer"),
         hasattr(class_, "backlog"),
         list(class_.internals),
+        class_.departures_change_internals,
         parameters,
         _identity(class_),
     )
@@ -121,16 +125,14 @@ def _params(class_: type[Discipline]) -> dict[str, Param]:
 def _identity(class_: type[Discipline]) -> str:
     """A hash of what the class is made of: the text of its file, or its compiled methods where there is none."""
     content = hashlib.sha256()
-    for base in class_.__mro__:
-        if base in (Discipline, _core.Discipline, object):
-            break
+    for base in class_.__mro__[: class_.__mro__.index(Discipline)]:
         content.update(_text(base))
     return f"python:{content.hexdigest()[:32]}"
 
 
 def _text(class_: type) -> bytes:
     try:
-        return inspect.getsource(class_).encode()
+        return inspect.getsource(inspect.getmodule(class_) or class_).encode()
     except (OSError, TypeError):
         codes = [value.__code__ for _, value in sorted(vars(class_).items()) if inspect.isfunction(value)]
         return b"".join(_code(code) for code in codes)

@@ -128,7 +128,9 @@ impl Discipline {
         };
         let ns = (seconds * 1e9).round();
         if !(1.0..=1e16).contains(&ns) {
-            return Err(PyValueError::new_err(format!("a timer in {seconds} s is not valid; valid: 1 ns or more")));
+            return Err(PyValueError::new_err(format!(
+                "a timer in {seconds} s is not valid; valid: 1 ns or more"
+            )));
         }
         self.timer = Some(self.now.after(Time::from_ns(ns as u64)));
         Ok(())

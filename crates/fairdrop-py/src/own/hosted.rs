@@ -18,6 +18,8 @@ pub struct Shape {
     pub internals: Vec<(&'static str, Py<PyString>)>,
     /// It says itself what waits.
     pub counts: bool,
+    /// Departures change them.
+    pub at_departures: bool,
     /// It has a timer.
     pub timed: bool,
 }
@@ -31,6 +33,7 @@ pub struct Hosted {
     timer: Option<Py<PyAny>>,
     counts: Option<Py<PyAny>>,
     names: Vec<(&'static str, Py<PyString>)>,
+    at_departures: bool,
     // As of the last call: the simulator asks between calls.
     values: Vec<f64>,
     backlog: Backlog,
@@ -62,6 +65,7 @@ impl Hosted {
             counts: method("backlog", shape.counts)?,
             values: vec![0.0; names.len()],
             names,
+            at_departures: shape.at_departures,
             backlog: Backlog::default(),
             deadline: None,
             desk: Desk::default(),
@@ -165,7 +169,7 @@ impl OwnQueue for Hosted {
     }
 
     fn departures_change_internals(&self) -> bool {
-        true
+        self.at_departures
     }
 }
 
@@ -186,6 +190,10 @@ fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
         .import("traceback")
         .and_then(|module| module.call_method1("format_exception", (error.value(py),)))
         .and_then(|lines| lines.extract::<Vec<String>>());
-    let trace = if error.traceback(py).is_some() { printed.map(|lines| lines.concat()).unwrap_or_default() } else { String::new() };
+    let trace = if error.traceback(py).is_some() {
+        printed.map(|lines| lines.concat()).unwrap_or_default()
+    } else {
+        String::new()
+    };
     Wrong { what: error.to_string().lines().collect::<Vec<_>>().join(" "), trace }
 }

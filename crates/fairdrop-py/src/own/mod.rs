@@ -65,6 +65,7 @@ pub struct Described {
     timed: bool,
     counts: bool,
     internals: Vec<String>,
+    at_departures: bool,
     parameters: Vec<Declared>,
     identity: String,
 }
@@ -86,11 +87,21 @@ impl Part {
         };
         let internals =
             about.internals.iter().map(|name| (kept(name), PyString::intern(py, name).unbind())).collect();
-        let shape = Shape { class, internals, counts: about.counts, timed: about.timed };
+        let shape = Shape {
+            class,
+            internals,
+            counts: about.counts,
+            at_departures: about.at_departures,
+            timed: about.timed,
+        };
         let make = move |setup: &fairdrop_sim::own::Setup| {
             let made = Python::attach(|py| Hosted::new(py, &shape, setup));
             made.map(|queue| Box::new(queue) as Box<dyn fairdrop_sim::own::OwnQueue>).map_err(|wrong| {
-                if wrong.trace.is_empty() { wrong.what } else { format!("{}\n{}", wrong.what, wrong.trace.trim_end()) }
+                if wrong.trace.is_empty() {
+                    wrong.what
+                } else {
+                    format!("{}\n{}", wrong.what, wrong.trace.trim_end())
+                }
             })
         };
         let own = OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(about.identity);
@@ -104,6 +115,12 @@ impl Part {
     fn name(&self) -> &'static str {
         self.0.info.name
     }
+}
+
+/// Does `work`, which may call Python often, without holding the interpreter: that it knows this thread already saves most of
+/// what each call costs.
+pub fn known_to_python<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    Python::attach(|py| py.detach(work))
 }
 
 /// What scenarios may name: `known`, and what `load` gives for the path of a file.

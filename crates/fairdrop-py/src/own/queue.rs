@@ -78,7 +78,8 @@ impl Queue {
     fn push(&mut self, packet: &Bound<'_, PyPacket>) -> PyResult<()> {
         if self.fifo.len() >= self.limit || self.fifo.push(PyPacket::waiting(packet)).is_some() {
             let limit = self.limit;
-            let text = format!("the queue holds {limit} packets, its limit; valid: drop(packet, \"overflow\")");
+            let text =
+                format!("the queue holds {limit} packets, its limit; valid: drop(packet, \"overflow\")");
             return Err(PyValueError::new_err(text));
         }
         Ok(())
