@@ -6,6 +6,7 @@ from typing import Any
 
 __version__: str
 MAX_RESULT_BYTES: int
+HEADER: str
 
 class Table:
     @property
@@ -85,6 +86,8 @@ class Part:
     def __init__(self, class_: type, about: Any) -> None: ...
     @property
     def name(self) -> str: ...
+
+def load_plugin(path: str | PathLike[str]) -> Part: ...
 
 class Scenario:
     def __init__(

@@ -26,6 +26,7 @@ LAYERS = (
     ("conformance", "table"),
     ("wording", "document", "measures", "model_scenario"),
     ("engine", "estimate", "library", "models", "progress"),
+    ("parts",),
     ("files", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.

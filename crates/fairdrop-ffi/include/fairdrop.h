@@ -46,6 +46,9 @@
 // the library.
 #define FAIRDROP_ABI_VERSION 2
 
+// Version of the tables of plug-ins (fairdrop_plugin). The simulator refuses plug-ins with another one.
+#define FAIRDROP_PLUGIN_VERSION 1
+
 // Alignment of the block of a queue, in bytes: that of uint64_t.
 #define FAIRDROP_ALIGN 8
 
@@ -344,6 +347,112 @@ typedef struct fairdrop_parameter {
     // Most entries of a list; 0 where it takes none.
     size_t longest;
 } fairdrop_parameter;
+
+// A parameter of a plug-in, which scenarios set and the host checks.
+typedef struct fairdrop_plugin_parameter {
+    // Name: letters, digits and underscores.
+    const char *name;
+    // Unit; NULL or empty when it has none.
+    const char *unit;
+    // Default, as a scenario would have it: "0.02", "5ms", "true".
+    const char *default_text;
+    // What it does, in a sentence.
+    const char *doc;
+    // What values it takes: not `Schedule`, `Numbers` or `Key`.
+    enum fairdrop_kind kind;
+    // Lowest value.
+    double low;
+    // Highest value.
+    double high;
+    // The words of a choice, ended by NULL; otherwise NULL.
+    const char *const *words;
+} fairdrop_plugin_parameter;
+
+// What a queue of a plug-in has of its host. It stays where it is as long as the queue is there. The functions take `context`,
+// and may be called during calls of the queue only, in the same thread.
+//
+// There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own has `backlog` say what waits.
+typedef struct fairdrop_plugin_host {
+    // `FAIRDROP_PLUGIN_VERSION` of the host.
+    uint32_t version;
+    // Packets that may wait, as the scenario says.
+    uint32_t limit;
+    // Rate of the link at first, bit/s.
+    uint64_t rate_bps;
+    // For the functions.
+    void *context;
+    // A parameter that is a number or a switch (0 or 1), in the unit of its kind; NaN when there is none of that name.
+    double (*number)(void *context, const char *name);
+    // The number of the word that a choice is set to, from 0; -1 when there is none of that name.
+    int32_t (*word)(void *context, const char *name);
+    // 64 random bits of a `fairdrop_stream`: those that the library's disciplines would get. 0 when there is none.
+    uint64_t (*random)(void *context, uint8_t stream);
+    // Adds a packet at the tail. False when `limit` packets wait: drop it then.
+    bool (*push)(void *context, const struct fairdrop_packet *packet);
+    // Takes the packet at the head. False when nothing waits.
+    bool (*pop)(void *context, struct fairdrop_packet *packet);
+    // Shows a waiting packet, each with the same probability, by the stream of candidates; it stays. False when nothing waits.
+    bool (*draw)(void *context, struct fairdrop_packet *packet);
+    // Shows the packet at the head. False when nothing waits.
+    bool (*head)(void *context, struct fairdrop_packet *packet);
+    // Shows the packet at the tail. False when nothing waits.
+    bool (*tail)(void *context, struct fairdrop_packet *packet);
+    // Takes the packet with this cookie out, wherever it waits. False when it does not wait.
+    bool (*remove)(void *context, uint64_t cookie);
+    // Packets that wait.
+    uint32_t (*length)(void *context);
+    // Bytes that wait.
+    uint64_t (*bytes)(void *context);
+    // Drops a packet for a `fairdrop_cause`: the arriving one, or one that was taken out.
+    void (*drop)(void *context, const struct fairdrop_packet *packet, uint8_t cause);
+    // Marks a packet in place of a drop (RFC 3168): writes its ECN field. False when it is not ECN-capable.
+    bool (*mark)(void *context, struct fairdrop_packet *packet, uint8_t cause);
+    // Ends the run, with a sentence for its user.
+    void (*fail)(void *context, const char *what);
+} fairdrop_plugin_host;
+
+// A discipline in a shared object, which gives it from a function that it exports:
+//
+//     const fairdrop_plugin *fairdrop_plugin_table(void);
+//
+// The table and what it points to stay as they are. Queues are independent, and may be used by different threads: keep what
+// changes in what `make` returns.
+typedef struct fairdrop_plugin {
+    // `FAIRDROP_PLUGIN_VERSION`. The first field in every version.
+    uint32_t version;
+    // Name in scenarios: letters, digits and underscores.
+    const char *name;
+    // One sentence.
+    const char *doc;
+    // Where it was published; NULL or empty when it was not.
+    const char *source;
+    // Its parameters.
+    const struct fairdrop_plugin_parameter *parameters;
+    // How many.
+    size_t parameter_count;
+    // Names of the values that it decides by, which results show; `avg` is the average queue.
+    const char *const *internals;
+    // How many.
+    size_t internal_count;
+    // A queue for a host that is there as long as it is. NULL when there is no memory.
+    void *(*make)(const struct fairdrop_plugin_host *host);
+    // The queue is used no more.
+    void (*release)(void *queue);
+    // A packet arrives.
+    void (*enqueue)(void *queue, const struct fairdrop_packet *packet, uint64_t now_ns);
+    // The packet to send next, if any. Called when nothing waits as well: the link is idle then.
+    bool (*dequeue)(void *queue, struct fairdrop_packet *packet, uint64_t now_ns);
+    // When `tick` is to be called, ns; `UINT64_MAX` for never. NULL for disciplines without timers.
+    uint64_t (*deadline)(void *queue);
+    // The deadline has come. NULL for disciplines without timers.
+    void (*tick)(void *queue, uint64_t now_ns);
+    // Packets and bytes that wait. NULL when all wait in the host's FIFO.
+    void (*backlog)(void *queue, uint32_t *packets, uint64_t *bytes);
+    // Writes as many values as there are internals. NULL when there are none.
+    void (*show)(void *queue, double *values);
+    // Whether `dequeue` changes the internals.
+    bool departures_change_internals;
+} fairdrop_plugin;
 
 #ifdef __cplusplus
 extern "C" {

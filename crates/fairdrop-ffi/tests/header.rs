@@ -15,7 +15,16 @@ fn the_header_is_that_of_the_code() {
     for file in ["contract/env.rs", "contract/stats.rs"] {
         builder = builder.with_src(core.join(file));
     }
-    for file in ["version.rs", "arena.rs", "problem.rs", "params.rs", "queue.rs", "catalogue.rs", "hash.rs"] {
+    for file in [
+        "version.rs",
+        "arena.rs",
+        "problem.rs",
+        "params.rs",
+        "queue.rs",
+        "catalogue.rs",
+        "hash.rs",
+        "plugin.rs",
+    ] {
         builder = builder.with_src(here.join("src").join(file));
     }
     let mut generated = Vec::new();
@@ -23,6 +32,7 @@ fn the_header_is_that_of_the_code() {
     let generated = String::from_utf8(generated).expect("the header is text");
     for (name, value) in [
         ("ABI_VERSION", fairdrop_ffi::FAIRDROP_ABI_VERSION as usize),
+        ("PLUGIN_VERSION", fairdrop_ffi::FAIRDROP_PLUGIN_VERSION as usize),
         ("ALIGN", fairdrop_ffi::FAIRDROP_ALIGN),
         ("MAX_LEN", fairdrop_ffi::FAIRDROP_MAX_LEN as usize),
     ] {

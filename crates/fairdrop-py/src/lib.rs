@@ -49,6 +49,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("HEADER", include_str!("../../fairdrop-ffi/include/fairdrop.h"))?;
         module.add("MAX_RESULT_BYTES", MAX_BYTES)
     }
 
@@ -258,6 +259,12 @@ mod _core {
     #[pyfunction]
     fn replace_folder(py: Python<'_>, made: PathBuf, target: PathBuf) -> PyResult<()> {
         Ok(py.detach(|| files::replace_folder(&made, &target))?)
+    }
+
+    /// The discipline in a shared object, a plug-in of `fairdrop.h`. Raises `ValueError`.
+    #[pyfunction]
+    fn load_plugin(path: PathBuf) -> PyResult<Part> {
+        fairdrop_plugin::load(&path).map(Part).map_err(PyValueError::new_err)
     }
 
     /// Disciplines, `parts` included, and transports with their parameters, as JSON text.

@@ -158,6 +158,15 @@ def list_catalogue(options: Namespace) -> int:
     return 0
 
 
+def new(options: Namespace) -> int:
+    """``fairdrop new``."""
+    from fairdrop.parts.new import new_discipline
+
+    for path in new_discipline(options.name, options.language, options.out, options.library):
+        print(path)
+    return 0
+
+
 def schema(_options: Namespace) -> int:
     """``fairdrop schema``."""
     import json

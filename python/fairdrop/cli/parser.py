@@ -42,6 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_show(subcommands)
     _add_list(subcommands)
     _add_schema(subcommands)
+    _add_new(subcommands)
     _add_conformance(subcommands)
     return parser
 
@@ -229,6 +230,20 @@ def _add_schema(subcommands: _Subcommands) -> None:
         "schema", help="JSON Schema of a scenario", description="Print the JSON Schema of a scenario file."
     )
     parser.set_defaults(action=commands.schema)
+
+
+def _add_new(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "new",
+        help="begin a discipline of your own",
+        description="Write a small project for a discipline of your own, with its test, into a new folder.",
+    )
+    parser.add_argument("part", choices=("discipline",), help="what it is")
+    parser.add_argument("name", metavar="NAME", help="name in scenarios, and of the folder")
+    parser.add_argument("--language", choices=("python", "rust", "c"), default="python", help="(python)")
+    parser.add_argument("--out", metavar="DIR", help="another folder")
+    parser.add_argument("--library", metavar="DIR", help="checkout of fairdrop that a project in Rust builds with")
+    parser.set_defaults(action=commands.new)
 
 
 def _add_conformance(subcommands: _Subcommands) -> None:

@@ -68,8 +68,10 @@ def load_file(path: str | PathLike[str]) -> list[_core.Part]:
         return known[1]
     if file.suffix == ".py":
         found = _of_module(_module(file))
+    elif file.suffix == ".so":
+        found = [_core.load_plugin(file)]
     else:
-        raise ValueError("a file of this kind is not loaded; valid: a name that ends with .py")
+        raise ValueError("a file of this kind is not loaded; valid: a name that ends with .py or .so")
     _files[file] = content, found
     return found
 

@@ -91,7 +91,7 @@ impl Discipline {
     }
 
     /// The random stream called `name`: its numbers depend on the seed, the queue and the name alone. Names of the catalogue's
-    /// streams, such as "early_drop", give the numbers that its disciplines get.
+    /// streams, such as `early_drop`, give the numbers that its disciplines get.
     fn random(&mut self, py: Python<'_>, name: &str) -> PyResult<Py<PyDice>> {
         if let Some(known) = self.streams.get(name) {
             return Ok(known.clone_ref(py));
@@ -102,7 +102,7 @@ impl Discipline {
     }
 
     /// Drops a packet: the arriving one, or one that was taken out of its queue. `cause` is one of the causes that results
-    /// tell apart, such as "overflow" or "`red_early`"; others raise `ValueError`.
+    /// tell apart, such as `overflow` or `red_early`; others raise `ValueError`.
     fn drop(&mut self, packet: PyRef<'_, PyPacket>, cause: &str) -> PyResult<()> {
         self.dropped.push((packet.inner.clone(), named(cause)?));
         Ok(())

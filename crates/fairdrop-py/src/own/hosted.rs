@@ -188,7 +188,10 @@ fn python_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAn
 fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
     let printed = py
         .import("traceback")
-        .and_then(|module| module.call_method1("format_exception", (error.value(py),)))
+        .and_then(|module| {
+            module
+                .call_method1("format_exception", (error.get_type(py), error.value(py), error.traceback(py)))
+        })
         .and_then(|lines| lines.extract::<Vec<String>>());
     let trace = if error.traceback(py).is_some() {
         printed.map(|lines| lines.concat()).unwrap_or_default()

@@ -39,7 +39,7 @@ pub enum LinkState<T> {
 /// All links, by their number in the scenario.
 #[derive(Debug)]
 pub struct Links<T> {
-    links: Vec<LinkState<T>>,
+    states: Vec<LinkState<T>>,
     /// Every change of a rate: when, of which link, to what.
     changes: Vec<(Time, u32, Rate)>,
     /// For each link, the deadline of its discipline that a call is scheduled for.
@@ -80,7 +80,7 @@ impl<T: Tracer> Links<T> {
             link.rate_schedule.iter().map(rate)
         });
         let armed = vec![None; links.len()];
-        Ok(Some(Self { links, changes: steps.collect(), armed }))
+        Ok(Some(Self { states: links, changes: steps.collect(), armed }))
     }
 
     /// When each change of a rate is due.
@@ -96,7 +96,7 @@ impl<T: Tracer> Links<T> {
 
     /// Number of links.
     pub fn len(&self) -> u32 {
-        self.links.len() as u32
+        self.states.len() as u32
     }
 
     /// Whether some discipline has a timer.
@@ -123,31 +123,31 @@ impl<T: Tracer> Links<T> {
 
     #[inline]
     pub fn get(&mut self, link: u32) -> &mut LinkState<T> {
-        &mut self.links[link as usize]
+        &mut self.states[link as usize]
     }
 
     /// The port of `link`, which has one, and the link's delay.
     #[inline]
     pub fn port(&mut self, link: u32) -> (&mut Port<T>, Time) {
-        match &mut self.links[link as usize] {
+        match &mut self.states[link as usize] {
             LinkState::Port { port, delay } => (port, *delay),
             LinkState::Plain(_) => unreachable!("only ports schedule the end of a transmission"),
         }
     }
 
     pub fn port_ref(&self, link: usize) -> Option<&Port<T>> {
-        match self.links.get(link) {
+        match self.states.get(link) {
             Some(LinkState::Port { port, .. }) => Some(port),
             _ => None,
         }
     }
 
     pub fn ports(&self) -> impl Iterator<Item = &Port<T>> {
-        (0..self.links.len()).filter_map(|link| self.port_ref(link))
+        (0..self.states.len()).filter_map(|link| self.port_ref(link))
     }
 
     pub fn ports_mut(&mut self) -> impl Iterator<Item = &mut Port<T>> {
-        self.links.iter_mut().filter_map(|link| match link {
+        self.states.iter_mut().filter_map(|link| match link {
             LinkState::Port { port, .. } => Some(&mut **port),
             LinkState::Plain(_) => None,
         })
@@ -157,7 +157,7 @@ impl<T: Tracer> Links<T> {
 impl<T: Tracer> Links<T> {
     /// The tracers of links with ports, in their order.
     pub fn into_tracers(self) -> impl Iterator<Item = T> {
-        self.links.into_iter().filter_map(|link| match link {
+        self.states.into_iter().filter_map(|link| match link {
             LinkState::Port { port, .. } => Some(port.into_tracer()),
             LinkState::Plain(_) => None,
         })

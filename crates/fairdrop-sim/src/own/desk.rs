@@ -55,6 +55,11 @@ impl Dice {
         Self(Philox::new(setup.seed, setup.queue, purpose))
     }
 
+    /// The streams that disciplines of the catalogue draw from, by [`Stream`] number, for the queue that `setup` is for.
+    pub fn of_catalogue(setup: &Setup) -> [Self; Stream::COUNT] {
+        STREAMS.map(|name| Self::new(setup, name))
+    }
+
     /// The next 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {

@@ -5,6 +5,7 @@ use fairdrop::{AnyDiscipline, Backlog, Discipline, Env, Heap, LeakyFifo, Memory,
 
 /// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a pointer more would cost the built-in ones")]
 pub enum Hosted {
     /// Of the catalogue.
     BuiltIn(AnyDiscipline<u32, Heap>),

@@ -1,0 +1,257 @@
+//! What the functions of [`PluginHost`] work on.
+
+use fairdrop::{DropCause, Ecn, LeakyFifo, Meta, Packet, Position, Slot, Stream, Time, slots_for};
+use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Packet as CPacket, PluginHost};
+use fairdrop_sim::input::Value;
+use fairdrop_sim::own::{Desk, Dice, Setup};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_void};
+
+/// The words of each choice, by the name of the parameter.
+pub type Words = BTreeMap<&'static str, Vec<&'static str>>;
+
+/// The host's side of one queue.
+pub struct Bench {
+    /// What it tells the simulator.
+    pub desk: Desk,
+    /// Packets that wait here.
+    pub fifo: LeakyFifo<u32, Box<[Slot<u32>]>>,
+    /// What it gave up for.
+    pub wrong: Option<String>,
+    limit: u32,
+    values: Vec<(&'static str, Value)>,
+    words: Words,
+    dice: [Dice; Stream::COUNT],
+    /// The packet that was shown last, and where it waits.
+    shown: Option<(u32, Position)>,
+}
+
+impl Bench {
+    /// An empty one.
+    pub fn new(setup: &Setup, words: Words) -> Self {
+        Self {
+            desk: Desk::default(),
+            fifo: LeakyFifo::new((0..slots_for(setup.limit)).map(|_| None).collect()),
+            wrong: None,
+            limit: setup.limit,
+            values: setup.values.clone(),
+            words,
+            dice: Dice::of_catalogue(setup),
+            shown: None,
+        }
+    }
+
+    fn value(&self, name: &CStr) -> Option<&Value> {
+        let name = name.to_str().ok()?;
+        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    fn show(&mut self, place: Option<Position>) -> Option<CPacket> {
+        let (place, packet) = place.and_then(|place| Some((place, self.fifo.get(place)?)))?;
+        self.shown = Some((packet.handle, place));
+        Some(to_c(packet))
+    }
+
+    fn remove(&mut self, cookie: u64) -> bool {
+        let is_it =
+            |place: &Position| self.fifo.get(*place).is_some_and(|packet| u64::from(packet.handle) == cookie);
+        let shown = self.shown.map(|(_, place)| place).filter(is_it);
+        let place = shown.or_else(|| self.fifo.positions().find(is_it));
+        place.and_then(|place| self.fifo.remove(place)).is_some()
+    }
+
+    fn cause(&mut self, number: u8) -> DropCause {
+        DropCause::ALL.get(usize::from(number)).copied().unwrap_or_else(|| {
+            self.wrong = Some(format!("there is no cause {number}; valid: those of fairdrop_cause"));
+            DropCause::Overflow
+        })
+    }
+}
+
+/// As C has it; the handle is the cookie.
+pub fn to_c(packet: &Packet<u32>) -> CPacket {
+    let Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle } = *packet;
+    CPacket {
+        flow,
+        cookie: u64::from(handle),
+        enqueued_ns: enqueued.ns(),
+        len,
+        label,
+        traffic_class: class,
+        ecn: ecn as u8,
+    }
+}
+
+/// As the simulator has it.
+pub fn from_c(packet: &CPacket) -> Packet<u32> {
+    let CPacket { flow, cookie, enqueued_ns, len, label, traffic_class, ecn } = *packet;
+    let ecn = match ecn & 3 {
+        0 => Ecn::NotCapable,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    };
+    let meta = Meta { flow, len, class: traffic_class, ecn, label };
+    Packet::new(meta, Time::from_ns(enqueued_ns), u32::try_from(cookie).unwrap_or(u32::MAX))
+}
+
+/// The table for `bench`, which must stay where it is.
+pub fn table(bench: *mut Bench, setup: &Setup) -> PluginHost {
+    PluginHost {
+        version: FAIRDROP_PLUGIN_VERSION,
+        limit: setup.limit,
+        rate_bps: setup.rate_bps,
+        context: bench.cast(),
+        number,
+        word,
+        random,
+        push,
+        pop,
+        draw,
+        head,
+        tail,
+        remove,
+        length,
+        bytes,
+        drop: drop_packet,
+        mark,
+        fail,
+    }
+}
+
+/// # Safety
+/// `context` is that of a table, and nobody else uses its bench now: the host does not between beginning and end of a call of the
+/// plug-in, and functions of the table return before the plug-in goes on.
+unsafe fn bench<'a>(context: *mut c_void) -> &'a mut Bench {
+    // SAFETY: by the caller.
+    unsafe { &mut *context.cast::<Bench>() }
+}
+
+/// # Safety
+/// `text` ends with NUL.
+unsafe fn text<'a>(text: *const c_char) -> &'a CStr {
+    if text.is_null() {
+        return c"";
+    }
+    // SAFETY: by the caller.
+    unsafe { CStr::from_ptr(text) }
+}
+
+/// # Safety
+/// `place` may be written to.
+unsafe fn put(place: *mut CPacket, packet: Option<CPacket>) -> bool {
+    if let Some(packet) = packet.filter(|_| !place.is_null()) {
+        // SAFETY: by the caller.
+        unsafe { place.write(packet) };
+        return true;
+    }
+    false
+}
+
+// The rules of fairdrop.h for plug-ins are what the following functions rely on: contexts are passed on as they were given,
+// pointers are null or valid, texts end with NUL.
+
+unsafe extern "C" fn number(context: *mut c_void, name: *const c_char) -> f64 {
+    // SAFETY: the rules above.
+    let value = unsafe { bench(context).value(text(name)) };
+    match value {
+        Some(Value::Number(number)) => *number,
+        Some(Value::Integer(number)) => *number as f64,
+        Some(Value::Switch(on)) => f64::from(*on),
+        _ => f64::NAN,
+    }
+}
+
+unsafe extern "C" fn word(context: *mut c_void, name: *const c_char) -> i32 {
+    // SAFETY: the rules above.
+    let (bench, name) = unsafe { (bench(context), text(name)) };
+    let Some(Value::Text(word)) = bench.value(name) else { return -1 };
+    let words = name.to_str().ok().and_then(|name| bench.words.get(name));
+    words.and_then(|words| words.iter().position(|known| known == word)).map_or(-1, |number| number as i32)
+}
+
+unsafe extern "C" fn random(context: *mut c_void, stream: u8) -> u64 {
+    // SAFETY: the rules above.
+    let bench = unsafe { bench(context) };
+    bench.dice.get_mut(usize::from(stream)).map_or(0, Dice::bits)
+}
+
+unsafe extern "C" fn push(context: *mut c_void, packet: *const CPacket) -> bool {
+    // SAFETY: the rules above.
+    let (bench, packet) = unsafe { (bench(context), packet.as_ref()) };
+    let Some(packet) = packet else { return false };
+    bench.fifo.len() < bench.limit && bench.fifo.push(from_c(packet)).is_none()
+}
+
+unsafe extern "C" fn pop(context: *mut c_void, packet: *mut CPacket) -> bool {
+    // SAFETY: the rules above.
+    unsafe { put(packet, bench(context).fifo.pop().as_ref().map(to_c)) }
+}
+
+unsafe extern "C" fn draw(context: *mut c_void, packet: *mut CPacket) -> bool {
+    // SAFETY: the rules above.
+    let bench = unsafe { bench(context) };
+    let place = bench.fifo.draw(&mut bench.dice[Stream::Candidate as usize]);
+    let shown = bench.show(place);
+    if let Some(shown) = &shown {
+        bench.desk.drawn(from_c(shown));
+    }
+    // SAFETY: the rules above.
+    unsafe { put(packet, shown) }
+}
+
+unsafe extern "C" fn head(context: *mut c_void, packet: *mut CPacket) -> bool {
+    // SAFETY: the rules above.
+    let bench = unsafe { bench(context) };
+    let shown = bench.show(bench.fifo.front());
+    // SAFETY: the rules above.
+    unsafe { put(packet, shown) }
+}
+
+unsafe extern "C" fn tail(context: *mut c_void, packet: *mut CPacket) -> bool {
+    // SAFETY: the rules above.
+    let bench = unsafe { bench(context) };
+    let shown = bench.show(bench.fifo.back());
+    // SAFETY: the rules above.
+    unsafe { put(packet, shown) }
+}
+
+unsafe extern "C" fn remove(context: *mut c_void, cookie: u64) -> bool {
+    // SAFETY: the rules above.
+    unsafe { bench(context) }.remove(cookie)
+}
+
+unsafe extern "C" fn length(context: *mut c_void) -> u32 {
+    // SAFETY: the rules above.
+    unsafe { bench(context) }.fifo.len()
+}
+
+unsafe extern "C" fn bytes(context: *mut c_void) -> u64 {
+    // SAFETY: the rules above.
+    unsafe { bench(context) }.fifo.bytes()
+}
+
+unsafe extern "C" fn drop_packet(context: *mut c_void, packet: *const CPacket, cause: u8) {
+    // SAFETY: the rules above.
+    let (bench, packet) = unsafe { (bench(context), packet.as_ref()) };
+    let cause = bench.cause(cause);
+    if let Some(packet) = packet {
+        bench.desk.drop(from_c(packet), cause);
+    }
+}
+
+unsafe extern "C" fn mark(context: *mut c_void, packet: *mut CPacket, cause: u8) -> bool {
+    // SAFETY: the rules above.
+    let (bench, packet) = unsafe { (bench(context), packet.as_mut()) };
+    let cause = bench.cause(cause);
+    let Some(packet) = packet.filter(|packet| packet.ecn & 3 != Ecn::NotCapable as u8) else { return false };
+    packet.ecn = Ecn::Ce as u8;
+    bench.desk.marked(packet.len, cause);
+    true
+}
+
+unsafe extern "C" fn fail(context: *mut c_void, what: *const c_char) {
+    // SAFETY: the rules above.
+    let (bench, what) = unsafe { (bench(context), text(what)) };
+    bench.wrong = Some(what.to_string_lossy().into_owned());
+}

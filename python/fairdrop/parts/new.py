@@ -1,0 +1,82 @@
+"""``fairdrop new``: a small project for a discipline of one's own, with its test."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from errno import EEXIST
+from pathlib import Path
+
+from fairdrop import _core
+from fairdrop.files import write_text
+
+__all__ = ["LANGUAGES", "new_discipline"]
+
+LANGUAGES = ("python", "rust", "c")
+_TEMPLATES = Path(__file__).parent / "templates"
+# Of a checkout, beside which this package lies.
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def new_discipline(
+    name: str, language: str = "python", folder: str | Path | None = None, library: str | Path | None = None
+) -> list[Path]:
+    """Write the files of a project into a new folder, called as the discipline by default; returns their paths.
+
+    A project in Rust builds with the checkout ``library``, by default the one that this package is part of. Raises
+    ValueError for names that do not do, OSError when the folder is there.
+    """
+    if language not in LANGUAGES:
+        raise ValueError(f"language = {language!r} is not valid; valid: one of {', '.join(LANGUAGES)}")
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name) or keyword.iskeyword(name) or name in _taken():
+        raise ValueError(
+            f"{name!r} is not valid as the name of a new discipline; "
+            "valid: small letters, digits and underscores, which no discipline has yet"
+        )
+    target = Path(name if folder is None else folder)
+    if target.exists():
+        raise FileExistsError(EEXIST, "is there already; valid: a folder that is not", str(target))
+    words = {
+        "CLASS": "".join(word.capitalize() for word in name.split("_")),
+        "NAME": name,
+        "PARTS": {"python": f'parts = ["{name}.py"]\n', "c": f'parts = ["{name}.so"]\n', "rust": ""}[language],
+    }
+    if language == "rust":
+        words["LIBRARY"] = _checkout(library)
+    texts = {_named(path, _TEMPLATES / language, name): path.read_text() for path in _files(language)}
+    texts["scenario.toml"] = (_TEMPLATES / "scenario.toml.in").read_text()
+    if language == "c":
+        texts[f"test_{name}.py"] = (_TEMPLATES / "python" / "test_NAME.py.in").read_text()
+    texts = {path: _filled(text, words) for path, text in texts.items()}
+    if language == "c":
+        texts["fairdrop.h"] = _core.HEADER
+    for path, text in texts.items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        write_text(target / path, text)
+    return sorted(target / path for path in texts)
+
+
+def _files(language: str) -> list[Path]:
+    return [path for path in sorted((_TEMPLATES / language).rglob("*.in")) if path.is_file()]
+
+
+def _named(path: Path, root: Path, name: str) -> str:
+    return str(path.relative_to(root)).removesuffix(".in").replace("NAME", name)
+
+
+def _filled(text: str, words: dict[str, str]) -> str:
+    return re.sub("|".join(words), lambda found: words[found[0]], text)
+
+
+def _taken() -> set[str]:
+    from fairdrop.library import catalogue
+
+    return {entry["name"] for entry in catalogue()["disciplines"]}
+
+
+def _checkout(library: str | Path | None) -> str:
+    chosen = Path(_CHECKOUT if library is None else library).resolve()
+    if not (chosen / "crates" / "fairdrop-sim" / "Cargo.toml").is_file():
+        given = "there is no checkout of fairdrop beside this package" if library is None else f"{library} is none"
+        raise ValueError(f"--library: {given}; valid: a checkout, which has crates/fairdrop-sim")
+    return str(chosen)

@@ -1,0 +1,333 @@
+"""Disciplines of one's own in Python: the same checks, audit, causes and determinism as those of the library."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+import fairdrop
+import pages
+from fairdrop import Discipline, param
+from fairdrop.parts import registry
+
+CONGESTED = """\
+duration = 20
+warm_up = 5
+[dumbbell]
+rate = "1mbit"
+[queue]
+discipline = "{name}"
+limit = "20p"
+[[groups]]
+name = "tcp"
+transport = "reno"
+count = 4
+[[groups]]
+name = "udp"
+transport = "cbr"
+rate = "500kbit"
+"""
+
+FIFO = """\
+from fairdrop import Discipline, param
+
+
+class Mine(Discipline):
+    \"\"\"A FIFO.\"\"\"
+
+    room = param.packets(1e6, doc="Packets that it takes.")
+
+    def enqueue(self, packet):
+        if len(self.queue) >= min(self.limit, self.room):
+            self.drop(packet, "overflow")
+        else:
+            self.queue.push(packet)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered(monkeypatch):
+    monkeypatch.setattr(registry, "_registered", {})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.py").write_text(FIFO)
+    text = 'parts = ["mine.py"]\n' + CONGESTED.format(name="mine")
+    (tmp_path / "own.toml").write_text(text)
+    return tmp_path
+
+
+def runs(scenario, name, seeds=1, **more):
+    """All that was found, but for the discipline's name."""
+    found = scenario.compare([name], seeds=seeds, **more).document["runs"]
+    return json.loads(json.dumps(found).replace(f'"{name}"', '"this"'))
+
+
+def scenario_of(class_, *settings):
+    return fairdrop.Scenario(CONGESTED.format(name=registry.name_of(class_)), settings=settings, parts=[class_])
+
+
+@pytest.fixture(scope="module")
+def choke_of_the_page(root):
+    text = (root / "docs" / "how-to" / "your-own-discipline.md").read_text(encoding="utf-8")
+    (block,) = [block for block in pages.blocks(text) if block.file == "my_choke.py"]
+    return block.body
+
+
+def test_choke_of_the_page_is_the_librarys(choke_of_the_page, headline, tmp_path):
+    """Under sixty lines, and bit for bit on the headline scenario."""
+    assert len(choke_of_the_page.splitlines()) < 60
+    (tmp_path / "my_choke.py").write_text(choke_of_the_page)
+    fairdrop.register(tmp_path / "my_choke.py")
+    scenario = fairdrop.load(headline)
+    assert runs(scenario, "my_choke") == runs(scenario, "choke")
+
+
+def test_a_fifo_is_droptail(folder):
+    scenario = fairdrop.load(folder / "own.toml")
+    assert runs(scenario, "mine", seeds=3) == runs(scenario, "droptail", seeds=3)
+    assert runs(scenario, "mine")[0]["queues"][0]["drops"]["overflow"] > 0
+
+
+def test_threads_and_processes_find_the_same(folder):
+    scenario = fairdrop.load(folder / "own.toml")
+    here = runs(scenario, "mine", seeds=4, threads=1)
+    assert runs(scenario, "mine", seeds=4, threads=2) == here
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        assert list(pool.map(runs, [scenario] * 2, ["mine"] * 2, [4] * 2)) == [here, here]
+    assert pickle.loads(pickle.dumps(scenario)).to_dict() == scenario.to_dict()
+
+
+def test_parameters_are_checked_as_the_librarys(folder):
+    scenario = fairdrop.load(folder / "own.toml", ["queue.mine.room=5"])
+    assert scenario.to_dict()["queue"]["mine"] == {"room": 5.0}
+    assert scenario.run().document["runs"][0]["queues"][0]["max_packets"] <= 5
+    for setting, said in (
+        ("queue.mine.room=-1", "queue.mine.room = -1 is not valid; valid: packets from 0 to 1000000"),
+        ("queue.mine.rom=1", "valid: the fields room"),
+        ("queue.discipline=minne", "minne"),
+    ):
+        with pytest.raises(fairdrop.ScenarioError, match=re.escape(said)):
+            fairdrop.load(folder / "own.toml", [setting])
+
+
+class Named(Discipline):
+    """Has a parameter of each kind. More of it is not listed."""
+
+    name = "named"
+    source = "Here 2026"
+    a = param.number(0.5, 0, 1, unit="1/s", doc="A number.")
+    b = param.integer(3, 1, 9)
+    c = param.packets(10)
+    d = param.bytes_(1500, 1, 9000)
+    e = param.seconds(0.005, 0, 1)
+    f = param.switch(True)
+    g = param.choice("up", ["up", "down"])
+
+    def enqueue(self, packet):
+        assert (self.a, self.b, self.c, self.d, self.e, self.f, self.g) == (0.25, 4, 12, 1000, 0.02, False, "down")
+        assert self.limit == 20 and self.rate_bps == 1_000_000
+        self.drop(packet, "filter")
+
+
+def test_kinds_of_parameters():
+    settings = ["a=0.25", "b=4", "c=12p", "d=1kB", "e=20ms", "f=false", "g=down"]
+    scenario = scenario_of(Named, *(f"queue.named.{setting}" for setting in settings))
+    drops = scenario.run().document["runs"][0]["queues"][0]["drops"]
+    assert {cause for cause, packets in drops.items() if packets} == {"filter"}
+    fairdrop.register(Named)
+    (entry,) = [entry for entry in fairdrop.catalogue()["disciplines"] if entry["name"] == "named"]
+    assert entry["source"] == "Here 2026"
+    told = {one["name"]: (one["unit"], one["default"], one["valid"]) for one in entry["parameters"]}
+    assert told["a"] == ("1/s", 0.5, "a number from 0 to 1")
+    assert told["g"] == ("", "up", 'one of "up", "down"')
+
+
+def test_bad_classes_are_refused():
+    def refused(**attributes):
+        with pytest.raises(ValueError) as raised:
+            fairdrop.register(type("Bad", (Discipline,), attributes))
+        return str(raised.value)
+
+    assert refused(name="my own").startswith('"my own" is not a name')
+    assert refused(name="red").startswith("there is a discipline red already")
+    assert refused(p=param.number(2, 0, 1)).startswith("the default of bad.p is 2.0; valid: a number from 0 to 1")
+    assert refused(limit=param.packets(1)).startswith("bad: limit is not valid as a parameter")
+    with pytest.raises(ValueError, match="is no discipline"):
+        fairdrop.register(dict)
+
+
+class Fails(Discipline):
+    """Fails at its hundredth packet under even seeds."""
+
+    seen = 0
+
+    def __init__(self):
+        self.fails = self.random("luck").bits() % 2 == 0
+
+    def enqueue(self, packet):
+        self.seen += 1
+        if self.seen == 100 and self.fails:
+            self.give_up()
+        if len(self.queue) < self.limit:
+            self.queue.push(packet)
+        else:
+            self.drop(packet, "overflow")
+
+    def give_up(self):
+        raise LookupError("the hundredth packet")
+
+
+def test_an_exception_ends_its_run_alone():
+    """With the user's own traceback, the packet's number and the time; other runs are kept."""
+    result = scenario_of(Fails).run(seeds=8, threads=2)
+    failed = {run["seed"] for run in result.failed}
+    kept = {run["seed"] for run in result.document["runs"]}
+    assert failed and kept and failed | kept == set(range(1, 9)) and not failed & kept
+    assert not result.complete
+    error = result.failed[0]["error"]
+    assert re.match(r"fails: LookupError: the hundredth packet \(in enqueue, at [\d.]+ s, packet 100\)\n", error)
+    assert 'test_parts.py", line' in error and "in give_up" in error and "self.give_up()" in error
+    assert "fairdrop/parts" not in error
+    one = scenario_of(Fails, f"seed={result.failed[0]['seed']}")
+    with pytest.raises(fairdrop.ScenarioError, match="LookupError"):
+        one.run()
+
+
+class Wrong(Discipline):
+    """Makes the mistake that ``way`` says."""
+
+    way = param.choice("loses", ["loses", "twice", "strange", "cause", "full", "init"])
+
+    def __init__(self):
+        if self.way == "init":
+            raise RuntimeError("no memory")
+
+    def enqueue(self, packet):
+        if self.way == "loses":
+            return
+        self.queue.push(packet)
+        if self.way == "twice":
+            self.drop(packet, "overflow")
+        if self.way == "cause":
+            self.drop(packet, "bad luck")
+
+    def dequeue(self):
+        return 5 if self.way == "strange" else None
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("loses", "it says that 0 packets of 0 bytes wait, where 1 of "),
+        ("twice", "it says that 1 packet of "),
+        ("strange", "TypeError: dequeue gave int; valid: a Packet that waits, or None (in dequeue"),
+        ("cause", "ValueError: no packet is dropped for \"bad luck\"; valid: one of overflow"),
+        ("full", "ValueError: the queue holds 20 packets, its limit"),
+        ("init", "no queue of wrong: RuntimeError: no memory"),
+    ],
+)
+def test_mistakes_are_named(way, said):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(said)):
+        scenario_of(Wrong, f"queue.wrong.way={way}").run()
+
+
+class Holds(Discipline):
+    """Keeps each packet for 50 ms, though the link is free."""
+
+    def enqueue(self, packet):
+        self.queue.push(packet)
+        self.wait()
+
+    def dequeue(self):
+        head = self.queue.head
+        return self.queue.pop() if head and self.now_ns - head.arrived_ns >= 50_000_000 else None
+
+    def timer(self):
+        self.wait()
+
+    def wait(self):
+        due = [packet.arrived_ns + 50_000_000 - self.now_ns for packet in self.queue.packets()]
+        self.set_timer(min((ns for ns in due if ns > 0), default=0) / 1e9 if max(due, default=0) > 0 else None)
+
+
+def test_timers_are_called_at_their_time():
+    text = CONGESTED.format(name="holds").split("[[groups]]")
+    slow = "[[groups]]".join([text[0], text[2].replace("500kbit", "100kbit")])
+    queue = fairdrop.Scenario(slow, parts=[Holds]).run().document["runs"][0]["queues"][0]
+    assert queue["sojourn_s"]["mean"] == pytest.approx(0.05, abs=1e-6)
+
+
+class Marks(Discipline):
+    """Marks every tenth packet; keeps flows apart in queues of its own, oldest flow first."""
+
+    def __init__(self):
+        self.seen, self.of_flow = 0, {}
+
+    def enqueue(self, packet):
+        self.seen += 1
+        if self.seen % 10 == 0 and not self.mark(packet):
+            return self.drop(packet, "red_early")
+        if packet.flow not in self.of_flow:
+            self.of_flow[packet.flow] = self.new_queue()
+        queue = self.of_flow[packet.flow]
+        return queue.push(packet) if len(queue) < 5 else self.drop(packet, "overflow")
+
+    def dequeue(self):
+        return next((queue.pop() for queue in self.of_flow.values() if queue), None)
+
+
+def test_marks_and_queues_of_its_own():
+    run = scenario_of(Marks, "groups.tcp.ecn=true").run().document["runs"][0]
+    assert sum(run["queues"][0]["marks"].values()) > 0
+    assert run["queues"][0]["drops"]["red_early"] > 0
+
+
+def test_command_line(folder, fairdrop):
+    listed = fairdrop("list", "mine", "--parts", folder / "mine.py")
+    assert listed.returncode == 0 and "mine - mine. A FIFO." in listed.stdout and "room, packets" in listed.stdout
+    done = fairdrop("compare", folder / "own.toml", "--disciplines", "droptail,mine", "--report", "page.html")
+    assert done.returncode == 0, done.stderr
+    droptail, mine = (line.split()[1:] for line in done.stdout.splitlines() if re.match(r"(droptail|mine) +udp", line))
+    assert droptail == mine
+    (folder / "broken.py").write_text("import fairdrop\nx = 1 / 0\n")
+    for words, said in (
+        (("--parts", folder / "broken.py"), "ZeroDivisionError: division by zero (line 2)"),
+        (("--parts", folder / "none.py"), "none.py: No such file or directory"),
+        (("--parts", folder / "own.toml"), "a file of this kind is not loaded"),
+        (("--set", 'parts=["none.py"]'), "parts: none.py: No such file"),
+    ):
+        refused = fairdrop("run", folder / "own.toml", *words)
+        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+        assert "Traceback" not in refused.stderr
+
+
+def test_a_sweep_over_ones_own(folder):
+    study = {
+        "base": "own.toml",
+        "axes": {"discipline": ["mine", "droptail"]},
+        "seeds": 2,
+    }
+    (folder / "study.toml").write_text(fairdrop.scenario.toml_text(study))
+    found = fairdrop.sweep(folder / "study.toml", out=folder / "out")
+    assert found.complete and found.runs == 4
+
+
+def test_what_changed_in_the_file_is_read_anew(folder):
+    before = fairdrop.load(folder / "own.toml").to_dict()["parts"]["mine"]
+    assert before.startswith("python:")
+    (folder / "mine.py").write_text(FIFO.replace('"overflow"', '"filter"'))
+    scenario = fairdrop.load(folder / "own.toml")
+    assert scenario.to_dict()["parts"]["mine"] != before
+    assert scenario.run().document["runs"][0]["queues"][0]["drops"]["filter"] > 0
+
+
+def test_live_runs_refuse_it(folder):
+    with pytest.raises((fairdrop.ScenarioError, OSError), match=r"simulated only|fairdropd"):
+        fairdrop.load(folder / "own.toml").live()
