@@ -1,7 +1,7 @@
 //! A queue whose discipline is in a shared object: what the simulator calls.
 
-use crate::Table;
 use crate::bench::{Bench, Words, from_c, table, to_c};
+use crate::table::Table;
 use fairdrop::{Backlog, Env, Packet, Stats, Time};
 use fairdrop_ffi::{Packet as CPacket, PluginHost};
 use fairdrop_sim::own::{OwnQueue, Setup, Wrong};

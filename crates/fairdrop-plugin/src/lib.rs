@@ -3,6 +3,7 @@
 
 mod bench;
 mod hosted;
+mod table;
 
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
 use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Plugin, PluginParameter};
@@ -15,18 +16,10 @@ use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
+use table::Table;
 
 /// What a shared object exports.
 const TABLE: &str = "fairdrop_plugin_table";
-
-/// A table that stays: its library is never closed.
-#[derive(Clone, Copy)]
-struct Table(&'static Plugin);
-
-// SAFETY: tables do not change, and their functions may be called for different queues by different threads (fairdrop.h).
-unsafe impl Send for Table {}
-// SAFETY: as above.
-unsafe impl Sync for Table {}
 
 /// What was loaded, by path.
 static LOADED: Mutex<BTreeMap<PathBuf, OwnDiscipline>> = Mutex::new(BTreeMap::new());

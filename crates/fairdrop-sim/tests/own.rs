@@ -245,14 +245,14 @@ fn names_and_values_are_checked_as_those_of_the_catalogue() {
 
 #[test]
 fn parts_have_names_of_their_own_and_valid_defaults() {
-    let add = |info: &'static DisciplineInfo| {
-        let own = OwnDiscipline::new(info, |setup| Ok(Fifo::new(Way::Right, setup.limit)));
-        parts().add(own).expect_err("not valid")
-    };
     const RED: DisciplineInfo = DisciplineInfo::named("red", "", &[]);
     const AGAIN: DisciplineInfo = DisciplineInfo::named("mine", "", &[]);
     const SPACED: DisciplineInfo = DisciplineInfo::named("my own", "", &[]);
     const BAD: DisciplineInfo = DisciplineInfo::named("other", "", &[ParamSpec { default: "up", ..WAY }]);
+    let add = |info: &'static DisciplineInfo| {
+        let own = OwnDiscipline::new(info, |setup| Ok(Fifo::new(Way::Right, setup.limit)));
+        parts().add(own).expect_err("not valid")
+    };
     assert_eq!(add(&RED), PartError::Taken("red".into()));
     assert_eq!(add(&AGAIN), PartError::Taken("mine".into()));
     assert_eq!(add(&SPACED), PartError::Name("my own".into()));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 from errno import EEXIST
@@ -69,9 +70,7 @@ def _filled(text: str, words: dict[str, str]) -> str:
 
 
 def _taken() -> set[str]:
-    from fairdrop.library import catalogue
-
-    return {entry["name"] for entry in catalogue()["disciplines"]}
+    return {entry["name"] for entry in json.loads(_core.catalogue())["disciplines"]}
 
 
 def _checkout(library: str | Path | None) -> str:
