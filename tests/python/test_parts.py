@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
+import shutil
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -331,3 +335,61 @@ def test_what_changed_in_the_file_is_read_anew(folder):
 def test_live_runs_refuse_it(folder):
     with pytest.raises((fairdrop.ScenarioError, OSError), match=r"simulated only|fairdropd"):
         fairdrop.load(folder / "own.toml").live()
+
+
+def built(folder, language):
+    """Builds a project, and returns the command that runs its test; skips where the language is not there."""
+    if language == "python":
+        return [sys.executable, "-m", "pytest", "-q"]
+    tool = {"c": os.environ.get("CC", "cc"), "rust": "cargo"}[language]
+    if shutil.which(tool) is None:
+        pytest.skip(f"there is no {tool}")
+    if language == "c":
+        subprocess.run(["make", "--silent", f"{folder.name}.so"], cwd=folder, check=True)
+        return [sys.executable, "-m", "pytest", "-q"]
+    return ["cargo", "test", "--quiet", "--offline"]
+
+
+@pytest.mark.parametrize("language", ["python", "c", "rust"])
+def test_new_projects_pass_their_tests(language, fairdrop, root, tmp_path):
+    made = fairdrop("new", "discipline", f"my_{language}", "--language", language)
+    assert made.returncode == 0, made.stderr
+    folder = tmp_path / f"my_{language}"
+    assert sorted(map(str, folder.rglob("*.*"))) == sorted(str(tmp_path / line) for line in made.stdout.split() if "." in line)
+    # What is compiled is kept; the versions are those of the checkout.
+    environment = os.environ | {"CARGO_TARGET_DIR": str(root / "target" / "new")}
+    if language == "rust":
+        shutil.copy(root / "Cargo.lock", folder)
+    done = subprocess.run(built(folder, language), cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_new_projects_have_new_names_and_folders(fairdrop, tmp_path):
+    (tmp_path / "there").mkdir()
+    for words, said in (
+        (("there",), "there: is there already"),
+        (("red",), "'red' is not valid"),
+        (("My",), "small letters"),
+        (("fine", "--language", "rust", "--library", tmp_path), "valid: a checkout"),
+    ):
+        refused = fairdrop("new", "discipline", *words)
+        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+        assert not (tmp_path / "fine").exists()
+
+
+def test_a_plug_in_by_its_file(fairdrop, root, tmp_path):
+    """CHOKe in C from Python: the same bits, under the name of its table, by its file or by its name."""
+    if shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    source, header = root / "crates/fairdrop-plugin/examples/choke.c", root / "crates/fairdrop-ffi/include"
+    command = ["cc", "-shared", "-fPIC", "-O2", "-ffp-contract=off", "-I", header, source, "-o", tmp_path / "choke.so"]
+    subprocess.run(command, check=True)
+    text = CONGESTED.format(name="./choke.so")
+    (tmp_path / "own.toml").write_text(text)
+    done = fairdrop("compare", "own.toml", "--parts", "choke.so", "--disciplines", "choke,c_choke,./choke.so", "--json")
+    assert done.returncode == 0, done.stderr
+    groups = [run["groups"] for run in json.loads(done.stdout)["runs"]]
+    assert groups[0] == groups[1] == groups[2]
+    (tmp_path / "choke.so").write_text("no shared object")
+    refused = fairdrop("run", "own.toml")
+    assert refused.returncode == 2 and "no shared object for this machine" in refused.stderr, refused.stderr
