@@ -7,7 +7,7 @@ import inspect
 import marshal
 import re
 from types import CodeType
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 from fairdrop import _core
@@ -24,8 +24,8 @@ class Discipline(_core.Discipline):
     leave in order of arrival, ``dequeue``. ``__init__`` has no arguments: when it runs, the parameters, ``limit``,
     ``rate_bps`` and ``queue`` are there. With a method ``timer``, ``set_timer`` calls it. With a method ``backlog``,
     which gives packets and bytes, packets may wait elsewhere than in ``queue`` and those of ``new_queue``.
-    ``internals`` are names of attributes that results show; ``avg`` is the average queue. When ``dequeue`` changes them,
-    ``departures_change_internals`` is true.
+    ``internals`` are names of attributes that results show; ``avg`` is the average queue. When ``dequeue`` changes
+    them, ``departures_change_internals`` is true.
     """
 
     name: ClassVar[str] = ""
@@ -92,7 +92,8 @@ def _described(class_: type[Discipline]) -> _Described:
     parameters = []
     for attribute, param in _params(class_).items():
         if hasattr(Discipline, attribute):
-            raise ValueError(f"{name}: {attribute} is not valid as a parameter: disciplines have that; valid: another name")
+            why = "disciplines have an attribute of that name; valid: another name"
+            raise ValueError(f"{name}: {attribute} is not valid as a parameter: {why}")
         parameters.append(
             _Declared(
                 attribute, param.unit, param.kind, param.low, param.high, list(param.words), written(param.default),
