@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds. ``half`` is half the width of the 95 % interval, None with a single seed."""
+    """A mean over seeds. ``half`` is half the width of its interval (95 % by default), None with a single seed."""
 
     mean: float
     half: float | None
@@ -36,22 +36,22 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-@lru_cache(maxsize=64)
-def t_quantile(degrees: float) -> float:
-    """Student's t that leaves 2.5 % in each tail."""
+@lru_cache(maxsize=256)
+def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
+    """Student's t that leaves half of what is not confidence in each tail, 2.5 % by default."""
     from scipy.stats import t
 
-    return float(t.ppf(0.5 + CONFIDENCE / 2, degrees))
+    return float(t.ppf(0.5 + confidence / 2, degrees))
 
 
-def estimate(values: Iterable[float | None]) -> Estimate | None:
+def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Estimate | None:
     """Mean and interval of the values that are there; None when none is."""
     known = [float(value) for value in values if value is not None]
     if not known:
         return None
     if len(known) == 1:
         return Estimate(known[0], None, 1)
-    half = t_quantile(len(known) - 1) * stdev(known) / sqrt(len(known))
+    half = t_quantile(len(known) - 1, confidence) * stdev(known) / sqrt(len(known))
     return Estimate(fmean(known), half, len(known))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +15,14 @@ from fairdrop.files import DOCUMENT, read_text
 from fairdrop.models import ModelError
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
-from fairdrop.reproduce.execute.plan import Order, SettingError, is_blamed, readings
+from fairdrop.reproduce.execute.plan import BASE, YARDSTICKS, Order, Part, SettingError, is_blamed, looks, readings
 from fairdrop.reproduce.execute.store import Store, write_text
-from fairdrop.reproduce.execute.work import measure
-from fairdrop.reproduce.judge.document import SCHEMA, finished, pending
+from fairdrop.reproduce.execute.work import Measured, measure, part_weight
+from fairdrop.reproduce.judge.document import SCHEMA, Found, finished, pending
 from fairdrop.reproduce.judge.findings import Findings
-from fairdrop.reproduce.judge.verdict import judge
+from fairdrop.reproduce.judge.mutants import judge_mutant, mutate
+from fairdrop.reproduce.judge.verdict import SHORT, judge
+from fairdrop.reproduce.measure.looks import ERROR, Look
 from fairdrop.reproduce.measure.runs import MeasureError
 from fairdrop.reproduce.show.figures import draw
 from fairdrop.reproduce.show.page import notebook
@@ -63,13 +66,55 @@ def reproduce(
     settings of the order are what cannot be simulated.
     """
     try:
-        found = measure(definition, order, store, threads, progress or Progress())
-        judged = [judge(claim, found.data, readings(definition)) for claim in definition.claims]
+        found = _Runs(definition, order, store, threads, progress or Progress()).judged()
     except (ScenarioError, MeasureError, ModelError) as error:
         if isinstance(error, ScenarioError) and is_blamed(definition, order):
             raise SettingError(order, f"{definition.name}: {error}") from None
         return Reproduction(definition, pending(definition, order, str(error)))
-    return Reproduction(definition, finished(definition, order, found, judged))
+    return Reproduction(definition, finished(definition, order, found))
+
+
+@dataclass
+class _Runs:
+    """What is run for one id, as far as its verdicts ask for it."""
+
+    definition: Definition
+    order: Order
+    store: Store
+    threads: int | None
+    progress: Progress
+
+    def judged(self) -> Found:
+        """Seeds until every claim is decided, then other readings, then other disciplines in the scheme's place."""
+        numbers = looks(self.definition, self.order)
+        for number, seeds in enumerate(numbers, start=1):
+            look = Look(number, len(numbers))
+            found = self._measure(Part(seeds), look.error)
+            judged, bearing = judge(self.definition, found.data, (BASE,))
+            if look.is_last or not any(item.is_open for item in judged):
+                break
+        if self.definition.readings and any(item.verdict in SHORT for item in judged):
+            others = self.definition.readings
+            tried = self._measure(Part(seeds, others), look.error / len(others))
+            found = replace(found, data={**found.data, **tried.data}, runs=found.runs + tried.runs)
+            judged, bearing = judge(self.definition, found.data, readings(self.definition))
+        mutants = self._mutants(found, numbers[0]) if self.definition.simulation and not self.definition.is_own else {}
+        return Found(found, judged, bearing, look, mutants)
+
+    def _mutants(self, found: Measured, seeds: int) -> dict[str, list[str | None]]:
+        """Each claim again with a yardstick in the place of the schemes that a paper proposes."""
+        states = {}
+        for name in YARDSTICKS:
+            replaced = self._measure(Part(seeds, mutant=name), ERROR).data[BASE.name]
+            data = mutate(found.data[BASE.name], replaced.rows)
+            schemes = {row.scheme for row in replaced.rows if not row.exact}
+            states[name] = [judge_mutant(claim, data, schemes) for claim in self.definition.claims]
+        return states
+
+    def _measure(self, part: Part, error: float) -> Measured:
+        if part != Part(looks(self.definition, self.order)[0]):
+            self.progress.total += part_weight(self.definition, self.order, part)
+        return measure(self.definition, self.order, self.store, self.threads, self.progress, part, error)
 
 
 def read(path: Path, definition: Definition) -> Reproduction | None:

@@ -15,9 +15,9 @@ from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.papers import names, paper_of
 from fairdrop.reproduce.definitions import definition
-from fairdrop.reproduce.execute.plan import Order, check_settings
+from fairdrop.reproduce.execute.plan import Order, Part, check_settings, looks
 from fairdrop.reproduce.execute.store import Store, write_text
-from fairdrop.reproduce.execute.work import plan_weight
+from fairdrop.reproduce.execute.work import part_weight
 from fairdrop.reproduce.judge.document import identity
 from fairdrop.reproduce.outcome import Reproduction, read, reproduce, write
 
@@ -154,6 +154,6 @@ def _at(point: dict[str, Any]) -> str:
 
 def _weight(one: Definition, order: Order) -> float:
     try:
-        return plan_weight(one, order)
+        return part_weight(one, order, Part(looks(one, order)[0]))
     except ValueError:
         return 0.0

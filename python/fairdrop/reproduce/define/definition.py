@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 KINDS = ("simulation", "queue_host", "model", "structural", "campaign", "cited")
+RELATIONS = ("=", ">=", "<=")
 FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "grid", "schemes", "diagram")
 BASE_READING = "base"
 
@@ -64,39 +65,42 @@ class Measure:
 
 @dataclass(frozen=True)
 class Reading:
-    """Another way to read what the paper leaves open, tried when the base reading does not bear a claim out.
+    """Another way to read what the paper leaves open, run when the base reading does not bear every claim out.
 
     With ``schemes`` it changes these, whatever they set themselves; otherwise all, but for what they set themselves.
+    ``admitted`` says that the text can be read so. What it cannot be is run to find a cause, and bears nothing out.
     """
 
     name: str
     text: str
     settings: tuple[str, ...]
     schemes: tuple[str, ...] = ()
+    admitted: bool = True
 
 
 @dataclass(frozen=True)
 class Published:
-    """A value that the paper gives (``paper``), or that follows from its numbers (``derived``)."""
+    """A value that the paper gives (``paper``), or that follows from its numbers (``derived``).
+
+    ``relation`` is how the paper gives it: ``=`` (also "about"), ``>=`` (at least, more than), ``<=``. ``within`` is
+    the tolerance in the measure's unit; None leaves it to `judge.numbers`.
+    """
 
     measure: str
     scheme: str | None
     at: Mapping[str, Any]
     value: float
     source: str
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One thing changed to find why a claim does not hold, and what came of it."""
-
-    what: str
-    found: str
+    relation: str = "="
+    within: float | None = None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper as a predicate on the measurements."""
+    """A statement of the paper as a predicate on the measurements.
+
+    ``number`` is the printed number that it is about: what fails is then off by so much, and not contradicted.
+    """
 
     name: str
     text: str
@@ -105,11 +109,15 @@ class Claim:
     tolerance: str
     reason: str
     undecidable: str | None
+    number: float | None = None
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Runs of a scenario for every scheme, every combination of axis values, and every seed."""
+    """Runs of a scenario for every scheme, every combination of axis values, and every seed.
+
+    ``most_seeds`` limits how many are added while a claim is undecided.
+    """
 
     base: str
     settings: tuple[str, ...]
@@ -118,6 +126,7 @@ class Simulation:
     quick_settings: tuple[str, ...]
     quick_seeds: int
     full_seeds: int
+    most_seeds: int | None = None
 
     @property
     def bases(self) -> tuple[str, ...]:
@@ -137,6 +146,7 @@ class QueueHost:
     service_rate: float
     quick_seeds: int
     full_seeds: int
+    most_seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +199,6 @@ class Definition:
     decisions: tuple[str, ...]
     left_open: str
     cause: str
-    trials: tuple[Trial, ...]
     simulation: Simulation | None
     queue_host: QueueHost | None
     model: Model | None
@@ -199,6 +208,11 @@ class Definition:
     claims: tuple[Claim, ...]
     figure: FigureSpec | None
     text: str = field(repr=False, default="")
+
+    @property
+    def is_own(self) -> bool:
+        """A hypothesis of ours, that no paper claims."""
+        return self.kind == "campaign"
 
     @property
     def schemes(self) -> tuple[Scheme, ...]:

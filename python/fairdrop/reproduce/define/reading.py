@@ -13,6 +13,7 @@ from fairdrop.reproduce.define.definition import (
     BASE_READING,
     FIGURE_KINDS,
     KINDS,
+    RELATIONS,
     Axis,
     Claim,
     Definition,
@@ -27,7 +28,6 @@ from fairdrop.reproduce.define.definition import (
     Reading,
     Scheme,
     Simulation,
-    Trial,
     axis_name,
 )
 from fairdrop.reproduce.define.fields import DefinitionError, Fields
@@ -36,7 +36,7 @@ from fairdrop.wording.disciplines import discipline_name
 
 _SILENT = tuple(f"S{number}" for number in range(1, 22))
 _DECISION = re.compile(r"A-\d{1,2}")
-QUICK_SEEDS, FULL_SEEDS = 5, 10
+QUICK_SEEDS, FULL_SEEDS, LEAST_SEEDS = 5, 10, 3
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,6 @@ def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition
         decisions=_decisions(top),
         left_open=top.text("left_open", ""),
         cause=top.text("cause", ""),
-        trials=tuple(_trial(item) for item in top.list_of("tried")),
         simulation=simulation,
         queue_host=host,
         model=_model(top.inner("model"), vocabulary),
@@ -157,9 +156,21 @@ def _simulation(item: Fields | None) -> Simulation | None:
         quick_settings=item.texts("quick_settings", ()),
         quick_seeds=item.count("quick_seeds", QUICK_SEEDS),
         full_seeds=item.count("full_seeds", FULL_SEEDS),
+        most_seeds=_most_seeds(item),
     )
+    _few_seeds(item, found.quick_seeds, found.full_seeds)
     item.finish()
     return found
+
+
+def _most_seeds(item: Fields) -> int | None:
+    return item.count("most_seeds") if item.has("most_seeds") else None
+
+
+def _few_seeds(item: Fields, quick: int, full: int) -> None:
+    for name, value in (("quick_seeds", quick), ("full_seeds", full)):
+        if value < LEAST_SEEDS:
+            item.wrong(name, value, f"{LEAST_SEEDS} or more: fewer decide nothing")
 
 
 def _scheme(item: Fields) -> Scheme:
@@ -201,7 +212,9 @@ def _queue_host(item: Fields | None) -> QueueHost | None:
         service_rate=item.number("service_rate", 1.0),
         quick_seeds=item.count("quick_seeds", QUICK_SEEDS),
         full_seeds=item.count("full_seeds", FULL_SEEDS),
+        most_seeds=_most_seeds(item),
     )
+    _few_seeds(item, found.quick_seeds, found.full_seeds)
     allowed = {"name", "poisson", "constant", "settings", "service_rate"}
     for index, case in enumerate(found.cases):
         if not isinstance(case, Mapping) or not set(case) <= allowed or "name" not in case:
@@ -227,13 +240,9 @@ def _measure(item: Fields, host: bool, vocabulary: Vocabulary) -> Measure:
 
 
 def _reading(item: Fields) -> Reading:
-    found = Reading(item.text("name"), item.text("text"), item.texts("settings"), item.texts("schemes", ()))
-    item.finish()
-    return found
-
-
-def _trial(item: Fields) -> Trial:
-    found = Trial(item.text("what"), item.text("found"))
+    name, text = item.text("name"), item.text("text")
+    settings, schemes = item.texts("settings"), item.texts("schemes", ())
+    found = Reading(name, text, settings, schemes, item.flag("admitted", default=True))
     item.finish()
     return found
 
@@ -243,15 +252,16 @@ def _published(item: Fields) -> list[Published]:
     measure, scheme = item.text("measure"), item.text("scheme", "") or None
     at = item.table("at")
     source = item.one_of("source", ("paper", "derived"), "paper")
+    rest = (source, item.one_of("relation", RELATIONS, "="), item.optional_number("within"))
     if item.has("along"):
         along, values = item.text("along"), item.raw("values")
         pairs = values if isinstance(values, list) else []
         if not pairs or any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
             item.wrong("values", values, "a list of [axis value, published value] pairs")
             pairs = []
-        points = [Published(measure, scheme, {**at, along: x}, float(y), source) for x, y in pairs]
+        points = [Published(measure, scheme, {**at, along: x}, float(y), *rest) for x, y in pairs]
     else:
-        points = [Published(measure, scheme, at, item.number("value"), source)]
+        points = [Published(measure, scheme, at, item.number("value"), *rest)]
     item.finish()
     return points
 
@@ -261,12 +271,12 @@ def _claim(item: Fields, vocabulary: Vocabulary) -> Claim:
     undecidable = item.text("undecidable", "") or None
     kind = item.one_of("kind", sorted(vocabulary.predicates)) if not undecidable else "undecidable"
     tolerance = item.text("tolerance", "none") if undecidable else item.text("tolerance")
-    reason = item.text("reason", "")
+    reason, number = item.text("reason", ""), item.optional_number("number")
     arguments = item.rest()
     if not undecidable and kind in vocabulary.predicates:
         for problem in vocabulary.argument_problems(kind, arguments):
             item.problems.append(f"{item.file}: {item.path} ({name}): {problem}")
-    return Claim(name, text, kind, arguments, tolerance, reason, undecidable)
+    return Claim(name, text, kind, arguments, tolerance, reason, undecidable, number)
 
 
 def _figure(item: Fields | None, vocabulary: Vocabulary) -> FigureSpec | None:

@@ -10,11 +10,15 @@ from typing import Any
 
 from fairdrop.engine import key_of
 from fairdrop.host import queue_host
-from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, QueueHost, Reading, Simulation
+from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, Reading, Simulation
 from fairdrop.reproduce.define.papers import scenario_text
+from fairdrop.reproduce.measure.looks import seeds_of_looks
 from fairdrop.scenario import Scenario, ScenarioError
 
 PROFILES = ("quick", "full")
+BASE = Reading(BASE_READING, "as decided", ())
+#: What the papers compare their schemes with, and what takes the place of these to see whether a claim is about them.
+YARDSTICKS = ("red", "droptail")
 
 
 @dataclass(frozen=True)
@@ -81,30 +85,56 @@ class HostCell:
         return key_of({"queue_host": dict(self.arguments), "seed": seed})
 
 
+def scenario_of(definition: Definition, base: str) -> tuple[str, str]:
+    """The text of a base scenario, and what messages call its file."""
+    return scenario_text(definition.paper, base), f"{definition.paper}/{base}.toml"
+
+
 def readings(definition: Definition) -> tuple[Reading, ...]:
     """The base reading and the others."""
-    return (Reading(BASE_READING, "as decided", ()), *definition.readings)
+    return (BASE, *definition.readings)
 
 
-def cells(definition: Definition, order: Order) -> Iterator[Cell]:
+def looks(definition: Definition, order: Order) -> tuple[int, ...]:
+    """How many seeds there are at each look; a person who asks for a number gets one look."""
+    plan = definition.simulation or definition.queue_host
+    if plan is None:
+        return (0,)
+    if order.seeds is not None:
+        return (order.seeds,)
+    return seeds_of_looks(plan.quick_seeds if order.quick else plan.full_seeds, plan.most_seeds)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a definition is run: under which readings, with how many seeds, and with which discipline instead."""
+
+    seeds: int
+    readings: tuple[Reading, ...] = (BASE,)
+    #: A discipline that takes the place of those that a paper proposes.
+    mutant: str | None = None
+
+
+def cells(definition: Definition, order: Order, part: Part | None = None) -> Iterator[Cell]:
     """Every set-up to simulate. Raises ScenarioError when one asks for what the engine does not have."""
     if definition.simulation is None:
         return
     plan = definition.simulation
-    texts = {base: (scenario_text(definition.paper, base), f"{definition.paper}/{base}.toml") for base in plan.bases}
-    for reading in readings(definition):
+    chosen = part or Part(looks(definition, order)[0], readings(definition))
+    texts = {base: scenario_of(definition, base) for base in plan.bases}
+    for reading in chosen.readings:
         for scheme in plan.schemes:
             for point in _points(plan, order):
                 base = texts[_base(plan, point)]
-                yield _cell(base, plan, order, reading, scheme.name, scheme.settings, point)
+                yield from _cell(base, plan, order, reading, scheme.name, scheme.settings, point, chosen)
 
 
-def host_cells(definition: Definition, order: Order) -> Iterator[HostCell]:
+def host_cells(definition: Definition, order: Order, part: Part | None = None) -> Iterator[HostCell]:
     """Every case to run without a network."""
     host = definition.queue_host
-    if host is None:
+    chosen = part or Part(looks(definition, order)[0])
+    if host is None or chosen.mutant or BASE not in chosen.readings:
         return
-    seeds = _seeds(host, order)
     for case in host.cases:
         arguments = {
             "poisson": list(case.get("poisson", ())),
@@ -113,7 +143,7 @@ def host_cells(definition: Definition, order: Order) -> Iterator[HostCell]:
             "arrivals": host.quick_arrivals if order.quick else host.arrivals,
             "settings": [*host.settings, *case.get("settings", ()), *order.settings],
         }
-        yield HostCell(str(case["name"]), arguments, seeds)
+        yield HostCell(str(case["name"]), arguments, _seeds(chosen.seeds))
 
 
 def check_settings(definitions: Iterable[Definition], order: Order) -> None:
@@ -146,9 +176,8 @@ def _problem(definition: Definition, order: Order) -> ScenarioError | None:
     return None
 
 
-def _seeds(plan: Simulation | QueueHost, order: Order) -> tuple[int, ...]:
-    default = plan.quick_seeds if order.quick else plan.full_seeds
-    return tuple(range(1, (order.seeds or default) + 1))
+def _seeds(number: int) -> tuple[int, ...]:
+    return tuple(range(1, number + 1))
 
 
 def _points(plan: Simulation, order: Order) -> Iterator[dict[str, Any]]:
@@ -170,7 +199,8 @@ def _cell(
     scheme: str,
     scheme_settings: tuple[str, ...],
     point: Mapping[str, Any],
-) -> Cell:
+    part: Part,
+) -> Iterator[Cell]:
     settings = [*plan.settings]
     settings += plan.quick_settings if order.quick else ()
     settings += () if reading.schemes else reading.settings
@@ -179,9 +209,14 @@ def _cell(
     settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
     scenario = Scenario(*base, (*settings, *order.settings))
     content = scenario.to_dict()
+    if part.mutant:
+        if content["queue"]["discipline"] in YARDSTICKS:
+            return
+        scenario = Scenario(*base, (*settings, f"queue.discipline={part.mutant}", *order.settings))
+        content = scenario.to_dict()
     for name in ("name", "title", "seed"):
         content.pop(name, None)
-    return Cell(reading.name, scheme, dict(point), scenario, _seeds(plan, order), content)
+    yield Cell(reading.name, scheme, dict(point), scenario, _seeds(part.seeds), content)
 
 
 def axis_settings(axis: Axis, value: Any) -> list[str]:

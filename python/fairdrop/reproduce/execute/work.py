@@ -11,11 +11,12 @@ from typing import Any
 from fairdrop import host
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition, Measure, axis_name
-from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, cells, host_cells, readings
+from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, cells, host_cells
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
+from fairdrop.reproduce.measure.looks import ERROR
 from fairdrop.reproduce.measure.models import MODELS
-from fairdrop.reproduce.measure.runs import CURVES, HOST_MEASURES, MEASURES
+from fairdrop.reproduce.measure.runs import CURVES, HOST_MEASURES, MEASURES, MeasureError
 
 _KEPT_OF_QUEUE = {"sojourn_histogram"}
 
@@ -35,17 +36,28 @@ class Interrupted(Exception):
     """Ctrl-C: what was finished is in the store."""
 
 
-def plan_weight(definition: Definition, order: Order) -> float:
-    """Work that a definition asks for."""
-    simulated = sum(cell.weight * len(cell.seeds) for cell in cells(definition, order))
-    hosted = sum(cell.arguments["arrivals"] * 1e4 * len(cell.seeds) for cell in host_cells(definition, order))
+def part_weight(definition: Definition, order: Order, part: Part) -> float:
+    """Work that a part of a definition asks for."""
+    simulated = sum(cell.weight * len(cell.seeds) for cell in cells(definition, order, part))
+    hosted = sum(cell.arguments["arrivals"] * 1e4 * len(cell.seeds) for cell in host_cells(definition, order, part))
     return float(simulated + hosted)
 
 
-def measure(definition: Definition, order: Order, store: Store, threads: int | None, progress: Progress) -> Measured:
-    """Every measurement of a definition, from the store where it is there."""
-    simulated = list(cells(definition, order))
-    hosted = list(host_cells(definition, order))
+def measure(
+    definition: Definition,
+    order: Order,
+    store: Store,
+    threads: int | None,
+    progress: Progress,
+    part: Part,
+    error: float = ERROR,
+) -> Measured:
+    """Every measurement of a part of a definition, from the store where it is there.
+
+    Intervals of what was measured miss their means with probability ``error``.
+    """
+    simulated = list(cells(definition, order, part))
+    hosted = list(host_cells(definition, order, part))
     everything: list[Cell | HostCell] = [*simulated, *hosted]
     collected: dict[tuple[Any, ...], dict[int, Any]] = {}
     problems: dict[str, None] = {}
@@ -54,12 +66,12 @@ def measure(definition: Definition, order: Order, store: Store, threads: int | N
     def finished(cell: Cell | HostCell, seed: int, found: Mapping[str, Any]) -> None:
         if isinstance(cell, Cell):
             problems.update(dict.fromkeys(f"{cell.scheme}: {text}" for text in found["problems"]))
-            _collect_run(collected, definition, cell, seed, found)
+            _collect_run(collected, definition, cell, seed, found, lenient=part.mutant is not None)
         else:
             _collect_host(collected, definition, cell, seed, found)
 
     _work_through(jobs, store, threads or os.cpu_count() or 1, progress, finished)
-    data = {reading.name: _data(definition, collected, reading.name) for reading in readings(definition)}
+    data = {reading.name: _data(definition, collected, reading.name, error) for reading in part.readings}
     seeds = max((len(cell.seeds) for cell in everything), default=0)
     durations = sorted({float(cell.content["duration_s"]) for cell in simulated if "duration_s" in cell.content})
     return Measured(data, tuple(problems), len(jobs), seeds, tuple(durations))
@@ -131,11 +143,18 @@ def _collect_run(
     cell: Cell,
     seed: int,
     run: Mapping[str, Any],
+    lenient: bool,
 ) -> None:
+    """``lenient``: another discipline stands in a scheme's place, and need not have all that is measured."""
     for one in definition.measures:
         if one.of not in MEASURES or not one.taken(cell.at):
             continue
-        found = MEASURES[one.of](run, **one.arguments)
+        try:
+            found = MEASURES[one.of](run, **one.arguments)
+        except (KeyError, MeasureError):
+            if not lenient:
+                raise
+            continue
         at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
         place = (cell.reading, cell.scheme, one.name)
         if found is None:
@@ -163,7 +182,9 @@ def _collect_host(
         collected.setdefault(place, {})[seed] = _scaled(one, value)
 
 
-def _data(definition: Definition, collected: Mapping[tuple[Any, ...], Mapping[int, Any]], reading: str) -> Data:
+def _data(
+    definition: Definition, collected: Mapping[tuple[Any, ...], Mapping[int, Any]], reading: str, error: float
+) -> Data:
     """Rows in the order of the definition, whatever the order in which the runs ended."""
     schemes = {scheme.name: index for index, scheme in enumerate(definition.schemes)}
     measures = {measure.name: index for index, measure in enumerate(definition.measures)}
@@ -178,7 +199,7 @@ def _data(definition: Definition, collected: Mapping[tuple[Any, ...], Mapping[in
         return schemes.get(row.scheme, len(schemes)), measures[row.measure], where
 
     rows = [
-        Row(scheme, dict(at), name, tuple(values[seed] for seed in sorted(values)))
+        Row(scheme, dict(at), name, tuple(values[seed] for seed in sorted(values)), error)
         for (where, scheme, name, at), values in collected.items()
         if where in (reading, None)
     ]

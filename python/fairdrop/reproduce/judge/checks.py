@@ -1,4 +1,7 @@
-"""Checks that no declarative predicate expresses: functions of the data that answer yes or no, with what was found."""
+"""Checks that no declarative predicate expresses: functions of the data, with what was found in words.
+
+Those that look at nothing random answer yes or no; the others give the comparisons that they consist of (`judge.parts`).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ import numpy as np
 from fairdrop import models
 from fairdrop.host import queue_host
 from fairdrop.reproduce.define.papers import scenario_text
-from fairdrop.reproduce.measure.data import Data
+from fairdrop.reproduce.judge.parts import Part
+from fairdrop.reproduce.measure.data import Data, Row, Sample, paired
 from fairdrop.scenario import Scenario
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import count
 
-Check = Callable[..., tuple[bool, str]]
+Check = Callable[..., tuple[bool | list[Part], str]]
 
 
 def dumbbell(
@@ -75,17 +79,52 @@ def calibration(
     published: Sequence[Sequence[float]],
     frozen: Mapping[str, Any],
     absolute: float,
-) -> tuple[bool, str]:
-    """The frozen cell of a grid is as near to published points (root mean square) as the nearest, to a tolerance."""
+) -> tuple[list[Part], str]:
+    """The frozen cell of a grid is as near to published points (root mean square) as every other, to a tolerance.
+
+    The distance is one of means, so its error is that of the jackknife (R. G. Miller, "The jackknife: a review",
+    Biometrika 61(1), 1974).
+    """
     distances = grid_distances(data, measure, axis, published)
     ranked = sorted(distances, key=lambda cell: distances[cell])
     chosen = tuple(frozen.items())
+    pseudo = _pseudo_distances(data, measure, axis, published)
+    others = [one for cell, one in pseudo.items() if cell != chosen]
+    parts = [Part(_difference(pseudo[chosen], one), high=absolute) for one in others]
     listed = (
         f"nearest of {len(ranked)}: {', '.join(str(value) for _, value in ranked[0])} at "
         f"{digits(distances[ranked[0]])}; frozen: {digits(distances[chosen])}, place {ranked.index(chosen) + 1}; "
         f"farthest: {digits(distances[ranked[-1]])}"
     )
-    return distances[chosen] <= distances[ranked[0]] + absolute, listed
+    return parts, listed
+
+
+def _difference(one: Sample, other: Sample) -> Sample:
+    return Sample(tuple(a - b for a, b in zip(one.values, other.values, strict=True)), one.error, one.exact)
+
+
+def _pseudo_distances(
+    data: Data, measure: str, axis: str, published: Iterable[Sequence[float]]
+) -> dict[tuple[tuple[str, Any], ...], Sample]:
+    """Jackknife pseudo-values of `grid_distances`, one per seed."""
+    wanted = {float(x): float(y) for x, y in published}
+    cells: dict[tuple[tuple[str, Any], ...], list[tuple[Row, float]]] = {}
+    for row in data.select(measure):
+        if row.at[axis] in wanted:
+            cell = tuple((name, value) for name, value in row.at.items() if name != axis)
+            cells.setdefault(cell, []).append((row, wanted[row.at[axis]]))
+    found = {}
+    for cell, pairs in cells.items():
+        values = np.array([row.values for row, _ in pairs])
+        aims, n = np.array([aim for _, aim in pairs]), values.shape[1]
+        whole = float(np.sqrt(np.mean((values.mean(axis=1) - aims) ** 2)))
+        if n == 1:
+            found[cell] = Sample((whole,), pairs[0][0].error)
+            continue
+        without = (values.sum(axis=1, keepdims=True) - values) / (n - 1)
+        parts = np.sqrt(np.mean((without - aims[:, None]) ** 2, axis=0))
+        found[cell] = Sample(tuple(map(float, n * whole - (n - 1) * parts)), pairs[0][0].error)
+    return found
 
 
 def grid_distances(
@@ -101,66 +140,72 @@ def grid_distances(
     return {cell: (sum(found) / len(found)) ** 0.5 for cell, found in squares.items()}
 
 
-def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[bool, str]:
+def grid_spread(data: Data, measure: str, absolute: float, axis: str) -> tuple[list[Part], str]:
     """At every value of an axis the cells of a grid lie within a range."""
-    found = {}
+    found, parts = {}, []
     for value in data.axis(axis):
-        means = [row.estimate.mean for row in data.select(measure, None, {axis: value})]
-        found[value] = max(means) - min(means)
+        rows = data.select(measure, None, {axis: value})
+        means = [row.estimate.mean for row in rows]
+        found[value], middle = max(means) - min(means), (max(means) + min(means)) / 2
+        parts += [Part(row.sample, middle - absolute / 2, middle + absolute / 2) for row in rows]
     where = max(found, key=lambda value: found[value])
-    return found[where] <= absolute, f"widest {digits(found[where])} at {axis} {where}"
+    return parts, f"widest {digits(found[where])} at {axis} {where}"
 
 
-def spans(data: Data, measure: str, schemes: Sequence[str], values: Sequence[float]) -> tuple[bool, str]:
+def spans(data: Data, measure: str, schemes: Sequence[str], values: Sequence[float]) -> tuple[list[Part], str]:
     """The means of two schemes are below and above all of some values."""
-    below, above = (data.select(measure, scheme)[0].estimate.mean for scheme in schemes)
-    return below <= min(values) and above >= max(values), f"{digits(below)} to {digits(above)}"
+    below, above = (data.select(measure, scheme)[0] for scheme in schemes)
+    parts = [Part(below.sample, high=min(values)), Part(above.sample, low=max(values))]
+    return parts, f"{digits(below.estimate.mean)} to {digits(above.estimate.mean)}"
 
 
 def grid_spread_at_least(
     data: Data, measure: str, absolute: float, scheme: Sequence[str] | None = None
-) -> tuple[bool, str]:
-    """The cells of a grid differ by a range at least."""
-    means = [row.estimate.mean for row in data.select(measure, scheme)]
-    return max(means) - min(means) >= absolute, f"{digits(min(means))} to {digits(max(means))}"
+) -> tuple[list[Part], str]:
+    """Two cells of a grid differ by a range at least; which two the data tell, so all pairs share the error."""
+    rows = sorted(data.select(measure, scheme), key=lambda row: row.estimate.mean)
+    gap = paired(rows[-1], rows[0], lambda a, b: a - b)
+    shared = Sample(gap.values, gap.error / max(1, len(rows) * (len(rows) - 1) // 2), gap.exact)
+    return [Part(shared, low=absolute)], f"{digits(rows[0].estimate.mean)} to {digits(rows[-1].estimate.mean)}"
 
 
-def queue_is_half_but_head_is_not(data: Data, rate: float, share: float, head: float) -> tuple[bool, str]:
+def queue_is_half_but_head_is_not(data: Data, rate: float, share: float, head: float) -> tuple[list[Part], str]:
     """Footnote 10: UDP holds about half of the queue, its part of what leaves is much less."""
-    held = data.select("udp_queue_share", None, {"rate": rate})[0].estimate.mean
-    leaves = data.select("udp_share", None, {"rate": rate})[0].estimate.mean
-    return held > share and leaves < head, f"{digits(held)} of the queue, {digits(leaves)} of the departures"
+    held, leaves = (data.select(name, None, {"rate": rate})[0] for name in ("udp_queue_share", "udp_share"))
+    parts = [Part(held.sample, low=share), Part(leaves.sample, high=head)]
+    return parts, f"{digits(held.estimate.mean)} of the queue, {digits(leaves.estimate.mean)} of the departures"
 
 
-def diminishing(data: Data, measure: str, along: str) -> tuple[bool, str]:
+def diminishing(data: Data, measure: str, along: str) -> tuple[list[Part], str]:
     """Every step along an axis changes the measure by less than the one before."""
     rows = sorted(data.select(measure), key=lambda row: float(row.at[along]))
-    values = [row.estimate.mean for row in rows]
-    steps = [abs(after - before) for before, after in pairwise(values)]
-    return all(after < before for before, after in pairwise(steps)), f"steps {', '.join(map(digits, steps))}"
+    steps = []
+    for before, after in pairwise(rows):
+        sign = 1.0 if after.estimate.mean >= before.estimate.mean else -1.0
+        steps.append(paired(after, before, lambda a, b, sign=sign: sign * (a - b)))
+    parts = [Part(_difference(one, other), 0.0, strict=True) for one, other in pairwise(steps)]
+    return parts, f"steps {', '.join(digits(step.interval().mean) for step in steps)}"
 
 
-def published_within(data: Data, absolute: float, scheme: str, measure: str | None = None) -> tuple[bool, str]:
+def published_within(data: Data, absolute: float, scheme: str, measure: str | None = None) -> tuple[list[Part], str]:
     """Every published value of a scheme (and measure) is met by the mean, to an absolute tolerance."""
     points = [p for p in data.published if measure in (None, p.measure) and p.scheme in (None, scheme)]
-    apart = []
-    for point in points:
-        row = data.select(point.measure, scheme, point.at)[0]
-        apart.append((abs(row.estimate.mean - point.value), row.estimate.mean, point))
-    worst, mean, point = max(apart, key=lambda item: item[0])
+    rows = [(data.select(point.measure, scheme, point.at)[0], point) for point in points]
+    row, point = max(rows, key=lambda pair: abs(pair[0].estimate.mean - pair[1].value))
     where = ", ".join(f"{axis} {value}" for axis, value in point.at.items())
+    parts = [Part(row.sample, p.value - absolute, p.value + absolute, point=row.point) for row, p in rows]
     compared = count(len(points), "value")
-    return worst <= absolute, f"{compared}; worst {digits(mean)} against {digits(point.value)} ({where})"
+    return parts, f"{compared}; worst {digits(row.estimate.mean)} against {digits(point.value)} ({where})"
 
 
 def falls_by(
     data: Data, measure: str, scheme: str, axis: str, values: Sequence[Any], steps: Sequence[float], absolute: float
-) -> tuple[bool, str]:
+) -> tuple[list[Part], str]:
     """From each value of the axis to the next the measure falls by what was published."""
-    found = [data.select(measure, scheme, {axis: value})[0].estimate.mean for value in values]
-    falls = [before - after for before, after in pairwise(found)]
-    right = all(abs(fall - step) <= absolute for fall, step in zip(falls, steps, strict=True))
-    return right, ", ".join(f"{fall:.4f}" for fall in falls)
+    rows = [data.select(measure, scheme, {axis: value})[0] for value in values]
+    falls = [paired(before, after, lambda a, b: a - b) for before, after in pairwise(rows)]
+    parts = [Part(fall, step - absolute, step + absolute) for fall, step in zip(falls, steps, strict=True)]
+    return parts, ", ".join(f"{fall.interval().mean:.4f}" for fall in falls)
 
 
 def symmetric_variants(data: Data) -> tuple[bool, str]:
@@ -196,17 +241,25 @@ def tends_to(
     return nearer and apart[-1] <= absolute, f"{digits(rows[-1].estimate.mean)} at {rows[-1].at[along]:g}"
 
 
-def largest_is(data: Data, measure: str, value: float, absolute: float) -> tuple[bool, str]:
-    """The largest value of a measure."""
-    top = max(row.estimate.mean for row in data.select(measure))
-    return abs(top - value) <= absolute, f"{top:.5f}"
+def largest_is(
+    data: Data, measure: str, value: float, absolute: float, scheme: str | None = None
+) -> tuple[list[Part], str]:
+    """The largest value of a measure, over all points of a scheme."""
+    rows = data.select(measure, scheme)
+    top = max(rows, key=lambda row: row.estimate.mean)
+    parts = [Part(top.sample, value - absolute, value + absolute)]
+    if not top.exact:
+        parts += [Part(row.sample, high=value + absolute, point=row.point) for row in rows if row is not top]
+    where = f" ({top.point})" if top.point else ""
+    return parts, f"{top.estimate.mean:.5f}{where}"
 
 
-def at_least_inverse(data: Data, measure: str, axis: str, slack: float) -> tuple[bool, str]:
+def at_least_inverse(data: Data, measure: str, axis: str, slack: float) -> tuple[list[Part], str]:
     """A measure is at least one over the value of an axis, up to a relative slack."""
-    found = [(row.estimate.mean * float(row.at[axis]), row.at[axis]) for row in data.select(measure)]
-    least, where = min(found)
-    return least >= 1 - slack, f"{digits(least)} / N at N = {where}"
+    rows = data.select(measure)
+    least = min(rows, key=lambda row: row.estimate.mean * float(row.at[axis]))
+    parts = [Part(row.sample, low=(1 - slack) / float(row.at[axis]), point=row.point) for row in rows]
+    return parts, f"{digits(least.estimate.mean * float(least.at[axis]))} / N at N = {least.at[axis]}"
 
 
 def velocity_linear_when_equal(data: Data) -> tuple[bool, str]:
@@ -222,15 +275,23 @@ def velocity_linear_when_equal(data: Data) -> tuple[bool, str]:
     return bends["equal"] < 1e-6 < bends["unequal"], f"bend {listed}"
 
 
-def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: float) -> tuple[bool, str]:
+def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: float) -> tuple[list[Part], str]:
     """Under each scheme the largest value of a measure is more than a factor above the smallest."""
-    found = {}
+    parts, found = [], {}
     for name in [scheme] if isinstance(scheme, str) else scheme:
-        values = [row.estimate.mean for row in data.select(measure, name)]
-        found[name] = max(values) / min(values) if min(values) else float("inf")
-    return min(found.values()) > factor, ", ".join(f"{name} {digits(value)}" for name, value in found.items())
+        rows = sorted(data.select(measure, name), key=lambda row: row.estimate.mean)
+        pairs = max(1, len(rows) * (len(rows) - 1) // 2)
+        gap = paired(rows[-1], rows[0], lambda a, b: a - factor * b)
+        parts.append(Part(Sample(gap.values, gap.error / pairs, gap.exact), 0.0, strict=True, point=name))
+        low = rows[0].estimate.mean
+        found[name] = rows[-1].estimate.mean / low if low else float("inf")
+    return parts, ", ".join(f"{name} {digits(value)}" for name, value in found.items())
 
 
+#: Checks of how something is set up or computed: no scheme that is simulated decides them.
+STRUCTURAL = ("dumbbell", "chain", "ward_weights", "symmetric_variants", "velocity_linear_when_equal")
+#: Checks that compare numbers with printed ones: what fails there is a number that is off.
+NUMERIC = ("published_within", "falls_by", "largest_is")
 CHECKS: dict[str, Check] = {
     function.__name__: function
     for function in (

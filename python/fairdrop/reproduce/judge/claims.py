@@ -1,4 +1,4 @@
-"""Claims as predicates on measurements, decided with the 95 % interval of the mean over seeds.
+"""Claims as predicates on measurements, decided with intervals of means over seeds (`measure.looks`).
 
 A predicate is ``holds`` when the whole interval satisfies it, ``fails`` when the whole interval contradicts it, and
 ``unclear`` when the interval reaches across the bound. Models have no interval: their value decides.
@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from fairdrop.estimate import Estimate
 from fairdrop.reproduce.judge.checks import CHECKS
-from fairdrop.reproduce.measure.data import Data, Row, paired
+from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR, Outcome, Part, outcome, shown, together, worst_of
+from fairdrop.reproduce.measure.data import Data, Row, Sample, paired
 from fairdrop.wording.numbers import digits
 
+__all__ = ["FAILS", "HOLDS", "PREDICATES", "UNCLEAR", "ClaimError", "Outcome", "argument_problems", "evaluate", "shown"]
+
 SHOWN_POINTS = 12
-HOLDS, UNCLEAR, FAILS = "holds", "unclear", "fails"
-_WORST = (HOLDS, UNCLEAR, FAILS)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a predicate found: the state, and the measured value nearest to failing, in words."""
-
-    state: str
-    measured: str
-    detail: str = ""
+#: A step back of less than this part of the whole rise counts as level: a curve that is flat shows no order of noise.
+LEVEL = 0.05
 
 
 class ClaimError(ValueError):
@@ -43,18 +35,6 @@ def evaluate(kind: str, arguments: Mapping[str, Any], data: Data) -> Outcome:
     return PREDICATES[kind][0](data, arguments)
 
 
-def shown(value: Estimate) -> str:
-    """``0.246 [0.241, 0.251]``."""
-    mean = digits(value.mean)
-    return mean if not value.half else f"{mean} [{digits(value.low)}, {digits(value.high)}]"
-
-
-def _within(value: Estimate, low: float, high: float) -> str:
-    if low <= value.low and value.high <= high:
-        return HOLDS
-    return FAILS if value.high < low or value.low > high else UNCLEAR
-
-
 def _select(data: Data, arguments: Mapping[str, Any], override: Mapping[str, Any] | None = None) -> list[Row]:
     wanted = {**{name: arguments.get(name) for name in ("measure", "scheme", "at")}, **(override or {})}
     if override and "at" in override and arguments.get("at"):
@@ -65,24 +45,13 @@ def _select(data: Data, arguments: Mapping[str, Any], override: Mapping[str, Any
     return rows
 
 
-def _worst(found: Sequence[tuple[str, Estimate, str, float]]) -> Outcome:
-    """The outcome of many points: the worst state, told by the point nearest to failing (least margin)."""
-    state = max((item[0] for item in found), key=_WORST.index)
-    among = [item for item in found if item[0] == state]
-    _, value, point, _ = min(among, key=lambda item: item[3])
-    bad = [item[2] for item in found if item[0] != HOLDS]
-    detail = "" if not bad else f"not at: {'; '.join(dict.fromkeys(bad))}" if len(found) > 1 else ""
-    where = f" ({point})" if point and len(found) > 1 else ""
-    return Outcome(state, f"{shown(value)}{where}", detail)
+def _bounds(arguments: Mapping[str, Any]) -> tuple[float, float]:
+    return float(arguments.get("low", -math.inf)), float(arguments.get("high", math.inf))
 
 
 def _between(data: Data, arguments: Mapping[str, Any]) -> Outcome:
-    low, high = float(arguments.get("low", -math.inf)), float(arguments.get("high", math.inf))
-    found = []
-    for row in _select(data, arguments):
-        value = row.estimate
-        found.append((_within(value, low, high), value, row.point, min(value.low - low, high - value.high)))
-    return _worst(found)
+    low, high = _bounds(arguments)
+    return outcome([Part(row.sample, low, high, point=row.point) for row in _select(data, arguments)])
 
 
 def _pairs(data: Data, arguments: Mapping[str, Any], other: str) -> Iterable[tuple[Row, Row]]:
@@ -106,38 +75,34 @@ def _pairs(data: Data, arguments: Mapping[str, Any], other: str) -> Iterable[tup
 
 def _less(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     factor, margin = float(arguments.get("factor", 1.0)), float(arguments.get("margin", 0.0))
-    found = []
+    parts = []
     for row, other in _pairs(data, arguments, "than"):
         gap = paired(row, other, lambda a, b: factor * b + margin - a)
-        state = HOLDS if gap.low > 0 else FAILS if gap.high < 0 else UNCLEAR
-        found.append((state, gap, f"{row.point}: {shown(row.estimate)} against {shown(other.estimate)}", gap.low))
-    state = max((item[0] for item in found), key=_WORST.index)
-    _, _, point, _ = min((item for item in found if item[0] == state), key=lambda item: item[3])
-    bad = [item[2].split(":")[0] for item in found if item[0] != HOLDS]
-    return Outcome(state, point, f"not at: {'; '.join(bad)}" if bad and len(found) > 1 else "")
+        said = f"{row.point}: {shown(row.estimate)} against {shown(other.estimate)}"
+        parts.append(Part(gap, low=0.0, strict=True, point=row.point, said=said))
+    return outcome(parts)
 
 
 def _ratio(data: Data, arguments: Mapping[str, Any]) -> Outcome:
-    low, high = float(arguments.get("low", -math.inf)), float(arguments.get("high", math.inf))
-    found = []
-    for row, other in _pairs(data, arguments, "to"):
-        value = paired(row, other, lambda a, b: a / b if b else math.inf if a else 1.0)
-        found.append((_within(value, low, high), value, row.point, min(value.low - low, high - value.high)))
-    return _worst(found)
+    low, high = _bounds(arguments)
+    return outcome(
+        [
+            Part(paired(row, other, lambda a, b: a / b if b else math.inf if a else 1.0), low, high, point=row.point)
+            for row, other in _pairs(data, arguments, "to")
+        ]
+    )
 
 
 def _equal_within(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     relative, absolute = float(arguments.get("relative", 0.0)), float(arguments.get("absolute", 0.0))
-    found = []
+    parts = []
     for row, other in _pairs(data, arguments, "to"):
-        value = paired(row, other, lambda a, b: a - b)
+        gap = paired(row, other, lambda a, b: a - b)
         room = absolute + relative * abs(other.estimate.mean)
-        point = f"{row.point}: {shown(row.estimate)} and {shown(other.estimate)}".removeprefix(": ")
-        margin = room - max(abs(value.low), abs(value.high))
-        found.append((_within(value, -room, room), value, point, margin))
-    state = max((item[0] for item in found), key=_WORST.index)
-    _, value, point, _ = min((item for item in found if item[0] == state), key=lambda item: item[3])
-    return Outcome(state, f"difference {shown(value)}; {point}")
+        both = f"{row.point}: {shown(row.estimate)} and {shown(other.estimate)}".removeprefix(": ")
+        said = f"difference {shown(gap.interval())}; {both}"
+        parts.append(Part(gap, -room, room, point=row.point, said=said))
+    return outcome(parts)
 
 
 def _series(data: Data, arguments: Mapping[str, Any]) -> list[list[Row]]:
@@ -155,24 +120,28 @@ def _series(data: Data, arguments: Mapping[str, Any]) -> list[list[Row]]:
     return ordered
 
 
-def _step(before: Row, after: Row, sign: float) -> Estimate:
+def _gap(before: Row, after: Row, sign: float) -> Sample:
     return paired(after, before, lambda a, b: sign * (a - b))
 
 
-def _rise(rows: Sequence[Row], sign: float, slack: float = 0.0) -> tuple[str, str]:
-    """Whether a series rises (or falls): no step significantly goes back, and the ends differ significantly."""
-    back = [f"{b.point} to {a.point}" for b, a in pairwise(rows) if _step(b, a, sign).high < -slack]
-    ends = _step(rows[0], rows[-1], sign)
-    if back or ends.high <= 0:
-        return FAILS, "; ".join(back)
-    return (HOLDS if ends.low > 0 else UNCLEAR), ""
+def _rise(rows: Sequence[Row], sign: float, slack: float | None = None) -> list[Part]:
+    """A series rises (or falls): its ends differ, and no step goes back by more than the slack."""
+    ends = _gap(rows[0], rows[-1], sign)
+    level = LEVEL * abs(ends.interval().mean) if slack is None else slack
+    steps = [Part(_gap(b, a, sign), -level, point=f"{b.point} to {a.point}") for b, a in pairwise(rows)]
+    return [Part(ends, 0.0, strict=True), *(steps if len(rows) > 2 else [])]
 
 
 def _monotone(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     sign = {"up": 1.0, "down": -1.0}[str(arguments["direction"])]
-    found = [(*_rise(rows, sign, float(arguments.get("slack", 0.0))), rows) for rows in _series(data, arguments)]
-    state, back, rows = max(found, key=lambda item: _WORST.index(item[0]))
-    return Outcome(state, _path(rows), f"goes back: {back}" if back else "")
+    slack = float(arguments["slack"]) if "slack" in arguments else None
+    series = _series(data, arguments)
+    parts = [(part, rows) for rows in series for part in _rise(rows, sign, slack)]
+    state, told, bad = together([part for part, _ in parts])
+    path = next(_path(rows) for part, rows in parts if part is told)
+    back = "; ".join(part.point for part in bad if part.point)
+    words = "goes back" if state == FAILS else "perhaps goes back"
+    return Outcome(state, path, f"{words}: {back}" if back else "")
 
 
 def _path(rows: Sequence[Row]) -> str:
@@ -183,19 +152,24 @@ def _path(rows: Sequence[Row]) -> str:
 
 
 def _peaks_then_falls(data: Data, arguments: Mapping[str, Any]) -> Outcome:
+    """The highest point of the window is above both ends and above all that is outside; no step goes the wrong way."""
+    along = str(arguments["along"])
+    low, high = arguments.get("peak_from", -math.inf), arguments.get("peak_to", math.inf)
     states, paths = [], []
     for rows in _series(data, arguments):
-        top = max(range(len(rows)), key=lambda index: rows[index].estimate.mean)
-        if top in (0, len(rows) - 1):
-            state = FAILS
-        else:
-            state = max(_rise(rows[: top + 1], 1.0)[0], _rise(rows[top:], -1.0)[0], key=_WORST.index)
-        where = rows[top].at[arguments["along"]]
-        if not arguments.get("peak_from", -math.inf) <= where <= arguments.get("peak_to", math.inf):
-            state = FAILS
-        states.append(state)
-        paths.append(f"{_path(rows)}; peak at {where}")
-    worst = max(range(len(states)), key=lambda index: _WORST.index(states[index]))
+        inside = [n for n, row in enumerate(rows) if 0 < n < len(rows) - 1 and low <= row.at[along] <= high]
+        highest = max(rows, key=lambda row: row.estimate.mean)
+        paths.append(f"{_path(rows)}; peak at {highest.at[along]}")
+        if not inside:
+            states.append(FAILS)
+            continue
+        top = max(inside, key=lambda n: rows[n].estimate.mean)
+        others = [row for n, row in enumerate(rows) if n not in inside]
+        parts = [Part(_gap(row, rows[top], 1.0), 0.0, strict=True, point=row.point) for row in others]
+        level = LEVEL * (rows[top].estimate.mean - min(row.estimate.mean for row in rows))
+        parts += [*_rise(rows[: top + 1], 1.0, level)[1:], *_rise(rows[top:], -1.0, level)[1:]]
+        states.append(together(parts)[0])
+    worst = states.index(worst_of(states))
     return Outcome(states[worst], paths[worst])
 
 
@@ -203,28 +177,22 @@ def _order(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     """Values of schemes (or of measures) rise in the order listed, at every point."""
     by = "schemes" if "schemes" in arguments else "measures"
     names = list(arguments[by])
-    key = by.removesuffix("s")
-    rows = _select(data, arguments, {key: names})
     points: dict[tuple[Any, ...], dict[str, Row]] = {}
-    for row in rows:
+    for row in _select(data, arguments, {by.removesuffix("s"): names}):
         other = row.measure if by == "schemes" else row.scheme
         place = (other, *sorted((axis, str(value)) for axis, value in row.at.items()))
         points.setdefault(place, {})[row.scheme if by == "schemes" else row.measure] = row
-    states, texts = [], []
+    parts = []
     for found in points.values():
         missing = [name for name in names if name not in found]
         if missing:
             raise ClaimError(f"{', '.join(missing)} not measured where {', '.join(found)} were")
-        gaps = [paired(found[b], found[a], lambda x, y: x - y) for a, b in pairwise(names)]
-        fails, holds = any(gap.high < 0 for gap in gaps), all(gap.low > 0 for gap in gaps)
-        states.append(FAILS if fails else HOLDS if holds else UNCLEAR)
-        first = found[names[0]]
-        at = ", ".join(f"{axis} {value}" for axis, value in first.at.items())
+        at = ", ".join(f"{axis} {value}" for axis, value in found[names[0]].at.items())
         listed = ", ".join(f"{name} {shown(found[name].estimate)}" for name in names)
-        texts.append(f"{at}: {listed}" if at else listed)
-    worst = max(range(len(states)), key=lambda index: _WORST.index(states[index]))
-    bad = [text.split(":")[0] for state, text in zip(states, texts, strict=True) if state != HOLDS]
-    return Outcome(states[worst], texts[worst], f"not at: {'; '.join(bad)}" if bad and len(texts) > 1 else "")
+        said = f"{at}: {listed}" if at else listed
+        gaps = [_gap(found[a], found[b], 1.0) for a, b in pairwise(names)]
+        parts += [Part(gap, 0.0, strict=True, point=at, said=said) for gap in gaps]
+    return outcome(parts)
 
 
 def _all_flows_within(data: Data, arguments: Mapping[str, Any]) -> Outcome:
@@ -233,18 +201,16 @@ def _all_flows_within(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     rows = _select(data, arguments)
     of = arguments.get("of", "mean")
     middle = sum(row.estimate.mean for row in rows) / len(rows) if of == "mean" else float(of)
-    found = []
-    for row in rows:
-        value = row.estimate
-        margin = min(value.low - middle / factor, middle * factor - value.high)
-        found.append((_within(value, middle / factor, middle * factor), value, row.point, margin))
-    return _worst(found)
+    return outcome([Part(row.sample, middle / factor, middle * factor, point=row.point) for row in rows])
 
 
 def _check(data: Data, arguments: Mapping[str, Any]) -> Outcome:
+    """A check answers yes or no, where nothing is random, or with parts that are decided as all others are."""
     rest = {name: value for name, value in arguments.items() if name != "check"}
-    state, measured = CHECKS[str(arguments["check"])](data, **rest)
-    return Outcome(HOLDS if state else FAILS, measured)
+    found, measured = CHECKS[str(arguments["check"])](data, **rest)
+    if isinstance(found, bool):
+        return Outcome(HOLDS if found else FAILS, measured)
+    return outcome(found, measured)
 
 
 _SELECTION = {"measure", "scheme", "at"}

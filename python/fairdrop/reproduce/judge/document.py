@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fairdrop.engine import engine
@@ -12,10 +13,13 @@ from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.execute.plan import Order
 from fairdrop.reproduce.execute.store import method
 from fairdrop.reproduce.execute.work import Measured
+from fairdrop.reproduce.judge.numbers import beside_published
+from fairdrop.reproduce.judge.states import two_states
 from fairdrop.reproduce.judge.verdict import PENDING, Judged, overall
 from fairdrop.reproduce.measure.data import Data
+from fairdrop.reproduce.measure.looks import Look
 
-SCHEMA = "fairdrop/reproduction/1"
+SCHEMA = "fairdrop/reproduction/2"
 
 
 def identity(definition: Definition, order: Order) -> str:
@@ -45,20 +49,36 @@ def pending(definition: Definition, order: Order, reason: str) -> dict[str, Any]
     """The document of an id that could not be measured."""
     return {
         **_head(definition, order), "verdict": PENDING, "reason": reason, "seeds": 0, "runs": 0, "duration_s": [],
-        "problems": [], "claims": [], "published": [], "data": {},
+        "look": {"number": 0, "of": 0, "error": 0.0}, "problems": [], "bearing": None, "claims": [], "states": [],
+        "published": [], "data": {},
     }  # fmt: skip
 
 
-def finished(definition: Definition, order: Order, found: Measured, judged: Sequence[Judged]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Found:
+    """Everything that was found for an id."""
+
+    measured: Measured
+    judged: Sequence[Judged]
+    #: The reading under which all claims hold, where the base reading bears not all of them out.
+    bearing: str | None
+    look: Look
+    mutants: Mapping[str, Sequence[str | None]]
+
+
+def finished(definition: Definition, order: Order, found: Found) -> dict[str, Any]:
     """The document of an id whose claims were judged."""
+    measured, data = found.measured, found.measured.data
     return {
         **_head(definition, order),
-        "verdict": overall(judged),
+        "verdict": overall(found.judged),
         "reason": "",
-        "seeds": found.seeds,
-        "runs": found.runs,
-        "duration_s": list(found.duration_s),
-        "problems": list(found.problems),
+        "seeds": measured.seeds,
+        "look": {"number": found.look.number, "of": found.look.of, "error": found.look.error},
+        "runs": measured.runs,
+        "duration_s": list(measured.duration_s),
+        "problems": list(measured.problems),
+        "bearing": found.bearing,
         "claims": [
             {
                 "id": item.claim.name,
@@ -68,42 +88,35 @@ def finished(definition: Definition, order: Order, found: Measured, judged: Sequ
                 "verdict": item.verdict,
                 "measured": item.measured,
                 "why": item.why,
-                "tried": {name: outcome.measured for name, outcome in item.tried.items()},
+                "tried": {
+                    name: {"state": outcome.state, "measured": outcome.measured} for name, outcome in item.tried.items()
+                },
+                "mutants": {
+                    name: states[index] for name, states in found.mutants.items() if states[index] is not None
+                },
             }
-            for item in judged
+            for index, item in enumerate(found.judged)
         ],
-        "published": list(_beside_published(definition, found.data)),
+        "states": _states(definition, data[BASE_READING]),
+        "published": beside_published(definition, data, found.bearing),
         "data": {
-            name: [
-                {"scheme": row.scheme, "at": dict(row.at), "measure": row.measure, "values": list(row.values)}
-                for row in data.rows
-            ]
-            for name, data in found.data.items()
-        },
-    }
-
-
-def _beside_published(definition: Definition, data: Mapping[str, Data]) -> list[dict[str, Any]]:
-    """Each published value with what was measured there under every reading."""
-    units = {one.name: one for one in definition.measures}
-    found = []
-    for point in definition.published:
-        measured: dict[str, Any] = {}
-        for name, rows in data.items():
-            match = rows.select(point.measure, point.scheme, point.at)
-            exact = [row for row in match if point.scheme or row.scheme in _main_schemes(rows)]
-            if exact:
-                value = exact[0].estimate
-                measured[name] = {"mean": value.mean, "low": value.low, "high": value.high}
-        found.append(
-            {
-                "measure": point.measure, "label": units[point.measure].label, "unit": units[point.measure].unit,
-                "scheme": point.scheme, "at": dict(point.at), "published": point.value, "source": point.source,
-                "measured": measured.get(BASE_READING), "readings": measured,
+            name: {
+                "error": rows.rows[0].error if rows.rows else None,
+                "rows": [
+                    {
+                        "scheme": row.scheme, "at": dict(row.at), "measure": row.measure, "values": list(row.values),
+                        **({"exact": True} if row.exact else {}),
+                    }
+                    for row in rows.rows
+                ],
             }
-        )  # fmt: skip
-    return found
+            for name, rows in data.items()
+        },
+    }  # fmt: skip
 
 
-def _main_schemes(data: Data) -> list[str]:
-    return data.schemes()[:1]
+def _states(definition: Definition, data: Data) -> list[dict[str, Any]]:
+    """Measures whose runs fall into two states; curves are left out, as every point of theirs is another flow."""
+    curves = {one.name for one in definition.measures if one.axis}
+    rows = [row for row in data.rows if row.measure not in curves]
+    return [found.told() for row in rows if (found := two_states(row)) is not None]

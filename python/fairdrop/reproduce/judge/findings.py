@@ -23,7 +23,7 @@ class Findings:
 
     @property
     def verdict(self) -> str:
-        """Holds, holds with another reading, does not hold, or cannot be decided from the text."""
+        """That of the worst claim: one of `judge.verdict.VERDICTS`."""
         return str(self.document["verdict"])
 
     @property
@@ -35,9 +35,14 @@ class Findings:
     def data(self) -> Mapping[str, Data]:
         """Measurements by reading."""
         return {
-            name: Data(Row(row["scheme"], row["at"], row["measure"], tuple(row["values"])) for row in rows)
-            for name, rows in self.document["data"].items()
-        }
+            name: Data(
+                Row(
+                    row["scheme"], row["at"], row["measure"], tuple(row["values"]), some["error"], row.get("exact", False)
+                )
+                for row in some["rows"]
+            )
+            for name, some in self.document["data"].items()
+        }  # fmt: skip
 
     @property
     def rows(self) -> list[dict[str, Any]]:

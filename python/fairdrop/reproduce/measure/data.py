@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.reproduce.define.definition import Published
+from fairdrop.reproduce.measure.looks import ERROR, LEAST_SEEDS
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Values seed by seed, and the probability with which an interval of theirs may miss the mean.
+
+    ``exact`` says that a model gave the single value: it has no error.
+    """
+
+    values: tuple[float, ...]
+    error: float = ERROR
+    exact: bool = False
+
+    @property
+    def decides(self) -> bool:
+        """Whether there are seeds enough for a verdict."""
+        return self.exact or len(self.values) >= LEAST_SEEDS
+
+    def interval(self, parts: int = 1) -> Estimate:
+        """Mean and interval; with ``parts`` the interval for one of so many means that are looked at together."""
+        if not all(map(math.isfinite, self.values)):
+            return _endless(self.values)
+        found = estimate(self.values, 1.0 - self.error / parts)
+        if found is None:
+            raise ValueError("there are no values")
+        return found
+
+
+def _endless(values: Sequence[float]) -> Estimate:
+    """Of quotients by nothing: known where all are, otherwise unknown."""
+    alike = all(value == values[0] for value in values)
+    return Estimate(values[0], 0.0 if alike else math.inf, len(values))
 
 
 @dataclass(frozen=True)
@@ -19,14 +53,19 @@ class Row:
     at: Mapping[str, Any]
     measure: str
     values: tuple[float, ...]
+    error: float = ERROR
+    exact: bool = False
+
+    @property
+    def sample(self) -> Sample:
+        return Sample(self.values, self.error, self.exact)
 
     @cached_property
     def estimate(self) -> Estimate:
-        """Mean and 95 % interval over seeds."""
-        found = estimate(self.values)
-        if found is None:
+        """Mean and interval over seeds, as wide as the look asks for (95 % over all looks)."""
+        if not self.values:
             raise ValueError(f"{self.measure} has no values")
-        return found
+        return self.sample.interval()
 
     @property
     def point(self) -> str:
@@ -41,6 +80,8 @@ class Data:
     def __init__(self, rows: Iterable[Row], published: Iterable[Published] = ()) -> None:
         self.rows = tuple(rows)
         self.published = tuple(published)
+        #: Rows that were selected since the last `forget`.
+        self.touched: list[Row] = []
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -50,7 +91,12 @@ class Data:
         found = [row for row in self.rows if _in(row.measure, measure) and _in(row.scheme, scheme)]
         for axis, value in (at or {}).items():
             found = [row for row in found if axis in row.at and _in(row.at[axis], value)]
+        self.touched += found
         return found
+
+    def forget(self) -> None:
+        """Begin a new list of the rows that are selected."""
+        self.touched = []
 
     def measures(self) -> list[str]:
         return list(dict.fromkeys(row.measure for row in self.rows))
@@ -63,20 +109,20 @@ class Data:
         return list(dict.fromkeys(row.at[name] for row in rows or self.rows if name in row.at))
 
 
-def paired(left: Row, right: Row, combine: Any) -> Estimate:
+def paired(left: Row, right: Row, combine: Callable[[float, float], float]) -> Sample:
     """Combination seed by seed: a seed has the same sources under every scheme, so this is tighter than two means.
 
-    A row with a single value (a model) goes with every seed of the other.
+    The single value of a model goes with every seed of the other.
     """
     ours, theirs = left.values, right.values
-    if len(ours) == 1:
+    if left.exact:
         ours = ours * len(theirs)
-    if len(theirs) == 1:
+    if right.exact:
         theirs = theirs * len(ours)
-    found = estimate(combine(a, b) for a, b in zip(ours, theirs, strict=False))
-    if found is None:
+    values = tuple(combine(a, b) for a, b in zip(ours, theirs, strict=False))
+    if not values:
         raise ValueError(f"{left.measure} and {right.measure} have no seeds in common")
-    return found
+    return Sample(values, left.error, left.exact and right.exact)
 
 
 def _in(value: Any, wanted: Any) -> bool:

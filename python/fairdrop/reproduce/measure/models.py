@@ -22,7 +22,7 @@ LINK: dict[str, float] = {"capacity": 125.0, "delay": 0.1, "min_th": 20.0, "max_
 
 
 def _row(scheme: str, measure: str, value: float, **at: Any) -> Row:
-    return Row(scheme, at, measure, (float(value),))
+    return Row(scheme, at, measure, (float(value),), exact=True)
 
 
 def front_table(definition: Definition) -> Rows:
@@ -244,10 +244,40 @@ def tail_pair(definition: Definition, ratios: Sequence[float], flows: int = 32) 
         yield _row("memory 1", "udp_share", float(models.back_choke(rates, 1).shares[-1]), ratio=ratio)
 
 
+def ward_peak(definition: Definition, comparisons: Sequence[float], loads: Sequence[float]) -> Rows:
+    """Share of a UDP flow under WARD among endlessly many TCP flows, over its rate by what TCP sends.
+
+    ``by hand``: every packet enters a queue that moves with the link and does not leak but for UDP itself. Each arrival
+    of UDP draws two of b packets, so one that waits for b/c survives with exp(-2 x/c), and the share of the link is
+    (x/c) exp(-2 x/c), 1/(2e) at x = c/2. ``fluid``: with admissions, the leak, and pairs that TCP's arrivals drop, when
+    arrivals are compared with probability w; the notation is that of `models.ward`.
+    """
+    del definition
+    for load in loads:
+        yield _row("by hand", "share", load * math.exp(-2 * load), load=load)
+        for w in comparisons:
+            yield _row(f"fluid, w {w:g}", "share", _ward_limit(load, w), load=load)
+
+
+def _ward_limit(ratio: float, w: float) -> float:
+    """UDP's share for x_0 = ratio x what TCP gets; TCP loses nothing in the limit, so that tau = b (1 - h)/x_TCP."""
+    from scipy.optimize import brentq
+
+    def parts(h: float) -> tuple[float, float]:
+        admitted = 1 - w * (2 * h - h * h)
+        kept = math.exp(-2 * w * (ratio + h) * (1 - h))
+        return ratio * admitted * kept, 2 * w * h * (ratio + h) - ratio * admitted * (1 - kept)
+
+    h = brentq(lambda value: parts(value)[1], 1e-12, 1 - 1e-9)
+    passed = parts(h)[0]
+    return passed / (1 + passed)
+
+
 MODELS: dict[str, Callable[..., Rows]] = {
     function.__name__: function
     for function in (
         front_table, front_curve, front_drop, back_table, back_states, share_curve, maximum, equilibrium_over_rate,
         equilibrium_over_flows, limit, profiles, positions, curvature_cases, minimum, several_udp, tail_pair,
+        ward_peak,
     )
 }  # fmt: skip

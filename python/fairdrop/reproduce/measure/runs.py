@@ -214,6 +214,43 @@ def head_share(run: Run, group: str, link: str | None = None, width: int = 5) ->
     return float(sum(there[low:high]) / sum(occupied[low:high]))
 
 
+def relative_profile(run: Run, group: str, link: str | None = None, knots: int = 11) -> list[float]:
+    """Part of the packets that are a group's over the relative position, 0 (tail) to 1 (head), at evenly spaced knots.
+
+    Snapshots count positions from the tail, of queues of many lengths. ``occupied[y]`` tells how many of them were
+    longer than y, and so how many had each length L. With a profile g of the relative position, position y of L packets
+    is at (y + 1/2)/L, and the packets of the group at y are the sum of g there over the lengths. Straight lines between
+    the knots are fitted to that by least squares with 0 <= g <= 1.
+    """
+    from numpy import arange, asarray, clip, sqrt, zeros
+    from scipy.optimize import lsq_linear
+
+    found = queue(run, link)["positions"]
+    longer, there = asarray(found["occupied"], float), asarray(found["by_group"][group], float)
+    lengths = longer - [*longer[1:], 0.0]  # snapshots of length y + 1
+    matrix = zeros((len(longer), knots))
+    for length in range(1, len(longer) + 1):
+        if lengths[length - 1] <= 0:
+            continue
+        place = clip((arange(length) + 0.5) / length * (knots - 1), 0, knots - 1 - 1e-9)
+        left = place.astype(int)
+        for offset, part in ((0, 1 - (place - left)), (1, place - left)):
+            matrix[arange(length), left + offset] += lengths[length - 1] * part
+    weight = 1 / sqrt(longer.clip(min=1.0))
+    fit = lsq_linear(matrix * weight[:, None], there * weight, bounds=(0.0, 1.0))
+    return [float(value) for value in fit.x]
+
+
+def relative_head(run: Run, group: str, link: str | None = None) -> float:
+    """Part of the packets at the head of the queue that are a group's, whatever the length of the queue."""
+    return relative_profile(run, group, link)[-1]
+
+
+def internal(run: Run, value: str, link: str | None = None) -> float:
+    """Mean over time of a value that the discipline decides by, such as ``avg`` or ``p0``."""
+    return float(_named(queue(run, link)["internals"], value, "value")["mean"])
+
+
 def tail_share(run: Run, group: str, link: str | None = None) -> float:
     """The same near the tail: mean over the first tenth."""
     curve = positions(run, group, link)
@@ -281,6 +318,7 @@ MEASURES: dict[str, Callable[..., float | Curve | None]] = {
         ranked_goodput, link_flows, positions, head_share, tail_share, queue_trace, time_below, queue_quantile,
         fair_part, wait_quantile, transfer_time,
         queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
+        relative_head, internal,
     )
 }  # fmt: skip
 # Curves, and the name of what they run over.
@@ -321,6 +359,11 @@ def dropped(found: Run, flow: int) -> float:
     return float(found["dropped"][flow - 1] / found["arrived"][flow - 1])
 
 
+def growth(found: Run) -> float:
+    """Packets that are left in the queue, per second: 0 in the long run where the queue is stable."""
+    return float(sum(found["left"]) / found["duration_s"])
+
+
 HOST_MEASURES: dict[str, Callable[..., float]] = {
-    function.__name__: function for function in (served, served_share, admitted_share, admitted_rate, empty, dropped)
+    function.__name__: function for function in (served, served_share, admitted_share, admitted_rate, empty, dropped, growth)
 }
