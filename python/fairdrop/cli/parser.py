@@ -181,6 +181,9 @@ def _add_reproduce(subcommands: _Subcommands) -> None:
     parser.add_argument(
         "--set", action="append", default=[], dest="settings", metavar="PATH=VALUE", help="change every run; repeatable"
     )
+    parser.add_argument(
+        "--papers", action="append", default=[], metavar="FOLDER", help="further papers, from a folder; repeatable"
+    )
     parser.add_argument("--resume", action="store_true", help="go on with what was asked last in --out")
     parser.add_argument("--out", default="reproduction", metavar="DIR", help="results, figures, page (reproduction)")
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")

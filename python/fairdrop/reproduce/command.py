@@ -11,12 +11,14 @@ from pathlib import Path
 from textwrap import shorten
 
 from fairdrop.progress import Progress
-from fairdrop.reproduce.define.papers import PAPERS, names, paper_of
+from fairdrop.reproduce.define.papers import names, paper_of, papers
 from fairdrop.reproduce.execute.plan import Order
 from fairdrop.reproduce.execute.work import Interrupted
-from fairdrop.reproduce.judge.verdict import PENDING, tally
+from fairdrop.reproduce.extensions import papers_of
+from fairdrop.reproduce.judge.mutants import HELD as STILL_HOLDS
+from fairdrop.reproduce.judge.verdict import HELD, PENDING
 from fairdrop.reproduce.outcome import Reproduction
-from fairdrop.reproduce.show.page import write_page
+from fairdrop.reproduce.show.page import counted, write_page
 from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.phrases import count
 
@@ -26,9 +28,16 @@ PROBLEM = 3
 def run(options: Namespace) -> int:
     """The command; 0 done, 3 when a claim could not be evaluated, 130 interrupted."""
     workspace = Workspace(Path(options.out))
-    if options.list:
-        return _list(workspace, options.json)
-    ids, order = _asked(options, workspace)
+    folders = [Path(folder) for folder in options.papers] or (workspace.remembered_folders() if options.resume else [])
+    with papers_of(folders) as added:
+        if options.list:
+            return _list(workspace, options.json)
+        return _run(options, workspace, added, folders)
+
+
+def _run(options: Namespace, workspace: Workspace, added: Sequence[str], folders: Sequence[Path]) -> int:
+    ids, order = _asked(options, workspace, added)
+    workspace.folders = tuple(folders)
     progress = Progress(shown=not options.quiet and sys.stderr.isatty())
     started = time.monotonic()
 
@@ -55,12 +64,13 @@ def run(options: Namespace) -> int:
     return PROBLEM if any(found.verdict == PENDING for found in done) else 0
 
 
-def _asked(options: Namespace, workspace: Workspace) -> tuple[list[str], Order]:
+def _asked(options: Namespace, workspace: Workspace, added: Sequence[str]) -> tuple[list[str], Order]:
+    """What to run: with folders of papers and no words, all of these papers."""
     if options.resume:
         if options.what or options.settings or options.seeds:
             raise ValueError("--resume goes on with what was asked before; valid: no ids, --seeds or --set beside it")
         return workspace.remembered()
-    return choose(options.what), Order(options.profile, options.seeds, tuple(options.settings))
+    return choose(options.what or added), Order(options.profile, options.seeds, tuple(options.settings))
 
 
 def choose(words: Sequence[str]) -> list[str]:
@@ -69,7 +79,7 @@ def choose(words: Sequence[str]) -> list[str]:
     for word in words:
         members = [name for name in names() if name == word or paper_of(name) == word]
         if not members:
-            raise ValueError(f"{word!r} is no paper and no id; valid: {', '.join(PAPERS)}, or an id of `--list`")
+            raise ValueError(f"{word!r} is no paper and no id; valid: {', '.join(papers())}, or an id of `--list`")
         wanted.update(members)
     return [name for name in names() if not words or name in wanted]
 
@@ -90,12 +100,14 @@ def _brief(found: Reproduction) -> dict[str, object]:
 
 
 def _table(done: Sequence[Reproduction]) -> str:
-    lines = [tally([found.verdict for found in done])]
+    lines = [counted(done)]
     for found in done:
         for claim in found.document["claims"]:
-            if claim["verdict"] != "holds":
+            if claim["verdict"] != HELD:
                 lines.append(f"{found.definition.name:14} {claim['verdict']}: {claim['text']}")
                 lines.append(f"{'':14} measured {claim['measured']}. {claim['why']}")
+            if empty := [name for name, state in claim["mutants"].items() if state == STILL_HOLDS]:
+                lines.append(f"{found.definition.name:14} says nothing, holds with {' and '.join(empty)}: {claim['text']}")
         if found.document["reason"]:
             lines.append(f"{found.definition.name:14} {found.document['reason'].splitlines()[0]}")
     return "\n".join(lines)

@@ -31,6 +31,8 @@ class Workspace:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.store = Store(directory / "store")
+        #: Folders of papers from outside the package, to be resumed with.
+        self.folders: tuple[Path, ...] = ()
 
     def path(self, name: str) -> Path:
         return self.directory / "results" / f"{name}.json"
@@ -46,8 +48,19 @@ class Workspace:
 
     def remember(self, ids: Sequence[str], order: Order) -> None:
         """What was asked for, so that it can be resumed."""
-        asked = {"ids": list(ids), "profile": order.profile, "seeds": order.seeds, "settings": list(order.settings)}
+        asked = {
+            "ids": list(ids), "profile": order.profile, "seeds": order.seeds, "settings": list(order.settings),
+            "papers": [str(folder.resolve()) for folder in self.folders],
+        }  # fmt: skip
         write_text(self.directory / "run.json", json.dumps(asked, indent=1) + "\n")
+
+    def remembered_folders(self) -> list[Path]:
+        """Folders of papers that the last command was given."""
+        try:
+            asked = json.loads(read_text(self.directory / "run.json", DOCUMENT))
+            return [Path(folder) for folder in asked.get("papers", [])]
+        except (OSError, ValueError, AttributeError):
+            return []
 
     def remembered(self) -> tuple[list[str], Order]:
         """What the last command asked for. Raises ValueError when there is none."""

@@ -230,6 +230,14 @@ class Erratum:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What a reader should know first, and the claims (``ID/CLAIM``) that prove it."""
+
+    text: str
+    proof: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Paper:
     """One of the five papers (or the campaigns across them)."""
 

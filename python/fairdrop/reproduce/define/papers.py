@@ -1,66 +1,145 @@
-"""Where the definitions are: a folder for each paper, with a file for each id and the scenarios they start from."""
+"""Where the definitions are: a folder for each paper, with a file for each id and the scenarios they start from.
+
+The papers of the package are in ``fairdrop/papers``. `add_folder` adds others, from anywhere.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from fairdrop.reproduce.define.fields import DefinitionError
 
 PAPERS = ("choke", "micro", "chokew", "under", "ward", "cross")
+ABOUT, EXTENSION = "paper.toml", "extension.py"
+_KINDS = ("fig", "table", "eq", "thm", "lem", "asym", "c", "X")
 _ID = re.compile(r"(?:(?:choke|micro|chokew|under|ward)-[a-z]+\d*|X\d+)")
+_NAME = re.compile(r"[a-z][a-z0-9]*")
+_outside: dict[str, Path] = {}
 
 
-def folder() -> Traversable:
+def package() -> Traversable:
+    """The folder of the papers that come with the package."""
     return resources.files("fairdrop") / "papers"
 
 
+def home(paper: str) -> Traversable | Path:
+    """The folder of a paper."""
+    return _outside[paper] if paper in _outside else package() / paper
+
+
+def add_folder(folder: Path) -> list[str]:
+    """Add a folder that is a paper (it has a ``paper.toml``) or that holds such folders, and give their names.
+
+    Raises DefinitionError when there is none, or when a name is taken.
+    """
+    found = [folder] if (folder / ABOUT).is_file() else sorted(path.parent for path in folder.glob(f"*/{ABOUT}"))
+    if not found:
+        raise DefinitionError(f"{folder}: no paper; valid: a folder with a {ABOUT}, or with folders that have one")
+    for path in found:
+        name = path.resolve().name
+        if not _NAME.fullmatch(name):
+            raise DefinitionError(f"{path}: {name!r} is no name of a paper; valid: lower-case letters and digits")
+        if name in PAPERS or _outside.get(name, path.resolve()) != path.resolve():
+            raise DefinitionError(f"{path}: there is a paper {name!r} already; valid: another name of the folder")
+        _outside[name] = path.resolve()
+    forget()
+    return [path.resolve().name for path in found]
+
+
+def remove_folders(names: Iterable[str]) -> None:
+    """Take papers that were added away again."""
+    for name in names:
+        _outside.pop(name, None)
+    forget()
+
+
+def forget() -> None:
+    """Look at the folders anew."""
+    _index.cache_clear()
+
+
+def papers() -> tuple[str, ...]:
+    """Every paper: those of the package, then those that were added."""
+    return (*PAPERS, *_outside)
+
+
 def is_id(name: str) -> bool:
-    """Whether a file of this name defines an experiment; the others are base scenarios and ``paper.toml``."""
+    """Whether a file of the package defines an experiment; the others are base scenarios and ``paper.toml``."""
     return _ID.fullmatch(name) is not None
 
 
 @cache
+def _index() -> dict[str, str]:
+    """The paper of every id, in the order of the papers and of their numbers."""
+    found: dict[str, str] = {}
+    for paper in papers():
+        files = [entry.name for entry in home(paper).iterdir() if entry.name.endswith(".toml")]
+        stems = [name.removesuffix(".toml") for name in files]
+        ids = [name for name in stems if (name.startswith(f"{paper}-") if paper in _outside else is_id(name))]
+        found.update(dict.fromkeys(sorted(ids, key=_order), paper))
+    return found
+
+
 def names() -> tuple[str, ...]:
     """Every id, in the order of the papers and of their numbers."""
-    found = []
-    for paper in PAPERS:
-        files = [entry.name for entry in (folder() / paper).iterdir() if entry.name.endswith(".toml")]
-        ids = [name.removesuffix(".toml") for name in files if is_id(name.removesuffix(".toml"))]
-        found += sorted(ids, key=_order)
-    return tuple(found)
+    return tuple(_index())
 
 
 def _order(name: str) -> tuple[int, int, str]:
     kind = re.sub(r"\d", "", name.split("-")[-1])
-    kinds = ("fig", "table", "eq", "thm", "lem", "asym", "c", "X")
     digits = re.search(r"\d+$", name)
-    return kinds.index(kind) if kind in kinds else len(kinds), int(digits[0]) if digits else 0, name
+    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS), int(digits[0]) if digits else 0, name
 
 
 def paper_of(name: str) -> str:
-    return "cross" if name.startswith("X") else name.split("-")[0]
+    """The paper of an id."""
+    return _index()[name]
 
 
 def scenario_text(paper: str, base: str) -> str:
-    """The scenario ``base`` of a paper; ``other/base`` is that of another one."""
-    home, _, file = base.rpartition("/")
-    return (folder() / (home or paper) / f"{file}.toml").read_text(encoding="utf-8")
+    """The scenario ``base`` of a paper; ``other/base`` is that of another one. Raises DefinitionError."""
+    place, _, file = base.rpartition("/")
+    path = home(place or paper) / f"{file}.toml"
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DefinitionError(f"{path}: there is no such base scenario") from None
 
 
 def definition_text(name: str) -> tuple[str, str]:
     """The definition of an id, and what messages call its file. Raises DefinitionError when there is none."""
     if name not in names():
         raise DefinitionError(f"{name!r} is no id; valid: {', '.join(names())}")
-    return _read(f"{paper_of(name)}/{name}.toml")
+    return _read(paper_of(name), f"{name}.toml")
 
 
 def paper_text(name: str) -> tuple[str, str]:
     """What is said of a paper as a whole, and what messages call its file."""
-    return _read(f"{name}/paper.toml")
+    return _read(name, ABOUT)
 
 
-def _read(place: str) -> tuple[str, str]:
-    return folder().joinpath(*place.split("/")).read_text(encoding="utf-8"), f"papers/{place}"
+def findings_text() -> tuple[str, str]:
+    """What was found across the papers, and what messages call its file."""
+    return (package() / "findings.toml").read_text(encoding="utf-8"), "papers/findings.toml"
+
+
+def extension_path(paper: str) -> Path | None:
+    """The Python file that a paper from outside brings along."""
+    path = _outside[paper] / EXTENSION if paper in _outside else None
+    return path if path is not None and path.is_file() else None
+
+
+def extension_text(paper: str) -> str:
+    """What that file says; nothing when there is none."""
+    path = extension_path(paper)
+    return path.read_text(encoding="utf-8") if path else ""
+
+
+def _read(paper: str, file: str) -> tuple[str, str]:
+    shown = str(_outside[paper] / file) if paper in _outside else f"papers/{paper}/{file}"
+    return (home(paper) / file).read_text(encoding="utf-8"), shown

@@ -19,6 +19,7 @@ from fairdrop.reproduce.define.definition import (
     Definition,
     Erratum,
     FigureSpec,
+    Finding,
     Measure,
     Model,
     Panel,
@@ -31,7 +32,7 @@ from fairdrop.reproduce.define.definition import (
     axis_name,
 )
 from fairdrop.reproduce.define.fields import DefinitionError, Fields
-from fairdrop.reproduce.define.papers import PAPERS, paper_text
+from fairdrop.reproduce.define.papers import findings_text, paper_text, papers
 from fairdrop.wording.disciplines import discipline_name
 
 _SILENT = tuple(f"S{number}" for number in range(1, 22))
@@ -74,6 +75,19 @@ def paper(name: str) -> Paper:
     return found
 
 
+@cache
+def headlines() -> tuple[Finding, ...]:
+    """What was found across the papers. Raises DefinitionError."""
+    top, problems = _open(*findings_text())
+    found = []
+    for item in top.list_of("findings"):
+        found.append(Finding(item.text("text"), item.texts("proof")))
+        item.finish()
+    top.finish()
+    _raise(problems)
+    return tuple(found)
+
+
 def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition:
     """Read one definition. Raises DefinitionError with every problem in it."""
     top, problems = _open(text, file)
@@ -82,7 +96,7 @@ def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition
     host = _queue_host(top.inner("queue_host"))
     found = Definition(
         name=top.text("id"),
-        paper=top.one_of("paper", PAPERS),
+        paper=top.one_of("paper", papers()),
         kind=kind,
         section=top.text("section"),
         title=top.text("title"),

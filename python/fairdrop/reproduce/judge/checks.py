@@ -179,10 +179,8 @@ def queue_is_half_but_head_is_not(data: Data, rate: float, share: float, head: f
 def diminishing(data: Data, measure: str, along: str) -> tuple[list[Part], str]:
     """Every step along an axis changes the measure by less than the one before."""
     rows = sorted(data.select(measure), key=lambda row: float(row.at[along]))
-    steps = []
-    for before, after in pairwise(rows):
-        sign = 1.0 if after.estimate.mean >= before.estimate.mean else -1.0
-        steps.append(paired(after, before, lambda a, b, sign=sign: sign * (a - b)))
+    pairs = [(b, a) if a.estimate.mean >= b.estimate.mean else (a, b) for b, a in pairwise(rows)]
+    steps = [paired(larger, smaller, lambda a, b: a - b) for smaller, larger in pairs]
     parts = [Part(_difference(one, other), 0.0, strict=True) for one, other in pairwise(steps)]
     return parts, f"steps {', '.join(digits(step.interval().mean) for step in steps)}"
 

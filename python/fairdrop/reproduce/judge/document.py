@@ -9,7 +9,7 @@ from typing import Any
 
 from fairdrop.engine import engine
 from fairdrop.reproduce.define.definition import BASE_READING, Definition
-from fairdrop.reproduce.define.papers import scenario_text
+from fairdrop.reproduce.define.papers import extension_text, scenario_text
 from fairdrop.reproduce.execute.plan import Order
 from fairdrop.reproduce.execute.store import method
 from fairdrop.reproduce.execute.work import Measured
@@ -26,7 +26,8 @@ def identity(definition: Definition, order: Order) -> str:
     """Hash of what decides the document: definition, base scenario, order, engine."""
     bases = definition.simulation.bases if definition.simulation else ()
     texts = [scenario_text(definition.paper, base) for base in bases]
-    parts = [definition.text, *(texts or [""]), engine(), method(), order.profile, str(order.seeds), *order.settings]
+    texts.append(extension_text(definition.paper))
+    parts = [definition.text, *texts, engine(), method(), order.profile, str(order.seeds), *order.settings]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -25,7 +25,7 @@ VERDICTS = (HELD, UNDECIDED, OTHERWISE, INCONCLUSIVE, OFF, REFUTED, CONTRADICTED
 #: Verdicts under the base reading that another reading may better.
 SHORT = (INCONCLUSIVE, OFF, CONTRADICTED, REFUTED)
 _OF_SEVERAL = {
-    HELD: "hold", OTHERWISE: "hold with another reading", OFF: "numbers off", UNDECIDED: "cannot be decided from the text",
+    HELD: "hold", OTHERWISE: "hold with another reading", OFF: "numbers off", UNDECIDED: UNDECIDED,
     REFUTED: "own hypotheses, refuted",
 }  # fmt: skip
 
@@ -76,7 +76,8 @@ def judge(
         verdict, why = found.verdict, found.why
         if bearing is not None and verdict in SHORT:
             measured = tried[bearing.name].measured
-            verdict, why = OTHERWISE, f"holds, with all the others, when {bearing.text}: {measured}. As decided: {why}"
+            why = f"holds, with all the others, when {bearing.text}: {measured}. As decided: {why}"
+            verdict = OTHERWISE
         judged.append(Judged(found.claim, verdict, found.measured, why, {**found.tried, **tried}))
     return judged, bearing.name if bearing else None
 

@@ -365,5 +365,6 @@ def growth(found: Run) -> float:
 
 
 HOST_MEASURES: dict[str, Callable[..., float]] = {
-    function.__name__: function for function in (served, served_share, admitted_share, admitted_rate, empty, dropped, growth)
+    function.__name__: function
+    for function in (served, served_share, admitted_share, admitted_rate, empty, dropped, growth)
 }

@@ -15,15 +15,20 @@ from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.execute.store import write_text
 from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.judge.headlines import errata, told_findings
+from fairdrop.reproduce.judge.mutants import HELD as STILL_HOLDS
+from fairdrop.reproduce.judge.peers import PEERS, beside
 from fairdrop.reproduce.judge.verdict import tally
 from fairdrop.reproduce.show.figures import draw
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import count
 
 SIGNS = {
-    "holds": "✓", "holds with another reading": "≈", "does not hold": "✗", "cannot be decided from the text": "?",
-    "pending": "…",
+    "holds": "✓", "holds with another reading": "≈", "inconclusive": "~", "number off": "Δ", "contradicted": "✗",
+    "own hypothesis, refuted": "○", "cannot be decided from the text": "?", "pending": "…",
 }  # fmt: skip
+RELATIONS = {"=": "", ">=": "at least ", "<=": "at most "}
+MUTANTS = {"red": "RED", "droptail": "DropTail"}
 
 
 def render(found: Sequence[Findings]) -> str:
@@ -35,14 +40,42 @@ def render(found: Sequence[Findings]) -> str:
     ]
     return templates.get_template("template.html.j2").render(
         papers=papers,
-        counts=tally([one.verdict for one in found]),
+        counts=counted(found),
+        findings=told_findings(found),
+        errata=errata(found),
+        empty=says_nothing(found),
         missing=[name for name in names() if name not in {one.definition.name for one in found}],
         signs=SIGNS,
+        mutants=MUTANTS,
+        peers=PEERS,
         version=__version__,
         total=count(len(found), "figure, table or claim", "figures, tables and claims"),
         settings=sorted({text for one in found for text in one.document["settings"]}),
         **palettes(),
     )
+
+
+def counted(found: Sequence[Findings]) -> str:
+    """How many claims, and how many printed numbers, have which verdict; hypotheses of our own apart."""
+    papers = [claim["verdict"] for one in found if not one.definition.is_own for claim in one.document["claims"]]
+    own = [claim["verdict"] for one in found if one.definition.is_own for claim in one.document["claims"]]
+    numbers = [point["verdict"] for one in found for point in one.document["published"] if point["source"] == "paper"]
+    parts = (("Claims of the papers", papers), ("printed numbers", numbers), ("own hypotheses", own))
+    return "; ".join(f"{name}: {tally(verdicts)}" for name, verdicts in parts if verdicts)
+
+
+def says_nothing(found: Sequence[Findings]) -> list[dict[str, str]]:
+    """Claims that still hold with a yardstick in the place of the scheme that they are about."""
+    return [
+        {
+            "id": one.definition.name,
+            "claim": claim["text"],
+            "with": " and ".join(MUTANTS[name] for name, state in claim["mutants"].items() if state == STILL_HOLDS),
+        }
+        for one in found
+        for claim in one.document["claims"]
+        if claim["verdict"] == "holds" and STILL_HOLDS in claim["mutants"].values()
+    ]
 
 
 def write_page(found: Sequence[Findings], path: Path) -> None:
@@ -75,22 +108,46 @@ def _entry(found: Findings) -> dict[str, Any]:
         "document": document,
         "verdict": found.verdict,
         "picture": picture,
-        "published": [_compared(point) for point in document["published"]],
+        "published": [_compared(one.name, point, next(iter(found.data["base"].schemes()))) for point in document["published"]],
         "silent": {**paper(one.paper).silent, **one.silent} if one.simulation else one.silent,
         "others": {reading.name: reading.text for reading in one.readings},
+        "tried": tried_table(found),
         "work": _work(document),
     }
 
 
-def _compared(point: Mapping[str, Any]) -> dict[str, Any]:
+def _compared(name: str, point: Mapping[str, Any], main: str) -> dict[str, Any]:
     """A published value beside the measured ones, and how far apart they are."""
     measured = point["measured"]
     where = ", ".join([*([point["scheme"]] if point["scheme"] else []), *(f"{k} {v}" for k, v in point["at"].items())])
-    apart = None
-    if measured and point["published"]:
-        apart = f"{100 * (measured['mean'] / point['published'] - 1):+.0f} %"
     readings = {name: digits(value["mean"]) for name, value in point["readings"].items() if name != "base"}
-    return {**point, "where": where, "shown": _interval(measured), "apart": apart, "readings": readings}
+    printed = f"{RELATIONS[point['relation']]}{digits(point['published'])} {point['unit']}".strip()
+    return {
+        **point, "where": where, "shown": _interval(measured), "apart": apart_of(point), "readings": readings,
+        "printed": printed, "peers": beside(name, point, main),
+    }  # fmt: skip
+
+
+def apart_of(point: Mapping[str, Any]) -> str:
+    """How far the measured mean is from a printed number: as a part of it, or in points where it is in per cent."""
+    if point["apart"] is None:
+        return ""
+    if point["unit"] == "%":
+        return f"{point['apart']:+.1f} points"
+    return f"{100 * point['apart'] / point['published']:+.0f} %" if point["published"] else ""
+
+
+def tried_table(found: Findings) -> list[dict[str, Any]]:
+    """A row per reading that was run: what it changes, whether the text admits it, and what each claim comes to."""
+    claims = [claim for claim in found.document["claims"] if claim["tried"]]
+    rows = []
+    for reading in found.definition.readings:
+        cells = [
+            {**claim["tried"][reading.name], "text": claim["text"]} for claim in claims if reading.name in claim["tried"]
+        ]
+        if cells:
+            rows.append({"reading": reading, "cells": cells})
+    return rows
 
 
 def _interval(value: Mapping[str, float] | None) -> str:

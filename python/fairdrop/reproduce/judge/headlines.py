@@ -1,0 +1,33 @@
+"""What leads the page: findings and errata. Their sentences are written; what proves them is measured beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairdrop.reproduce.define.reading import headlines, paper
+from fairdrop.reproduce.judge.findings import Findings
+
+
+def told_findings(found: Sequence[Findings]) -> list[dict[str, Any]]:
+    """The findings whose proofs have all been run, each with the claims that prove it, measured and judged."""
+    known = {one.definition.name: one for one in found}
+    told = []
+    for finding in headlines():
+        proofs = [proof for name in finding.proof if (proof := _claim(known, name)) is not None]
+        if len(proofs) == len(finding.proof):
+            told.append({"text": finding.text, "proofs": proofs})
+    return told
+
+
+def _claim(known: dict[str, Findings], name: str) -> dict[str, Any] | None:
+    """The claim ``ID/CLAIM`` with what was measured."""
+    where, _, wanted = name.partition("/")
+    claims = known[where].document["claims"] if where in known else []
+    return next(({**claim, "where": where} for claim in claims if claim["id"] == wanted), None)
+
+
+def errata(found: Sequence[Findings]) -> list[dict[str, Any]]:
+    """Every mistake in a paper, in the order of the papers."""
+    papers = dict.fromkeys(one.definition.paper for one in found)
+    return [{"paper": paper(name), "erratum": item} for name in papers for item in paper(name).errata]
