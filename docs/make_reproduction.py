@@ -1,23 +1,43 @@
-"""Write docs/reproduction from stored results: ``python docs/make_reproduction.py [DIRECTORY]``.
+"""Write docs/reproduction from stored results.
 
-The directory is that of ``fairdrop reproduce --out``. No number on the pages is typed.
+    python docs/make_reproduction.py DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
+    python docs/make_reproduction.py              write the pages again from what is stored
+
+What is stored is ``docs/reproduction/results.json.gz``: every document without its measurements, the grid of the
+calibration, and for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. No
+number on the pages is typed.
 """
 
 from __future__ import annotations
 
+import gzip
+import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
-from fairdrop.reproduce.define.definition import BASE_READING, Definition
+from fairdrop import files
+from fairdrop.reproduce.define.definition import BASE_READING
 from fairdrop.reproduce.define.papers import PAPERS
 from fairdrop.reproduce.define.reading import paper
+from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.judge.checks import grid_distances
-from fairdrop.reproduce.judge.verdict import tally
-from fairdrop.reproduce.outcome import Reproduction
+from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.judge.headlines import errata, told_findings
+from fairdrop.reproduce.judge.peers import PEERS, beside
+from fairdrop.reproduce.judge.verdict import HELD, tally
+from fairdrop.reproduce.show.page import MUTANTS, RELATIONS, apart_of, counted, says_nothing, tried_table
 from fairdrop.reproduce.workspace import Workspace
+from fairdrop.wording.numbers import digits
 
 TARGET = Path(__file__).parent / "reproduction"
+STORED = TARGET / "results.json.gz"
+WIDTH = 118
+#: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
+PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
+PROBED_ROWS = 3
 
 
 def cell(text: str) -> str:
@@ -25,55 +45,99 @@ def cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def counted(found: list[Reproduction]) -> str:
-    """How many ids have which verdict."""
-    return tally([one.verdict for one in found])
+def table(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
+    """A table with these columns, separated by commas in ``head``."""
+    names = head.split(", ")
+    lines = [f"| {' | '.join(names)} |", f"|{' --- |' * len(names)}"]
+    return [*lines, *(f"| {' | '.join(cell(text) for text in row)} |" for row in rows)]
 
 
-def profiles(found: list[Reproduction]) -> str:
+def paragraph(text: str) -> str:
+    """Text in lines."""
+    return fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
+
+
+def item(text: str) -> str:
+    """An item of a list in lines."""
+    return fill(f"- {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+
+
+def profiles(found: list[Findings]) -> str:
     """The profiles that ids were run with."""
     return " and ".join(sorted({str(one.document["profile"]) for one in found}))
 
 
-def claims(found: list[Reproduction]) -> list[str]:
+def claims(found: list[Findings]) -> list[str]:
     """The table of all claims."""
-    lines = ["| id | claim | measured | verdict |", "| --- | --- | --- | --- |"]
+    rows = []
     for one in found:
-        document = one.document
+        name, document = one.definition.name, one.document
         if not document["claims"]:
-            reason = document["reason"].splitlines()[0]
-            lines.append(f"| {one.definition.name} | {cell(one.definition.title)} | {cell(reason)} | {one.verdict} |")
+            rows.append((name, one.definition.title, document["reason"].splitlines()[0], one.verdict, ""))
         for claim in document["claims"]:
-            parts = (one.definition.name, cell(claim["text"]), cell(claim["measured"]), claim["verdict"])
-            lines.append("| " + " | ".join(parts) + " |")
+            empty = [MUTANTS[mutant] for mutant, state in claim["mutants"].items() if state == "still holds"]
+            rows.append((name, claim["text"], claim["measured"], claim["verdict"], ", ".join(empty)))
+    return table("id, claim, measured, verdict, holds also with", rows)
+
+
+def numbers(found: list[Findings]) -> list[str]:
+    """Every number that the paper prints, with its verdict, and what ns-2 and Linux have."""
+    rows = []
+    for one in found:
+        main = one.document["main"]
+        for point in one.document["published"]:
+            where = ", ".join(filter(None, [point["scheme"], *(f"{axis} {value}" for axis, value in point["at"].items())]))
+            value, peers = point["measured"], beside(one.definition.name, point, main)
+            shown = f"{digits(value['mean'])} [{digits(value['low'])}, {digits(value['high'])}]" if value else ""
+            printed = f"{RELATIONS[point['relation']]}{digits(point['published'])} {point['unit']}".strip()
+            printed += " (derived)" if point["source"] == "derived" else ""
+            apart = apart_of(point)
+            verdict = point["verdict"] + (f" ({point['why']})" if point["why"].startswith("reading") else "")
+            parts = (one.definition.name, f"{point['label']}{f', {where}' if where else ''}", printed, shown, apart)
+            rows.append((*parts, verdict, *(peers.get(peer, "") for peer in PEERS)))
+    return table(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
+
+
+def searched(one: Findings) -> list[str]:
+    """Why claims of an id do not hold, and what became of them under other readings."""
+    lines = [f"### {one.definition.name}", ""]
+    if one.definition.cause:
+        lines += [paragraph(one.definition.cause), ""]
+    open_claims = [claim for claim in one.document["claims"] if claim["verdict"] != HELD]
+    rows = []
+    for row in tried_table(one):
+        wanted = [cells for cells in row["cells"] if cells["text"] in {claim["text"] for claim in open_claims}]
+        failing = [cells["text"] for cells in row["cells"] if cells["state"] == "fails"]
+        admitted = "" if row["reading"].admitted else " (not of the text)"
+        found = "; ".join(f"{cells['measured']} ({cells['state']})" for cells in wanted)
+        rows.append((f"{row['reading'].text}{admitted}", found, str(len(failing)) if failing else ""))
+    if rows:
+        asked = "; ".join(claim["text"] for claim in open_claims)
+        lines += [paragraph(f"Run for: {asked}."), "", *table("reading, found, claims contradicted", rows), ""]
+    for state in one.document["states"][:4]:
+        where = ", ".join(filter(None, [state["scheme"], *(f"{axis} {value}" for axis, value in state["at"].items())]))
+        low, high = state["low"], state["high"]
+        told = (
+            f"Two states: {state['measure']} ({where}): {low['runs']} runs near {digits(low['mean'])}, {high['runs']} near "
+            f"{digits(high['mean'])}{'; locked' if state['locked'] else ''}."
+        )
+        lines += [paragraph(told), ""]
     return lines
 
 
-def searched(one: Definition) -> list[str]:
-    """Why claims of an id do not hold, and a table of what was tried."""
-    lines = [f"### {one.name}", ""]
-    if one.cause:
-        lines += [fill(one.cause, 118), ""]
-    if one.trials:
-        lines += ["| changed | found |", "| --- | --- |"]
-        lines += [f"| {cell(trial.what)} | {cell(trial.found)} |" for trial in one.trials] + [""]
-    return lines
-
-
-def calibration(found: Reproduction) -> str:
+def calibration(found: Findings) -> str:
     """The whole grid of X1, nearest cell first."""
     one, data = found.definition, found.data[BASE_READING]
     frozen = one.figure.highlight if one.figure else {}
     points = [(float(point.at["rate"]), point.value) for point in one.published]
     distances = grid_distances(data, "drop", "rate", points)
     axes = [*frozen, "distance", *(f"{rate:g} kb/s" for rate, _ in points)]
-    lines = [f"# {one.title}", "", fill(one.about, 118), "", fill(one.cause, 118), ""]
+    lines = [f"# {one.title}", "", paragraph(one.about), "", paragraph(one.cause), ""]
     lines += [
-        fill(
+        paragraph(
             f"UDP packets dropped in per cent at five rates, mean of {found.document['seeds']} seeds, profile "
             f"{found.document['profile']}; distance is the root mean square from the printed "
-            f"{', '.join(f'{value:g}' for _, value in points)} %. The frozen set-up is in bold.",
-            118,
+            f"{', '.join(f'{value:g}' for _, value in points)} %. The frozen set-up is in bold."
         ),
         "",
         "| " + " | ".join(name.replace("_", " ") for name in axes) + " |",
@@ -88,64 +152,108 @@ def calibration(found: Reproduction) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(name: str, found: list[Reproduction]) -> str:
+def page(name: str, found: list[Findings]) -> str:
     """The page of one paper."""
     about = paper(name)
     lines = [f"# {about.title}", ""]
     if about.authors or about.venue:
         lines += [f"{about.authors}{'. ' if about.authors else ''}{about.venue}.", ""]
-    lines += ["## What it claims", "", fill(about.claimed, 118), "", "## What we found", ""]
-    lines += [
-        f"{len(found)} ids: {counted(found)}. Profile {profiles(found)}; an id has the verdict of its worst claim.",
-        "",
-        *claims(found),
-    ]
-    contrary = [(one, claim) for one in found for claim in one.document["claims"] if claim["verdict"] not in ("holds",)]
+    lines += ["## What it claims", "", paragraph(about.claimed), "", "## What we found", ""]
+    lines += [paragraph(f"{len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", *claims(found)]
+    if any(one.document["published"] for one in found):
+        lines += ["", "## Every printed number", "", *numbers(found)]
+    contrary = [(one, claim) for one in found for claim in one.document["claims"] if claim["verdict"] != HELD]
     if contrary:
-        lines += ["", "## Where it does not hold, and what was tried", ""]
+        lines += ["", "## What does not simply hold", ""]
         for one, claim in contrary:
             text = f"*{one.definition.name}*: {claim['text']}. {claim['verdict'].capitalize()}: {claim['why']}"
-            lines.append(fill(f"- {cell(text)}", 118, subsequent_indent="  ", break_long_words=False))
-    if explained := [one.definition for one in found if one.definition.cause or one.definition.trials]:
-        lines += ["", "## Why, and what was tried to find it", ""]
-        if any(one.trials for one in explained):
-            lines += ["Measured with `ns2_compat = false`, the senders of the RFCs, where nothing else is said.", ""]
+            lines.append(item(cell(text)))
+    explained = [one for one in found if one.definition.cause or tried_table(one) or one.document["states"]]
+    if explained:
+        told = "Other readings are run by the engine, with the senders and seeds of the verdict, or more seeds."
+        lines += ["", "## Why, and under other readings", "", paragraph(told), ""]
         for one in explained:
             lines += searched(one)
     if about.errata:
         lines += ["", "## Errata", ""]
-        lines += [fill(f"- {e.where}: {e.text} Proof: `{e.proof}`.", 118, subsequent_indent="  ") for e in about.errata]
+        lines += [item(f"{e.where}: {e.text} Proof: `{e.proof}`.") for e in about.errata]
     if about.left_open:
         lines += ["", "## What its text leaves open", ""]
-        lines += [fill(f"- {text}", 118, subsequent_indent="  ") for text in about.left_open]
+        lines += [item(text) for text in about.left_open]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def index(found: list[Findings]) -> str:
+    """The first page: findings and errata, then where the rest is."""
+    lines = ["# The five papers, reproduced", "", "Made by `docs/make_reproduction.py` from stored results."]
+    lines += ["How: [reproduce the papers](../how-to/reproduce-the-papers.md).", ""]
+    lines += [paragraph(f"All {len(found)} ids, profile {profiles(found)}. {counted(found)}."), "", "## Findings", ""]
+    for number, finding in enumerate(told_findings(found), start=1):
+        lines.append(fill(f"{number}. {finding['text']}", WIDTH, subsequent_indent="   ", break_on_hyphens=False))
+        for proof in finding["proofs"]:
+            text = f"   - `{proof['where']}`: {cell(proof['text'])}. {cell(proof['measured'])}; {proof['verdict']}."
+            lines.append(fill(text, WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False))
+    lines += ["", "## Errata", ""]
+    found_errata = [(one["paper"].name, one["erratum"]) for one in errata(found)]
+    rows = ((name, erratum.where, erratum.text, f"`{erratum.proof}`") for name, erratum in found_errata)
+    lines += table("paper, where, what, proof", rows)
+    lines += ["", "## Pages", ""]
+    lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if any(o.definition.paper == name for o in found)]
+    lines += ["- [The calibration, cell by cell](calibration.md)", "", "## Claims that say nothing about their scheme", ""]
+    lines += [paragraph("Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."), ""]
+    lines += table("id, claim, holds also with", ((one["id"], one["claim"], one["with"]) for one in says_nothing(found)))
+    verdicts = tally([one.verdict for one in found])
+    lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
     return "\n".join(lines) + "\n"
+
+
+def slim(one: Findings) -> dict[str, Any]:
+    """A document without what no page shows; the grid stays, and the first runs of some ids."""
+    document = dict(one.document)
+    data = document.pop("data")
+    base = data.get(BASE_READING, {"error": None, "rows": []})
+    simulated = [row for row in base["rows"] if not row.get("exact")]
+    document["main"] = base["rows"][0]["scheme"] if base["rows"] else ""
+    document["probe"] = [{**row, "values": row["values"][:1]} for row in simulated[:PROBED_ROWS]]
+    if one.definition.name not in PROBES:
+        document["probe"] = []
+    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in base["rows"]]
+    document["data"] = {BASE_READING: {**base, "rows": keep if one.definition.name == "X1" else []}}
+    del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees
+    return document
+
+
+def take_over(directory: Path) -> None:
+    """Store what a reproduction found."""
+    documents = [slim(one) for one in Workspace(directory).all()]
+    text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    TARGET.mkdir(exist_ok=True)
+    files.write_bytes(STORED, gzip.compress(text.encode(), 9, mtime=0))
+
+
+def stored() -> list[Findings]:
+    """What is stored."""
+    documents = json.loads(gzip.decompress(STORED.read_bytes()))
+    return [Findings(definition(document["id"]), document) for document in documents]
+
+
+def pages() -> dict[str, str]:
+    """Every page by its name, from what is stored."""
+    found = stored()
+    told = {"README.md": index(found)}
+    for name in PAPERS:
+        if some := [one for one in found if one.definition.paper == name]:
+            told[f"{name}.md"] = page(name, some)
+    told["calibration.md"] = calibration(next(one for one in found if one.definition.name == "X1"))
+    return told
 
 
 def main() -> None:
     """Write every page."""
-    workspace = Workspace(Path(sys.argv[1] if len(sys.argv) > 1 else "reproduction"))
-    everything = workspace.all()
-    TARGET.mkdir(exist_ok=True)
-    index = ["# The five papers, reproduced", "", "Made by `docs/make_reproduction.py` from stored results."]
-    index += ["How: [reproduce the papers](../how-to/reproduce-the-papers.md).", ""]
-    for name in PAPERS:
-        found = [one for one in everything if one.definition.paper == name]
-        if found:
-            (TARGET / f"{name}.md").write_text(page(name, found), encoding="utf-8")
-            index.append(f"- [{paper(name).title}]({name}.md)")
-    grid = next((one for one in everything if one.definition.name == "X1" and one.data), None)
-    if grid:
-        (TARGET / "calibration.md").write_text(calibration(grid), encoding="utf-8")
-        index.append("- [The calibration, cell by cell](calibration.md)")
-    verdicts = f"All {len(everything)} ids, profile {profiles(everything)}: {counted(everything)}."
-    index += ["", verdicts]
-    if profiles(everything) != "full":
-        remark = (
-            "These pages are of that profile. It has fewer seeds and shorter runs than the full one, and proves less; "
-            "[what was found](../how-to/reproduce-the-papers.md#what-was-found) has the verdicts of both."
-        )
-        index += ["", fill(remark, 118)]
-    (TARGET / "README.md").write_text("\n".join(index) + "\n", encoding="utf-8")
+    if len(sys.argv) > 1:
+        take_over(Path(sys.argv[1]))
+    for name, text in pages().items():
+        (TARGET / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

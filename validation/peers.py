@@ -24,9 +24,12 @@ FIELDS = ("id", "measure", "scheme", "at", "peer", "mean", "half", "runs", "comm
 NS2_SEEDS = 10
 # Ids with the runs of figure 5 and of figure 3: measure, its column, axis of the rate.
 FIGURE_5 = (
-    ("choke-fig5", "drop", "udp_dropped"), ("choke-fig5", "udp", "udp_goodput"), ("choke-c3", "udp_drop", "udp_dropped"),
+    ("choke-fig5", "drop", "udp_dropped"), ("choke-fig5", "udp", "udp_goodput"),
+    ("choke-c3", "udp_drop", "udp_dropped"),
 )  # fmt: skip
-FIGURE_3 = (("choke-fig3", "udp", "udp_goodput"), ("choke-fig3", "tcp", "tcp_goodput"), ("micro-fig3", "udp", "udp_goodput"))
+FIGURE_3 = (
+    ("choke-fig3", "udp", "udp_goodput"), ("choke-fig3", "tcp", "tcp_goodput"), ("micro-fig3", "udp", "udp_goodput"),
+)  # fmt: skip
 SCHEMES = {"choke-1": "choke", "red": "red", "droptail": "droptail"}
 
 
@@ -69,8 +72,8 @@ def ns2(command: str) -> list[dict[str, Any]]:
             )
             for seed in range(1, NS2_SEEDS + 1)
         ]  # fmt: skip
-        for name, measure, kind in (("choke-fig3", "udp", "udp"), ("choke-fig3", "tcp", "tcp"), ("micro-fig3", "udp", "udp")):
-            values = [sum(f["bytes"] for f in one["flows"] if f["kind"] == kind) * 8e-3 / 240 for one in reports]
+        for name, measure, _ in FIGURE_3:
+            values = [sum(f["bytes"] for f in one["flows"] if f["kind"] == measure) * 8e-3 / 240 for one in reports]
             found.append(row((name, measure, queue, {}), "ns-2", values, "python validation/peers.py"))
     return found
 

@@ -107,7 +107,8 @@ def _table(done: Sequence[Reproduction]) -> str:
                 lines.append(f"{found.definition.name:14} {claim['verdict']}: {claim['text']}")
                 lines.append(f"{'':14} measured {claim['measured']}. {claim['why']}")
             if empty := [name for name, state in claim["mutants"].items() if state == STILL_HOLDS]:
-                lines.append(f"{found.definition.name:14} says nothing, holds with {' and '.join(empty)}: {claim['text']}")
+                told = f"says nothing, holds with {' and '.join(empty)}: {claim['text']}"
+                lines.append(f"{found.definition.name:14} {told}")
         if found.document["reason"]:
             lines.append(f"{found.definition.name:14} {found.document['reason'].splitlines()[0]}")
     return "\n".join(lines)

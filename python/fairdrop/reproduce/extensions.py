@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop.reproduce.define.fields import DefinitionError
-from fairdrop.reproduce.define.papers import add_folder, extension_path, remove_folders
+from fairdrop.reproduce.define.papers import add_folder, extension_path, names, paper_of, remove_folders
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.judge.checks import CHECKS
@@ -38,6 +38,9 @@ def papers_of(folders: list[Path]) -> Iterator[list[str]]:
                 added.append(name)
                 brought += _bring(name)
         _forget()
+        for name in names():
+            if paper_of(name) in added:
+                definition(name)
         yield added
     finally:
         for table, name in brought:

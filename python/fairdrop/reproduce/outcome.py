@@ -21,7 +21,7 @@ from fairdrop.reproduce.execute.work import Measured, measure, part_weight
 from fairdrop.reproduce.judge.document import SCHEMA, Found, finished, pending
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.mutants import judge_mutant, mutate
-from fairdrop.reproduce.judge.verdict import SHORT, judge
+from fairdrop.reproduce.judge.verdict import SHORT, judge, may_hold
 from fairdrop.reproduce.measure.looks import ERROR, Look
 from fairdrop.reproduce.measure.runs import MeasureError
 from fairdrop.reproduce.show.figures import draw
@@ -94,12 +94,25 @@ class _Runs:
             if look.is_last or not any(item.is_open for item in judged):
                 break
         if self.definition.readings and any(item.verdict in SHORT for item in judged):
-            others = self.definition.readings
-            tried = self._measure(Part(seeds, others), look.error / len(others))
-            found = replace(found, data={**found.data, **tried.data}, runs=found.runs + tried.runs)
+            found = self._readings(found, look, seeds, numbers[-1])
             judged, bearing = judge(self.definition, found.data, readings(self.definition))
         mutants = self._mutants(found, numbers[0]) if self.definition.simulation and not self.definition.is_own else {}
         return Found(found, judged, bearing, look, mutants)
+
+    def _readings(self, found: Measured, look: Look, seeds: int, most: int) -> Measured:
+        """The other readings with the seeds of the verdict, and those that may bear all claims out with the most seeds.
+
+        Each reading is another chance to find what one looks for, so they share the error of the look.
+        """
+        others = self.definition.readings
+        error = look.error / (2 * len(others))
+        first = self._measure(Part(seeds, others), error)
+        found = replace(found, data={**found.data, **first.data}, runs=found.runs + first.runs)
+        hopeful = tuple(one for one in others if one.admitted and may_hold(self.definition, first.data[one.name]))
+        if not hopeful or seeds == most:
+            return found
+        second = self._measure(Part(most, hopeful), error)
+        return replace(found, data={**found.data, **second.data}, runs=found.runs + second.runs)
 
     def _mutants(self, found: Measured, seeds: int) -> dict[str, list[str | None]]:
         """Each claim again with a yardstick in the place of the schemes that a paper proposes."""

@@ -1,6 +1,7 @@
 """Checks that no declarative predicate expresses: functions of the data, with what was found in words.
 
-Those that look at nothing random answer yes or no; the others give the comparisons that they consist of (`judge.parts`).
+Those that look at nothing random answer yes or no; the others give the comparisons that they consist of
+(`judge.parts`).
 """
 
 from __future__ import annotations

@@ -117,7 +117,9 @@ def finished(definition: Definition, order: Order, found: Found) -> dict[str, An
 
 
 def _states(definition: Definition, data: Data) -> list[dict[str, Any]]:
-    """Measures whose runs fall into two states; curves are left out, as every point of theirs is another flow."""
+    """Measures of a network whose runs fall into two states. Points of a curve are flows, so none of these."""
+    if definition.simulation is None:
+        return []
     curves = {one.name for one in definition.measures if one.axis}
     rows = [row for row in data.rows if row.measure not in curves]
     return [found.told() for row in rows if (found := two_states(row)) is not None]

@@ -35,14 +35,9 @@ class Findings:
     def data(self) -> Mapping[str, Data]:
         """Measurements by reading."""
         return {
-            name: Data(
-                Row(
-                    row["scheme"], row["at"], row["measure"], tuple(row["values"]), some["error"], row.get("exact", False)
-                )
-                for row in some["rows"]
-            )
+            name: Data(_row(row, some["error"]) for row in some["rows"])
             for name, some in self.document["data"].items()
-        }  # fmt: skip
+        }
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -74,3 +69,8 @@ class Findings:
     def to_json(self) -> str:
         """The document as JSON text."""
         return json.dumps(self.document, allow_nan=False, indent=1, default=float) + "\n"
+
+
+def _row(row: Mapping[str, Any], error: float) -> Row:
+    exact = bool(row.get("exact", False))
+    return Row(row["scheme"], row["at"], row["measure"], tuple(row["values"]), error, exact)

@@ -1,4 +1,4 @@
-"""Does a claim say anything about its scheme? It is judged again with RED, and with DropTail, in the scheme's place."""
+"""Whether a claim says anything about its scheme: judged again with RED, and DropTail, in the scheme's place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One verdict for each published number: is the mean of many runs the number that the paper prints?"""
+"""One verdict for each published number: whether the mean of many runs is what the paper prints."""
 
 from __future__ import annotations
 

@@ -82,6 +82,12 @@ def judge(
     return judged, bearing.name if bearing else None
 
 
+def may_hold(definition: Definition, data: Data) -> bool:
+    """Whether no claim is contradicted under a reading, though not all need be decided."""
+    found = [_outcome(claim, data) for claim in definition.claims if not claim.undecidable]
+    return all(one is not None and one.state != FAILS for one in found)
+
+
 def _all_hold(claims: Sequence[Claim], found: Sequence[Outcome | None]) -> bool:
     decided = [one for claim, one in zip(claims, found, strict=True) if not claim.undecidable]
     return all(one is not None and one.state == HOLDS for one in decided)

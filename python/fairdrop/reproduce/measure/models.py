@@ -80,7 +80,8 @@ def back_states(definition: Definition, rates: Sequence[float], memories: Sequen
 def share_curve(definition: Definition, points: int = 121) -> Rows:
     """Equations (18) to (21): the share over the load, from small to large."""
     del definition
-    loads = np.geomspace(0.05, 20.0, points)
+    peak = 1.193  # (2e - 1)/(e + 1), as it is printed
+    loads = np.sort(np.append(np.geomspace(0.05, 20.0, points), peak))
     curve = models.approximate_share(loads)
     for load, share, part in zip(loads, curve.mu, curve.h, strict=True):
         yield _row("approximate model", "share", share, load=round(float(load), 6))

@@ -11,6 +11,7 @@ from typing import Any
 from fairdrop._core import __version__
 from fairdrop.pages import environment, palettes
 from fairdrop.plot.inline import inline
+from fairdrop.reproduce.define.definition import BASE_READING
 from fairdrop.reproduce.define.papers import names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.execute.store import write_text
@@ -108,12 +109,17 @@ def _entry(found: Findings) -> dict[str, Any]:
         "document": document,
         "verdict": found.verdict,
         "picture": picture,
-        "published": [_compared(one.name, point, next(iter(found.data["base"].schemes()))) for point in document["published"]],
+        "published": _published(found),
         "silent": {**paper(one.paper).silent, **one.silent} if one.simulation else one.silent,
         "others": {reading.name: reading.text for reading in one.readings},
         "tried": tried_table(found),
         "work": _work(document),
     }
+
+
+def _published(found: Findings) -> list[dict[str, Any]]:
+    main = found.data[BASE_READING].schemes()[0] if found.document["published"] else ""
+    return [_compared(found.definition.name, point, main) for point in found.document["published"]]
 
 
 def _compared(name: str, point: Mapping[str, Any], main: str) -> dict[str, Any]:
@@ -143,7 +149,9 @@ def tried_table(found: Findings) -> list[dict[str, Any]]:
     rows = []
     for reading in found.definition.readings:
         cells = [
-            {**claim["tried"][reading.name], "text": claim["text"]} for claim in claims if reading.name in claim["tried"]
+            {**claim["tried"][reading.name], "text": claim["text"]}
+            for claim in claims
+            if reading.name in claim["tried"]
         ]
         if cells:
             rows.append({"reading": reading, "cells": cells})
