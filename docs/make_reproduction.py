@@ -86,7 +86,7 @@ def numbers(found: list[Findings]) -> list[str]:
     for one in found:
         main = one.document["main"]
         for point in one.document["published"]:
-            where = ", ".join(filter(None, [point["scheme"], *(f"{axis} {value}" for axis, value in point["at"].items())]))
+            where = place(point)
             value, peers = point["measured"], beside(one.definition.name, point, main)
             shown = f"{digits(value['mean'])} [{digits(value['low'])}, {digits(value['high'])}]" if value else ""
             printed = f"{RELATIONS[point['relation']]}{digits(point['published'])} {point['unit']}".strip()
@@ -96,6 +96,12 @@ def numbers(found: list[Findings]) -> list[str]:
             parts = (one.definition.name, f"{point['label']}{f', {where}' if where else ''}", printed, shown, apart)
             rows.append((*parts, verdict, *(peers.get(peer, "") for peer in PEERS)))
     return table(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
+
+
+def place(point: dict[str, Any]) -> str:
+    """Where something was measured, in words."""
+    scheme = "" if point["scheme"] == "all" else point["scheme"]
+    return ", ".join(filter(None, [scheme, *(f"{axis} {value}" for axis, value in point["at"].items())]))
 
 
 def searched(one: Findings) -> list[str]:
@@ -115,11 +121,11 @@ def searched(one: Findings) -> list[str]:
         asked = "; ".join(claim["text"] for claim in open_claims)
         lines += [paragraph(f"Run for: {asked}."), "", *table("reading, found, claims contradicted", rows), ""]
     for state in one.document["states"][:4]:
-        where = ", ".join(filter(None, [state["scheme"], *(f"{axis} {value}" for axis, value in state["at"].items())]))
+        where = place(state)
         low, high = state["low"], state["high"]
         told = (
-            f"Two states: {state['measure']} ({where}): {low['runs']} runs near {digits(low['mean'])}, {high['runs']} near "
-            f"{digits(high['mean'])}{'; locked' if state['locked'] else ''}."
+            f"Two states: {state['measure']} ({where}): {low['runs']} runs near {digits(low['mean'])}, {high['runs']} "
+            f"near {digits(high['mean'])}{'; locked' if state['locked'] else ''}."
         )
         lines += [paragraph(told), ""]
     return lines
@@ -198,10 +204,13 @@ def index(found: list[Findings]) -> str:
     rows = ((name, erratum.where, erratum.text, f"`{erratum.proof}`") for name, erratum in found_errata)
     lines += table("paper, where, what, proof", rows)
     lines += ["", "## Pages", ""]
-    lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if any(o.definition.paper == name for o in found)]
-    lines += ["- [The calibration, cell by cell](calibration.md)", "", "## Claims that say nothing about their scheme", ""]
-    lines += [paragraph("Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."), ""]
-    lines += table("id, claim, holds also with", ((one["id"], one["claim"], one["with"]) for one in says_nothing(found)))
+    there = {one.definition.paper for one in found}
+    lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if name in there]
+    lines += ["- [The calibration, cell by cell](calibration.md)", ""]
+    lines += ["## Claims that say nothing about their scheme", ""]
+    told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
+    empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
+    lines += [paragraph(told), "", *table("id, claim, holds also with", empty)]
     verdicts = tally([one.verdict for one in found])
     lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
     return "\n".join(lines) + "\n"

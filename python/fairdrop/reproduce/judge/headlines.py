@@ -7,6 +7,7 @@ from typing import Any
 
 from fairdrop.reproduce.define.reading import headlines, paper
 from fairdrop.reproduce.judge.findings import Findings
+from fairdrop.reproduce.judge.verdict import OTHERWISE
 
 
 def told_findings(found: Sequence[Findings]) -> list[dict[str, Any]]:
@@ -23,8 +24,15 @@ def told_findings(found: Sequence[Findings]) -> list[dict[str, Any]]:
 def _claim(known: dict[str, Findings], name: str) -> dict[str, Any] | None:
     """The claim ``ID/CLAIM`` with what was measured."""
     where, _, wanted = name.partition("/")
-    claims = known[where].document["claims"] if where in known else []
-    return next(({**claim, "where": where} for claim in claims if claim["id"] == wanted), None)
+    if where not in known:
+        return None
+    document = known[where].document
+    for claim in document["claims"]:
+        if claim["id"] == wanted:
+            other = claim["tried"][document["bearing"]] if claim["verdict"] == OTHERWISE else None
+            measured = f"{other['measured']}; as decided {claim['measured']}" if other else claim["measured"]
+            return {**claim, "measured": measured, "where": where}
+    return None
 
 
 def errata(found: Sequence[Findings]) -> list[dict[str, Any]]:

@@ -1,0 +1,79 @@
+"""The pages in docs/reproduction are those of the definitions, of the stored results and of this engine."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pytest
+
+from fairdrop import reproduce
+from fairdrop.progress import Progress
+from fairdrop.reproduce.define.reading import headlines
+from fairdrop.reproduce.execute.plan import Order, Part
+from fairdrop.reproduce.execute.store import Store
+from fairdrop.reproduce.execute.work import measure
+
+PROBED = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X2")
+
+
+@pytest.fixture(scope="module")
+def maker(root):
+    spec = importlib.util.spec_from_file_location("make_reproduction", root / "docs" / "make_reproduction.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def stored(maker):
+    return {one.definition.name: one for one in maker.stored()}
+
+
+def test_pages_are_what_the_stored_results_give(root, maker):
+    """Nobody edits a page by hand, and a change of the judge's words is seen."""
+    folder = root / "docs" / "reproduction"
+    for name, text in maker.pages().items():
+        again = "python docs/make_reproduction.py"
+        assert (folder / name).read_text(encoding="utf-8") == text, f"{name} is another page: {again}"
+
+
+def test_every_result_is_of_the_present_definition(stored):
+    """A definition that was changed since is run again; every id of the five papers is there."""
+    old = [name for name, one in stored.items() if not one.follows_definition]
+    again = "fairdrop reproduce; python docs/make_reproduction.py reproduction"
+    assert not old, f"{', '.join(old)}: changed since the pages were made: {again}"
+    missing = [name for name in reproduce.names() if name not in stored and not reproduce.definition(name).is_own]
+    assert not missing, f"{', '.join(missing)} not on the pages: {again}"
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_results_are_of_this_engine(name, stored, tmp_path):
+    """Seed 1 is run again: the same value, digit by digit, or the pages are of another engine."""
+    document = stored[name].document
+    assert document["probe"]
+    one, order = reproduce.definition(name), Order(document["profile"], settings=tuple(document["settings"]))
+    data = measure(one, order, Store(tmp_path), 1, Progress(), Part(1)).data["base"]
+    for row in document["probe"]:
+        (found,) = data.select(row["measure"], row["scheme"], row["at"])
+        assert found.values == tuple(row["values"]), f"{name}: {row['measure']} of seed 1 was {row['values']}"
+
+
+def test_findings_name_claims_that_are_there():
+    assert len(headlines()) == 10
+    for finding in headlines():
+        for proof in finding.proof:
+            name, _, claim = proof.partition("/")
+            assert claim in {one.name for one in reproduce.definition(name).claims}, proof
+
+
+def test_the_page_leads_with_findings_and_errata(root):
+    text = (root / "docs" / "reproduction" / "README.md").read_text(encoding="utf-8")
+    places = [text.index(head) for head in ("## Findings", "## Errata", "## Pages", "## Claims that say nothing")]
+    assert places == sorted(places) and "\n10. " in text
+
+
+def test_errata_are_proven_by_ids_that_exist():
+    for name in ("choke", "micro", "chokew", "under", "ward"):
+        assert all(item.proof in reproduce.names() for item in reproduce.paper(name).errata)
