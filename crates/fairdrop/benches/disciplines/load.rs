@@ -87,6 +87,7 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
         ("chokew", "l_th", limit * 0.5),
         ("chokew", "l_minus", limit * 0.7),
         ("chokew", "l_plus", limit * 0.8),
+        ("collar", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("codel", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("pie", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("dualpi2", "target", 1.25 * DELAY_NS as f64 * 1e-9),
