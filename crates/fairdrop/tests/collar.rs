@@ -2,15 +2,15 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, DropTailParams, Ecn, Env,
-    IdBlock, Meta, Packet, ParamValue, Philox, Slot, SuspectSet, Time,
+    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, IdBlock, Meta,
+    Packet, ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::cases;
 use fairdrop_reference::collar::CollarModel;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
-use fairdrop_reference::host::{Bottleneck, World, mixed};
+use fairdrop_reference::host::{Bottleneck, Event, World, mixed};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -130,8 +130,6 @@ fn a_flood_is_held_to_its_share() {
     assert_eq!(sent.len(), 10);
     let flood = sent[0].1 as f64 / total as f64;
     assert!((0.05..0.15).contains(&flood), "the flood has {flood} of the output");
-    let droptail = Bottleneck::new(AnyParams::DropTail(DropTailParams { limit: 300 }), 1);
-    assert_ne!(droptail.family, fairdrop::Family::Flow);
 }
 
 /// Flows that strictly alternate are both remembered: what is remembered is a matter of chance.
@@ -316,18 +314,38 @@ proptest! {
     }
 }
 
-/// The random cases above are worth something only if they reach every cause often.
+/// Twenty flows and eight places: who is met in the memory and finds no room is dropped in proportion. It takes longer than
+/// the random traces last.
+#[test]
+fn a_full_table_drops_by_the_memory() {
+    let target = Time::from_ms(1);
+    let params = CollarParams { limit: 100, sets: 1, ids: 64, target, ..CollarParams::default() };
+    let mut dice = Philox::new(5, 0, 0);
+    let trace: Vec<Event> = (0..4000_u32)
+        .flat_map(|number| {
+            let arrival = Event::Arrive { flow: dice.next_u64() % 20, len: 1000 };
+            let leaves = (number % 10 != 0).then_some(Event::Finish);
+            [Some(arrival), Some(Event::Wait(900_000)), leaves].into_iter().flatten()
+        })
+        .collect();
+    let link = Bottleneck::new(AnyParams::Collar(params.clone()), 1);
+    let causes = compare(link, &mut CollarModel::new(params), &trace).expect("they agree");
+    let met = causes.iter().filter(|cause| **cause == Met).count();
+    assert!(met > 10, "{met} met in the memory");
+}
+
+/// The random cases above are worth something only if they reach every other cause often.
 #[test]
 fn random_traces_reach_every_cause() {
     let mut runner = TestRunner::deterministic();
     let strategy = (params(), classed_events(20, 300), greedy_events(300), any::<u64>());
-    let mut reached = [0; 4];
+    let mut reached = [0; 3];
     for _ in 0..1000 {
         let (params, many, few, seed) = strategy.new_tree(&mut runner).unwrap().current();
         for trace in [many, few] {
             let link = Bottleneck::new(AnyParams::Collar(params.clone()), seed);
             let causes = compare(link, &mut CollarModel::new(params.clone()), &trace).unwrap();
-            for (cause, cases) in [Filter, Met, Pie, Overflow].iter().zip(&mut reached) {
+            for (cause, cases) in [Filter, Pie, Overflow].iter().zip(&mut reached) {
                 *cases += u32::from(causes.contains(cause));
             }
         }
