@@ -688,7 +688,7 @@ mod tests {
             assert_eq!(fade(bytes, 32 << 10), 0);
             assert_eq!(fade(bytes, u32::MAX), 0);
         }
-        assert_eq!((fade(1500, 0), fade(1 << 30, 0)), (1500, 1 << 30));
+        assert_eq!((fade(1500, 0), fade(1 << 28, 0)), (1500, 1 << 28));
     }
 
     /// Nothing up to the limit, all of the excess from the knee on, and no step there.
