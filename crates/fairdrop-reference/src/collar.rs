@@ -1,5 +1,5 @@
-//! COLLAR as slowly and obviously as it can be written, from the pseudo-code of its page: lists, exponentials of the standard
-//! library, every update made one by one, every remembered id compared one by one.
+//! COLLAR as slowly and obviously as it can be written, from the pseudo-code of its page: lists, every count made smaller at
+//! every sample, every update made one by one, every remembered id compared one by one.
 
 use fairdrop::{AnyDiscipline, CollarParams, DropCause, Ecn, MOST_UPDATES, Packet, Stream};
 
@@ -14,8 +14,6 @@ const T_UPDATE: u64 = 16_000_000;
 struct Suspect {
     id: u32,
     bytes: f64,
-    /// In whole ticks of 1/1024.
-    seen: u64,
 }
 
 pub struct CollarModel {
@@ -31,12 +29,18 @@ pub struct CollarModel {
     next_update: u64,
     s: f64,
     matches: f64,
-    clock: f64,
     sent: f64,
     size: f64,
     service: f64,
     last_departure: u64,
     busy: bool,
+    /// Bytes that left since the last sample, and how many make the next one.
+    passed: f64,
+    distance: f64,
+    last_sample: u64,
+    /// Means over samples.
+    mean_passed: f64,
+    mean_turns: f64,
 }
 
 impl CollarModel {
@@ -51,12 +55,16 @@ impl CollarModel {
             next_update: T_UPDATE,
             s: 1.0,
             matches: 0.0,
-            clock: 0.0,
             sent: 1.0,
             size: 0.0,
             service: 0.0,
             last_departure: 0,
             busy: false,
+            passed: 0.0,
+            distance: 0.0,
+            last_sample: 0,
+            mean_passed: 0.0,
+            mean_turns: 0.0,
             params,
         }
     }
@@ -65,23 +73,22 @@ impl CollarModel {
         let period = T_UPDATE;
         while self.next_update <= now {
             if (now - self.next_update) / period < MOST_UPDATES {
-                let target = self.params.target.seconds();
-                let aim = f64::max(target, self.service * 1e-9 / self.s);
-                let g = target / aim;
+                let mut target = self.params.target.seconds();
+                let service = self.service / 1e9;
+                if service > 0.0 {
+                    target = f64::min(target, service * f64::from(self.params.limit) / 2.0);
+                }
+                let aim = f64::max(target, service / self.s);
+                let g = f64::min(self.params.target.seconds() / aim, 1.0);
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
                 self.root = self.root.clamp(0.0, 1.0);
                 self.old_delay = self.delay;
             }
+            if now - self.last_sample > period {
+                self.distance = self.passed;
+            }
             self.next_update += period;
         }
-    }
-
-    fn ticks(&self) -> u64 {
-        (self.clock * 1024.0).floor() as u64
-    }
-
-    fn faded(suspect: &Suspect, now: u64) -> f64 {
-        (suspect.bytes * (-((now - suspect.seen) as f64) / 1024.0).exp()).round()
     }
 
     /// The ids of a group of `blocks` blocks that `bits` choose. The n-th id ever remembered lies in block n modulo their
@@ -100,19 +107,12 @@ impl CollarModel {
     }
 
     /// How much of its limit the flow has sent; `None` where it is no suspect, or no longer.
-    fn charge(&mut self, id: u32, len: u32, fast: &Queue) -> Option<f64> {
-        let (now, limit) = (self.ticks(), self.params.share * self.s * self.sent);
+    fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
+        let limit = self.params.share * self.s * self.sent;
         let set = (u64::from(id) * u64::from(self.params.sets) >> 32) as usize;
         let place = self.suspects[set].iter_mut().find(|place| place.as_ref().is_some_and(|e| e.id == id))?;
         let suspect = place.as_mut().expect("it was found");
-        suspect.bytes = (Self::faded(suspect, now) + f64::from(len)).min(f64::from(u32::MAX));
-        suspect.seen = now;
-        // The library may round a byte otherwise.
-        if let Some(theirs) = listed(fast).into_iter().find(|theirs| theirs.0 == id)
-            && (f64::from(theirs.1) - suspect.bytes).abs() <= 1.0
-        {
-            suspect.bytes = f64::from(theirs.1);
-        }
+        suspect.bytes += f64::from(len);
         let over = suspect.bytes / limit;
         if over < 0.2 {
             *place = None;
@@ -123,32 +123,66 @@ impl CollarModel {
 
     /// Makes the flow a suspect; `false` where there is no room.
     fn enter(&mut self, id: u32) -> bool {
-        let now = self.ticks();
-        let assumed = (0.5 * self.s * self.sent).floor();
+        let assumed = 0.5 * self.s * self.sent;
         let set = &mut self.suspects[(u64::from(id) * u64::from(self.params.sets) >> 32) as usize];
         let place = match set.iter().position(Option::is_none) {
             Some(free) => free,
             None => {
-                let held: Vec<f64> = set.iter().flatten().map(|e| Self::faded(e, now)).collect();
+                let held: Vec<f64> = set.iter().flatten().map(|e| e.bytes).collect();
                 let least = held.iter().copied().fold(f64::INFINITY, f64::min);
-                if least >= assumed {
+                // Those that entered since the last sample hold as much, but for rounding.
+                if least >= assumed * (1.0 - 1e-12) {
                     return false;
                 }
                 held.iter().position(|&bytes| bytes == least).expect("it is one of them")
             }
         };
-        set[place] = Some(Suspect { id, bytes: assumed, seen: now });
+        set[place] = Some(Suspect { id, bytes: assumed });
         true
+    }
+
+    /// What a departure tells that chance has chosen.
+    fn sample(&mut self, id: u32, len: f64, now: u64, bits: u64) {
+        let gap = (now - self.last_departure) as f64;
+        if self.busy {
+            self.service += if self.service > 0.0 { (gap - self.service) / 16.0 } else { gap };
+        }
+        self.size += if self.size > 0.0 { (len - self.size) / 16.0 } else { len };
+        let elapsed = f64::min((now - self.last_sample) as f64 / self.params.span.ns() as f64, 1.0);
+        self.last_sample = now;
+
+        let windows = if self.size > 0.0 { self.passed * self.s / (32.0 * self.size) } else { 1.0 };
+        let faded = 1.0 + f64::min(windows, elapsed);
+        for suspect in self.suspects.iter_mut().flatten().flatten() {
+            suspect.bytes /= faded;
+        }
+        self.sent = f64::max(self.sent / faded + self.passed, 1.0);
+
+        let seen = self.looked_at(8, bits);
+        let hits = seen.iter().filter(|&&other| other == id).count() as f64;
+        self.matches = (self.matches + hits).min(496.0);
+        let change = (hits - seen.len() as f64 * self.s) / (16.0 + self.matches);
+        self.s = (self.s + self.s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+        self.remembered.push(id);
+
+        let turns = elapsed * f64::from(self.params.ids);
+        self.mean_passed += (self.passed - self.mean_passed) / 16.0;
+        self.mean_turns += (turns - self.mean_turns) / 16.0;
+        let wanted = if self.mean_turns > 0.0 { self.mean_passed / self.mean_turns } else { 0.0 };
+        let mean = f64::max(wanted, 2.0 * self.size);
+        self.distance = (f64::from(bits as u32) / 4_294_967_296.0 * 2.0 * mean).floor();
+        self.passed = 0.0;
     }
 
     /// Why the packet is dropped or marked at the base, and whether at all.
     fn base(&mut self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
-        let m = (p / self.s).min(64.0);
-        let rest = p - m * self.s;
+        let by_share = f64::min(p, 64.0 * self.s);
+        let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
-            return coin(m * self.s * over * over + rest, Stream::PieCoin, random).then_some(DropCause::Pie);
+            return coin(by_share * over * over + rest, Stream::PieCoin, random).then_some(DropCause::Pie);
         }
+        let m = by_share / self.s;
         let blocks = if m <= 8.0 { 1 } else { self.params.ids as usize / 8 };
         let seen = self.looked_at(blocks, random(Stream::Candidate));
         let hits = seen.iter().filter(|&&other| other == id).count();
@@ -167,7 +201,7 @@ fn coin(probability: f64, stream: Stream, random: Random) -> bool {
 }
 
 /// The suspects of the library.
-fn listed(fast: &Queue) -> Vec<(u32, u32, u32)> {
+fn listed(fast: &Queue) -> Vec<(u32, f64)> {
     let AnyDiscipline::Collar(fast) = fast else { return Vec::new() };
     fast.decision().suspects().collect()
 }
@@ -195,7 +229,7 @@ impl Slow for CollarModel {
         let id = id_of(packet.meta.flow, fast);
         let waits = self.queue.len() >= 2;
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
-        let over = self.charge(id, packet.meta.len, fast);
+        let over = self.charge(id, packet.meta.len);
         let mut marked = false;
         if let Some(over) = over.filter(|_| waits) {
             let u = over / self.phi();
@@ -241,34 +275,13 @@ impl Slow for CollarModel {
         if self.queue.is_empty() {
             self.delay = 0.0;
         }
-        let gap = (now - self.last_departure) as f64;
-        if self.busy {
-            self.service += if self.service > 0.0 { (gap - self.service) / 64.0 } else { gap };
+        self.passed += f64::from(packet.meta.len);
+        if self.passed >= self.distance {
+            let bits = random(Stream::Candidate);
+            self.sample(id_of(packet.meta.flow, fast), f64::from(packet.meta.len), now, bits);
         }
         self.last_departure = now;
         self.busy = !self.queue.is_empty();
-        let len = f64::from(packet.meta.len);
-        self.size += if self.size > 0.0 { (len - self.size) / 64.0 } else { len };
-        let part = if self.size > 0.0 { len / self.size } else { 1.0 };
-
-        let span = self.params.span.ns() as f64;
-        let step = (part * self.s / 32.0).min(gap / span).min(1.0);
-        self.clock += step;
-        self.sent = f64::max(self.sent * (-step).exp() + len, 1.0);
-
-        let bits = random(Stream::Candidate);
-        let id = id_of(packet.meta.flow, fast);
-        let seen = self.looked_at(4, bits);
-        let hits = seen.iter().filter(|&&other| other == id).count() as f64;
-        self.matches = (self.matches + hits).min(496.0);
-        let change = (hits - seen.len() as f64 * self.s) * part.min(4.0) / (16.0 + self.matches);
-        self.s = (self.s + self.s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
-
-        let ids = f64::from(self.params.ids);
-        let chance = f64::min(gap * ids / span, 0.5);
-        if f64::from(bits as u32) < chance * 4_294_967_296.0 {
-            self.remembered.push(id);
-        }
         Ok((Vec::new(), Some(packet)))
     }
 
@@ -279,23 +292,17 @@ impl Slow for CollarModel {
         let fast = fast.decision();
         close("root", fast.root(), self.root, 1e-12)?;
         close("s", fast.s(), self.s, 1e-12)?;
-        close("clock", fast.clock(), self.clock, 1e-12 * self.clock)?;
-        // The library takes the first terms of the exponential for small steps.
-        close("sent", fast.sent(), self.sent, 1e-4 * self.sent)?;
-        (self.root, self.s, self.clock, self.sent) = (fast.root(), fast.s(), fast.clock(), fast.sent());
-        let ours = self.suspects.iter().flatten().flatten();
-        let ours: Vec<_> = ours.map(|e| (e.id, e.bytes as u32, e.seen as u32)).collect();
-        if theirs.len() != ours.len() {
+        close("sent", fast.sent(), self.sent, 1e-9 * self.sent)?;
+        (self.root, self.s, self.sent) = (fast.root(), fast.s(), fast.sent());
+        let ours: Vec<_> = self.suspects.iter().flatten().flatten().collect();
+        if theirs.iter().map(|e| e.0).ne(ours.iter().map(|e| e.id)) {
             return Err(format!("suspects {theirs:?}, should be {ours:?}"));
         }
         for (theirs, ours) in theirs.iter().zip(&ours) {
-            if (theirs.0, theirs.2) != (ours.0, ours.2) || theirs.1.abs_diff(ours.1) > 1 {
-                return Err(format!("suspect {theirs:?}, should be {ours:?}"));
-            }
+            close("bytes of a suspect", theirs.1, ours.bytes, 1e-9 * ours.bytes)?;
         }
-        for suspect in self.suspects.iter_mut().flatten().flatten() {
-            let same = theirs.iter().find(|theirs| theirs.0 == suspect.id).expect("they are the same");
-            suspect.bytes = f64::from(same.1);
+        for (suspect, theirs) in self.suspects.iter_mut().flatten().flatten().zip(theirs) {
+            suspect.bytes = theirs.1;
         }
         let mut ours = self.looked_at(self.params.ids as usize / 8, 0);
         let mut theirs: Vec<u32> =

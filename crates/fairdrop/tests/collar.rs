@@ -150,7 +150,7 @@ fn flows_in_turns_are_both_remembered() {
 
 #[test]
 fn the_memory_holds_late_departures() {
-    let params = CollarParams { ids: 32, ..quick() };
+    let params = CollarParams { ids: 64, ..quick() };
     let mut link = Bottleneck::new(AnyParams::Collar(params), 1);
     for flow in 0..1000 {
         link.wait(1_000_000);
@@ -158,7 +158,7 @@ fn the_memory_holds_late_departures() {
         link.finish();
     }
     let decision = collar(&link).decision();
-    let late: Vec<u32> = (880..1000).map(|flow| decision.id_of(flow)).collect();
+    let late: Vec<u32> = (700..1000).map(|flow| decision.id_of(flow)).collect();
     assert!(decision.memory().iter().flat_map(|block| block.0).all(|id| late.contains(&id)));
 }
 
@@ -265,7 +265,7 @@ fn params() -> impl Strategy<Value = CollarParams> {
         |(limit, target, blocks, sets, span, share, ecn)| CollarParams {
             limit,
             target: Time::from_ms(target),
-            ids: 32 * blocks,
+            ids: 64 * blocks,
             sets,
             span: Time::from_ms(span),
             share,
@@ -307,7 +307,8 @@ proptest! {
             let decision = collar(&link).decision();
             prop_assert!((0.0..=1.0).contains(&decision.root()));
             prop_assert!((1.0 / 16_384.0..=1.0).contains(&decision.s()));
-            prop_assert!(decision.sent() >= 1.0 && decision.clock() >= 0.0);
+            prop_assert!(decision.sent() >= 1.0);
+            prop_assert!(decision.suspects().all(|(_, bytes)| bytes > 0.0 && bytes.is_finite()));
             prop_assert!(decision.suspects().count() <= 8 * params.sets as usize);
             prop_assert!(waiting >= 2 || step.causes().iter().all(|cause| *cause == Overflow));
         }

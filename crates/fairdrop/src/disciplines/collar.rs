@@ -16,7 +16,6 @@
 
 use super::droptail::fifo_in;
 use super::outcome::{append_or_overflow, depart, drop_packet, mark};
-use crate::arithmetic::exp::exp_minus;
 use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, unit_interval};
 use crate::contract::packet::{Ecn, Meta, Packet};
@@ -33,12 +32,10 @@ use crate::storage::memory::{Memory, Storage};
 pub const LANES: usize = 8;
 /// The weight of the first value of `s`, in matches.
 const PRIOR_MATCHES: f64 = 16.0;
-/// Weight of a packet in the averages of lengths and of service times.
-const SMOOTH: f64 = 1.0 / 64.0;
+/// Weight of a sampled departure in the averages of lengths, service times and the distance of samples.
+const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST: f64 = 1.0 / 16_384.0;
-/// How much more than a packet of mean length a long one counts in `s`, at most.
-const LONGEST: f64 = 4.0;
 /// From these probabilities on, packets that could be marked are dropped.
 const MARKS_BELOW: f64 = 0.25;
 const LIMIT_MARKS_BELOW: f64 = 0.2;
@@ -47,10 +44,12 @@ const LIMIT_MARKS_BELOW: f64 = 0.2;
 const T_UPDATE: Time = Time::from_ms(16);
 const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
-/// Most departures that are remembered, as a part of all: by chance, so that flows that take turns are all remembered.
-const REMEMBERED: f64 = 0.5;
-/// Blocks that a departure is compared with.
-const PROBED: usize = 4;
+/// The part of the buffer that the target takes at most.
+const MOST_OF_BUFFER: f64 = 0.5;
+/// The least mean distance of samples, in packets: by chance, so that flows that take turns are all sampled.
+const NEAREST: f64 = 2.0;
+/// Blocks that a sampled departure is compared with.
+const PROBED: usize = 8;
 /// Matches that `s` averages.
 const AVERAGED: f64 = 512.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
@@ -67,8 +66,8 @@ const CLEAR: f64 = 0.2;
 const MOST_DRAWS: f64 = 64.0;
 /// Draws that one block does for.
 const FEW_DRAWS: f64 = LANES as f64;
-/// Ticks of the fading clock in its unit, in which bytes fall to 1/e.
-const TICKS: f64 = 1024.0;
+/// What a byte may count before all counts are made smaller; a power of two, so that nothing is rounded.
+const MOST_SCALE: f64 = 1_099_511_627_776.0;
 
 const OWN: &str = "chosen here, docs/background/collar.md";
 const PI2: &str = "RFC 9332, A.1";
@@ -79,8 +78,8 @@ params! {
         limit;
         /// Waiting time that the controller steers to, unless one packet of each active flow takes longer.
         target: Time = 15 ms, Seconds(1e-6, 1000.0), PI2;
-        /// Departures that are remembered; a multiple of 32.
-        ids: u32 = 256, Integer(32, 65_536), OWN;
+        /// Departures that are remembered; a multiple of 64.
+        ids: u32 = 256, Integer(64, 65_536), OWN;
         /// How far back the memory reaches at least, and the table at most.
         span: Time = 200 ms, Seconds(1e-6, 1000.0), OWN;
         /// Sets of the table of suspects, of 8 places each.
@@ -123,7 +122,7 @@ impl Registered for CollarParams {
 
     fn check(&self) -> Result<(), ParamError> {
         let probed = (PROBED * LANES) as u32;
-        require(self.ids.is_multiple_of(probed), "ids", f64::from(self.ids), "a multiple of 32")
+        require(self.ids.is_multiple_of(probed), "ids", f64::from(self.ids), "a multiple of 64")
     }
 }
 
@@ -151,14 +150,12 @@ fn matches(blocks: &[IdBlock], id: u32) -> u32 {
 }
 
 /// Suspects whose ids begin alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SuspectSet {
     /// Their ids; 0 where the place is free.
     ids: [u32; LANES],
-    /// Bytes they have sent, faded as of `seen`.
-    bytes: [u32; LANES],
-    /// When they last sent, in ticks of the fading clock.
-    seen: [u32; LANES],
+    /// Bytes they have sent, at what a byte counted then; 0 where the place is free.
+    bytes: [f64; LANES],
 }
 
 impl SuspectSet {
@@ -170,45 +167,10 @@ impl SuspectSet {
         (found != 0).then_some(found.trailing_zeros() as usize & (LANES - 1))
     }
 
-    /// What is left at `now` of the bytes at a place.
-    #[inline]
-    fn faded(&self, at: usize, now: u32) -> u32 {
-        fade(self.bytes[at % LANES], now.wrapping_sub(self.seen[at % LANES]))
+    /// The place that holds least, the first of several: an unused one if there is one.
+    fn least(&self) -> usize {
+        (1..LANES).fold(0, |least, at| if self.bytes[at] < self.bytes[least] { at } else { least })
     }
-
-    /// The place that holds least at `now`, an unused one first, and what it holds.
-    fn least(&self, now: u32) -> (usize, u32) {
-        let held = |at: usize| if self.ids[at] == 0 { (0, 0) } else { (1, self.faded(at, now)) };
-        let least = (0..LANES).min_by_key(|&at| held(at)).unwrap_or(0);
-        (least, held(least).1)
-    }
-}
-
-/// `e^-(step n)` for n = 0, 1, ... as parts of 2^32.
-const fn fading<const N: usize>(step: f64) -> [u32; N] {
-    let mut table = [u32::MAX; N];
-    let (mut power, mut at) = (1.0, 1);
-    while at < N {
-        power *= step;
-        table[at] = (power * 4_294_967_296.0) as u32;
-        at += 1;
-    }
-    table
-}
-
-/// `e^-(1 / 1024)`, `e^-(1 / 32)`, `1 / e`.
-const FINE: [u32; 32] = fading(0.999_023_914_181_976_2);
-const MIDDLE: [u32; 32] = fading(0.969_233_234_476_344_1);
-const COARSE: [u32; 32] = fading(0.367_879_441_171_442_33);
-
-/// `bytes` after `ticks` of the fading clock, to the nearest byte.
-#[inline]
-fn fade(bytes: u32, ticks: u32) -> u32 {
-    let product = |a: u32, b: u32| ((u64::from(a) * u64::from(b) + (1 << 31)) >> 32) as u32;
-    let (fine, middle, coarse) = (ticks & 31, ticks >> 5 & 31, ticks >> 10);
-    let Some(&whole) = COARSE.get(coarse as usize) else { return 0 };
-    let part = product(FINE[fine as usize & 31], MIDDLE[middle as usize & 31]);
-    product(bytes, product(part, whole))
 }
 
 /// What is to become of an arrival.
@@ -231,6 +193,47 @@ struct Controller {
     old_delay: f64,
 }
 
+/// What departures tell. All but the waiting time is renewed by sampled ones.
+#[derive(Clone, Copy, Debug)]
+struct Output {
+    /// Waiting time of the packet that left last; zero when it left nothing behind.
+    delay: Time,
+    last_departure: Time,
+    /// Whether something waited behind the last departure.
+    busy: bool,
+    /// Bytes until the next sample, and how many they were at the last one.
+    until: i64,
+    distance: i64,
+    last_sample: Time,
+    /// Means between samples: bytes that left, and time, in the memory's for an id.
+    passed: f64,
+    turns: f64,
+    s: f64,
+    matches: f64,
+    /// What a byte counts: it grows, so that what was counted before fades.
+    scale: f64,
+    /// Bytes that left, each at what it counted then.
+    sent: f64,
+    /// Mean length of a sampled departure, in bytes.
+    size: f64,
+    /// Mean time that it takes on the link, in nanoseconds; 0 until known.
+    service: f64,
+}
+
+/// What arrivals are judged by, so that they take no division.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// One over what a suspect may have sent.
+    per_limit: f64,
+    per_size: f64,
+    per_s: f64,
+    /// How far the limit is loosened, and one over it.
+    phi: f64,
+    per_phi: f64,
+    /// The base drop probability.
+    base: f64,
+}
+
 /// COLLAR without the packets: what to do with an arrival at the tail of any FIFO, and what departures tell.
 ///
 /// `I` holds the memory of ids ([`CollarParams::blocks`]), `T` the suspects (`sets`).
@@ -244,27 +247,8 @@ pub struct CollarDecision<I, T> {
     remembered: usize,
     controller: Controller,
     next_update: Time,
-    /// `root` squared.
-    base: f64,
-    /// How far the limit is loosened.
-    phi: f64,
-    /// Waiting time of the packet that left last; zero when it left nothing behind.
-    delay: Time,
-    /// One over `span`, in nanoseconds.
-    per_span: f64,
-    s: f64,
-    matches: f64,
-    /// The fading clock.
-    clock: f64,
-    /// Bytes that left, faded.
-    sent: f64,
-    /// Mean length of a departure, in bytes.
-    size: f64,
-    /// Mean time that a packet takes on the link, in nanoseconds; 0 until known.
-    service: f64,
-    last_departure: Time,
-    /// Whether something waited behind the last departure.
-    busy: bool,
+    output: Output,
+    limits: Limits,
 }
 
 impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
@@ -285,32 +269,48 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         require(sets >= params.sets as usize, "sets", sets as f64, "room for as many as the parameter says")?;
         ids.as_mut().fill(IdBlock::default());
         suspects.as_mut().fill(SuspectSet::default());
-        Ok(Self {
-            hash: PlaceHash::new(1),
-            ids,
-            suspects,
-            remembered: 0,
-            controller: Controller { root: 0.0, old_delay: 0.0 },
-            next_update: T_UPDATE,
-            base: 0.0,
-            phi: 2.0,
+        let output = Output {
             delay: Time::ZERO,
-            per_span: 1.0 / params.span.ns() as f64,
+            last_departure: Time::ZERO,
+            busy: false,
+            until: 0,
+            distance: 0,
+            last_sample: Time::ZERO,
+            passed: 0.0,
+            turns: 0.0,
             s: 1.0,
             matches: 0.0,
-            clock: 0.0,
+            scale: 1.0,
             sent: 1.0,
             size: 0.0,
             service: 0.0,
-            last_departure: Time::ZERO,
-            busy: false,
+        };
+        let controller = Controller { root: 0.0, old_delay: 0.0 };
+        let limits = Limits {
+            per_limit: 1.0 / params.share,
+            per_size: 0.0,
+            per_s: 1.0,
+            phi: 2.0,
+            per_phi: 0.5,
+            base: 0.0,
+        };
+        let hash = PlaceHash::new(1);
+        Ok(Self {
+            hash,
+            ids,
+            suspects,
+            remembered: 0,
+            controller,
+            next_update: T_UPDATE,
+            output,
+            limits,
             params,
         })
     }
 
     /// The sum of the squared shares of the output, as estimated: one over the number of flows where all send alike.
     pub fn s(&self) -> f64 {
-        self.s
+        self.output.s
     }
 
     /// The root of the drop probability, as of the last call.
@@ -318,14 +318,9 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.controller.root
     }
 
-    /// Bytes that left, faded as those of suspects are.
+    /// Bytes that left until the last sample, faded as those of suspects are.
     pub fn sent(&self) -> f64 {
-        self.sent
-    }
-
-    /// The fading clock.
-    pub fn clock(&self) -> f64 {
-        self.clock
+        self.output.sent / self.output.scale
     }
 
     /// The id by which `flow` is remembered.
@@ -339,11 +334,12 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.ids.as_ref().get(..self.params.blocks()).unwrap_or_default()
     }
 
-    /// The id of each suspect, its bytes as of when it last sent, and the ticks of the fading clock then.
-    pub fn suspects(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+    /// The id of each suspect, and its bytes, faded.
+    pub fn suspects(&self) -> impl Iterator<Item = (u32, f64)> {
         let sets = self.suspects.as_ref().iter().take(self.params.sets as usize);
-        let all = sets.flat_map(|set| (0..LANES).map(|at| (set.ids[at], set.bytes[at], set.seen[at])));
-        all.filter(|(id, ..)| *id != 0)
+        let all = sets.flat_map(|set| set.ids.into_iter().zip(set.bytes));
+        let scale = self.output.scale;
+        all.filter(|(id, _)| *id != 0).map(move |(id, bytes)| (id, bytes / scale))
     }
 
     /// What becomes of a packet that finds `waiting` others.
@@ -356,7 +352,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let listed = self.charge(id, meta.len);
         let mut verdict = CollarVerdict::Queue;
         if let Some(over) = listed.filter(|_| waits) {
-            let excess = excess(over / self.phi);
+            let excess = excess(over * self.limits.per_phi);
             if coin(excess, Stream::FilterCoin, env) {
                 verdict = self.refuse(meta.ecn, excess < LIMIT_MARKS_BELOW, DropCause::Filter);
                 if matches!(verdict, CollarVerdict::Drop(_)) {
@@ -366,7 +362,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         }
         let cause = self.base_drop(id, listed, meta.len, env);
         match cause.filter(|_| waits) {
-            Some(cause) => self.refuse(meta.ecn, self.base < MARKS_BELOW, cause),
+            Some(cause) => self.refuse(meta.ecn, self.limits.base < MARKS_BELOW, cause),
             None => verdict,
         }
     }
@@ -376,26 +372,61 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
         let now = env.now();
         self.catch_up(now);
+        self.output.delay = if waiting == 0 { Time::ZERO } else { wait };
+        self.output.until -= i64::from(len);
+        if self.output.until <= 0 {
+            self.sample(flow, len, env);
+        }
+        (self.output.last_departure, self.output.busy) = (now, waiting > 0);
+    }
+
+    /// A departure that chance has chosen, by bytes: what it and those since the last one tell.
+    fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, env: &mut E) {
+        let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
-        self.delay = if waiting == 0 { Time::ZERO } else { wait };
-        let gap = now.since(self.last_departure).ns() as f64;
-        if self.busy {
-            self.service += (gap - self.service) * if self.service > 0.0 { SMOOTH } else { 1.0 };
-        }
-        (self.last_departure, self.busy) = (now, waiting > 0);
-        let len = f64::from(len);
-        self.size += (len - self.size) * if self.size > 0.0 { SMOOTH } else { 1.0 };
-        let relative = if self.size > 0.0 { len / self.size } else { 1.0 };
-        self.pass(len, relative, gap);
-        let bits = env.random(Stream::Candidate);
-        let id = self.id_of(flow);
+        let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
         let (hits, compared) = self.compare(id, PROBED, bits);
-        self.estimate(f64::from(hits), f64::from(compared), relative.min(LONGEST));
-        // Time brings a chance of so many places, so that the memory reaches back for span at least.
-        let chance = (gap * f64::from(self.params.ids) * self.per_span).min(REMEMBERED);
-        if f64::from(bits as u32) < chance * 4_294_967_296.0 {
-            self.remember(id);
+        let output = &mut self.output;
+        if output.busy {
+            let gap = now.since(output.last_departure).ns() as f64;
+            output.service += (gap - output.service) * if output.service > 0.0 { SMOOTH } else { 1.0 };
         }
+        let len = f64::from(len);
+        output.size += (len - output.size) * if output.size > 0.0 { SMOOTH } else { 1.0 };
+        let elapsed = (now.since(output.last_sample).ns() as f64 / self.params.span.ns() as f64).min(1.0);
+        let passed = (output.distance - output.until) as f64;
+        output.pass(passed, elapsed);
+        output.estimate(f64::from(hits), f64::from(compared));
+        output.next_sample(passed, elapsed * f64::from(self.params.ids), bits as u32);
+        output.last_sample = now;
+        self.remember(id);
+        if self.output.scale >= MOST_SCALE {
+            self.rescale();
+        }
+        self.judge();
+    }
+
+    /// Counts all in a larger unit.
+    #[cold]
+    fn rescale(&mut self) {
+        let bytes = self.suspects.as_mut().iter_mut().flat_map(|set| &mut set.bytes);
+        for count in bytes.chain([&mut self.output.sent, &mut self.output.scale]) {
+            *count /= MOST_SCALE;
+        }
+    }
+
+    /// What arrivals are judged by from now on.
+    fn judge(&mut self) {
+        let (root, output) = (self.controller.root, &self.output);
+        let phi = if root > SLACK { 1.0 + SLACK / root } else { 2.0 };
+        self.limits = Limits {
+            per_limit: 1.0 / (self.params.share * output.s * output.sent),
+            per_size: if output.size > 0.0 { 1.0 / output.size } else { 0.0 },
+            per_s: 1.0 / output.s,
+            phi,
+            per_phi: 1.0 / phi,
+            base: root * root,
+        };
     }
 
     /// A drop or a mark.
@@ -429,16 +460,22 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
                 self.next_update = self.next_update.after(Time::from_ns(missed.saturating_mul(period.ns())));
             }
         }
-        let root = self.controller.root;
-        self.base = root * root;
-        self.phi = if root > SLACK { 1.0 + SLACK / root } else { 2.0 };
+        // The next departure is a sample where there was none for long, as after a rate has fallen.
+        if now.since(self.output.last_sample) > period {
+            (self.output.distance, self.output.until) = (self.output.distance - self.output.until, 0);
+        }
+        self.judge();
     }
 
-    /// One update, as in PI2, with a target of at least one packet of each active flow. A longer target gets smaller gains.
+    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer. A longer
+    /// target gets smaller gains.
     fn update(&mut self) {
-        let (target, delay) = (self.params.target.seconds(), self.delay.seconds());
-        let aim = target.max(self.service * 1e-9 / self.s);
-        let gain = target / aim;
+        let (target, delay) = (self.params.target.seconds(), self.output.delay.seconds());
+        let service = self.output.service * 1e-9;
+        let half = MOST_OF_BUFFER * f64::from(self.params.limit) * service;
+        let wanted = if service > 0.0 { target.min(half) } else { target };
+        let aim = wanted.max(service / self.output.s);
+        let gain = (target / aim).min(1.0);
         let Controller { root, old_delay } = self.controller;
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
         self.controller = Controller { root: (root + step).clamp(0.0, 1.0), old_delay: delay };
@@ -451,23 +488,16 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.suspects.as_mut().get_mut(at as usize)
     }
 
-    /// Ticks of the fading clock; they begin anew after 2^32.
-    #[inline]
-    fn ticks(&self) -> u32 {
-        (self.clock * TICKS) as u64 as u32
-    }
-
     /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect, or no longer.
     #[inline]
     fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
-        let (now, limit) = (self.ticks(), self.params.share * self.s * self.sent);
+        let (bytes, per_limit) = (f64::from(len) * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
-        let at = set.place_of(id)?;
-        let bytes = set.faded(at, now).saturating_add(len);
-        (set.bytes[at % LANES], set.seen[at % LANES]) = (bytes, now);
-        let over = f64::from(bytes) / limit;
+        let at = set.place_of(id)? % LANES;
+        set.bytes[at] += bytes;
+        let over = set.bytes[at] * per_limit;
         if over < CLEAR {
-            set.ids[at % LANES] = 0;
+            (set.ids[at], set.bytes[at]) = (0, 0.0);
             return None;
         }
         Some(over)
@@ -483,17 +513,19 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         len: u32,
         env: &mut E,
     ) -> Option<DropCause> {
-        let (mut draws, mut rest) = (0.0, 0.0);
-        if self.base > 0.0 {
-            let relative = if self.size > 0.0 { (f64::from(len) / self.size).min(1.0) } else { 1.0 };
-            let probability = self.base * relative;
-            draws = (probability / self.s).min(MOST_DRAWS);
-            rest = probability - draws * self.s;
+        let limits = self.limits;
+        let (mut by_share, mut rest) = (0.0, 0.0);
+        if limits.base > 0.0 {
+            let relative = if limits.per_size > 0.0 { (f64::from(len) * limits.per_size).min(1.0) } else { 1.0 };
+            let probability = limits.base * relative;
+            by_share = probability.min(MOST_DRAWS * self.output.s);
+            rest = probability - by_share;
         }
         if let Some(over) = listed {
-            let over = over.min(self.phi);
-            return coin(draws * self.s * over * over + rest, Stream::PieCoin, env).then_some(DropCause::Pie);
+            let over = over.min(limits.phi);
+            return coin(by_share * over * over + rest, Stream::PieCoin, env).then_some(DropCause::Pie);
         }
+        let draws = by_share * limits.per_s;
         let bits = env.random(Stream::Candidate);
         // So many draws are made with the whole memory at once.
         let blocks = if draws <= FEW_DRAWS { 1 } else { self.params.blocks() };
@@ -509,15 +541,13 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
 
     /// Makes `id` a suspect if its set has room, or a place that holds less.
     fn enter(&mut self, id: u32) -> bool {
-        let now = self.ticks();
-        let assumed = (ASSUMED * self.s * self.sent) as u32;
+        let assumed = ASSUMED * self.output.s * self.output.sent;
         let Some(set) = self.set_of(id) else { return false };
-        let (at, held) = set.least(now);
-        let at = at % LANES;
-        if set.ids[at] != 0 && held >= assumed {
+        let at = set.least() % LANES;
+        if set.bytes[at] >= assumed {
             return false;
         }
-        (set.ids[at], set.bytes[at], set.seen[at]) = (id, assumed, now);
+        (set.ids[at], set.bytes[at]) = (id, assumed);
         true
     }
 
@@ -553,23 +583,32 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             self.remembered = blocks * LANES;
         }
     }
+}
 
-    /// Lets the table fade while `len` bytes leave.
-    #[inline]
-    fn pass(&mut self, len: f64, relative: f64, gap: f64) {
-        let step = (relative * self.s / WINDOW).min(gap * self.per_span).min(1.0);
-        self.clock += step;
-        // The first terms are near enough for a single packet.
-        let left = if step < 0.0625 { 1.0 - step * (1.0 - 0.5 * step) } else { exp_minus(step) };
-        self.sent = (self.sent * left + len).max(1.0);
+impl Output {
+    /// Lets what was counted fade while `bytes` leave in this part of `span`.
+    fn pass(&mut self, bytes: f64, elapsed: f64) {
+        let windows = if self.size > 0.0 { bytes * self.s / (WINDOW * self.size) } else { 1.0 };
+        self.scale *= 1.0 + windows.min(elapsed);
+        self.sent = (self.sent + bytes * self.scale).max(self.scale);
     }
 
     /// Moves `s` towards the part of the comparisons that matched.
-    #[inline]
-    fn estimate(&mut self, hits: f64, compared: f64, weight: f64) {
+    fn estimate(&mut self, hits: f64, compared: f64) {
         self.matches = (self.matches + hits).min(AVERAGED - PRIOR_MATCHES);
-        let change = (hits - compared * self.s) * weight / (PRIOR_MATCHES + self.matches);
+        let change = (hits - compared * self.s) / (PRIOR_MATCHES + self.matches);
         self.s = (self.s + self.s * change.max(-0.5)).clamp(LEAST, 1.0);
+    }
+
+    /// Chooses the next departure to sample, by as many bytes as chance makes of their mean: so many as leave in the time of
+    /// an id of the memory, which was `turns` of them for the last `bytes`.
+    fn next_sample(&mut self, bytes: f64, turns: f64, dice: u32) {
+        self.passed += (bytes - self.passed) * SMOOTH;
+        self.turns += (turns - self.turns) * SMOOTH;
+        let wanted = if self.turns > 0.0 { self.passed / self.turns } else { 0.0 };
+        let mean = wanted.max(NEAREST * self.size);
+        self.distance = (f64::from(dice) * (2.0 / 4_294_967_296.0) * mean) as i64;
+        self.until = self.distance;
     }
 }
 
@@ -673,24 +712,6 @@ mod tests {
     extern crate std;
     use super::*;
 
-    /// To the byte, and four parts in 2^32 of the bytes, what the exponential says, and to nothing after 32 units.
-    #[test]
-    fn bytes_fade_exponentially() {
-        for bytes in [0, 1, 40, 1500, 1_000_000, u32::MAX] {
-            for ticks in (0..40_000).step_by(7) {
-                let exact = f64::from(bytes) * (-f64::from(ticks) / TICKS).exp();
-                let faded = f64::from(fade(bytes, ticks));
-                assert!(
-                    (faded - exact).abs() <= 1.0 + 4.0 * f64::from(bytes) / 4_294_967_296.0,
-                    "{bytes} after {ticks}: {faded}, not {exact}"
-                );
-            }
-            assert_eq!(fade(bytes, 32 << 10), 0);
-            assert_eq!(fade(bytes, u32::MAX), 0);
-        }
-        assert_eq!((fade(1500, 0), fade(1 << 28, 0)), (1500, 1 << 28));
-    }
-
     /// Nothing up to the limit, all of the excess from the knee on, and no step there.
     #[test]
     fn the_excess_is_dropped() {
@@ -701,14 +722,12 @@ mod tests {
 
     #[test]
     fn the_least_suspect_gives_way() {
-        let mut set = SuspectSet { ids: [9, 8, 7, 6, 5, 4, 3, 2], bytes: [100; LANES], seen: [0; LANES] };
-        set.bytes[5] = 99;
-        assert_eq!((set.least(0), set.place_of(4), set.place_of(1)), ((5, 99), Some(5), None));
-        // Fresher ones have faded less.
-        set.seen = [2048, 2048, 2048, 1024, 2048, 2048, 2048, 2048];
-        assert_eq!(set.least(2048), (3, 37));
-        set.ids[6] = 0;
-        assert_eq!(set.least(2048).0, 6);
+        let mut set = SuspectSet { ids: [9, 8, 7, 6, 5, 4, 3, 2], bytes: [100.0; LANES] };
+        assert_eq!(set.least(), 0);
+        set.bytes[5] = 99.0;
+        assert_eq!((set.least(), set.place_of(4), set.place_of(1)), (5, Some(5), None));
+        (set.ids[6], set.bytes[6]) = (0, 0.0);
+        assert_eq!(set.least(), 6);
     }
 
     #[test]
