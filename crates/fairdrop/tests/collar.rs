@@ -323,17 +323,17 @@ fn a_full_table_drops_by_the_memory() {
     let target = Time::from_ms(1);
     let params = CollarParams { limit: 100, sets: 1, ids: 64, target, ..CollarParams::default() };
     let mut dice = Philox::new(5, 0, 0);
-    let trace: Vec<Event> = (0..4000_u32)
+    let trace: Vec<Event> = (0..10_000_u32)
         .flat_map(|number| {
             let arrival = Event::Arrive { flow: dice.next_u64() % 20, len: 1000 };
-            let leaves = (number % 10 != 0).then_some(Event::Finish);
+            let leaves = (number % 3 != 0).then_some(Event::Finish);
             [Some(arrival), Some(Event::Wait(900_000)), leaves].into_iter().flatten()
         })
         .collect();
     let link = Bottleneck::new(AnyParams::Collar(params.clone()), 1);
     let causes = compare(link, &mut CollarModel::new(params), &trace).expect("they agree");
     let met = causes.iter().filter(|cause| **cause == Met).count();
-    assert!(met > 0, "none was met in the memory without room");
+    assert!(met > 5, "{met} were met in the memory without room");
 }
 
 /// The random cases above are worth something only if they reach every other cause often.
