@@ -122,6 +122,8 @@ def development() -> Iterator[Load]:
         yield Load(f"100 Mb/s, 20 CUBIC, UDP, mice {part:.0%}", *fast, mice, duration_s=25, warm_up_s=10)
     few = (tcp(4, "cubic"), udp(1, 1e9))
     yield Load("1 Gb/s, 4 CUBIC, UDP", 1e9, 0.04, 5000, few, duration_s=25, warm_up_s=10, seeds=1)
+    short = (tcp(50, "cubic"), udp(5, 5e7))
+    yield Load("200 Mb/s, 50 CUBIC, 5 UDP, a buffer of 4 ms", 2e8, 0.02, 100, short, duration_s=15, warm_up_s=5)
     yield Load("1 Mb/s, 100 NewReno, UDP", 1e6, 0.042, 300, (tcp(100), udp(1, 1e6)))
     yield Load("10 Mb/s, 4 NewReno, UDP", 1e7, 0.042, 300, (tcp(4), udp(1, 1e7)))
     # Two that send in strict turns beside one that is slower.

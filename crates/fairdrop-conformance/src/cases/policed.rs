@@ -39,12 +39,18 @@ fn collar() -> Vec<Case> {
     ];
     let many: Vec<(u64, u32, u8)> = (1..=24).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect();
     vec![
-        of("basic", "A greedy flow becomes a suspect and is held to its share; the controller does the rest.")
-            .phases(overload),
-        of("full-table", "More flows than places: who is met in the memory and finds no room is dropped in proportion.")
-            .set(&[("collar.sets", "1"), ("collar.target", "500us")])
-            .flows(&many)
-            .phases(overload),
+        of(
+            "basic",
+            "A greedy flow becomes a suspect and is held to its share; the controller does the rest.",
+        )
+        .phases(overload),
+        of(
+            "full-table",
+            "More flows than places: who is met in the memory and finds no room is dropped in proportion.",
+        )
+        .set(&[("collar.sets", "1"), ("collar.target", "500us")])
+        .flows(&many)
+        .phases(overload),
         of("sizes", "Bytes count: what is sent, what is dropped, and what a match says.")
             .lengths(LENGTHS)
             .phases(overload),

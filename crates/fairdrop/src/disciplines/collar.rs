@@ -162,9 +162,13 @@ impl SuspectSet {
     /// The place of `id`.
     #[inline]
     fn place_of(&self, id: u32) -> Option<usize> {
-        // All places before any is chosen, so that vectors compare them.
-        let found = (0..LANES).fold(0, |found, at| found | u32::from(self.ids[at] == id) << at);
-        (found != 0).then_some(found.trailing_zeros() as usize & (LANES - 1))
+        // All places before any is chosen, so that vectors compare them. One of them holds it at most.
+        let mut places = [0_u32; LANES];
+        for (at, (place, other)) in places.iter_mut().zip(self.ids).enumerate() {
+            *place = if other == id { at as u32 + 1 } else { 0 };
+        }
+        let found: u32 = places.iter().sum();
+        (found != 0).then_some((found as usize).wrapping_sub(1) % LANES)
     }
 
     /// The place that holds least, the first of several: an unused one if there is one.
@@ -232,6 +236,8 @@ struct Limits {
     per_phi: f64,
     /// The base drop probability.
     base: f64,
+    /// Times its limit that a suspect may send without any coin; none where there is a base probability.
+    calm: f64,
 }
 
 /// COLLAR without the packets: what to do with an arrival at the tail of any FIFO, and what departures tell.
@@ -293,6 +299,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             phi: 2.0,
             per_phi: 0.5,
             base: 0.0,
+            calm: 2.0,
         };
         let hash = PlaceHash::new(1);
         Ok(Self {
@@ -349,9 +356,33 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.hash.ensure_key(|| env.flow_key());
         let id = self.id_of(meta.flow);
         let waits = waiting >= 2;
-        let listed = self.charge(id, meta.len);
+        if let Some(over) = self.charge(id, meta.len) {
+            if over <= self.limits.calm {
+                return CollarVerdict::Queue;
+            }
+            return self.judge_suspect(over, meta, waits, env);
+        }
+        let bits = env.random(Stream::Candidate);
+        let block = self.first_of_group(1, bits);
+        let hits = self.hits_in_block(id, block);
+        if hits == 0 && self.limits.base <= 0.0 {
+            return CollarVerdict::Queue;
+        }
+        self.judge_other(id, (hits, block), meta, waits, env)
+    }
+
+    /// What becomes of a packet of a suspect that has sent `over` times its limit: what is above it is dropped, and the base
+    /// probability falls on it as the square of what it sends.
+    #[inline(never)]
+    fn judge_suspect<H, E: Env<H>>(
+        &self,
+        over: f64,
+        meta: &Meta,
+        waits: bool,
+        env: &mut E,
+    ) -> CollarVerdict {
         let mut verdict = CollarVerdict::Queue;
-        if let Some(over) = listed.filter(|_| waits) {
+        if waits {
             let excess = excess(over * self.limits.per_phi);
             if coin(excess, Stream::FilterCoin, env) {
                 verdict = self.refuse(meta.ecn, excess < LIMIT_MARKS_BELOW, DropCause::Filter);
@@ -360,11 +391,53 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
                 }
             }
         }
-        let cause = self.base_drop(id, listed, meta.len, env);
+        let (by_share, rest) = self.base_for(meta.len);
+        let over = over.min(self.limits.phi);
+        if coin(by_share * over * over + rest, Stream::PieCoin, env) && waits {
+            return self.refuse(meta.ecn, self.limits.base < MARKS_BELOW, DropCause::Pie);
+        }
+        verdict
+    }
+
+    /// What becomes of a packet of a flow that is no suspect, and was met so often in a block: that makes it one if there is
+    /// room. The base probability falls on it as often as it is met, and it is dropped by that where there is none.
+    #[inline(never)]
+    fn judge_other<H, E: Env<H>>(
+        &mut self,
+        id: u32,
+        met: (u32, usize),
+        meta: &Meta,
+        waits: bool,
+        env: &mut E,
+    ) -> CollarVerdict {
+        let (by_share, rest) = self.base_for(meta.len);
+        let draws = by_share * self.limits.per_s;
+        // So many draws are made with the whole memory at once.
+        let few = draws <= FEW_DRAWS;
+        let hits = if few { met.0 } else { matches(self.memory(), id) };
+        let mut cause = None;
+        if hits > 0 && !self.enter(id) {
+            let compared = if few { self.filled(met.1, 1) } else { self.filled(0, self.params.blocks()) };
+            let part = f64::from(hits) / f64::from(compared);
+            cause = coin(draws * part, Stream::FilterCoin, env).then_some(DropCause::Memory);
+        }
+        if cause.is_none() {
+            cause = coin(rest, Stream::PieCoin, env).then_some(DropCause::Pie);
+        }
         match cause.filter(|_| waits) {
             Some(cause) => self.refuse(meta.ecn, self.limits.base < MARKS_BELOW, cause),
-            None => verdict,
+            None => CollarVerdict::Queue,
         }
+    }
+
+    /// The base probability for a packet of `len` bytes: the part that falls by share, and the rest.
+    #[inline]
+    fn base_for(&self, len: u32) -> (f64, f64) {
+        let limits = &self.limits;
+        let relative = if limits.per_size > 0.0 { (f64::from(len) * limits.per_size).min(1.0) } else { 1.0 };
+        let probability = limits.base * relative;
+        let by_share = probability.min(MOST_DRAWS * self.output.s);
+        (by_share, probability - by_share)
     }
 
     /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
@@ -381,11 +454,14 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     }
 
     /// A departure that chance has chosen, by bytes: what it and those since the last one tell.
+    #[inline(never)]
     fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, env: &mut E) {
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
-        let (hits, compared) = self.compare(id, PROBED, bits);
+        let from = self.first_of_group(PROBED, bits);
+        let hits = matches(self.memory().get(from..from + PROBED).unwrap_or_default(), id);
+        let compared = self.filled(from, PROBED);
         let output = &mut self.output;
         if output.busy {
             let gap = now.since(output.last_departure).ns() as f64;
@@ -426,6 +502,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             phi,
             per_phi: 1.0 / phi,
             base: root * root,
+            calm: if root > 0.0 { 0.0 } else { phi },
         };
     }
 
@@ -448,6 +525,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         }
     }
 
+    #[inline(never)]
     fn update_until(&mut self, now: Time) {
         let period = T_UPDATE;
         self.next_update = self.next_update.first_of_last_updates(period, now);
@@ -503,43 +581,8 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         Some(over)
     }
 
-    /// Whether the base probability falls on an arrival, by share: on suspects as the square of what they send, on others
-    /// as they are met in the memory.
-    #[inline]
-    fn base_drop<H, E: Env<H>>(
-        &mut self,
-        id: u32,
-        listed: Option<f64>,
-        len: u32,
-        env: &mut E,
-    ) -> Option<DropCause> {
-        let limits = self.limits;
-        let (mut by_share, mut rest) = (0.0, 0.0);
-        if limits.base > 0.0 {
-            let relative = if limits.per_size > 0.0 { (f64::from(len) * limits.per_size).min(1.0) } else { 1.0 };
-            let probability = limits.base * relative;
-            by_share = probability.min(MOST_DRAWS * self.output.s);
-            rest = probability - by_share;
-        }
-        if let Some(over) = listed {
-            let over = over.min(limits.phi);
-            return coin(by_share * over * over + rest, Stream::PieCoin, env).then_some(DropCause::Pie);
-        }
-        let draws = by_share * limits.per_s;
-        let bits = env.random(Stream::Candidate);
-        // So many draws are made with the whole memory at once.
-        let blocks = if draws <= FEW_DRAWS { 1 } else { self.params.blocks() };
-        let (hits, compared) = self.compare(id, blocks, bits);
-        if hits > 0
-            && !self.enter(id)
-            && coin(draws * f64::from(hits) / f64::from(compared), Stream::FilterCoin, env)
-        {
-            return Some(DropCause::Memory);
-        }
-        coin(rest, Stream::PieCoin, env).then_some(DropCause::Pie)
-    }
-
     /// Makes `id` a suspect if its set has room, or a place that holds less.
+    #[inline(never)]
     fn enter(&mut self, id: u32) -> bool {
         let assumed = ASSUMED * self.output.s * self.output.sent;
         let Some(set) = self.set_of(id) else { return false };
@@ -551,21 +594,25 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         true
     }
 
-    /// How many of the ids in a group of `size` blocks that `bits` choose are `id`, and how many ids these hold.
+    /// The first block of the group of `size` blocks that `bits` choose.
     #[inline]
-    fn compare(&self, id: u32, size: usize, bits: u64) -> (u32, u32) {
-        let memory = self.memory();
-        let groups = memory.len() / size.max(1);
-        let from = ((bits >> 32) * groups as u64 >> 32) as usize * size;
-        let hits = matches(memory.get(from..from + size).unwrap_or_default(), id);
-        let full = self.remembered >= memory.len() * LANES;
-        (hits, if full { (size * LANES) as u32 } else { self.filled(from, size) })
+    fn first_of_group(&self, size: usize, bits: u64) -> usize {
+        let groups = self.params.blocks() / size.max(1);
+        ((bits >> 32) * groups as u64 >> 32) as usize * size
     }
 
-    /// Ids in `size` blocks from `from` on while the memory fills.
-    #[cold]
+    /// How many of the ids of a block are `id`.
+    #[inline]
+    fn hits_in_block(&self, id: u32, block: usize) -> u32 {
+        self.ids.as_ref().get(block).map_or(0, |block| matches(core::slice::from_ref(block), id))
+    }
+
+    /// Ids in `size` blocks from `from` on.
     fn filled(&self, from: usize, size: usize) -> u32 {
         let all = self.params.blocks().max(1);
+        if self.remembered >= all * LANES {
+            return (size * LANES) as u32;
+        }
         let (rounds, more) = (self.remembered / all, self.remembered % all);
         (from..from + size).map(|block| rounds as u32 + u32::from(block < more)).sum()
     }
