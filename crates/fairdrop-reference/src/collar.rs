@@ -158,7 +158,7 @@ impl CollarModel {
         }
         self.sent = f64::max(self.sent / faded + self.passed, 1.0);
 
-        let seen = self.looked_at(8, bits);
+        let seen = self.looked_at(16, bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
         self.matches = (self.matches + hits).min(496.0);
         let change = (hits - seen.len() as f64 * self.s) / (16.0 + self.matches);

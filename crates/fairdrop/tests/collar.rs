@@ -150,7 +150,7 @@ fn flows_in_turns_are_both_remembered() {
 
 #[test]
 fn the_memory_holds_late_departures() {
-    let params = CollarParams { ids: 64, ..quick() };
+    let params = CollarParams { ids: 128, ..quick() };
     let mut link = Bottleneck::new(AnyParams::Collar(params), 1);
     for flow in 0..1000 {
         link.wait(1_000_000);
@@ -158,7 +158,7 @@ fn the_memory_holds_late_departures() {
         link.finish();
     }
     let decision = collar(&link).decision();
-    let late: Vec<u32> = (700..1000).map(|flow| decision.id_of(flow)).collect();
+    let late: Vec<u32> = (400..1000).map(|flow| decision.id_of(flow)).collect();
     assert!(decision.memory().iter().flat_map(|block| block.0).all(|id| late.contains(&id)));
 }
 
@@ -239,7 +239,7 @@ fn a_link_that_stands_still_overflows() {
 #[test]
 fn errors_name_the_parameter() {
     let name = |params: CollarParams| params.validate().expect_err("out of range").name;
-    assert_eq!(name(CollarParams { ids: 40, ..CollarParams::default() }), "ids");
+    assert_eq!(name(CollarParams { ids: 192, ..CollarParams::default() }), "ids");
     assert_eq!(name(CollarParams { share: 0.0, ..CollarParams::default() }), "share");
     assert_eq!(name(CollarParams { target: Time::ZERO, ..CollarParams::default() }), "target");
     let few = CollarDecision::new(
@@ -255,7 +255,7 @@ fn errors_name_the_parameter() {
     );
     assert_eq!(few.expect_err("one is missing").name, "sets");
     let mut params = CollarParams::default();
-    assert!(params.set("ids", ParamValue::Number(64.0)) && params.validate().is_ok());
+    assert!(params.set("ids", ParamValue::Number(128.0)) && params.validate().is_ok());
 }
 
 fn params() -> impl Strategy<Value = CollarParams> {
@@ -265,7 +265,7 @@ fn params() -> impl Strategy<Value = CollarParams> {
         |(limit, target, blocks, sets, span, share, ecn)| CollarParams {
             limit,
             target: Time::from_ms(target),
-            ids: 64 * blocks,
+            ids: 128 * blocks,
             sets,
             span: Time::from_ms(span),
             share,
@@ -321,7 +321,7 @@ proptest! {
 #[test]
 fn a_full_table_drops_by_the_memory() {
     let target = Time::from_ms(1);
-    let params = CollarParams { limit: 100, sets: 1, ids: 64, target, ..CollarParams::default() };
+    let params = CollarParams { limit: 100, sets: 1, ids: 128, target, ..CollarParams::default() };
     let mut dice = Philox::new(5, 0, 0);
     let trace: Vec<Event> = (0..10_000_u32)
         .flat_map(|number| {

@@ -28,7 +28,7 @@ fn sred() -> Vec<Case> {
 }
 
 fn collar() -> Vec<Case> {
-    let quick = &[("collar.target", "2ms"), ("collar.ids", "64"), ("collar.span", "20ms")];
+    let quick = &[("collar.target", "2ms"), ("collar.ids", "128"), ("collar.span", "20ms")];
     let of = |name, text| case("collar", name, "this project", text).set(quick).limit(60);
     let overload = &[
         Load { arrivals: 150, percent: 200 },

@@ -49,7 +49,7 @@ const MOST_OF_BUFFER: f64 = 0.5;
 /// The least mean distance of samples, in packets: by chance, so that flows that take turns are all sampled.
 const NEAREST: f64 = 2.0;
 /// Blocks that a sampled departure is compared with.
-const PROBED: usize = 8;
+const PROBED: usize = 16;
 /// Matches that `s` averages.
 const AVERAGED: f64 = 512.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
@@ -78,8 +78,8 @@ params! {
         limit;
         /// Waiting time that the controller steers to, unless one packet of each active flow takes longer.
         target: Time = 15 ms, Seconds(1e-6, 1000.0), PI2;
-        /// Departures that are remembered; a multiple of 64.
-        ids: u32 = 256, Integer(64, 65_536), OWN;
+        /// Departures that are remembered; a multiple of 128.
+        ids: u32 = 256, Integer(128, 65_536), OWN;
         /// How far back the memory reaches at least, and the table at most.
         span: Time = 200 ms, Seconds(1e-6, 1000.0), OWN;
         /// Sets of the table of suspects, of 8 places each.
@@ -122,7 +122,7 @@ impl Registered for CollarParams {
 
     fn check(&self) -> Result<(), ParamError> {
         let probed = (PROBED * LANES) as u32;
-        require(self.ids.is_multiple_of(probed), "ids", f64::from(self.ids), "a multiple of 64")
+        require(self.ids.is_multiple_of(probed), "ids", f64::from(self.ids), "a multiple of 128")
     }
 }
 
