@@ -132,6 +132,21 @@ fn a_flood_is_held_to_its_share() {
     assert!((0.05..0.15).contains(&flood), "the flood has {flood} of the output");
 }
 
+/// The scale of counts grows past its most several times, and nobody sees it: the slow model has none.
+#[test]
+fn counts_are_made_smaller_unnoticed() {
+    let params = CollarParams { limit: 20, span: Time::from_ms(1), ..CollarParams::default() };
+    let mut dice = Philox::new(6, 0, 0);
+    let trace: Vec<Event> = (0..6000_u32)
+        .flat_map(|_| {
+            let arrival = Event::Arrive { flow: dice.next_u64() % 2, len: 1000 };
+            [arrival, Event::Wait(1_000_000), Event::Finish]
+        })
+        .collect();
+    let link = Bottleneck::new(AnyParams::Collar(params.clone()), 1);
+    compare(link, &mut CollarModel::new(params), &trace).expect("they agree");
+}
+
 /// Flows that strictly alternate are both remembered: what is remembered is a matter of chance.
 #[test]
 fn flows_in_turns_are_both_remembered() {
