@@ -84,6 +84,7 @@ def campaign(
     which: str, disciplines: Iterable[str], store: Path, processes: int, only: str = "", most_seeds: int = 99
 ) -> list[Row]:
     """Makes the runs that ``store`` lacks; returns all of them, in the order of loads."""
+    _cut_off(store)
     done = {tuple(row[key] for key in KEYS): row for row in _read(store)}
     tasks = [
         (which, load, discipline, seed)
@@ -94,7 +95,7 @@ def campaign(
     ]
     key = {id(task): (task[0], task[1].name, task[2], str(task[3])) for task in tasks}
     missing = [task for task in tasks if key[id(task)] not in done]
-    new = not store.exists()
+    new = not store.exists() or not store.stat().st_size
     with store.open("a", newline="") as file, Pool(processes) as pool:
         writer = csv.DictWriter(file, (*KEYS, *MEASURES), lineterminator="\n")
         if new:
@@ -114,8 +115,16 @@ def _read(store: Path) -> list[dict[str, str]]:
     if not store.exists():
         return []
     with store.open(newline="") as file:
-        # A line that was cut off has no last field.
-        return [row for row in csv.DictReader(file) if row[MEASURES[-1]] is not None]
+        return list(csv.DictReader(file))
+
+
+def _cut_off(store: Path) -> None:
+    """Removes a last line that was not written to its end."""
+    text = store.read_text() if store.exists() else ""
+    if text and not text.endswith("\n"):
+        whole = store.with_suffix(".new")
+        whole.write_text(text[: text.rfind("\n") + 1])
+        whole.replace(store)
 
 
 def by_load(rows: list[Row]) -> list[str]:
