@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -84,6 +84,10 @@ bench-scale: .venv/installed ## what a packet and a flow cost, from 10 flows to 
 bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulators, in namespaces of its own (see benches/live/README.md)
 	cargo build --release --package fairdrop-live --bins --examples
 	$(BIN)/python benches/live/bench_live.py $(LIVE_BENCH)
+
+bench-shares: .venv/installed ## how far flows are from max-min shares, on two sets of loads (see benches/shares/README.md)
+	$(BIN)/python benches/shares/bench_shares.py development --summary benches/shares/development.csv
+	$(BIN)/python benches/shares/bench_shares.py validation --summary benches/shares/validation.csv
 
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
 	$(BIN)/python validation/validate.py

@@ -108,7 +108,7 @@ def page(found: Reproduction) -> str:
             118,
         ),
         "",
-        "![TCP throughput / its fair share, Jain's index, mean delay and utilisation: 25 disciplines under five loads]"
+        "![TCP throughput / its fair share, Jain's index, mean delay and utilisation: 26 disciplines under five loads]"
         "(images/comparison.png)",
         "",
         "## Where CHOKe loses",

@@ -96,7 +96,7 @@ enum fairdrop_cause
     FAIRDROP_CAUSE_MATCH_ARRIVING = 3,
     // A candidate had the flow of the arriving packet: the candidate.
     FAIRDROP_CAUSE_MATCH_QUEUED = 4,
-    // The arriving packet's flow was in the memory of recent admissions (Back CHOKe).
+    // The arriving packet's flow was in the memory of recent admissions (Back CHOKe) or departures (COLLAR).
     FAIRDROP_CAUSE_MEMORY = 5,
     // Two drawn packets were of one flow, which was not the arriving packet's: both of them (WARD).
     FAIRDROP_CAUSE_WARD_PAIR_QUEUED = 6,
@@ -104,7 +104,7 @@ enum fairdrop_cause
     FAIRDROP_CAUSE_BLUE = 7,
     // Packets had waited too long for too long: the one that would have left (`CoDel`).
     FAIRDROP_CAUSE_CODEL = 8,
-    // PIE's coin fell on the arriving packet.
+    // The coin of a controller of the waiting time fell on the arriving packet (PIE, COLLAR).
     FAIRDROP_CAUSE_PIE = 9,
     // The arriving packet's flow had its share of the buffer (FRED).
     FAIRDROP_CAUSE_FRED_LIMIT = 10,
@@ -113,7 +113,7 @@ enum fairdrop_cause
     // The arriving packet's label was above the fair rate (CSFQ).
     FAIRDROP_CAUSE_CSFQ = 12,
     // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    // SFB's rate limit).
+    // SFB's rate limit, COLLAR's limit of suspects).
     FAIRDROP_CAUSE_FILTER = 13,
     // The arriving packet's flow sent above the fair rate (AFD).
     FAIRDROP_CAUSE_AFD = 14,
@@ -139,7 +139,7 @@ enum fairdrop_stream
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // Drawing candidates from the queue (CHOKe).
+    // Drawing candidates from the queue (CHOKe), or from a memory of departures (COLLAR).
     FAIRDROP_STREAM_CANDIDATE = 0,
     // The early-drop coin (RED).
     FAIRDROP_STREAM_EARLY_DROP = 1,
@@ -149,7 +149,7 @@ enum fairdrop_stream
     FAIRDROP_STREAM_WARD_COIN = 3,
     // The drop coin of BLUE.
     FAIRDROP_STREAM_BLUE_COIN = 4,
-    // The drop coin of PIE.
+    // The drop coin of PIE, and of COLLAR's controller.
     FAIRDROP_STREAM_PIE_COIN = 5,
     // The drop coin of SRED.
     FAIRDROP_STREAM_SRED_COIN = 6,
@@ -159,7 +159,7 @@ enum fairdrop_stream
     FAIRDROP_STREAM_ZOMBIE_OVERWRITE = 8,
     // The drop coin of CSFQ.
     FAIRDROP_STREAM_CSFQ_COIN = 9,
-    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve).
+    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve), and of COLLAR's limits.
     FAIRDROP_STREAM_FILTER_COIN = 10,
     // The drop coin of AFD.
     FAIRDROP_STREAM_AFD_COIN = 11,

@@ -145,6 +145,7 @@ fn internals_are_named_and_move() {
             "codel" => &["dropping", "count"],
             "pie" => &["drop_prob", "burst_allowance_s"],
             "dualpi2" => &["drop_prob"],
+            "collar" => &["root", "s"],
             "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" => &[],
             // Others say so in tests of their own.
             _ => return None,

@@ -10,8 +10,7 @@ use core::hint::black_box;
 use core::panic::PanicInfo;
 
 use fairdrop::{
-    AnyDiscipline, ChokeParams, Discipline, DropCause, Env, Memory, Packet, Registered, Stream, Time,
-    for_each_discipline,
+    AnyDiscipline, Discipline, DropCause, Env, Memory, Packet, Registered, Stream, Time, for_each_discipline,
 };
 
 unsafe extern "C" {
@@ -116,10 +115,12 @@ macro_rules! entries {
 /// Keeps the functions in the program. Called by nobody.
 #[unsafe(no_mangle)]
 pub extern "C" fn _start() {
-    #[cfg(not(feature = "choke_alone"))]
+    #[cfg(not(any(feature = "choke_alone", feature = "collar_alone")))]
     black_box(&for_each_discipline!(entries));
     #[cfg(feature = "choke_alone")]
-    black_box(of::<<ChokeParams as Registered>::Queue<u32, Pieces>>());
+    black_box(of::<<fairdrop::ChokeParams as Registered>::Queue<u32, Pieces>>());
+    #[cfg(feature = "collar_alone")]
+    black_box(of::<<fairdrop::CollarParams as Registered>::Queue<u32, Pieces>>());
     #[cfg(feature = "canary")]
     black_box(canary as *const ());
 }

@@ -21,7 +21,7 @@ CAUSES = {
     "red_forced": Cause("RED, forced", "the average was too high to let anything in."),
     "match_arriving": Cause("match, arriving", "a packet drawn from the queue belonged to the same flow."),
     "match_queued": Cause("match, queued", "the drawn packet itself, dropped with the one that arrived."),
-    "memory": Cause("in the memory", "the flow was among those last let in."),
+    "memory": Cause("in the memory", "the flow was among those last let in, or sent."),
     "ward_pair_queued": Cause("pair, queued", "two drawn packets belonged to one flow."),
     "blue": Cause("BLUE", "dropped at random."),
     "codel": Cause("CoDel", "dropped at the head, having waited too long."),

@@ -1,12 +1,12 @@
-//! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD.
+//! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, COLLAR.
 
 use super::red::QUICK;
-use super::{LENGTHS, MS, case};
+use super::{EVERY_ECN, LENGTHS, MS, case};
 use crate::script::Phase::{Burst, Drain, Load, Silence};
 use crate::{Case, Numbers};
 
 pub(super) fn cases() -> Vec<Case> {
-    [sred(), sfb(), filters(), csfq(), afd()].concat()
+    [sred(), sfb(), filters(), csfq(), afd(), collar()].concat()
 }
 
 fn sred() -> Vec<Case> {
@@ -24,6 +24,40 @@ fn sred() -> Vec<Case> {
         ),
         of("simple", "The probability does not depend on the hit.").set(&[("sred.full", "false")]),
         of("coins", "Coins often equal the probability of overwriting.").numbers(Numbers::Eighths),
+    ]
+}
+
+fn collar() -> Vec<Case> {
+    let quick = &[("collar.target", "2ms"), ("collar.ids", "128"), ("collar.span", "20ms")];
+    let of = |name, text| case("collar", name, "this project", text).set(quick).limit(60);
+    let overload = &[
+        Load { arrivals: 150, percent: 200 },
+        Drain,
+        Silence { ns: 300 * MS },
+        Load { arrivals: 60, percent: 180 },
+        Drain,
+    ];
+    let many: Vec<(u64, u32, u8)> = (1..=24).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect();
+    vec![
+        of(
+            "basic",
+            "A greedy flow becomes a suspect and is held to its share; the controller does the rest.",
+        )
+        .phases(overload),
+        of(
+            "full-table",
+            "More flows than places: who is met in the memory and finds no room is dropped in proportion.",
+        )
+        .set(&[("collar.sets", "1"), ("collar.target", "500us")])
+        .flows(&many)
+        .phases(overload),
+        of("sizes", "Bytes count: what is sent, what is dropped, and what a match says.")
+            .lengths(LENGTHS)
+            .phases(overload),
+        of("ecn", "Capable packets are marked while drops are rare, and dropped in overload.")
+            .ecn(EVERY_ECN)
+            .phases(overload),
+        of("overflow", "A full buffer drops the arrival.").limit(4),
     ]
 }
 

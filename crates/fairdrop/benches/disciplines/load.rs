@@ -78,6 +78,10 @@ fn step_ns(limit: u32) -> u64 {
 pub fn params(name: &str, limit: u32) -> AnyParams {
     let mut params = AnyParams::of(name).expect("a discipline");
     params.set_link(limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
+    if name == "collar" {
+        // It steers to half the buffer at most.
+        params.set_link(2 * limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
+    }
     let limit = f64::from(limit);
     // A discipline has some of these, and `set` passes over the others.
     for (owner, parameter, value) in [
@@ -87,6 +91,7 @@ pub fn params(name: &str, limit: u32) -> AnyParams {
         ("chokew", "l_th", limit * 0.5),
         ("chokew", "l_minus", limit * 0.7),
         ("chokew", "l_plus", limit * 0.8),
+        ("collar", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("codel", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("pie", "target", 1.25 * DELAY_NS as f64 * 1e-9),
         ("dualpi2", "target", 1.25 * DELAY_NS as f64 * 1e-9),

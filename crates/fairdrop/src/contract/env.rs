@@ -9,7 +9,7 @@ use crate::contract::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Stream {
-    /// Drawing candidates from the queue (CHOKe).
+    /// Drawing candidates from the queue (CHOKe), or from a memory of departures (COLLAR).
     Candidate = 0,
     /// The early-drop coin (RED).
     EarlyDrop = 1,
@@ -19,7 +19,7 @@ pub enum Stream {
     WardCoin = 3,
     /// The drop coin of BLUE.
     BlueCoin = 4,
-    /// The drop coin of PIE.
+    /// The drop coin of PIE, and of COLLAR's controller.
     PieCoin = 5,
     /// The drop coin of SRED.
     SredCoin = 6,
@@ -29,7 +29,7 @@ pub enum Stream {
     ZombieOverwrite = 8,
     /// The drop coin of CSFQ.
     CsfqCoin = 9,
-    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve).
+    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve), and of COLLAR's limits.
     FilterCoin = 10,
     /// The drop coin of AFD.
     AfdCoin = 11,

@@ -15,7 +15,7 @@ pub enum DropCause {
     MatchArriving = 3,
     /// A candidate had the flow of the arriving packet: the candidate.
     MatchQueued = 4,
-    /// The arriving packet's flow was in the memory of recent admissions (Back CHOKe).
+    /// The arriving packet's flow was in the memory of recent admissions (Back CHOKe) or departures (COLLAR).
     Memory = 5,
     /// Two drawn packets were of one flow, which was not the arriving packet's: both of them (WARD).
     WardPairQueued = 6,
@@ -23,7 +23,7 @@ pub enum DropCause {
     Blue = 7,
     /// Packets had waited too long for too long: the one that would have left (`CoDel`).
     Codel = 8,
-    /// PIE's coin fell on the arriving packet.
+    /// The coin of a controller of the waiting time fell on the arriving packet (PIE, COLLAR).
     Pie = 9,
     /// The arriving packet's flow had its share of the buffer (FRED).
     FredLimit = 10,
@@ -32,7 +32,7 @@ pub enum DropCause {
     /// The arriving packet's label was above the fair rate (CSFQ).
     Csfq = 12,
     /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    /// SFB's rate limit).
+    /// SFB's rate limit, COLLAR's limit of suspects).
     Filter = 13,
     /// The arriving packet's flow sent above the fair rate (AFD).
     Afd = 14,

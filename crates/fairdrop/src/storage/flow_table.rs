@@ -32,7 +32,7 @@ pub struct FlowTable<S> {
 /// closest-pair problem", Journal of Algorithms 25(1), 1997, section 2). It is no match for who sees places, as in times
 /// measured to the nanosecond; [`siphash`] would be, at ten times the instructions.
 #[derive(Clone, Copy, Debug)]
-struct PlaceHash {
+pub(crate) struct PlaceHash {
     mask: u64,
     factors: [u64; 2],
     /// Leaves as many bits as places have numbers.
@@ -43,7 +43,7 @@ struct PlaceHash {
 
 impl PlaceHash {
     /// For `places` places, a power of two; to be keyed.
-    fn new(places: usize) -> Self {
+    pub(crate) fn new(places: usize) -> Self {
         // One bit, which is masked, where there is a single place.
         let shift = (u64::BITS - places.trailing_zeros()).min(u64::BITS - 1);
         Self { mask: 0, factors: [1; 2], shift, keyed: false }
@@ -57,12 +57,26 @@ impl PlaceHash {
         (self.mask, self.factors, self.keyed) = (mask, [first | 1, second | 1], true);
     }
 
+    /// Takes the key of the host, unless it has one.
+    #[inline]
+    pub(crate) fn ensure_key(&mut self, key: impl FnOnce() -> [u64; 2]) {
+        if !self.keyed {
+            self.take_key(key());
+        }
+    }
+
+    /// The hash of `flow`; its highest bits are the best.
+    #[inline]
+    pub(crate) fn of(&self, flow: u64) -> u64 {
+        let wide = u128::from(flow ^ self.mask) * u128::from(self.factors[0]);
+        let folded = (wide >> 64) as u64 ^ wide as u64;
+        folded.wrapping_mul(self.factors[1])
+    }
+
     /// The place where a search for `flow` begins.
     #[inline]
     fn place_of(&self, flow: u64, last: usize) -> usize {
-        let wide = u128::from(flow ^ self.mask) * u128::from(self.factors[0]);
-        let folded = (wide >> 64) as u64 ^ wide as u64;
-        folded.wrapping_mul(self.factors[1]).wrapping_shr(self.shift) as usize & last
+        self.of(flow).wrapping_shr(self.shift) as usize & last
     }
 }
 
@@ -129,9 +143,7 @@ impl<S> FlowTable<S> {
     where
         S: AsMut<[FlowPlace<T>]>,
     {
-        if !self.hash.keyed {
-            self.hash.take_key(key());
-        }
+        self.hash.ensure_key(key);
         let places = self.places.as_mut();
         let at = probe(places, &self.hash, flow);
         let place = places.get_mut(at)?;

@@ -1,0 +1,101 @@
+"""The loads on which shares are compared, and how a run is judged."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fairdrop
+
+FOLDER = Path(__file__).resolve().parents[2] / "benches" / "shares"
+
+
+def _module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+loads = _module("loads")
+bench = _module("bench_shares")
+
+
+@pytest.mark.parametrize("which", loads.SETS)
+def test_loads_are_valid_scenarios(which: str) -> None:
+    for load in loads.SETS[which]():
+        scenario = fairdrop.Scenario(load.toml(), load.name).to_dict()
+        assert scenario["queue"]["limit"] == load.limit
+        assert [group["name"] for group in scenario["groups"]] == [group.name for group in load.groups]
+
+
+def test_the_validation_set_does_not_change() -> None:
+    """Its size, and one load of it, number by number: whoever changes the generator changes what was reported."""
+    drawn = list(loads.validation())
+    assert len(drawn) == 200
+    assert drawn == list(loads.validation())
+    assert drawn[:5] == list(loads.validation(5)), "each load has its own numbers"
+    assert loads.validation(1, seed=1) != drawn[:1]
+    load = drawn[10]
+    assert (load.rate_bps, load.rtt_s, load.limit, load.packet_size) == (1_380_000, 0.0346, 47, 1000)
+    assert [(group.name, group.count) for group in load.groups] == [("tcp", 7), ("udp", 7), ("web", 1)]
+
+
+def test_the_validation_set_is_wide() -> None:
+    drawn = list(loads.validation())
+    rates = sorted(load.rate_bps for load in drawn)
+    assert rates[0] < 1.2e6 and rates[-1] > 2.5e8
+    udp = [group.count for load in drawn for group in load.groups if group.offered_bps]
+    assert 140 <= len(udp) <= 180 and max(udp) >= 30
+    assert 50 <= sum(any(group.short for group in load.groups) for load in drawn) <= 85
+
+
+@pytest.mark.parametrize(
+    ("rate", "demands", "share"),
+    [
+        (10.0, [20.0, 20.0], 5.0),
+        (10.0, [1.0, 20.0, 20.0], 4.5),
+        (10.0, [1.0, 2.0, 20.0], 7.0),
+        (10.0, [5.0, 5.0], 5.0),
+        (10.0, [1.0, 3.0, 20.0, 20.0], 3.0),
+    ],
+)
+def test_max_min_shares(rate: float, demands: list[float], share: float) -> None:
+    assert bench.fair_share(rate, demands) == pytest.approx(share)
+
+
+def _flood() -> object:
+    groups = (loads.tcp(2), loads.udp(1, 2e6))
+    return loads.Load("flood", 1e6, 0.02, 50, groups, duration_s=20, warm_up_s=5, seeds=1)
+
+
+def test_a_flood_is_seen_and_judged() -> None:
+    """Under DropTail UDP takes the link, three times its fair share."""
+    row = bench.measure(("development", _flood(), "droptail", 1))
+    assert row["greedy"] == pytest.approx(3, rel=0.02)
+    assert row["tcp"] < 0.05 and row["utilisation"] > 0.99
+
+
+def test_work_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(bench.SETS, "development", lambda: iter([_flood()]))
+    store = tmp_path / "store.csv"
+    first = bench.campaign("development", ["droptail"], store, 1)
+    both = bench.campaign("development", ["droptail", "collar"], store, 1)
+    assert [row["discipline"] for row in both] == ["droptail", "collar"] and both[0] == first[0]
+    assert len(store.read_text().splitlines()) == 3
+    # A line that was cut off is made anew.
+    store.write_text(store.read_text()[:-12])
+    assert bench.campaign("development", ["droptail", "collar"], store, 1) == both
+
+
+def test_settings_reach_the_queue() -> None:
+    plain, other = (
+        bench.measure(("development", _flood(), name, 1)) for name in ("collar", "collar:collar.target=200ms")
+    )
+    assert other["wait_p99_ms"] > 1.5 * plain["wait_p99_ms"]
