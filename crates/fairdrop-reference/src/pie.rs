@@ -10,13 +10,13 @@ use crate::slow::{Departure, Drops, Random, Slow};
 /// RFC 8033, sections 4 and 5, appendix A.
 pub struct PieModel {
     params: PieParams,
-    queue: Vec<Packet<u32>>,
-    drop_prob: f64,
+    pub queue: Vec<Packet<u32>>,
+    pub drop_prob: f64,
     qdelay: f64,
     qdelay_old: f64,
     /// In nanoseconds, signed: it must never be below zero.
     burst_allowance: i64,
-    accu_prob: f64,
+    pub accu_prob: f64,
     next_update: u64,
 }
 
@@ -28,7 +28,7 @@ impl PieModel {
         Self { params, queue, drop_prob, qdelay, qdelay_old, burst_allowance, accu_prob, next_update }
     }
 
-    fn timer(&mut self, now: u64) {
+    pub fn timer(&mut self, now: u64) {
         while self.next_update <= now {
             if (now - self.next_update) / self.params.t_update.ns() >= MOST_UPDATES {
                 self.next_update += self.params.t_update.ns();
@@ -70,7 +70,20 @@ impl PieModel {
         self.qdelay_old = self.qdelay;
     }
 
-    fn drop_early(&mut self, coin: &mut dyn FnMut() -> u64) -> bool {
+    pub fn depart(&mut self, now: u64) -> Option<Packet<u32>> {
+        self.timer(now);
+        if self.queue.is_empty() {
+            return None;
+        }
+        let packet = self.queue.remove(0);
+        self.qdelay = (now - packet.enqueued.ns()) as f64 / 1e9;
+        if self.queue.is_empty() {
+            self.qdelay = 0.0;
+        }
+        Some(packet)
+    }
+
+    pub fn drop_early(&mut self, coin: &mut dyn FnMut() -> u64) -> bool {
         let reference = self.params.target.ns() as f64 / 1e9;
         if self.burst_allowance > 0
             || (self.qdelay_old < reference / 2.0 && self.drop_prob < 0.2)
@@ -118,16 +131,7 @@ impl Slow for PieModel {
     }
 
     fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
-        self.timer(now);
-        if self.queue.is_empty() {
-            return Ok((Vec::new(), None));
-        }
-        let packet = self.queue.remove(0);
-        self.qdelay = (now - packet.enqueued.ns()) as f64 / 1e9;
-        if self.queue.is_empty() {
-            self.qdelay = 0.0;
-        }
-        Ok((Vec::new(), Some(packet)))
+        Ok((Vec::new(), self.depart(now)))
     }
 
     /// The same bits: products with inverse powers of two are exact.

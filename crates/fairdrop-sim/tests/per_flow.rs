@@ -5,7 +5,7 @@ use fairdrop_sim::{Control, RunResult, simulate};
 
 /// The headline experiment: one UDP sender at twice the rate of the link against 32 TCP flows.
 const HEADLINE: &str = include_str!("../../../scenarios/headline.toml");
-const NAMES: [&str; 4] = ["drr", "sfq", "fq", "fq_codel"];
+const NAMES: [&str; 5] = ["drr", "sfq", "fq", "fq_codel", "fq_pie"];
 
 fn run(text: &str, discipline: &str) -> RunResult {
     let scenario = Scenario::parse(text, "per_flow.toml", &[]).expect("the scenario is valid");
@@ -63,7 +63,7 @@ fn a_modest_sender_loses_nothing() {
     let text = HEADLINE
         .replace("rate = \"2mbit\"", "rate = \"20kbit\"")
         .replace("limit = \"300p\"", "limit = \"600p\"");
-    for name in ["drr", "fq", "fq_codel"] {
+    for name in ["drr", "fq", "fq_codel", "fq_pie"] {
         let run = run(&text, name);
         let udp = run.groups.iter().find(|group| group.name == "udp").expect("there is one");
         assert_eq!(udp.sums.drops.total(), 0, "{name}");

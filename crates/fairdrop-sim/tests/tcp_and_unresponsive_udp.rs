@@ -49,9 +49,10 @@ fn share(run: &RunResult, group: &str) -> f64 {
 /// C + q packets down to its half, and a ramp from there is short of the link by about a sixth when q is small, which
 /// is what `CoDel` costs here. PIE, whose target is three times as long, costs less.
 #[test]
-fn codel_and_pie_hold_the_delay_of_one_flow() {
-    let [codel, pie, droptail] = ["codel", "pie", "droptail"].map(|name| run(ONE_FLOW, name));
-    for (run, target, least) in [(&codel, 0.005, 0.80), (&pie, 0.015, 0.85)] {
+fn delay_controllers_hold_the_delay_of_one_flow() {
+    let [codel, cobalt, pie, droptail] =
+        ["codel", "cobalt", "pie", "droptail"].map(|name| run(ONE_FLOW, name));
+    for (run, target, least) in [(&codel, 0.005, 0.80), (&cobalt, 0.005, 0.80), (&pie, 0.015, 0.85)] {
         let (wait, name) = (run.queues[0].sojourn_s.mean, run.discipline);
         assert!(wait < 3.0 * target, "{name}: {wait} s");
         assert!(run.utilisation > least, "{name}: {} of the link", run.utilisation);
@@ -62,9 +63,9 @@ fn codel_and_pie_hold_the_delay_of_one_flow() {
 
 /// With eight flows the link is full under both, at the same short wait.
 #[test]
-fn codel_and_pie_fill_the_link_with_eight_flows() {
+fn delay_controllers_fill_the_link_with_eight_flows() {
     let text = ONE_FLOW.replace("count = 1\n", "count = 8\n");
-    for (name, target) in [("codel", 0.005), ("pie", 0.015)] {
+    for (name, target) in [("codel", 0.005), ("cobalt", 0.005), ("pie", 0.015)] {
         let run = run(&text, name);
         let wait = run.queues[0].sojourn_s.mean;
         assert!(wait < 3.0 * target, "{name}: {wait} s");
@@ -84,6 +85,8 @@ fn an_unresponsive_flow_takes_the_link_but_under_choke() {
         let drops = run.queues[0].drops;
         assert!(drops.0[own as usize] * 10 > drops.total() * 9, "{name}: {drops:?}");
     }
+    let cobalt = run(HEADLINE, "cobalt");
+    assert!(share(&cobalt, "udp") > 0.95, "COBALT: {}", share(&cobalt, "udp"));
     let choke = run(HEADLINE, "choke");
     assert!(share(&choke, "udp") < 0.30, "CHOKe: {}", share(&choke, "udp"));
 }
@@ -91,7 +94,7 @@ fn an_unresponsive_flow_takes_the_link_but_under_choke() {
 /// Dropping queued packets as others leave keeps all counts in step, and a run is reproducible.
 #[test]
 fn runs_are_reproducible_and_counts_agree() {
-    for name in ["codel", "pie", "blue", "afd", "sfb", "red_pd", "penalty_box", "flow_valve"] {
+    for name in ["codel", "cobalt", "pie", "blue", "afd", "sfb", "red_pd", "penalty_box", "flow_valve"] {
         let first = run(HEADLINE, name);
         assert_eq!(first, run(HEADLINE, name));
         let queue = &first.queues[0];

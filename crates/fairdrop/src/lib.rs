@@ -62,6 +62,7 @@ pub use disciplines::drr::Turn;
 pub use disciplines::flow_valve::ValveFlow;
 pub use disciplines::fq::FluidFlow;
 pub use disciplines::fq_codel::{Fattest, FlowQueue};
+pub use disciplines::fq_pie::PieQueue;
 pub use disciplines::fred::FredFlow;
 pub use disciplines::names::*;
 pub use disciplines::penalty_box::{PenaltyFlow, PenaltyTest};

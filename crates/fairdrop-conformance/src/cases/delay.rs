@@ -1,4 +1,4 @@
-//! Disciplines that control delay or loss without RED's average: CoDel, PIE, `DualPI2`, BLUE.
+//! Disciplines that control delay or loss without RED's average: CoDel, COBALT, PIE, `DualPI2`, BLUE.
 
 use fairdrop::Ecn;
 
@@ -7,7 +7,7 @@ use crate::script::Phase::{Burst, Drain, Load, Silence, Stall};
 use crate::{Case, Numbers};
 
 pub(super) fn cases() -> Vec<Case> {
-    [codel(), pie(), dualpi2(), blue()].concat()
+    [codel(), cobalt(), pie(), dualpi2(), blue()].concat()
 }
 
 fn codel() -> Vec<Case> {
@@ -55,6 +55,43 @@ fn codel() -> Vec<Case> {
             .lengths(&[(300, 3), (1500, 1)])
             .phases(&[Load { arrivals: 100, percent: 110 }, Stall { arrivals: 10 }, Drain]),
         of("overflow", "A full buffer drops the arrival.").limit(8),
+    ]
+}
+
+fn cobalt() -> Vec<Case> {
+    let source = "Hoeiland-Joergensen, Taht, Morton 2018";
+    let quick = &[("cobalt.target", "2ms"), ("cobalt.interval", "10ms"), ("cobalt.ecn", "false")];
+    let of = |name, text| case("cobalt", name, source, text).set(quick).limit(60);
+    vec![
+        of("basic", "Late packets for an interval: drops at departure, each interval / sqrt(count) after the last.")
+            .phases(&[Load { arrivals: 130, percent: 150 }, Drain, Load { arrivals: 40, percent: 130 }, Drain]),
+        of("fall", "The count falls while packets are not late, and a late one after a silence is followed by a drop.")
+            .phases(&[
+                Burst { arrivals: 45 },
+                Drain,
+                Load { arrivals: 60, percent: 70 },
+                Burst { arrivals: 45 },
+                Drain,
+                Silence { ns: 400 * MS },
+                Burst { arrivals: 40 },
+                Drain,
+            ]),
+        of("coins", "Overflows raise the probability of a coin that often equals it, an empty queue lowers it.")
+            .limit(8)
+            .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.125")])
+            .numbers(Numbers::Eighths)
+            .phases(&[
+                Load { arrivals: 90, percent: 300 },
+                Drain,
+                Silence { ns: 60 * MS },
+                Load { arrivals: 60, percent: 200 },
+                Drain,
+            ]),
+        of("ecn", "Capable packets are marked by the control law, and dropped by the coin.")
+            .limit(20)
+            .set(&[("cobalt.ecn", "true"), ("cobalt.p_inc", "0.25")])
+            .ecn(EVERY_ECN)
+            .phases(&[Load { arrivals: 160, percent: 170 }, Drain]),
     ]
 }
 

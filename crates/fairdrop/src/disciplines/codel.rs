@@ -22,7 +22,7 @@ use crate::storage::memory::Memory;
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down. Exact: the floor of a root is the root of the floor,
 /// so no digit depends on the platform.
-fn spacing(interval: Time, count: u32) -> Time {
+pub(super) fn spacing(interval: Time, count: u32) -> Time {
     let square = u128::from(interval.ns()) * u128::from(interval.ns());
     Time::from_ns((square / u128::from(count.max(1))).isqrt() as u64)
 }

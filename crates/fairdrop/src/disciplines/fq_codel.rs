@@ -32,14 +32,192 @@ use crate::storage::queue_pool::{PacketSlot, QueueList, QueuePool, QueueSlot};
 /// Most packets that one overflow may drop.
 const MOST_DROPPED: u32 = 65_536;
 
-/// What FQ-CoDel keeps for a queue.
+/// What a queue keeps that takes turns with others, beside what manages it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowQueue {
-    codel: CoDelState,
+pub struct FlowQueue<C> {
+    pub(crate) control: C,
     /// Bytes that it may still send at this turn.
     credit: i64,
     /// Whether it is in one of the lists.
     listed: bool,
+}
+
+/// What manages one of the queues that take turns.
+pub(crate) trait Control {
+    /// The queue had its turn and no packet.
+    fn found_empty(&mut self);
+}
+
+impl Control for CoDelState {
+    fn found_empty(&mut self) {
+        CoDelState::found_empty(self);
+    }
+}
+
+/// The turns of queues, those that have just begun first (RFC 8290, 4.2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turns {
+    new: QueueList,
+    old: QueueList,
+    quantum: u32,
+}
+
+impl Turns {
+    pub(crate) fn new(quantum: u32) -> Self {
+        Self { new: QueueList::EMPTY, old: QueueList::EMPTY, quantum }
+    }
+
+    /// A queue has packets: it becomes the last of the new ones, unless it has its turns already.
+    #[inline]
+    pub(crate) fn join<H, C, P, Q>(
+        &mut self,
+        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
+        queue: u32,
+    ) where
+        C: Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        let quantum = i64::from(self.quantum);
+        if let Some(state) = pool.state_mut(queue).filter(|state| !state.listed) {
+            (state.listed, state.credit) = (true, quantum);
+            pool.list_push(&mut self.new, queue);
+        }
+    }
+
+    /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last
+    /// of the old ones (RFC 8290, 4.2). `first_short` is the first that a quantum did not help, in this departure.
+    #[inline]
+    pub(crate) fn next<H, C, P, Q>(
+        &mut self,
+        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
+        first_short: &mut Option<u32>,
+    ) -> Option<(u32, bool)>
+    where
+        C: Control + Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        loop {
+            let is_new = self.new.first().is_some();
+            // A whole round without a packet: with small quanta or long packets many others would follow.
+            if first_short.is_some() && !is_new && self.old.first() == *first_short {
+                *first_short = None;
+                self.skip_rounds(pool);
+            }
+            let queue = self.new.first().or_else(|| self.old.first())?;
+            let state = pool.state_mut(queue)?;
+            if state.credit > 0 {
+                return Some((queue, is_new));
+            }
+            state.credit += i64::from(self.quantum);
+            let is_short = state.credit <= 0;
+            self.leave(pool, is_new);
+            pool.list_push(&mut self.old, queue);
+            if is_short {
+                first_short.get_or_insert(queue);
+            }
+        }
+    }
+
+    /// Makes all rounds of the old queues at once that end without a packet: credits grow, and queues that would have been
+    /// found empty leave. The turns that follow are those that would have followed after walking. O(old queues).
+    #[cold]
+    #[inline(never)]
+    fn skip_rounds<H, C, P, Q>(&mut self, pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>)
+    where
+        C: Control + Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        let quantum = u64::from(self.quantum.max(1));
+        let rounds_until = |credit: i64| match credit {
+            1.. => 0,
+            short => short.abs_diff(1).div_ceil(quantum),
+        };
+        let credit_of = |queue: &u32| pool.state(*queue).map_or(0, |state| state.credit);
+        let with_packets = pool.list_iter(self.old).filter(|&queue| pool.packets(queue) > 0);
+        // Where nothing waits, every queue will have left.
+        let fruitless = with_packets.map(|queue| rounds_until(credit_of(&queue))).min();
+        let mut all = core::mem::replace(&mut self.old, QueueList::EMPTY);
+        while let Some(queue) = pool.list_pop(&mut all) {
+            let waiting = pool.packets(queue) > 0;
+            let Some(state) = pool.state_mut(queue) else { return };
+            match fruitless.filter(|&rounds| waiting || rounds_until(state.credit) >= rounds) {
+                Some(rounds) => {
+                    state.credit += (rounds * quantum) as i64;
+                    pool.list_push(&mut self.old, queue);
+                }
+                None => {
+                    state.listed = false;
+                    state.control.found_empty();
+                }
+            }
+        }
+    }
+
+    /// Takes the first of the new or of the old queues out of its list.
+    #[inline]
+    fn leave<H, C, P, Q>(&mut self, pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>, is_new: bool) -> Option<u32>
+    where
+        C: Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        pool.list_pop(if is_new { &mut self.new } else { &mut self.old })
+    }
+
+    /// The queue whose turn it is had no packet. An empty new queue becomes an old one, or it would go first again with its
+    /// next packet.
+    #[inline]
+    pub(crate) fn passed<H, C, P, Q>(
+        &mut self,
+        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
+        queue: u32,
+        is_new: bool,
+    ) where
+        C: Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        if let Some(state) = pool.state_mut(queue) {
+            state.listed = is_new;
+        }
+        self.leave(pool, is_new);
+        if is_new {
+            pool.list_push(&mut self.old, queue);
+        }
+    }
+
+    /// The queue whose turn it is sent `len` bytes.
+    #[inline]
+    pub(crate) fn sent<H, C, P, Q>(
+        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
+        queue: u32,
+        len: u32,
+    ) where
+        C: Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        if let Some(state) = pool.state_mut(queue) {
+            state.credit -= i64::from(len);
+        }
+    }
+
+    /// Queues with turns, in their order: first the new ones, then the old ones.
+    pub(crate) fn for_each_waiting<H, C, P, Q>(
+        &self,
+        pool: &QueuePool<H, (), FlowQueue<C>, P, Q>,
+        visit: impl FnMut(&Packet<H>),
+    ) where
+        C: Default,
+        P: Storage<PacketSlot<H>>,
+        Q: Storage<QueueSlot<FlowQueue<C>>>,
+    {
+        let queues = pool.list_iter(self.new).chain(pool.list_iter(self.old));
+        queues.flat_map(|queue| pool.iter(queue)).for_each(visit);
+    }
 }
 
 /// The length of a queue in bytes as a key: the fattest queue comes first.
@@ -82,7 +260,7 @@ impl Registered for FqCoDelParams {
     };
 
     type Queue<H, M: Memory> =
-        FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue>>, M::Of<HeapPlace<Fattest>>>;
+        FqCoDel<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<FlowQueue<CoDelState>>>, M::Of<HeapPlace<Fattest>>>;
 
     fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
         let (limit, queues) = (self.limit(), self.queues as usize);
@@ -100,10 +278,9 @@ impl Registered for FqCoDelParams {
 #[derive(Clone, Debug)]
 pub struct FqCoDel<H, P, Q, L> {
     params: FqCoDelParams,
-    pool: QueuePool<H, (), FlowQueue, P, Q>,
+    pool: QueuePool<H, (), FlowQueue<CoDelState>, P, Q>,
     fattest: IndexedHeap<L>,
-    new: QueueList,
-    old: QueueList,
+    turns: Turns,
     /// Key of the hash: `salt`, and that of the host once it was asked for it.
     key: [u64; 2],
     keyed: bool,
@@ -112,7 +289,7 @@ pub struct FqCoDel<H, P, Q, L> {
 
 /// One queue of the pool, as `CoDel` sees it.
 struct One<'a, H, P, Q, L> {
-    pool: &'a mut QueuePool<H, (), FlowQueue, P, Q>,
+    pool: &'a mut QueuePool<H, (), FlowQueue<CoDelState>, P, Q>,
     fattest: &'a mut IndexedHeap<L>,
     queue: u32,
 }
@@ -120,7 +297,7 @@ struct One<'a, H, P, Q, L> {
 impl<H, P, Q, L> Head<H> for One<'_, H, P, Q, L>
 where
     P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<FlowQueue>>,
+    Q: Storage<QueueSlot<FlowQueue<CoDelState>>>,
     L: Storage<HeapPlace<Fattest>>,
 {
     #[inline]
@@ -142,7 +319,7 @@ where
 impl<H, P, Q, L> FqCoDel<H, P, Q, L>
 where
     P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<FlowQueue>>,
+    Q: Storage<QueueSlot<FlowQueue<CoDelState>>>,
     L: Storage<HeapPlace<Fattest>>,
 {
     /// An empty queue. `slots` has [`slots_for`] as many packets or more, `records` and `places` have `queues`
@@ -154,9 +331,8 @@ where
         params.validate()?;
         let pool = QueuePool::new(slots, records, slots_for(params.codel.limit), params.queues as usize)?;
         let fattest = IndexedHeap::new(places, params.queues as usize)?;
-        let (new, old) = (QueueList::EMPTY, QueueList::EMPTY);
-        let key = [params.salt, 0];
-        Ok(Self { params, pool, fattest, new, old, key, keyed: false, stats: Stats::default() })
+        let (turns, key) = (Turns::new(params.quantum), [params.salt, 0]);
+        Ok(Self { params, pool, fattest, turns, key, keyed: false, stats: Stats::default() })
     }
 
     /// The queue that `flow` is in as of the last call.
@@ -168,8 +344,7 @@ where
     /// Visits every waiting packet, queue by queue: first the new queues, then the old ones, each in the order of
     /// turns.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
-        let queues = self.pool.list_iter(self.new).chain(self.pool.list_iter(self.old));
-        queues.flat_map(|queue| self.pool.iter(queue)).for_each(visit);
+        self.turns.for_each_waiting(&self.pool, visit);
     }
 
     #[inline]
@@ -189,75 +364,12 @@ where
             drop_packet(&mut self.stats, env, packet, cause);
         }
     }
-
-    /// The queue whose turn it is, and whether it is a new one. Queues that have used their credit up become the last
-    /// of the old ones (RFC 8290, 4.2). `first_short` is the first that a quantum did not help, in this departure.
-    #[inline]
-    fn turn(&mut self, first_short: &mut Option<u32>) -> Option<(u32, bool)> {
-        loop {
-            let is_new = self.new.first().is_some();
-            // A whole round without a packet: with small quanta or long packets many others would follow.
-            if first_short.is_some() && !is_new && self.old.first() == *first_short {
-                *first_short = None;
-                self.skip_rounds();
-            }
-            let queue = self.new.first().or_else(|| self.old.first())?;
-            let state = self.pool.state_mut(queue)?;
-            if state.credit > 0 {
-                return Some((queue, is_new));
-            }
-            state.credit += i64::from(self.params.quantum);
-            let is_short = state.credit <= 0;
-            self.leave_list(is_new);
-            self.pool.list_push(&mut self.old, queue);
-            if is_short {
-                first_short.get_or_insert(queue);
-            }
-        }
-    }
-
-    /// Makes all rounds of the old queues at once that end without a packet: credits grow, and queues that would have been
-    /// found empty leave. The turns that follow are those that would have followed after walking. O(old queues).
-    #[cold]
-    #[inline(never)]
-    fn skip_rounds(&mut self) {
-        let quantum = u64::from(self.params.quantum.max(1));
-        let rounds_until = |credit: i64| match credit {
-            1.. => 0,
-            short => short.abs_diff(1).div_ceil(quantum),
-        };
-        let credit_of = |queue: &u32| self.pool.state(*queue).map_or(0, |state| state.credit);
-        let with_packets = self.pool.list_iter(self.old).filter(|&queue| self.pool.packets(queue) > 0);
-        // Where nothing waits, every queue will have left.
-        let fruitless = with_packets.map(|queue| rounds_until(credit_of(&queue))).min();
-        let mut all = core::mem::replace(&mut self.old, QueueList::EMPTY);
-        while let Some(queue) = self.pool.list_pop(&mut all) {
-            let waiting = self.pool.packets(queue) > 0;
-            let Some(state) = self.pool.state_mut(queue) else { return };
-            match fruitless.filter(|&rounds| waiting || rounds_until(state.credit) >= rounds) {
-                Some(rounds) => {
-                    state.credit += (rounds * quantum) as i64;
-                    self.pool.list_push(&mut self.old, queue);
-                }
-                None => {
-                    state.listed = false;
-                    state.codel.found_empty();
-                }
-            }
-        }
-    }
-
-    /// Takes the first of the new or of the old queues out of its list.
-    #[inline]
-    fn leave_list(&mut self, is_new: bool) -> Option<u32> {
-        self.pool.list_pop(if is_new { &mut self.new } else { &mut self.old })
-    }
 }
 
 impl<H, P, Q, L> Discipline<H> for FqCoDel<H, P, Q, L>
 where
     P: Storage<PacketSlot<H>>,
-    Q: Storage<QueueSlot<FlowQueue>>,
+    Q: Storage<QueueSlot<FlowQueue<CoDelState>>>,
     L: Storage<HeapPlace<Fattest>>,
 {
     #[inline]
@@ -273,11 +385,7 @@ where
             return;
         }
         self.fattest.set(queue, Reverse(self.pool.bytes(queue)));
-        let quantum = i64::from(self.params.quantum);
-        if let Some(state) = self.pool.state_mut(queue).filter(|state| !state.listed) {
-            (state.listed, state.credit) = (true, quantum);
-            self.pool.list_push(&mut self.new, queue);
-        }
+        self.turns.join(&mut self.pool, queue);
         if self.pool.backlog().packets > self.params.codel.limit {
             self.shed(queue, env);
         }
@@ -287,22 +395,16 @@ where
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let mut first_short = None;
         loop {
-            let (queue, is_new) = self.turn(&mut first_short)?;
-            let mut codel = self.pool.state(queue)?.codel;
+            let (queue, is_new) = self.turns.next(&mut self.pool, &mut first_short)?;
+            let mut codel = self.pool.state(queue)?.control;
             let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue };
             let packet = codel.dequeue(&self.params.codel, &mut head, &mut self.stats, env);
-            let state = self.pool.state_mut(queue)?;
-            state.codel = codel;
+            self.pool.state_mut(queue)?.control = codel;
             let Some(packet) = packet else {
-                // An empty new queue becomes an old one, or it would go first again with its next packet.
-                state.listed = is_new;
-                self.leave_list(is_new);
-                if is_new {
-                    self.pool.list_push(&mut self.old, queue);
-                }
+                self.turns.passed(&mut self.pool, queue, is_new);
                 continue;
             };
-            state.credit -= i64::from(packet.meta.len);
+            Turns::sent(&mut self.pool, queue, packet.meta.len);
             self.stats.departed.add(packet.meta.len);
             return Some(packet);
         }

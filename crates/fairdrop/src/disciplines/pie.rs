@@ -147,16 +147,91 @@ impl Registered for PieParams {
     }
 }
 
-/// PIE over a FIFO.
-#[derive(Clone, Debug)]
-pub struct Pie<H, S> {
-    params: PieParams,
+/// What PIE keeps for one queue.
+#[derive(Clone, Copy, Debug)]
+pub struct PieState {
     controller: Controller,
     /// Waiting time of the packet that left last; zero when it left nothing behind.
     delay: Time,
     next_update: Time,
     /// Probabilities added up since the last drop.
     accumulated: f64,
+}
+
+impl PieState {
+    /// That of a queue in which nothing has waited yet. Updates are at multiples of `t_update`.
+    pub(super) fn new(params: &PieParams) -> Self {
+        let controller =
+            Controller { probability: 0.0, old_delay: Time::ZERO, burst_allowance: params.max_burst };
+        Self { controller, delay: Time::ZERO, next_update: params.t_update, accumulated: 0.0 }
+    }
+
+    pub(super) fn probability(&self) -> f64 {
+        self.controller.probability
+    }
+
+    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update changes
+    /// nothing, none of the others would.
+    #[inline]
+    pub(super) fn catch_up(&mut self, params: &PieParams, now: Time) {
+        if self.next_update <= now {
+            self.next_update = self.next_update.first_of_last_updates(params.t_update, now);
+        }
+        while self.next_update <= now {
+            let before = self.controller;
+            self.controller.update(params, self.delay);
+            self.next_update = self.next_update.after(params.t_update);
+            if self.controller == before && self.next_update <= now {
+                let updates = now.since(self.next_update).ns() / params.t_update.ns().max(1) + 1;
+                let span = Time::from_ns(updates.saturating_mul(params.t_update.ns()));
+                self.next_update = self.next_update.after(span);
+            }
+            if self.next_update == Time::NEVER {
+                break;
+            }
+        }
+    }
+
+    /// Whether an arrival is dropped although it would fit, where `bytes` wait (RFC 8033, 4.1, 4.4 and 5.4).
+    #[inline]
+    pub(super) fn drops_early<H, E: Env<H>>(&mut self, params: &PieParams, bytes: u64, env: &mut E) -> bool {
+        let probability = self.controller.probability;
+        if self.controller.burst_allowance > Time::ZERO
+            || (probability < CERTAINLY_CONGESTED && is_low(params, self.controller.old_delay))
+            || bytes <= 2 * u64::from(params.mean_packet_size)
+        {
+            return false;
+        }
+        if params.derandomise {
+            self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
+            if self.accumulated < EARLIEST {
+                return false;
+            }
+            if self.accumulated >= LATEST {
+                return true;
+            }
+        }
+        unit_interval(env.random(Stream::PieCoin)) < probability
+    }
+
+    /// An arrival was dropped.
+    #[inline]
+    pub(super) fn dropped(&mut self) {
+        self.accumulated = 0.0;
+    }
+
+    /// A packet left that had waited for `sojourn`, the last one or not.
+    #[inline]
+    pub(super) fn left(&mut self, sojourn: Time, was_last: bool) {
+        self.delay = if was_last { Time::ZERO } else { sojourn };
+    }
+}
+
+/// PIE over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Pie<H, S> {
+    params: PieParams,
+    state: PieState,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
@@ -169,11 +244,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
     pub fn new(params: PieParams, slots: S) -> Result<Self, ParamError> {
         params.validate()?;
         let fifo = fifo_in(slots, params.limit)?;
-        let controller =
-            Controller { probability: 0.0, old_delay: Time::ZERO, burst_allowance: params.max_burst };
-        let next_update = params.t_update;
-        let (delay, stats) = (Time::ZERO, Stats::default());
-        Ok(Self { params, controller, delay, next_update, accumulated: 0.0, fifo, stats })
+        let state = PieState::new(&params);
+        Ok(Self { params, state, fifo, stats: Stats::default() })
     }
 
     /// The waiting packets.
@@ -183,79 +255,35 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Pie<H, S> {
 
     /// The drop probability, as of the last call.
     pub fn probability(&self) -> f64 {
-        self.controller.probability
+        self.state.probability()
     }
 
     /// How long nothing is dropped early yet, as of the last call.
     pub fn burst_allowance(&self) -> Time {
-        self.controller.burst_allowance
-    }
-
-    /// Makes all updates due until `now`. The waiting time is the same for all of them; once an update changes
-    /// nothing, none of the others would.
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
-        if self.next_update <= now {
-            self.next_update = self.next_update.first_of_last_updates(self.params.t_update, now);
-        }
-        while self.next_update <= now {
-            let before = self.controller;
-            self.controller.update(&self.params, self.delay);
-            self.next_update = self.next_update.after(self.params.t_update);
-            if self.controller == before && self.next_update <= now {
-                let updates = now.since(self.next_update).ns() / self.params.t_update.ns().max(1) + 1;
-                let span = Time::from_ns(updates.saturating_mul(self.params.t_update.ns()));
-                self.next_update = self.next_update.after(span);
-            }
-            if self.next_update == Time::NEVER {
-                break;
-            }
-        }
-    }
-
-    /// Whether an arrival is dropped although it would fit (RFC 8033, 4.1, 4.4 and 5.4).
-    #[inline]
-    fn drops_early<E: Env<H>>(&mut self, env: &mut E) -> bool {
-        let probability = self.controller.probability;
-        if self.controller.burst_allowance > Time::ZERO
-            || (probability < CERTAINLY_CONGESTED && is_low(&self.params, self.controller.old_delay))
-            || self.fifo.bytes() <= 2 * u64::from(self.params.mean_packet_size)
-        {
-            return false;
-        }
-        if self.params.derandomise {
-            self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
-            if self.accumulated < EARLIEST {
-                return false;
-            }
-            if self.accumulated >= LATEST {
-                return true;
-            }
-        }
-        unit_interval(env.random(Stream::PieCoin)) < probability
+        self.state.controller.burst_allowance
     }
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
-        self.catch_up(env.now());
+        self.state.catch_up(&self.params, env.now());
         self.stats.arrived.add(packet.meta.len);
         let full = self.fifo.len() >= self.params.limit;
-        if !full && self.drops_early(env) {
-            self.accumulated = 0.0;
+        if !full && self.state.drops_early(&self.params, self.fifo.bytes(), env) {
+            self.state.dropped();
             drop_packet(&mut self.stats, env, packet, DropCause::Pie);
         } else if !append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
-            self.accumulated = 0.0;
+            self.state.dropped();
         }
     }
 
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let now = env.now();
-        self.catch_up(now);
+        self.state.catch_up(&self.params, now);
         let packet = depart(&mut self.fifo, &mut self.stats)?;
-        self.delay = if self.fifo.is_empty() { Time::ZERO } else { now.since(packet.enqueued) };
+        self.state.left(now.since(packet.enqueued), self.fifo.is_empty());
         Some(packet)
     }
 
@@ -268,17 +296,17 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Pie<H, S> {
     }
 
     fn deadline(&self) -> Option<Time> {
-        Some(self.next_update)
+        Some(self.state.next_update)
     }
 
     fn tick<E: Env<H>>(&mut self, env: &mut E) {
-        self.catch_up(env.now());
+        self.state.catch_up(&self.params, env.now());
     }
 
     #[inline]
     fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        see("drop_prob", self.controller.probability);
-        see("burst_allowance_s", self.controller.burst_allowance.seconds());
+        see("drop_prob", self.state.probability());
+        see("burst_allowance_s", self.state.controller.burst_allowance.seconds());
     }
 }
 
@@ -329,8 +357,12 @@ mod tests {
         for handle in 0..3 {
             assert_eq!(pie.fifo.push(Packet::new(Meta::of_flow(1, 1500), Time::ZERO, handle)), None);
         }
-        pie.controller = Controller { probability, old_delay: Time::ZERO, burst_allowance: Time::ZERO };
+        pie.state.controller = Controller { probability, old_delay: Time::ZERO, burst_allowance: Time::ZERO };
         pie
+    }
+
+    fn drops_early(pie: &mut Pie<u32, Vec<Slot<u32>>>, coin: &mut Coin) -> bool {
+        pie.state.drops_early(&pie.params, pie.fifo.bytes(), coin)
     }
 
     fn plain() -> PieParams {
@@ -343,11 +375,11 @@ mod tests {
         let half = 1 << 63;
         for (probability, tossed) in [(0.2, 1), (0.2 - 1e-12, 0)] {
             let mut coin = Coin(u64::MAX, 0);
-            assert!(!pie(plain(), probability).drops_early(&mut coin));
+            assert!(!drops_early(&mut pie(plain(), probability), &mut coin));
             assert_eq!(coin.1, tossed, "{probability}");
         }
-        assert!(!pie(plain(), 0.5).drops_early(&mut Coin(half, 0)));
-        assert!(pie(plain(), 0.5).drops_early(&mut Coin(half - (1 << 11), 0)));
+        assert!(!drops_early(&mut pie(plain(), 0.5), &mut Coin(half, 0)));
+        assert!(drops_early(&mut pie(plain(), 0.5), &mut Coin(half - (1 << 11), 0)));
     }
 
     /// What has added up to 0.85 may be dropped for, and to 8.5 must (5.4).
@@ -357,9 +389,9 @@ mod tests {
             [(0.85 - 0.25, true, 1), (0.85 - 0.251, false, 0), (8.25, true, 0), (8.249, false, 1)]
         {
             let mut pie = pie(PieParams { derandomise: true, ..plain() }, 0.25);
-            pie.accumulated = before;
+            pie.state.accumulated = before;
             let mut coin = Coin(if before < 1.0 { 0 } else { u64::MAX }, 0);
-            assert_eq!((pie.drops_early(&mut coin), coin.1), (dropped, tossed), "{before}");
+            assert_eq!((drops_early(&mut pie, &mut coin), coin.1), (dropped, tossed), "{before}");
         }
     }
 }

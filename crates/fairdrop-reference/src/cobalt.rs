@@ -1,0 +1,144 @@
+//! COBALT as slowly and obviously as it can be written: a plain list, and times as signed numbers that never end.
+
+use fairdrop::{AnyDiscipline, CobaltParams, DropCause, Ecn, Packet, Stream};
+
+use crate::compare::{close, unit};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Drops, Random, Slow};
+
+/// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, net/sched/sch_cake.c.
+pub struct CobaltModel {
+    params: CobaltParams,
+    queue: Vec<Packet<u32>>,
+    count: u64,
+    dropping: bool,
+    drop_next: i128,
+    p_drop: f64,
+    blue_timer: Option<i128>,
+}
+
+impl CobaltModel {
+    pub fn new(params: CobaltParams) -> Self {
+        let (count, dropping, drop_next, p_drop) = (0, false, 0, 0.0);
+        Self { params, queue: Vec::new(), count, dropping, drop_next, p_drop, blue_timer: None }
+    }
+
+    /// `t + interval / sqrt(count)`, to the nanosecond below; a count of 0 is as one of 1.
+    fn control_law(&self, t: i128) -> i128 {
+        let interval = i128::from(self.params.interval.ns());
+        let square = (interval * interval) as u128 / u128::from(self.count.max(1));
+        t + square.isqrt() as i128
+    }
+
+    fn change(&mut self, now: i128, by: f64) {
+        if self.blue_timer.is_none_or(|last| now - last > i128::from(self.params.target.ns())) {
+            self.p_drop = (self.p_drop + by).clamp(0.0, 1.0);
+            self.blue_timer = Some(now);
+        }
+    }
+
+    /// Whether the packet at the head is to be dropped, for which reason, and whether it is to be marked.
+    fn should_drop(&mut self, now: i128, coin: &mut dyn FnMut() -> u64) -> (Option<DropCause>, bool) {
+        let packet = &self.queue[0];
+        let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
+        let sojourn = now - i128::from(packet.enqueued.ns());
+        let mut schedule = now - self.drop_next;
+        let mut next_due = self.count > 0 && schedule >= 0;
+        let late = sojourn > i128::from(self.params.target.ns())
+            && sojourn > 4 * i128::from(self.params.mtu_time.ns());
+        if late {
+            if !self.dropping {
+                self.drop_next = self.control_law(now);
+            }
+            self.count = self.count.max(1);
+        }
+        self.dropping = late;
+        let mut cause = None;
+        let mut marked = false;
+        if next_due && self.dropping {
+            marked = capable;
+            cause = (!capable).then_some(DropCause::Codel);
+            self.count += 1;
+            self.drop_next = self.control_law(self.drop_next);
+            schedule = now - self.drop_next;
+        } else {
+            while next_due {
+                self.count -= 1;
+                self.drop_next = self.control_law(self.drop_next);
+                schedule = now - self.drop_next;
+                next_due = self.count > 0 && schedule >= 0;
+            }
+        }
+        if self.p_drop > 0.0 && unit(coin()) < self.p_drop {
+            cause = cause.or(Some(DropCause::Blue));
+        }
+        if self.count == 0 {
+            self.drop_next = now + i128::from(self.params.interval.ns());
+        } else if schedule > 0 && cause.is_none() {
+            self.drop_next = now;
+        }
+        (cause, marked)
+    }
+}
+
+impl Slow for CobaltModel {
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        _: &Step,
+        _: &Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
+        if self.queue.len() < self.params.limit as usize {
+            self.queue.push(packet);
+            return Ok(Vec::new());
+        }
+        self.change(i128::from(now), self.params.p_inc);
+        self.dropping = true;
+        self.drop_next = i128::from(now);
+        self.count = self.count.max(1);
+        Ok(vec![(packet, DropCause::Overflow)])
+    }
+
+    fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
+        let mut drops = Vec::new();
+        let now = i128::from(now);
+        while !self.queue.is_empty() {
+            let (cause, marked) = self.should_drop(now, &mut || random(Stream::BlueCoin));
+            let mut packet = self.queue.remove(0);
+            match cause {
+                Some(cause) if !self.queue.is_empty() => drops.push((packet, cause)),
+                _ => {
+                    if marked {
+                        packet.meta.ecn = Ecn::Ce;
+                    }
+                    return Ok((drops, Some(packet)));
+                }
+            }
+        }
+        if self.p_drop > 0.0 {
+            self.change(now, -self.params.p_dec);
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = self.control_law(self.drop_next);
+        }
+        Ok((drops, None))
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.queue.clone()
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::Cobalt(cobalt) = fast else { return Err("this is not COBALT".into()) };
+        close("probability", cobalt.probability(), self.p_drop, 0.0)?;
+        close("count", f64::from(cobalt.count()), self.count as f64, 0.0)
+    }
+}
+
+pub fn reference(params: CobaltParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(CobaltModel::new(params)))
+}

@@ -1,0 +1,288 @@
+//! COBALT: `CoDel`'s control law beside BLUE, which takes over where senders do not answer.
+//!
+//! The control law drops or marks packets as they leave, `interval / sqrt(count)` apart while they wait longer than
+//! `target`. Unlike `CoDel` it never forgets `count` at once: below the target `count` falls as it had risen. An overflow
+//! raises the probability of BLUE's coin, a queue that is found empty lowers it; what the coin falls on is dropped, never
+//! marked. The last packet is never dropped.
+//!
+//! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
+//! gateways", IEEE LANMAN 2018, III; and `cobalt_should_drop`, `cobalt_queue_full` and `cobalt_queue_empty` of Linux,
+//! net/sched/sch_cake.c. Over one FIFO: J. Palmei and others, "Design and evaluation of COBALT queue discipline",
+//! IEEE LANMAN 2019.
+
+use super::codel::spacing;
+use super::droptail::fifo_in;
+use super::outcome::{append_or_overflow, drop_packet, mark};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::params::ParamError;
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
+
+/// Packets of the link's size that a packet must at least have waited for before it counts as late (sch_cake.c).
+const LEAST_PACKETS: u64 = 4;
+
+params! {
+    /// Parameters of [`Cobalt`].
+    pub struct CobaltParams {
+        limit;
+        /// Waiting time that is acceptable when it persists.
+        target: Time = 5 ms, Seconds(0.0, 1000.0), "Linux, net/sched/sch_cake.c";
+        /// Time from the first packet that waited too long to the first drop; about a round trip.
+        interval: Time = 100 ms, Seconds(1e-9, 1000.0), "Linux, net/sched/sch_cake.c";
+        /// A packet that waited no longer than four of this size take on the link is not late.
+        mtu: u32 = 1514 B, Bytes(0, 65_535), "Linux, net/sched/sch_cake.c";
+        /// Rise of the probability of BLUE's coin when an arrival finds the buffer full, at most once per target.
+        p_inc: f64 = 0.00390625, Number(0.0, 1.0), "Linux, net/sched/sch_cake.c: 1/256";
+        /// Fall of that probability when the queue is found empty, at most once per target.
+        p_dec: f64 = 0.000244140625, Number(0.0, 1.0), "Linux, net/sched/sch_cake.c: 1/4096";
+        /// Mark ECN-capable packets where the control law drops others.
+        ecn: bool = true, Switch, "Linux, net/sched/sch_cake.c; RFC 3168, 5";
+        fields {
+            /// Transmission time of a packet of `mtu` bytes.
+            mtu_time: Time = Time::ZERO;
+        }
+    }
+}
+
+impl Registered for CobaltParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "cobalt",
+        title: "COBALT",
+        label: "COBALT",
+        doc: "CoDel's control law, which eases off as it had tightened, beside a coin that overflows make likelier.",
+        report: "Drops by how long packets wait, and at random where senders do not answer to that. It does not look at \
+              who sends.",
+        family: Family::Delay,
+        departures: Departures::InOrder,
+        timed: false,
+        source: "Hoeiland-Joergensen, Taht, Morton 2018",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Cobalt<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        Cobalt::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+
+    fn set_link_rate(&mut self, rate_bps: u64) {
+        self.mtu_time = Time::from_ns(u64::from(self.mtu) * 8_000_000_000 / rate_bps.max(1));
+    }
+}
+
+/// The state of the control law and of BLUE for one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CobaltState {
+    count: u32,
+    dropping: bool,
+    drop_next: Time,
+    probability: f64,
+    /// When the probability was last changed.
+    changed: Option<Time>,
+}
+
+/// What is to become of a packet that would leave.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Verdict {
+    Send,
+    /// The control law would have it marked, or dropped where it is not ECN-capable.
+    Signal,
+    /// BLUE's coin fell on it; `signalled` where the control law's turn had come as well.
+    Coin {
+        signalled: bool,
+    },
+}
+
+impl CobaltState {
+    /// Whether the probability may change: at most once per `target`.
+    fn may_change(&self, params: &CobaltParams, now: Time) -> bool {
+        self.changed.is_none_or(|changed| now.since(changed) > params.target)
+    }
+
+    /// An arrival found the buffer full.
+    pub(super) fn found_full(&mut self, params: &CobaltParams, now: Time) {
+        if self.may_change(params, now) {
+            self.probability = (self.probability + params.p_inc).min(1.0);
+            self.changed = Some(now);
+        }
+        (self.dropping, self.drop_next) = (true, now);
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was to be served and had no packet.
+    pub(super) fn found_empty(&mut self, params: &CobaltParams, now: Time) {
+        if self.probability > 0.0 && self.may_change(params, now) {
+            self.probability = (self.probability - params.p_dec).max(0.0);
+            self.changed = Some(now);
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.step_down(params);
+        }
+    }
+
+    fn step_down(&mut self, params: &CobaltParams) {
+        self.count -= 1;
+        self.drop_next = self.drop_next.after(spacing(params.interval, self.count));
+    }
+
+    /// What the control law says of a packet that has waited for `sojourn`, and whether its next turn is overdue.
+    fn law(&mut self, params: &CobaltParams, sojourn: Time, now: Time) -> (bool, bool) {
+        let mut late = now > self.drop_next;
+        let due = self.count > 0 && now >= self.drop_next;
+        let least = Time::from_ns(params.mtu_time.ns().saturating_mul(LEAST_PACKETS));
+        if sojourn > params.target && sojourn > least {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = now.after(spacing(params.interval, self.count));
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        if due && self.dropping {
+            self.count = self.count.saturating_add(1);
+            self.drop_next = self.drop_next.after(spacing(params.interval, self.count));
+            return (true, now > self.drop_next);
+        }
+        if due {
+            while self.count > 0 && now >= self.drop_next {
+                self.step_down(params);
+            }
+            late = now > self.drop_next;
+        }
+        (false, late)
+    }
+
+    /// Judges a packet that would leave. `capable`: it would be marked, not dropped.
+    fn judge<H, E: Env<H>>(
+        &mut self,
+        params: &CobaltParams,
+        sojourn: Time,
+        capable: bool,
+        env: &mut E,
+    ) -> Verdict {
+        let now = env.now();
+        let (signalled, late) = self.law(params, sojourn, now);
+        let coin = self.probability > 0.0 && unit_interval(env.random(Stream::BlueCoin)) < self.probability;
+        let drops = coin || (signalled && !capable);
+        if self.count == 0 {
+            // `drop_next` is when the clock of the next episode may run out.
+            self.drop_next = now.after(params.interval);
+        } else if late && !drops {
+            self.drop_next = now;
+        }
+        match (coin, signalled) {
+            (true, signalled) => Verdict::Coin { signalled },
+            (false, true) => Verdict::Signal,
+            (false, false) => Verdict::Send,
+        }
+    }
+}
+
+/// COBALT over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Cobalt<H, S> {
+    params: CobaltParams,
+    state: CobaltState,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Cobalt<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]).
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: CobaltParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        Ok(Self { params, state: CobaltState::default(), fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// The count of the control law: drops are `interval / sqrt(count)` apart while packets are late.
+    pub fn count(&self) -> u32 {
+        self.state.count
+    }
+
+    /// The probability of BLUE's coin.
+    pub fn probability(&self) -> f64 {
+        self.state.probability
+    }
+
+    /// Drops or marks a packet as it was judged; what is left of it goes to the link.
+    fn execute<E: Env<H>>(&mut self, mut packet: Packet<H>, verdict: Verdict, env: &mut E) -> Option<Packet<H>> {
+        let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
+        let (drops, marks) = match verdict {
+            Verdict::Send => (None, false),
+            Verdict::Signal => ((!capable).then_some(DropCause::Codel), capable),
+            Verdict::Coin { signalled: true } if capable => (Some(DropCause::Blue), true),
+            Verdict::Coin { signalled: true } => (Some(DropCause::Codel), false),
+            Verdict::Coin { signalled: false } => (Some(DropCause::Blue), false),
+        };
+        if let Some(cause) = drops.filter(|_| !self.fifo.is_empty()) {
+            drop_packet(&mut self.stats, env, packet, cause);
+            return None;
+        }
+        if marks {
+            mark(&mut self.stats, &mut packet, DropCause::Codel);
+        }
+        Some(packet)
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Cobalt<H, S> {
+    #[inline]
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        if !append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env) {
+            self.state.found_full(&self.params, env.now());
+        }
+    }
+
+    #[inline]
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let now = env.now();
+        while let Some(packet) = self.fifo.pop() {
+            let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
+            let verdict = self.state.judge(&self.params, now.since(packet.enqueued), capable, env);
+            if let Some(packet) = self.execute(packet, verdict, env) {
+                self.stats.departed.add(packet.meta.len);
+                return Some(packet);
+            }
+        }
+        self.state.found_empty(&self.params, now);
+        None
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("dropping", if self.state.dropping { 1.0 } else { 0.0 });
+        see("count", f64::from(self.state.count));
+        see("drop_prob", self.state.probability);
+    }
+}

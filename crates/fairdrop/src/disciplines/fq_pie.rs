@@ -1,0 +1,199 @@
+//! FQ-PIE: flows are hashed into queues that take turns in bytes, and each queue is a [`Pie`](super::pie).
+//!
+//! The turns are those of [FQ-CoDel](super::fq_codel): queues that have just begun go first. Arrivals are dropped, or
+//! marked, by the probability of their own queue; one that finds the whole buffer full is dropped.
+//!
+//! Each queue makes its updates when a packet comes to it or leaves it, all that have come due since: between those
+//! neither its waiting time nor anything that uses its probability changes. So no walk over all queues is needed.
+//!
+//! Source: G. Ramakrishnan, M. Bhasi, V. Saicharan, L. Monis, S. Patil, M. Tahiliani, "FQ-PIE queue discipline in the
+//! Linux kernel: design, implementation and challenges", IEEE LCN 2019; Linux, net/sched/sch_fq_pie.c.
+
+use super::drr::MOST_QUANTUM;
+use super::fq_codel::{Control, FlowQueue, Turns};
+use super::outcome::{drop_packet, mark};
+use super::pie::{PieParams, PieState};
+use super::sfq::{MOST_QUEUES, salted};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
+use crate::contract::env::Env;
+use crate::contract::flow_key::bucket;
+use crate::contract::packet::{Ecn, Packet};
+use crate::contract::params::ParamError;
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, facts, take};
+use crate::storage::memory::{Memory, Storage};
+use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+
+/// Who uses these values.
+const LINUX: &str = "Linux, net/sched/sch_fq_pie.c";
+
+params! {
+    /// Parameters of [`FqPie`].
+    pub struct FqPieParams {
+        /// Those of every queue; `limit` is that of all of them together.
+        base pie: PieParams;
+        /// Queues that flows are hashed into.
+        queues: u32 = 1024, Integer(1, MOST_QUEUES as i64), LINUX;
+        /// Bytes that a queue may send more at each turn.
+        quantum: u32 = 1514 B, Bytes(1, MOST_QUANTUM as u64), "Linux, net/sched/sch_fq_pie.c: the link's packet size";
+        /// Mark ECN-capable packets where others are dropped early, while the probability is at most `ecn_prob`.
+        ecn: bool = false, Switch, LINUX;
+        /// Above this probability ECN-capable packets are dropped as well.
+        ecn_prob: f64 = 0.1, Number(0.0, 1.0), "Linux, net/sched/sch_fq_pie.c; RFC 8033, 5.1";
+        /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
+        salt: u64 = 0, Key, "McKenney 1990";
+    }
+}
+
+impl Registered for FqPieParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "fq_pie",
+        title: "FQ-PIE",
+        label: "FQ-PIE",
+        doc: "Queues that flows are hashed into take turns, those that have just begun first; each is a PIE.",
+        report: "Sorts flows into separate queues served in turn, each kept short by PIE.",
+        family: Family::Queues,
+        departures: Departures::InOrderWithinFlows,
+        timed: false,
+        source: "Ramakrishnan et al. 2019",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = FqPie<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<PieQueue>>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let (limit, queues) = (self.limit(), self.queues as usize);
+        let slots = take(memory, limit as usize, limit)?;
+        FqPie::new(self, slots, take(memory, queues, limit)?)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.turns.for_each_waiting(&queue.pool, visit);
+    }
+}
+
+/// What FQ-PIE keeps for a queue; nothing before its first packet.
+pub type PieQueue = FlowQueue<Option<PieState>>;
+
+impl Control for Option<PieState> {
+    fn found_empty(&mut self) {}
+}
+
+/// Flow queues with a drop probability each.
+#[derive(Clone, Debug)]
+pub struct FqPie<H, P, Q> {
+    params: FqPieParams,
+    pool: QueuePool<H, (), PieQueue, P, Q>,
+    turns: Turns,
+    /// Key of the hash: `salt`, and that of the host once it was asked for it.
+    key: [u64; 2],
+    keyed: bool,
+    stats: Stats,
+}
+
+impl<H, P, Q> FqPie<H, P, Q>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<PieQueue>>,
+{
+    /// An empty queue. `slots` has `limit` elements or more, `records` has `queues`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: FqPieParams, slots: P, records: Q) -> Result<Self, ParamError> {
+        params.validate()?;
+        let pool = QueuePool::new(slots, records, params.pie.limit as usize, params.queues as usize)?;
+        let (turns, key) = (Turns::new(params.quantum), [params.salt, 0]);
+        Ok(Self { params, pool, turns, key, keyed: false, stats: Stats::default() })
+    }
+
+    /// The queue that `flow` is in as of the last call.
+    #[inline]
+    pub fn queue_of(&self, flow: u64) -> u32 {
+        bucket(self.key, flow, self.params.queues)
+    }
+
+    /// The drop probability of a queue, as of its last packet.
+    pub fn probability(&self, queue: u32) -> f64 {
+        let state = self.pool.state(queue).and_then(|state| state.control.as_ref());
+        state.map_or(0.0, PieState::probability)
+    }
+
+    /// Whether the coin of its queue lets an arrival in. Marks it where it would have been dropped and may be marked.
+    #[inline]
+    fn admits<E: Env<H>>(&mut self, queue: u32, packet: &mut Packet<H>, env: &mut E) -> bool {
+        let (params, bytes, now) = (&self.params, self.pool.bytes(queue), env.now());
+        let Some(state) = self.pool.state_mut(queue) else { return true };
+        let state = state.control.get_or_insert_with(|| PieState::new(&params.pie));
+        state.catch_up(&params.pie, now);
+        if !state.drops_early(&params.pie, bytes, env) {
+            return true;
+        }
+        state.dropped();
+        let marks =
+            params.ecn && packet.meta.ecn != Ecn::NotCapable && state.probability() <= params.ecn_prob;
+        if marks {
+            mark(&mut self.stats, packet, DropCause::Pie);
+        }
+        marks
+    }
+}
+
+impl<H, P, Q> Discipline<H> for FqPie<H, P, Q>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<PieQueue>>,
+{
+    #[inline]
+    fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        if !self.keyed {
+            self.key = salted(self.params.salt, env);
+            self.keyed = true;
+        }
+        let queue = self.queue_of(packet.meta.flow);
+        let full = self.pool.backlog().packets >= self.params.pie.limit;
+        if !full && !self.admits(queue, &mut packet, env) {
+            drop_packet(&mut self.stats, env, packet, DropCause::Pie);
+            return;
+        }
+        let refused = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };
+        if let Some(packet) = refused {
+            if let Some(state) = self.pool.state_mut(queue).and_then(|state| state.control.as_mut()) {
+                state.dropped();
+            }
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+            return;
+        }
+        self.turns.join(&mut self.pool, queue);
+    }
+
+    #[inline]
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let (now, mut first_short) = (env.now(), None);
+        loop {
+            let (queue, is_new) = self.turns.next(&mut self.pool, &mut first_short)?;
+            let Some(packet) = self.pool.pop(queue) else {
+                self.turns.passed(&mut self.pool, queue, is_new);
+                continue;
+            };
+            let was_last = self.pool.packets(queue) == 0;
+            if let Some(state) = self.pool.state_mut(queue).and_then(|state| state.control.as_mut()) {
+                state.catch_up(&self.params.pie, now);
+                state.left(now.since(packet.enqueued), was_last);
+            }
+            Turns::sent(&mut self.pool, queue, packet.meta.len);
+            self.stats.departed.add(packet.meta.len);
+            return Some(packet);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
