@@ -5,7 +5,7 @@ use crate::host::command::Command;
 use crate::host::report::Aside;
 use crate::host::train::Train;
 use crate::host::waits::Waits;
-use crate::host::{Change, Commands, Group, Lateness, Ports, Report, Watch};
+use crate::host::{Change, Commands, Group, Lateness, Ports, Report, SHORTEST_SLEEP, Watch};
 use crate::link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
 use fairdrop::{AnyParams, Ecn, Meta, ParamError, Time};
 use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType, Protocol};
@@ -62,6 +62,8 @@ pub struct Direction<W> {
     watch: W,
     commands: Commands,
     lateness: Lateness,
+    /// The clock as it was read, until that is used: the next packet is handed on now.
+    read_now: Option<Time>,
     waits: Waits,
     begun: Time,
     lost_before: u64,
@@ -89,6 +91,7 @@ impl<W: Watch> Direction<W> {
             watch,
             commands,
             lateness: Lateness::default(),
+            read_now: None,
             waits: Waits::new(),
             begun: now,
             lost_before: 0,
@@ -122,12 +125,29 @@ impl<W: Watch> Direction<W> {
 
     fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {
         let read = self.read(ports)?;
-        self.link.advance(ports.now());
+        let now = ports.now();
+        self.link.advance(now);
+        self.read_now = Some(now);
         self.settle(ports, true)?;
         self.send_train(ports)?;
         ports.flush()?;
         self.answer(ports);
-        if read >= BATCH || self.stopping { Ok(()) } else { ports.wait(self.link.next_event()) }
+        if read >= BATCH || self.stopping { Ok(()) } else { self.wait(ports) }
+    }
+
+    /// Sleeps until something happens. Departures that follow each other too fast to sleep in between are waited for together,
+    /// where the ports have patience.
+    fn wait(&self, ports: &mut impl Ports) -> io::Result<()> {
+        let next = self.link.next_event();
+        let patience = ports.patience();
+        if let Some(next) = next
+            && patience > Time::ZERO
+            && self.link.backlog().packets > 0
+            && next <= ports.now().after(SHORTEST_SLEEP)
+        {
+            return ports.doze(next.after(patience));
+        }
+        ports.wait(next)
     }
 
     /// Reads what is there, at most a batch; what falls due meanwhile is handed on.
@@ -141,6 +161,7 @@ impl<W: Watch> Direction<W> {
             let Some(buffer) = self.pool.next_buffer() else { return self.overrun(ports).map(|()| read) };
             let room = buffer.len();
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
+            self.read_now = if ports.reads_clock() { Some(received.at) } else { None };
             let len = self.wire_len(received.len);
             let handle = if received.len > room { None } else { self.pool.take(received.len) };
             // What left before it came is told before it.
@@ -196,6 +217,9 @@ impl<W: Watch> Direction<W> {
 
     /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.
     fn settle(&mut self, ports: &mut impl Ports, mut open: bool) -> io::Result<()> {
+        if self.link.outcomes().is_empty() {
+            return Ok(());
+        }
         let mut ended = Ok(());
         let mut outcomes = std::mem::take(self.link.outcomes());
         for outcome in outcomes.drain(..) {
@@ -241,7 +265,8 @@ impl<W: Watch> Direction<W> {
         {
             return Ok(());
         }
-        self.lateness.record(outcome.at, ports.now());
+        let now = self.read_now.take().unwrap_or_else(|| ports.now());
+        self.lateness.record(outcome.at, now);
         let taken = if open { self.deliver_alone(outcome.handle, ports) } else { Ok(false) };
         self.handed_on(outcome, matches!(taken, Ok(true)));
         sent.and(taken.map(drop))
