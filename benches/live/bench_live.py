@@ -253,7 +253,7 @@ def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
             for rate_bps in args.rates:
                 program = "fairdropd, spinning" if spin else "fairdropd"
                 say(f"rate: {port.name}, {program}, {rate_bps // 1_000_000} Mb/s")
-                link = ("--up", str(rate_bps), "--set", f"limit={RATE_LIMIT}p", *spin)
+                link = ("--up", str(rate_bps), "--queue", "droptail", "--set", f"limit={RATE_LIMIT}p", *spin)
                 path = Forwarder(port, 0, link, scratch)
                 try:
                     seen = watched(path.leaves, scratch, partial(offer, path.enters, rate_bps, args.long))

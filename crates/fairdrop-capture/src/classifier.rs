@@ -104,9 +104,15 @@ fn number_of(key: [u64; 2], flow: &FlowKey) -> u64 {
     if let &FlowKey::Tuple { protocol, src: IpAddr::V4(src), dst: IpAddr::V4(dst), ports: Some((from, to)) } =
         flow
     {
-        let ([a, b, c, d], [e, f, g, h]) = (src.octets(), dst.octets());
-        let ([i, j], [k, l]) = (from.to_ne_bytes(), to.to_ne_bytes());
-        return siphash(key, &[0, protocol, 0, a, b, c, d, 0, e, f, g, h, 1, i, j, k, l]);
+        let [src, dst] = [src, dst].map(|address| u64::from(u32::from_le_bytes(address.octets())));
+        let [from, to] = [from, to].map(|port| u64::from(u16::from_le_bytes(port.to_ne_bytes())));
+        // Whole words: what is written in bytes cannot be read as a word at once.
+        let first = u64::from(protocol) << 8 | src << 24;
+        let second = dst | 1 << 32 | from << 40 | to << 56;
+        let mut bytes = [(to >> 8) as u8; 17];
+        bytes[..8].copy_from_slice(&first.to_le_bytes());
+        bytes[8..16].copy_from_slice(&second.to_le_bytes());
+        return siphash(key, &bytes);
     }
     number_of_any(key, flow)
 }

@@ -62,8 +62,6 @@ pub struct Direction<W> {
     watch: W,
     commands: Commands,
     lateness: Lateness,
-    /// The clock as it was read, until that is used: the next packet is handed on now.
-    read_now: Option<Time>,
     waits: Waits,
     begun: Time,
     lost_before: u64,
@@ -91,7 +89,6 @@ impl<W: Watch> Direction<W> {
             watch,
             commands,
             lateness: Lateness::default(),
-            read_now: None,
             waits: Waits::new(),
             begun: now,
             lost_before: 0,
@@ -117,7 +114,9 @@ impl<W: Watch> Direction<W> {
         };
         self.link.shut_down(ports.now());
         let settled = self.settle(ports, ended.is_ok()).and(self.send_train(ports));
-        match settled.and_then(|()| ports.flush()) {
+        let flushed = settled.and_then(|()| ports.flush());
+        self.lateness.look(|| ports.now());
+        match flushed {
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
             _ => ended.map(|()| self.report(ports)),
         }
@@ -127,13 +126,12 @@ impl<W: Watch> Direction<W> {
         let read = self.read(ports)?;
         // Frames that are not read yet came before now: what they find in the link must not have left it already.
         if read < BATCH {
-            let now = ports.now();
-            self.link.advance(now);
-            self.read_now = Some(now);
+            self.link.advance(ports.now());
             self.settle(ports, true)?;
         }
         self.send_train(ports)?;
         ports.flush()?;
+        self.lateness.look(|| ports.now());
         self.answer(ports);
         if read >= BATCH || self.stopping { Ok(()) } else { self.wait(ports) }
     }
@@ -164,7 +162,6 @@ impl<W: Watch> Direction<W> {
             let Some(buffer) = self.pool.next_buffer() else { return self.overrun(ports).map(|()| read) };
             let room = buffer.len();
             let Some(received) = ports.receive(buffer)? else { return Ok(read) };
-            self.read_now = if ports.reads_clock() { Some(received.at) } else { None };
             let len = self.wire_len(received.len);
             let handle = if received.len > room { None } else { self.pool.take(received.len) };
             // What left before it came is told before it.
@@ -268,9 +265,8 @@ impl<W: Watch> Direction<W> {
         {
             return Ok(());
         }
-        let now = self.read_now.take().unwrap_or_else(|| ports.now());
-        self.lateness.record(outcome.at, now);
         let taken = if open { self.deliver_alone(outcome.handle, ports) } else { Ok(false) };
+        self.lateness.handed_on(outcome.at, || ports.now());
         self.handed_on(outcome, matches!(taken, Ok(true)));
         sent.and(taken.map(drop))
     }
@@ -289,14 +285,14 @@ impl<W: Watch> Direction<W> {
             return Ok(());
         }
         let mut sent = self.train.hand_on(&self.pool, ports);
-        let (now, outcomes) = (ports.now(), self.train.unload());
+        let outcomes = self.train.unload();
         // One frame that a port refuses is not one drop for many.
         let alone = matches!(sent, Ok(false)) && outcomes.len() > 1;
         for &outcome in &outcomes {
             if alone {
                 sent = self.deliver_alone(outcome.handle, ports);
             }
-            self.lateness.record(outcome.at, now);
+            self.lateness.handed_on(outcome.at, || ports.now());
             self.handed_on(outcome, matches!(sent, Ok(true)));
         }
         self.train.reuse(outcomes);

@@ -50,11 +50,6 @@ pub trait Ports {
         None
     }
 
-    /// Whether a frame came, by its time, when it was read: the clock was read then.
-    fn reads_clock(&self) -> bool {
-        false
-    }
-
     /// Whether the next frame is at hand: it came together with the last.
     fn has_more(&self) -> bool {
         false

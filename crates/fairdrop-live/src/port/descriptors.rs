@@ -107,10 +107,6 @@ impl Ports for Descriptors {
         self.from.unsummed()
     }
 
-    fn reads_clock(&self) -> bool {
-        self.from.is_fresh()
-    }
-
     fn has_more(&self) -> bool {
         self.from.has_more()
     }

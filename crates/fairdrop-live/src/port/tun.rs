@@ -22,8 +22,6 @@ pub struct TunReader {
     complete: bool,
     whole: Whole,
     at: Time,
-    /// The packet that was taken last has just been read.
-    fresh: bool,
     left: Option<Unsummed>,
 }
 
@@ -31,7 +29,7 @@ impl TunReader {
     /// From a device of [`crate::os::tun`].
     pub fn new(device: Arc<OwnedFd>) -> Self {
         let whole = Whole::new(LONGEST);
-        Self { device, headed: true, complete: false, whole, at: Time::ZERO, fresh: false, left: None }
+        Self { device, headed: true, complete: false, whole, at: Time::ZERO, left: None }
     }
 
     /// From a descriptor without headers.
@@ -66,7 +64,6 @@ impl TunReader {
             }
         };
         self.at = now();
-        self.fresh = true;
         let (len, left) = self.whole.take(buffer, len, self.complete);
         self.left = left;
         Ok(Some(Received { len, at: self.at }))
@@ -74,18 +71,13 @@ impl TunReader {
 
     fn next_of_cut(&mut self, buffer: &mut [u8]) -> Option<Received> {
         let (len, left) = self.whole.next_packet(buffer)?;
-        (self.left, self.fresh) = (left, false);
+        self.left = left;
         Some(Received { len, at: self.at })
     }
 
     /// The checksum that was left to hardware of the packet that was read last.
     pub fn unsummed(&self) -> Option<Unsummed> {
         self.left
-    }
-
-    /// Whether the packet that was taken last came, by its time, when this was called for it.
-    pub fn is_fresh(&self) -> bool {
-        self.fresh
     }
 
     /// Whether the next packet is at hand.

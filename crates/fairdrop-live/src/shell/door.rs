@@ -105,10 +105,6 @@ impl Ports for Door {
         self.descriptors.unsummed()
     }
 
-    fn reads_clock(&self) -> bool {
-        self.descriptors.reads_clock()
-    }
-
     fn has_more(&self) -> bool {
         self.descriptors.has_more()
     }
