@@ -18,9 +18,7 @@ def read(path: Path) -> Packets:
     return np.fromfile(path, dtype=np.int64).reshape(-1, 4)
 
 
-def rate_errors(
-    packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float
-) -> tuple[Errors, int]:
+def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> tuple[Errors, int]:
     """Relative error of the rate in each window in which the link always had a packet to send, and the number of all windows.
 
     A window begins and ends with a packet, since at 1 Mb/s only eight come in 100 ms: it is the least number of whole

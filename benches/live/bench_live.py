@@ -135,7 +135,8 @@ def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
     rows: list[Row] = []
     for port in ports(args):
         paths = {
-            name: Forwarder(port, number, PROGRAMS[name], scratch) for number, name in enumerate(("bare", *args.programs))
+            name: Forwarder(port, number, PROGRAMS[name], scratch)
+            for number, name in enumerate(("bare", *args.programs))
         }
         try:
             for load in args.loads:
@@ -390,6 +391,7 @@ SUBJECT = ("program", "port", "load", "bytes", "rate_bps", "window_s")
 
 
 def subject(row: Mapping[str, object]) -> tuple[str, ...]:
+    """Which one it is."""
     return tuple(str(row[name]) for name in SUBJECT if name in row)
 
 
@@ -442,7 +444,12 @@ class Moment:
 def selection(args: argparse.Namespace, part: str) -> str:
     """What of a part was measured."""
     every = {"ports": PORTS, "programs": tuple(PROGRAMS)[1:], "sizes": SIZES, "loads": tuple(LOADS), "rates": RATES_BPS}
-    asked = {"cpu": ("ports", "programs", "sizes", "loads"), "rate": ("ports", "rates"), "delay": ("ports",), "peers": ()}
+    asked = {
+        "cpu": ("ports", "programs", "sizes", "loads"),
+        "rate": ("ports", "rates"),
+        "delay": ("ports",),
+        "peers": (),
+    }
     chosen = [
         "; ".join(str(one) for one in getattr(args, name))
         for name in asked[part]
@@ -452,7 +459,7 @@ def selection(args: argparse.Namespace, part: str) -> str:
 
 
 def write_machine(args: argparse.Namespace, part: str, began: Moment) -> None:
-    """What a part was measured on, and how busy that was. A selection stands beside the whole, until that is measured again."""
+    """What a part was measured on. A selection stands beside the whole, until that is measured again."""
     names = [
         line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
     ]
@@ -475,12 +482,12 @@ def write_machine(args: argparse.Namespace, part: str, began: Moment) -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--ports", nargs="+", choices=PORTS, default=PORTS, help="for cpu, rate and delay (default all)")
+    parser.add_argument("--ports", nargs="+", choices=PORTS, default=PORTS, help="all but peers (default all)")
     own = [name for name in PROGRAMS if name != "bare"]
     parser.add_argument("--programs", nargs="+", choices=own, default=own, help="for cpu, beside bare (default all)")
-    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, default=SIZES, help="bytes, for cpu (default all)")
+    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, default=SIZES, help="for cpu (default all)")
     parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS), help="for cpu (default all)")
-    parser.add_argument("--rates", nargs="+", type=int, choices=RATES_BPS, default=RATES_BPS, help="for rate (default all)")
+    parser.add_argument("--rates", nargs="+", type=int, choices=RATES_BPS, default=RATES_BPS, help="for rate")
     parser.add_argument("--runs", type=int, default=5, help="turns of each program for CPU per packet (default 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of each of them (default 0.5)")
     parser.add_argument("--long", type=float, default=10.0, help="seconds of each run for rate and delay (default 10)")

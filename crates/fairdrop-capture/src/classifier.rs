@@ -109,7 +109,7 @@ fn number_of(key: [u64; 2], flow: &FlowKey) -> u64 {
         // Whole words: what is written in bytes cannot be read as a word at once.
         let first = u64::from(protocol) << 8 | src << 24;
         let second = dst | 1 << 32 | from << 40 | to << 56;
-        let mut bytes = [(to >> 8) as u8; 17];
+        let mut bytes = [(to >> 8).to_le_bytes()[0]; 17];
         bytes[..8].copy_from_slice(&first.to_le_bytes());
         bytes[8..16].copy_from_slice(&second.to_le_bytes());
         return siphash(key, &bytes);

@@ -175,7 +175,7 @@ fn the_kernel_cuts_alike_and_takes_what_is_joined() -> Tested {
             assert!(
                 router.near.borrow_mut().write_left(&header, &[&frame]).unwrap(),
                 "{what}: the kernel refuses it"
-            )
+            );
         };
 
         router.offload(true);
