@@ -19,11 +19,11 @@ def read(path: Path) -> Packets:
 
 
 def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> tuple[Errors, int]:
-    """Relative error of the rate in each window in which the link always had a packet to send, and the number of all windows.
+    """Relative error of the rate in each window in which the link always had a packet to send; how many there are.
 
     A window begins and ends with a packet, since at 1 Mb/s only eight come in 100 ms: it is the least number of whole
     gaps between packets that lasts `window_s`. The first `skip_s` are left out. The link had a packet to send when each
-    was sent before the one before it came out; the sender, which shares a processor, may pause for longer than the queue lasts.
+    was sent before the one before it came out; the sender may pause for longer than the queue lasts.
     """
     at = packets[:, AT]
     begin = int(np.searchsorted(at, at[0] + int(skip_s * 1e9)))
