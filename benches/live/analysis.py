@@ -18,21 +18,26 @@ def read(path: Path) -> Packets:
     return np.fromfile(path, dtype=np.int64).reshape(-1, 4)
 
 
-def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> Errors:
-    """Relative error of the rate in each window.
+def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> tuple[Errors, int]:
+    """Relative error of the rate in each window in which the link always had a packet to send; how many there are.
 
     A window begins and ends with a packet, since at 1 Mb/s only eight come in 100 ms: it is the least number of whole
-    gaps between packets that lasts `window_s`. The first `skip_s` are left out.
+    gaps between packets that lasts `window_s`. The first `skip_s` are left out. The link had a packet to send when each
+    was sent before the one before it came out; the sender may pause for longer than the queue lasts.
     """
     at = packets[:, AT]
     begin = int(np.searchsorted(at, at[0] + int(skip_s * 1e9)))
     bits = np.cumsum(packets[:, LEN] + overhead) * 8
+    idle = np.concatenate([[0], np.cumsum(packets[1:, SENT] > at[:-1])])
     errors: list[float] = []
+    windows = 0
     while True:
         end = int(np.searchsorted(at, at[begin] + int(window_s * 1e9)))
         if end >= len(at):
-            return np.array(errors)
-        errors.append((bits[end] - bits[begin]) / (at[end] - at[begin]) * 1e9 / rate_bps - 1)
+            return np.array(errors), windows
+        windows += 1
+        if idle[end] == idle[begin]:
+            errors.append((bits[end] - bits[begin]) / (at[end] - at[begin]) * 1e9 / rate_bps - 1)
         begin = end
 
 

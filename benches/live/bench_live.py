@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from place import (
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("cpu", "rate", "delay", "peers")
+PORTS = ("tun", "packet", "packet, blocks", "xdp")
 SENDER_CPU, FORWARDER_CPU = 0, 1
 SIZES = (64, 576, 1500)
 ETHERNET = 14
@@ -51,6 +52,8 @@ FLOWS = 16
 RATES_BPS = (1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 WINDOWS_S = (1.0, 0.1)
 OFFERED = 1.33
+# Packets that may wait where a rate is measured: at 1 Gb/s the sender may pause for 12 ms.
+RATE_LIMIT = 1000
 DELAY_S = 0.010
 DELAY_RATE_BPS = 100_000_000
 SPIN = "100us"
@@ -75,8 +78,8 @@ class Port:
         return ETHERNET if self.ethernet else 0
 
 
-def ports() -> list[Port]:
-    """Those that were built."""
+def ports(args: argparse.Namespace) -> list[Port]:
+    """Those that are measured, of those that were built."""
     known = [
         Port("tun", ("bare", "tun"), ("tun",), ethernet=False),
         Port("packet", ("bare", "frames"), ("bridge",)),
@@ -84,7 +87,7 @@ def ports() -> list[Port]:
     ]
     if (EXAMPLES / "bare_xdp").exists():
         known.append(Port("xdp", ("bare_xdp",), ("bridge", "--port", "xdp"), ready="forwarding"))
-    return known
+    return [port for port in known if port.name in args.ports]
 
 
 PROGRAMS: dict[str, tuple[str, ...] | None] = {
@@ -130,14 +133,15 @@ class Forwarder:
 def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
     """CPU time per packet of each program over each kind of port; programs take turns."""
     rows: list[Row] = []
-    for port in ports():
+    for port in ports(args):
         paths = {
-            name: Forwarder(port, number, options, scratch) for number, (name, options) in enumerate(PROGRAMS.items())
+            name: Forwarder(port, number, PROGRAMS[name], scratch)
+            for number, name in enumerate(("bare", *args.programs))
         }
         try:
-            for load, pps in LOADS.items():
-                for size in SIZES:
-                    rows += measure_load(args, port, paths, load, pps, size)
+            for load in args.loads:
+                for size in args.sizes:
+                    rows += measure_load(args, port, paths, load, LOADS[load], size)
         finally:
             for path in paths.values():
                 path.stop()
@@ -212,9 +216,12 @@ def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packe
     rows: list[Row] = []
     packets, sent_pps = seen
     for window_s in WINDOWS_S:
-        errors = np.abs(analysis.rate_errors(packets, rate_bps, overhead, window_s, skip_s=0.5))
-        if len(errors) == 0:
+        found, windows = analysis.rate_errors(packets, rate_bps, overhead, window_s, skip_s=0.5)
+        if windows == 0:
             raise BenchError(f"{program}, {port}, {rate_bps} bit/s: no packets for a window of {window_s} s")
+        errors = np.abs(found)
+        quantiles = np.quantile(errors, [0.5, 0.99, 1.0]) if len(errors) else None
+        p50, p99, most = ("", "", "") if quantiles is None else (round(float(error), 7) for error in quantiles)
         rows.append(
             {
                 "program": program,
@@ -222,10 +229,11 @@ def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packe
                 "rate_bps": rate_bps,
                 "offered": round(sent_pps * (MTU + overhead) * 8 / rate_bps, 2),
                 "window_s": window_s,
-                "windows": len(errors),
-                "error_p50": round(float(np.median(errors)), 7),
-                "error_p99": round(float(np.quantile(errors, 0.99)), 7),
-                "error_max": round(float(errors.max()), 7),
+                "windows": windows,
+                "counted": len(errors),
+                "error_p50": p50,
+                "error_p99": p99,
+                "error_max": most,
             }
         )
     return rows
@@ -240,13 +248,14 @@ def offer(to: str, rate_bps: int, seconds: float) -> dict[str, float]:
 def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
     """Each rate over each kind of port under more than it can carry."""
     rows: list[Row] = []
-    for port in ports():
+    for port in ports(args):
         # Blocks come a millisecond late, which spinning does not change.
         for spin in ((),) if port.name == "packet, blocks" else ((), ("--spin", SPIN)):
-            for rate_bps in RATES_BPS:
+            for rate_bps in args.rates:
                 program = "fairdropd, spinning" if spin else "fairdropd"
                 say(f"rate: {port.name}, {program}, {rate_bps // 1_000_000} Mb/s")
-                path = Forwarder(port, 0, ("--up", str(rate_bps), *spin), scratch)
+                link = ("--up", str(rate_bps), "--queue", "droptail", "--set", f"limit={RATE_LIMIT}p", *spin)
+                path = Forwarder(port, 0, link, scratch)
                 try:
                     seen = watched(path.leaves, scratch, partial(offer, path.enters, rate_bps, args.long))
                 finally:
@@ -289,7 +298,7 @@ def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
         ("fairdropd", link),
         ("fairdropd, spinning", (*link, "--spin", SPIN)),
     ]
-    for port in ports():
+    for port in ports(args):
         if port.name == "packet, blocks":
             continue
         for name, options in kinds:
@@ -377,9 +386,26 @@ def measure_peers(args: argparse.Namespace, scratch: Path) -> dict[str, list[Row
     return rows
 
 
-def write(rows: Iterable[Row], path: Path) -> None:
+# What a stored result is of. One that is measured again takes the place of the one before; the others stay.
+SUBJECT = ("program", "port", "load", "bytes", "rate_bps", "window_s")
+
+
+def subject(row: Mapping[str, object]) -> tuple[str, ...]:
+    """Which one it is."""
+    return tuple(str(row[name]) for name in SUBJECT if name in row)
+
+
+def stored(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Results of before; those with other columns are of another benchmark."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        table = csv.DictReader(file)
+        return [dict(row) for row in table] if table.fieldnames == list(columns) else []
+
+
+def write(rows: Sequence[Row], path: Path) -> None:
     """As CSV, whole or not at all."""
-    rows = list(rows)
     new = path.with_suffix(".new")
     with new.open("w", newline="") as file:
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
@@ -388,39 +414,80 @@ def write(rows: Iterable[Row], path: Path) -> None:
     new.replace(path)
 
 
+def replace(rows: Sequence[Row], path: Path) -> None:
+    """Puts results in the place of those of the same subjects."""
+    all_rows = {subject(row): row for row in stored(path, list(rows[0]))}
+    write(list((all_rows | {subject(row): row for row in rows}).values()), path)
+
+
 def stolen() -> tuple[int, int]:
     """Ticks of all processors, and those that the hypervisor took."""
     words = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return sum(words), words[7]
 
 
-def write_machine(args: argparse.Namespace, before: tuple[int, int], began: float) -> None:
-    """What it was measured on, and how busy that was."""
+@dataclass(frozen=True)
+class Moment:
+    """When a measurement began, and how busy the machine was."""
+
+    at: float
+    ticks: int
+    stolen: int
+    load: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        ticks, gone = stolen()
+        return cls(time.monotonic(), ticks, gone, os.getloadavg()[0])
+
+
+def selection(args: argparse.Namespace, part: str) -> str:
+    """What of a part was measured."""
+    every = {"ports": PORTS, "programs": tuple(PROGRAMS)[1:], "sizes": SIZES, "loads": tuple(LOADS), "rates": RATES_BPS}
+    asked = {
+        "cpu": ("ports", "programs", "sizes", "loads"),
+        "rate": ("ports", "rates"),
+        "delay": ("ports",),
+        "peers": (),
+    }
+    chosen = [
+        "; ".join(str(one) for one in getattr(args, name))
+        for name in asked[part]
+        if set(getattr(args, name)) != set(every[name])
+    ]
+    return ", ".join(chosen) or "all"
+
+
+def write_machine(args: argparse.Namespace, part: str, began: Moment) -> None:
+    """What a part was measured on. A selection stands beside the whole, until that is measured again."""
     names = [
         line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
     ]
-    clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip()
-    total, steal = (now - then for now, then in zip(stolen(), before, strict=True))
-    facts = {
-        "processor": names[0] if names else platform.machine(),
-        "processors": os.cpu_count(),
+    now, of = Moment.now(), selection(args, part)
+    row: Row = {
+        "part": part,
+        "of": of,
+        "processors": f"{os.cpu_count()} x {names[0] if names else platform.machine()}",
         "kernel": platform.release(),
-        "clock": clock,
-        "parts": " ".join(args.parts),
-        "runs": args.runs,
-        "seconds": args.seconds,
-        "long_s": args.long,
-        "took_s": round(time.monotonic() - began),
-        "load_at_start": args.load_average,
-        "steal": round(steal / max(total, 1), 4),
+        "clock": Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text().strip(),
+        "load_at_start": round(began.load, 2),
+        "steal": round((now.stolen - began.stolen) / max(now.ticks - began.ticks, 1), 4),
+        "took_s": round(now.at - began.at),
     }
-    lines = [f"{name} = {value!r}".replace("'", '"') for name, value in facts.items()]
-    (args.out / "machine.toml").write_text("\n".join(lines) + "\n")
+    path = args.out / "machine.csv"
+    before = stored(path, list(row))
+    write([one for one in before if one["part"] != part or of not in ("all", one["of"])] + [row], path)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--ports", nargs="+", choices=PORTS, default=PORTS, help="all but peers (default all)")
+    own = [name for name in PROGRAMS if name != "bare"]
+    parser.add_argument("--programs", nargs="+", choices=own, default=own, help="for cpu, beside bare (default all)")
+    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, default=SIZES, help="for cpu (default all)")
+    parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS), help="for cpu (default all)")
+    parser.add_argument("--rates", nargs="+", type=int, choices=RATES_BPS, default=RATES_BPS, help="for rate")
     parser.add_argument("--runs", type=int, default=5, help="turns of each program for CPU per packet (default 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of each of them (default 0.5)")
     parser.add_argument("--long", type=float, default=10.0, help="seconds of each run for rate and delay (default 10)")
@@ -431,7 +498,6 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.runs < 1 or args.seconds <= 0 or args.long < 2:
         parser.error("valid: --runs from 1, --seconds above 0, --long from 2")
-    args.load_average = os.getloadavg()[0]
     return args
 
 
@@ -441,23 +507,26 @@ def main() -> int:
         if shutil.which(tool) is None:
             print(f"bench_live: {tool} is missing (Debian: util-linux, iproute2, ethtool)", file=sys.stderr)
             return 1
-    began, before = time.monotonic(), stolen()
+    measures: dict[str, Callable[[argparse.Namespace, Path], dict[str, list[Row]]]] = {
+        "cpu": lambda *how: {"cpu": measure_cpu(*how)},
+        "rate": lambda *how: {"rate": measure_rate(*how)},
+        "delay": lambda *how: {"delay": measure_delay(*how)},
+        "peers": measure_peers,
+    }
     try:
         enter()
         with tempfile.TemporaryDirectory(prefix="fairdrop-live-") as folder:
             scratch = Path(folder)
             os.chmod(scratch, 0o755)
-            for name, measure in (("cpu", measure_cpu), ("rate", measure_rate), ("delay", measure_delay)):
-                if name in args.parts:
-                    write(measure(args, scratch), args.out / f"{name}.csv")
-            if "peers" in args.parts:
-                for name, rows in measure_peers(args, scratch).items():
+            for part in args.parts:
+                began = Moment.now()
+                for name, rows in measures[part](args, scratch).items():
                     if rows:
-                        write(rows, args.out / f"{name}.csv")
+                        replace(rows, args.out / f"{name}.csv")
+                write_machine(args, part, began)
     except (BenchError, OSError, KeyError, ValueError, subprocess.SubprocessError) as error:
         print(f"\nbench_live: {error}", file=sys.stderr)
         return 1
-    write_machine(args, before, began)
     print(file=sys.stderr)
     return 0
 

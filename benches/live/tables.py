@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import tomllib
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,16 +41,19 @@ def _read(name: str) -> list[Row]:
 
 
 def _machine(table: Table) -> str:
-    facts = tomllib.loads((HERE / "machine.toml").read_text()) if (HERE / "machine.toml").exists() else {}
-    shown = {
-        "processor": f"{facts.get('processors')} x {facts.get('processor')}",
-        "kernel": facts.get("kernel"),
-        "clock source": facts.get("clock"),
-        "load when it began": f"{facts.get('load_at_start', 0):.2f}",
-        "time taken by the hypervisor": f"{facts.get('steal', 0) * 100:.2f} %",
-        "it took": f"{facts.get('took_s')} s",
+    columns = {
+        "part": "part",
+        "of": "of",
+        "processors": "processors",
+        "kernel": "kernel",
+        "clock": "clock",
+        "load_at_start": "load when it began",
+        "steal": "taken by the hypervisor",
+        "took_s": "it took, s",
     }
-    return table(["", ""], [[name, str(fact)] for name, fact in shown.items()])
+    rows = _read("machine")
+    shown = [row | {"steal": f"{float(row['steal']) * 100:.2f} %"} for row in rows]
+    return table(list(columns.values()), [[row[name] for name in columns] for row in shown])
 
 
 def _beyond(text: str, is_beyond: bool) -> str:
@@ -92,9 +95,11 @@ def _rivals(table: Table, rows: list[Row]) -> str:
     return table(list(columns.values()), [[row[name] for name in columns] for row in rows])
 
 
-def _percent(error: str) -> str:
+def _error(error: str, aim: float = math.inf) -> str:
+    if not error:
+        return "-"
     value = float(error) * 100
-    return f"{value:.4f} %" if value < 0.1 else f"{value:.2f} %"
+    return _beyond(f"{value:.4f} %" if value < 0.1 else f"{value:.2f} %", float(error) > aim)
 
 
 def _rate(table: Table, rows: list[Row]) -> str:
@@ -112,12 +117,15 @@ def _rate(table: Table, rows: list[Row]) -> str:
                 port,
                 f"{int(rate_bps) // 1_000_000} Mb/s",
                 second["offered"],
-                _beyond(_percent(second["error_max"]), float(second["error_max"]) > ERROR_1_S),
-                _percent(tenth["error_p99"]),
-                _beyond(_percent(tenth["error_max"]), float(tenth["error_max"]) > ERROR_100_MS),
+                f"{second['counted']} of {second['windows']}",
+                _error(second["error_max"], ERROR_1_S),
+                f"{tenth['counted']} of {tenth['windows']}",
+                _error(tenth["error_p99"]),
+                _error(tenth["error_max"], ERROR_100_MS),
             ]
         )
-    return table(["program", "port", "rate", "offered", "1 s, worst", "100 ms, 99th percentile", "100 ms, worst"], made)
+    head = ["program", "port", "rate", "offered", "of 1 s", "worst", "of 100 ms", "99th percentile", "worst"]
+    return table(head, made)
 
 
 def _delay(table: Table, rows: list[Row]) -> str:

@@ -15,11 +15,9 @@ pub fn offload(data: &[u8]) {
     let frame = &frame[..frame.len().min(LONGEST)];
     let mut whole = Whole::new(LONGEST);
     let mut buffer = vec![0; room];
-    let here = frame.len().min(room);
-    buffer[..here].copy_from_slice(&frame[..here]);
-    let [head, beyond] = whole.around(room);
+    let (head, bytes) = whole.bytes().split_at_mut(VNET_HEADER);
     head.copy_from_slice(header);
-    beyond[..frame.len() - here].copy_from_slice(&frame[here..]);
+    bytes[..frame.len()].copy_from_slice(frame);
 
     let mut packets = Vec::new();
     let mut next = Some(whole.take(&mut buffer, frame.len(), complete));

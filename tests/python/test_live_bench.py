@@ -26,9 +26,9 @@ def analysis(root):
 
 
 def packets(at_ns, sent_ns=None):
-    """As `probe receive` writes them."""
+    """As `probe receive` writes them; sent long before, if nothing is said of it."""
     at = np.asarray(at_ns, dtype=np.int64)
-    sent = at if sent_ns is None else np.asarray(sent_ns, dtype=np.int64)
+    sent = at - 10 * TOOK_NS if sent_ns is None else np.asarray(sent_ns, dtype=np.int64)
     return np.column_stack([at, np.full_like(at, LEN), np.arange(len(at)), sent])
 
 
@@ -42,23 +42,35 @@ def test_what_is_written_is_read(analysis, tmp_path):
 def test_an_exact_rate_has_no_error(analysis):
     seen = packets(np.arange(3000) * TOOK_NS)
     for window_s, least in ((1.0, 2), (0.1, 25)):
-        errors = analysis.rate_errors(seen, RATE_BPS, OVERHEAD, window_s, skip_s=0.5)
-        assert len(errors) >= least
+        errors, windows = analysis.rate_errors(seen, RATE_BPS, OVERHEAD, window_s, skip_s=0.5)
+        assert len(errors) == windows >= least
         assert np.abs(errors).max() < 1e-12
 
 
 def test_a_pause_is_in_its_window_only(analysis):
     at = np.arange(3000) * TOOK_NS
     at[2000:] += 1_000_000
-    errors = analysis.rate_errors(packets(at), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    errors, _ = analysis.rate_errors(packets(at), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
     assert (np.abs(errors) > 1e-9).sum() == 1
     # A millisecond less in a window of 100 ms.
     assert errors.min() == pytest.approx(-0.01, rel=0.05)
 
 
+def test_a_pause_of_the_sender_is_no_error_of_the_link(analysis):
+    at = np.arange(3000) * TOOK_NS
+    sent = at - 10 * TOOK_NS
+    at[2000:] += 1_000_000
+    sent[2000:] += 1_000_000
+    _, windows = analysis.rate_errors(packets(at, sent), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    sent[2000] = at[1999] + 1
+    errors, same = analysis.rate_errors(packets(at, sent), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    assert (same, len(errors)) == (windows, windows - 1)
+    assert np.abs(errors).max() < 1e-12
+
+
 def test_a_wrong_rate_is_seen(analysis):
     seen = packets(np.arange(3000) * TOOK_NS)
-    errors = analysis.rate_errors(seen, RATE_BPS * 1.001, OVERHEAD, 1.0, skip_s=0.5)
+    errors, _ = analysis.rate_errors(seen, RATE_BPS * 1.001, OVERHEAD, 1.0, skip_s=0.5)
     assert errors == pytest.approx(-0.000999, abs=1e-6)
 
 

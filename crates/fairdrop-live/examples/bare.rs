@@ -8,7 +8,8 @@
 //! `{"packets":..,"bytes":..,"cpu_s":..}` of both together.
 
 use fairdrop_live::os::{
-    Netlink, NetworkSetting, PacketSocket, RING_BLOCK, RingLayout, RingMemory, interfaces, tun,
+    Netlink, NetworkSetting, PacketSocket, RING_BLOCK, RingLayout, RingMemory, TRANSMIT_QUEUE, interfaces,
+    tun,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -64,6 +65,8 @@ fn main() -> Outcome {
             let [near, far] = [tun(name)?, tun(peer)?];
             let netlink = Netlink::open()?;
             for interface in [name, peer] {
+                let packets = TRANSMIT_QUEUE;
+                netlink.set(&NetworkSetting::TransmitQueue { interface: interface.into(), packets })?;
                 netlink.set(&NetworkSetting::Up { interface: interface.into(), mtu: Some(MTU) })?;
             }
             both_ways([name, peer], [(&near, &far), (&far, &near)], |(from, to)| packets(from, to, &stop))?

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::cli::{EndArgs, ServiceArgs};
 use crate::host::{Change, Direction, DirectionConfig, Mailbox, Ports, Report, Watch, mailbox};
-use crate::os::{self, Role, Sleeper, now};
+use crate::os::{self, Awake, Role, Sleeper, now};
 use fairdrop::Time;
 
 /// Why something is not done, or no longer.
@@ -46,11 +46,22 @@ pub fn stop_signal() -> io::Result<UnixStream> {
     Ok(stop)
 }
 
-/// Gives up the rights, files and calls that this process does not need any more. Before it has a second thread.
+/// Gives up the rights, files and calls that this process does not need any more. Before it has a second thread. Who spins keeps
+/// the processors awake, where that is allowed, until what is returned is dropped.
 ///
 /// # Errors
 /// The kernel refuses.
-pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<()> {
+pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<Option<Awake>> {
+    let awake = services.spin.filter(|&spin| spin > Time::ZERO).and_then(|_| match Awake::new() {
+        Ok(awake) => Some(awake),
+        Err(error) => {
+            eprintln!(
+                "fairdropd: idle processors fall asleep, which makes wake-ups later: {}: {error}",
+                Awake::PATH
+            );
+            None
+        }
+    });
     let files = [&services.control, &services.record, &end.report].into_iter().flatten();
     let folder = |file: &PathBuf| match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -62,7 +73,7 @@ pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<
     for what in missing {
         eprintln!("fairdropd: {what}");
     }
-    Ok(())
+    Ok(awake)
 }
 
 /// What the thread of a direction gives up once it has its ports.

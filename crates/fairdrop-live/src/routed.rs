@@ -44,7 +44,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
         buffers as f64 / 1e6
     );
     let key = random_key().map_err(Refusal::running)?;
-    daemon::confine(Role::Link, &args.services, &args.end).map_err(Refusal::running)?;
+    let _awake = daemon::confine(Role::Link, &args.services, &args.end).map_err(Refusal::running)?;
     let mut start = |name, number, way: &OneWay, from: &Device, to: &Device| {
         let config = way.direction(link.seed, number, key, RAW_IP, frame_bytes);
         let watches = prepared.watches(name, RAW_IP);

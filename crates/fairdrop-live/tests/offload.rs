@@ -10,6 +10,7 @@ use fairdrop_live::os::namespace::{Enter, Helper};
 use fairdrop_live::os::{NetworkSetting, Prefix};
 use fairdrop_live::port::{TunReader, TunWriter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
@@ -26,7 +27,7 @@ const UDP: u8 = 17;
 /// A router in a namespace: what is written to the first device leaves through the second.
 struct Router {
     _helper: Helper,
-    near: TunWriter,
+    near: RefCell<TunWriter>,
     far: Arc<OwnedFd>,
 }
 
@@ -64,7 +65,7 @@ impl Router {
             route("o0", Prefix::new(Ipv6Addr::from_bits(0xfd01 << 112), 32)),
             route("o1", Prefix::new(Ipv6Addr::from_bits(0xfd02 << 112), 32)),
         ])?;
-        Ok(Some(Self { _helper: helper, near: TunWriter::new(near.into()), far: far.into() }))
+        Ok(Some(Self { _helper: helper, near: TunWriter::new(near.into()).into(), far: far.into() }))
     }
 
     /// Whether the kernel hands frames on uncut, with checksums left.
@@ -170,8 +171,12 @@ fn the_kernel_cuts_alike_and_takes_what_is_joined() -> Tested {
         let (header, frame) = super_packet(&mut random, v6, protocol, size);
         let what =
             format!("number {number}: v6 {v6}, protocol {protocol}, size {size}, {} bytes", frame.len());
-        let send =
-            || assert!(router.near.write_left(&header, &[&frame]).unwrap(), "{what}: the kernel refuses it");
+        let send = || {
+            assert!(
+                router.near.borrow_mut().write_left(&header, &[&frame]).unwrap(),
+                "{what}: the kernel refuses it"
+            );
+        };
 
         router.offload(true);
         let mut whole = TunReader::new(Arc::clone(&router.far)).completing();
@@ -219,7 +224,10 @@ fn joined_is_taken(router: &Router, packets: &[(Vec<u8>, Option<Unsummed>)], wha
     assert!(LeftToHardware::read(&header).segment.is_some());
     let mut parts = vec![&headers[..]];
     parts.extend(packets.iter().map(|(packet, _)| &packet[join.payload()..]));
-    assert!(router.near.write_left(&header, &parts).unwrap(), "{what}: the kernel refuses what is joined");
+    assert!(
+        router.near.borrow_mut().write_left(&header, &parts).unwrap(),
+        "{what}: the kernel refuses what is joined"
+    );
     let mut reader = TunReader::new(Arc::clone(&router.far));
     for (packet, left) in packets {
         let (mut again, unsummed) = next(&mut reader);
@@ -253,11 +261,9 @@ impl Ports for Kept {
             Some(packet) => packet,
             None => {
                 let (header, frame) = self.coming.pop_front().ok_or(io::ErrorKind::UnexpectedEof)?;
-                let here = frame.len().min(buffer.len());
-                buffer[..here].copy_from_slice(&frame[..here]);
-                let [head, beyond] = self.whole.around(buffer.len());
+                let (head, room) = self.whole.bytes().split_at_mut(header.len());
                 head.copy_from_slice(&header);
-                beyond[..frame.len() - here].copy_from_slice(&frame[here..]);
+                room[..frame.len()].copy_from_slice(&frame);
                 self.whole.take(buffer, frame.len(), false)
             }
         };

@@ -216,7 +216,7 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let mut prepared = Prepared::new(&options.interfaces.join("-"), &args.services, &options.link)
         .map_err(Refusal::input)?;
     let opened = Bridge::open(&options)?;
-    daemon::confine(opened.role(), &args.services, &args.end).map_err(Refusal::running)?;
+    let _awake = daemon::confine(opened.role(), &args.services, &args.end).map_err(Refusal::running)?;
     let mut bridge = opened.start(|name| prepared.watches(name, ETHERNET))?;
     eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
     let served = prepared.serve([&bridge.up, &bridge.down]);

@@ -221,27 +221,18 @@ impl Whole {
         &mut self.bytes
     }
 
-    /// Where a frame is read to whose first bytes go to a buffer with `room`: its header, and what does not go there.
-    pub fn around(&mut self, room: usize) -> [&mut [u8]; 2] {
-        let beyond = (VNET_HEADER + room).min(self.bytes.len());
-        let (before, rest) = self.bytes.split_at_mut(beyond);
-        [&mut before[..VNET_HEADER], rest]
-    }
-
-    /// A frame of `len` bytes was read that begins with an IP header: the first into `buffer`, the others and its header here.
-    /// Its first packet is in `buffer` then; its length, more than there is room for if it cannot be cut, and the checksum that
-    /// is left to hardware. With `complete` none is left.
+    /// A frame of `len` bytes is in it that begins with an IP header. Its first packet is put into `buffer`; its length, more than
+    /// there is room for if it cannot be cut, and the checksum that is left to hardware. With `complete` none is left.
     pub fn take(&mut self, buffer: &mut [u8], len: usize, complete: bool) -> (usize, Option<Unsummed>) {
-        let (header, frame) = self.bytes.split_at_mut(VNET_HEADER);
+        let (header, frame) = self.bytes.split_at(VNET_HEADER);
         let left = LeftToHardware::read(header);
-        let here = len.min(buffer.len()).min(frame.len());
-        if let Some(size) = left.segment {
-            frame[..here].copy_from_slice(&buffer[..here]);
-            if let Some(cut) = Cut::new(&frame[..len.min(frame.len())], 0, size) {
-                self.begin(if complete { cut } else { cut.leaving_checksums() });
-                return self.next_packet(buffer).unwrap_or((len, None));
-            }
+        let frame = &frame[..len.min(frame.len())];
+        if let Some(cut) = left.segment.and_then(|size| Cut::new(frame, 0, size)) {
+            self.begin(if complete { cut } else { cut.leaving_checksums() });
+            return self.next_packet(buffer).unwrap_or((len, None));
         }
+        let here = frame.len().min(buffer.len());
+        buffer[..here].copy_from_slice(&frame[..here]);
         if complete || left.segment.is_some() {
             left.complete(&mut buffer[..here], 0);
             return (len, None);

@@ -5,7 +5,7 @@ use crate::host::command::Command;
 use crate::host::report::Aside;
 use crate::host::train::Train;
 use crate::host::waits::Waits;
-use crate::host::{Change, Commands, Group, Lateness, Ports, Report, Watch};
+use crate::host::{Change, Commands, Group, Lateness, Ports, Report, SHORTEST_SLEEP, Watch};
 use crate::link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
 use fairdrop::{AnyParams, Ecn, Meta, ParamError, Time};
 use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType, Protocol};
@@ -114,7 +114,9 @@ impl<W: Watch> Direction<W> {
         };
         self.link.shut_down(ports.now());
         let settled = self.settle(ports, ended.is_ok()).and(self.send_train(ports));
-        match settled.and_then(|()| ports.flush()) {
+        let flushed = settled.and_then(|()| ports.flush());
+        self.lateness.look(|| ports.now());
+        match flushed {
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
             _ => ended.map(|()| self.report(ports)),
         }
@@ -122,12 +124,31 @@ impl<W: Watch> Direction<W> {
 
     fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {
         let read = self.read(ports)?;
-        self.link.advance(ports.now());
-        self.settle(ports, true)?;
+        // Frames that are not read yet came before now: what they find in the link must not have left it already.
+        if read < BATCH {
+            self.link.advance(ports.now());
+            self.settle(ports, true)?;
+        }
         self.send_train(ports)?;
         ports.flush()?;
+        self.lateness.look(|| ports.now());
         self.answer(ports);
-        if read >= BATCH || self.stopping { Ok(()) } else { ports.wait(self.link.next_event()) }
+        if read >= BATCH || self.stopping { Ok(()) } else { self.wait(ports) }
+    }
+
+    /// Sleeps until something happens. Departures that follow each other too fast to sleep in between are waited for together,
+    /// where the ports have patience.
+    fn wait(&self, ports: &mut impl Ports) -> io::Result<()> {
+        let next = self.link.next_event();
+        let patience = ports.patience();
+        if let Some(next) = next
+            && patience > Time::ZERO
+            && self.link.backlog().packets > 0
+            && next <= ports.now().after(SHORTEST_SLEEP)
+        {
+            return ports.doze(next.after(patience));
+        }
+        ports.wait(next)
     }
 
     /// Reads what is there, at most a batch; what falls due meanwhile is handed on.
@@ -196,6 +217,9 @@ impl<W: Watch> Direction<W> {
 
     /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.
     fn settle(&mut self, ports: &mut impl Ports, mut open: bool) -> io::Result<()> {
+        if self.link.outcomes().is_empty() {
+            return Ok(());
+        }
         let mut ended = Ok(());
         let mut outcomes = std::mem::take(self.link.outcomes());
         for outcome in outcomes.drain(..) {
@@ -241,8 +265,8 @@ impl<W: Watch> Direction<W> {
         {
             return Ok(());
         }
-        self.lateness.record(outcome.at, ports.now());
         let taken = if open { self.deliver_alone(outcome.handle, ports) } else { Ok(false) };
+        self.lateness.handed_on(outcome.at, || ports.now());
         self.handed_on(outcome, matches!(taken, Ok(true)));
         sent.and(taken.map(drop))
     }
@@ -261,14 +285,14 @@ impl<W: Watch> Direction<W> {
             return Ok(());
         }
         let mut sent = self.train.hand_on(&self.pool, ports);
-        let (now, outcomes) = (ports.now(), self.train.unload());
+        let outcomes = self.train.unload();
         // One frame that a port refuses is not one drop for many.
         let alone = matches!(sent, Ok(false)) && outcomes.len() > 1;
         for &outcome in &outcomes {
             if alone {
                 sent = self.deliver_alone(outcome.handle, ports);
             }
-            self.lateness.record(outcome.at, now);
+            self.lateness.handed_on(outcome.at, || ports.now());
             self.handed_on(outcome, matches!(sent, Ok(true)));
         }
         self.train.reuse(outcomes);

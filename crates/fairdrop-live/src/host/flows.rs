@@ -40,12 +40,11 @@ pub struct Flows {
     /// Which entry is a flow's, by its number, which is a hash under a secret key already.
     places: HashMap<u64, u16, BuildHasherDefault<AsItIs>>,
     entries: Vec<Entry>,
-    /// By entry: bytes offered, aged, with what was inherited. Apart from the rest, so that the heap stays in the cache.
+    /// By entry: bytes offered, aged, with what was inherited.
     weights: Vec<f64>,
-    /// Numbers of entries; none has more weight than those below it at 2i + 1 and 2i + 2.
-    heap: Vec<u16>,
-    /// By entry: where it is in the heap.
-    at: Vec<u16>,
+    /// Numbers of entries, each with a weight that it had; none has more than those below it at 2i + 1 and 2i + 2. Weights only
+    /// grow, so that whose weight is still what it was at the top has the least; others sink when they get there.
+    heap: Vec<(f64, u16)>,
     begun: Time,
     /// The time at which the scale is 1.
     landmark: Time,
@@ -102,7 +101,6 @@ impl Flows {
             entries: Vec::with_capacity(ENTRIES),
             weights: Vec::with_capacity(ENTRIES),
             heap: Vec::with_capacity(ENTRIES),
-            at: Vec::with_capacity(ENTRIES),
             begun: now,
             landmark: now,
             scale: (1.0, now),
@@ -123,6 +121,7 @@ impl Flows {
             (self.landmark, self.scale) = (now, (1.0, now));
             self.delivered *= down;
             self.weights.iter_mut().for_each(|weight| *weight *= down);
+            self.heap.iter_mut().for_each(|(weight, _)| *weight *= down);
             self.entries.iter_mut().for_each(|entry| entry.recent *= down);
         }
         self.scale.0
@@ -135,7 +134,6 @@ impl Flows {
             None => self.enter(flow, at, frame),
         };
         self.weights[usize::from(number)] += weight;
-        self.sink(usize::from(self.at[usize::from(number)]));
         &mut self.entries[usize::from(number)]
     }
 
@@ -156,12 +154,11 @@ impl Flows {
             let number = self.entries.len() as u16;
             self.entries.push(entry);
             self.weights.push(0.0);
-            self.heap.push(number);
-            self.at.push(number);
+            self.heap.push((0.0, number));
             self.rise(usize::from(number));
             number
         } else {
-            let number = self.heap[0];
+            let number = self.least();
             let least = &mut self.entries[usize::from(number)];
             self.places.remove(&least.flow);
             *least = entry;
@@ -171,25 +168,27 @@ impl Flows {
         number
     }
 
-    fn weight_at(&self, place: usize) -> f64 {
-        self.weights[usize::from(self.heap[place])]
-    }
-
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        for place in [a, b] {
-            self.at[usize::from(self.heap[place])] = place as u16;
+    /// The entry with the least weight.
+    fn least(&mut self) -> u16 {
+        loop {
+            let (told, number) = self.heap[0];
+            let weight = self.weights[usize::from(number)];
+            if told == weight {
+                return number;
+            }
+            self.heap[0].0 = weight;
+            self.sink();
         }
     }
 
-    /// What has become heavier goes down.
-    fn sink(&mut self, mut place: usize) {
+    /// What is at the top has become heavier and goes down.
+    fn sink(&mut self) {
+        let mut place = 0;
         loop {
             let below = [2 * place + 1, 2 * place + 2].into_iter().filter(|&at| at < self.heap.len());
-            let least = below.min_by(|&a, &b| self.weight_at(a).total_cmp(&self.weight_at(b)));
-            match least {
-                Some(least) if self.weight_at(least) < self.weight_at(place) => {
-                    self.swap(place, least);
+            match below.min_by(|&a, &b| self.heap[a].0.total_cmp(&self.heap[b].0)) {
+                Some(least) if self.heap[least].0 < self.heap[place].0 => {
+                    self.heap.swap(place, least);
                     place = least;
                 }
                 _ => return,
@@ -198,8 +197,8 @@ impl Flows {
     }
 
     fn rise(&mut self, mut place: usize) {
-        while place > 0 && self.weight_at(place) < self.weight_at((place - 1) / 2) {
-            self.swap(place, (place - 1) / 2);
+        while place > 0 && self.heap[place].0 < self.heap[(place - 1) / 2].0 {
+            self.heap.swap(place, (place - 1) / 2);
             place = (place - 1) / 2;
         }
     }
@@ -296,13 +295,15 @@ mod tests {
     }
 
     fn is_heap(flows: &Flows) -> bool {
-        let ordered =
-            (1..flows.heap.len()).all(|place| flows.weight_at((place - 1) / 2) <= flows.weight_at(place));
+        let ordered = (1..flows.heap.len()).all(|at| flows.heap[(at - 1) / 2].0 <= flows.heap[at].0);
+        let grown = flows.heap.iter().all(|&(told, number)| told <= flows.weights[usize::from(number)]);
+        let mut numbers: Vec<u16> = flows.heap.iter().map(|&(_, number)| number).collect();
+        numbers.sort_unstable();
         let found = flows.entries.iter().enumerate().all(|(number, entry)| {
-            flows.places[&entry.flow] == number as u16
-                && flows.heap[usize::from(flows.at[number])] == number as u16
+            flows.places[&entry.flow] == number as u16 && numbers[number] == number as u16
         });
         ordered
+            && grown
             && found
             && flows.places.len() == flows.entries.len()
             && flows.heap.len() == flows.entries.len()
@@ -343,6 +344,24 @@ mod tests {
         assert_eq!(told[0].name.to_string(), "udp 10.0.0.0:3 > 192.0.2.1:53");
         assert_eq!(told[0].delivered.packets, delivered, "it has been there since its first packet");
         assert!((told[0].share - 0.5).abs() < 0.01, "{}", told[0].share);
+    }
+
+    /// Beside a search of the whole table.
+    #[test]
+    fn the_least_makes_room() {
+        let mut bench = Bench::new();
+        let mut random = fairdrop::Philox::new(1, 2, 3);
+        for ms in 0..20_000_u64 {
+            let [flow, len] = [random.next_u64() % 400, random.next_u64() % 1500];
+            bench.pass(ms, flow as u32, len as u32, false);
+            if ms % 100 == 0 && bench.flows.entries.len() == ENTRIES {
+                let least = bench.flows.weights.iter().copied().fold(f64::INFINITY, f64::min);
+                let found = bench.flows.least();
+                assert_eq!(bench.flows.weights[usize::from(found)], least);
+                assert!(is_heap(&bench.flows));
+            }
+        }
+        assert_eq!(bench.flows.entries.len(), ENTRIES);
     }
 
     #[test]

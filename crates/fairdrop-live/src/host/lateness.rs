@@ -9,7 +9,14 @@ use serde::Serialize;
 #[derive(Clone, Debug)]
 pub struct Lateness {
     histogram: Histogram<u64>,
+    /// When packets were due that were handed on since the clock was read.
+    due: [Time; TOGETHER],
+    pending: usize,
 }
+
+/// Packets for which the clock is read once, after the last of them: the first seem later than they were, by the time that the
+/// others took.
+const TOGETHER: usize = 8;
 
 const MOST_NS: u64 = 60_000_000_000;
 
@@ -30,11 +37,31 @@ impl Default for Lateness {
     /// # Panics
     /// Never: the bounds are valid.
     fn default() -> Self {
-        Self { histogram: Histogram::new_with_bounds(1, MOST_NS, 2).expect("the bounds are valid") }
+        let histogram = Histogram::new_with_bounds(1, MOST_NS, 2).expect("the bounds are valid");
+        Self { histogram, due: [Time::ZERO; TOGETHER], pending: 0 }
     }
 }
 
 impl Lateness {
+    /// A packet due at `due` has just been handed on; the clock may be read for it and those before it.
+    pub fn handed_on(&mut self, due: Time, now: impl FnOnce() -> Time) {
+        self.due[self.pending] = due;
+        self.pending += 1;
+        if self.pending == TOGETHER {
+            self.look(now);
+        }
+    }
+
+    /// Nothing more is handed on for now: the clock is read, if it has to be.
+    pub fn look(&mut self, now: impl FnOnce() -> Time) {
+        if self.pending == 0 {
+            return;
+        }
+        let (now, due) = (now(), self.due);
+        due[..self.pending].iter().for_each(|&due| self.record(due, now));
+        self.pending = 0;
+    }
+
     /// A packet due at `due` was handed on at `now`.
     pub fn record(&mut self, due: Time, now: Time) {
         self.histogram.saturating_record(now.since(due).ns());
@@ -54,5 +81,28 @@ impl Lateness {
             p99_s: at(0.99),
             max_s: self.histogram.max() as f64 / 1e9,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_recorded_once_and_not_as_earlier_than_it_was() {
+        let mut lateness = Lateness::default();
+        let mut reads = 0;
+        for number in 0..20_u64 {
+            lateness.handed_on(Time::from_ns(1000 * number), || {
+                reads += 1;
+                Time::from_ns(1000 * number + 500)
+            });
+        }
+        assert_eq!((lateness.report().packets, reads), (16, 2));
+        lateness.look(|| Time::from_ns(19_500));
+        lateness.look(|| unreachable!("nothing is left"));
+        let report = lateness.report();
+        assert_eq!(report.packets, 20);
+        assert!(report.max_s >= 7.5e-6 && report.p50_s >= 0.5e-6, "{report:?}");
     }
 }

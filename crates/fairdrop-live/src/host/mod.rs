@@ -22,6 +22,9 @@ use crate::frame::{Unsummed, VNET_HEADER};
 use fairdrop::Time;
 use std::io;
 
+/// A sleep that is shorter costs more than being awake: setting the timer, falling asleep and waking up.
+pub const SHORTEST_SLEEP: Time = Time::from_ns(5_000);
+
 /// A frame that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -83,6 +86,20 @@ pub trait Ports {
     /// # Errors
     /// The ports are gone. `UnexpectedEof`: nothing more will come, and the loop ends in order.
     fn wait(&mut self, until: Option<Time>) -> io::Result<()>;
+
+    /// How much later than it is due a packet may be handed on so that those behind it leave with it. Ports have patience whose
+    /// frames come with the time at which they came, so that it is the same however late they are read.
+    fn patience(&self) -> Time {
+        Time::ZERO
+    }
+
+    /// Sleeps until it is `until` or somebody asks, whatever frames come. It may return early.
+    ///
+    /// # Errors
+    /// As of [`Self::wait`].
+    fn doze(&mut self, until: Time) -> io::Result<()> {
+        self.wait(Some(until))
+    }
 
     /// Frames that came and were lost before they could be read.
     fn lost_before(&mut self) -> u64 {

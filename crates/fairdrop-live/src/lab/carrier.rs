@@ -277,7 +277,7 @@ impl<'s> Carrier<'s> {
         if departing.ecn == Ecn::Ce {
             frame::mark(bytes, 0);
         }
-        let writer = &self.writers[usize::from(!departing.backward)];
+        let writer = &mut self.writers[usize::from(!departing.backward)];
         let taken = match left {
             None => writer.write(bytes)?,
             Some(left) => writer.write_left(&left.header(), &[bytes])?,

@@ -100,6 +100,11 @@ impl Env<u32> for LinkEnv<'_> {
 }
 
 impl World {
+    fn deliver(&mut self, outcome: Outcome) {
+        self.counters.deliver(outcome.meta.len);
+        self.outcomes.push(outcome);
+    }
+
     fn drop(&mut self, at: Time, packet: &Packet<u32>, cause: Cause) {
         let Packet { meta, enqueued: arrived, handle } = *packet;
         self.counters.drop(meta.len, cause);
@@ -174,8 +179,7 @@ impl Link {
             if self.sending.as_ref().is_some_and(|sending| sending.done == next) {
                 self.sent(next);
             } else if let Some(outcome) = self.way.arrived() {
-                self.world.counters.deliver(outcome.meta.len);
-                self.world.outcomes.push(outcome);
+                self.world.deliver(outcome);
             }
         }
         self.clock = self.clock.max(until);
@@ -183,9 +187,12 @@ impl Link {
 
     /// The transmitter has sent the last bit of a packet.
     fn sent(&mut self, now: Time) {
-        if let Some(sending) = self.sending.take()
-            && let Err(lost) = self.way.enter(sending)
-        {
+        let Some(sending) = self.sending.take() else { return };
+        if self.way.is_clear(now) {
+            self.start(now);
+            return self.world.deliver(sending.arrived(now));
+        }
+        if let Err(lost) = self.way.enter(sending) {
             self.world.drop(now, &lost, Cause::Host(HostCause::LinkLoss));
         }
         self.start(now);

@@ -39,3 +39,11 @@ pub(super) struct Sending {
     pub(super) taken: Time,
     pub(super) done: Time,
 }
+
+impl Sending {
+    /// It is at the other end at `at`.
+    pub(super) fn arrived(self, at: Time) -> Outcome {
+        let Self { packet: Packet { meta, enqueued: arrived, handle }, taken, done: sent } = self;
+        Outcome { handle, meta, arrived, at, fate: Fate::Delivered { taken, sent } }
+    }
+}

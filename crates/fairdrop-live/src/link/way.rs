@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use fairdrop::{Packet, Philox, Time, unit_interval};
 
-use super::packet::{Fate, Outcome, Sending};
+use super::packet::{Outcome, Sending};
 
 /// What happens to packets on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -50,6 +50,16 @@ impl Way {
         self.impairments = impairments;
     }
 
+    /// Whether a packet that leaves the transmitter at `now` is at the other end at once.
+    pub fn is_clear(&self, now: Time) -> bool {
+        let Impairments { delay, jitter, loss } = self.impairments;
+        delay == Time::ZERO
+            && jitter == Time::ZERO
+            && loss == 0.0
+            && self.coming.is_empty()
+            && self.last <= now
+    }
+
     /// A packet has left the transmitter.
     ///
     /// # Errors
@@ -75,13 +85,8 @@ impl Way {
 
     /// The packet that arrives next.
     pub fn arrived(&mut self) -> Option<Outcome> {
-        let (Sending { packet, taken, done: sent }, at) = self.coming.pop_front()?;
-        if self.coming.is_empty() {
-            // Begins at its start again, so that a way without delay stays in the cache.
-            self.coming.clear();
-        }
-        let Packet { meta, enqueued: arrived, handle } = packet;
-        Some(Outcome { handle, meta, arrived, at, fate: Fate::Delivered { taken, sent } })
+        let (sending, at) = self.coming.pop_front()?;
+        Some(sending.arrived(at))
     }
 
     /// The packets that are under way, which are no longer.

@@ -1,5 +1,6 @@
 //! The operating system: clock, sleep, random numbers, namespaces, TUN devices; places for threads.
 
+mod awake;
 mod confine;
 mod interfaces;
 mod lease;
@@ -14,6 +15,7 @@ mod sleeper;
 mod tun;
 pub mod xdp;
 
+pub use awake::Awake;
 pub use confine::{FORBIDDEN, Role, confine};
 pub use interfaces::{Changes, Interface, interfaces};
 pub use lease::Lease;

@@ -1,6 +1,6 @@
 //! Sleep until a time, a frame, or a letter.
 
-use crate::host::Wake;
+use crate::host::{SHORTEST_SLEEP, Wake};
 use fairdrop::Time;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::{
@@ -61,8 +61,9 @@ pub struct Sleeper {
     spin: Time,
 }
 
-/// A sleep that is shorter costs more than being awake: setting the timer, falling asleep and waking up.
-const SHORTEST: Time = Time::from_ns(5_000);
+/// What ports that need not be exact have of patience: as late as the kernel takes the liberty to make any sleep of an ordinary
+/// thread (`PR_SET_TIMERSLACK`, prctl(2)).
+const PATIENCE: Time = Time::from_ns(50_000);
 
 impl Sleeper {
     /// Spends the last `spin` of each sleep awake, which costs a processor and is more exact.
@@ -90,14 +91,10 @@ impl Sleeper {
     pub fn sleep(&mut self, readable: BorrowedFd<'_>, until: Option<Time>) -> io::Result<()> {
         let alarm = until.map(|until| Time::from_ns(until.ns().saturating_sub(self.spin.ns())));
         if let Some(alarm) = alarm {
-            if alarm <= now().after(SHORTEST) {
+            if alarm <= now().after(SHORTEST_SLEEP) {
                 return self.spin(readable, until);
             }
-            // Who was woken by a frame sleeps on until the same time.
-            if self.alarm != Some(alarm) {
-                self.set(alarm)?;
-                self.alarm = Some(alarm);
-            }
+            self.set(alarm)?;
         }
         let mut fds = [
             PollFd::from_borrowed_fd(readable, PollFlags::IN),
@@ -140,7 +137,33 @@ impl Sleeper {
         Ok(())
     }
 
-    fn set(&self, at: Time) -> io::Result<()> {
+    /// How late a packet may be: not at all for who stays awake to be exact.
+    pub fn patience(&self) -> Time {
+        if self.spin > Time::ZERO { Time::ZERO } else { PATIENCE }
+    }
+
+    /// Sleeps until it is `until` or [`Waker::wake`] was called.
+    ///
+    /// # Errors
+    /// Never, but that the operating system has no memory.
+    pub fn doze(&mut self, until: Time) -> io::Result<()> {
+        self.set(until)?;
+        let mut fds = [&self.waker.0, &self.timer].map(|fd| PollFd::new(fd, PollFlags::IN));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if fds[0].revents().contains(PollFlags::IN) {
+            self.waker.reset();
+        }
+        Ok(())
+    }
+
+    /// Sets the timer. Who was woken by a frame sleeps on until the same time.
+    fn set(&mut self, at: Time) -> io::Result<()> {
+        if self.alarm.replace(at) == Some(at) {
+            return Ok(());
+        }
         let at = Timespec { tv_sec: (at.ns() / 1_000_000_000) as _, tv_nsec: (at.ns() % 1_000_000_000) as _ };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
         timerfd_settime(self.timer.as_fd(), TimerfdTimerFlags::ABSTIME, &once)?;

@@ -4,8 +4,8 @@ use crate::frame::{Join, Unsummed, VNET_HEADER, Whole};
 use crate::host::Received;
 use crate::os::now;
 use fairdrop::Time;
-use rustix::io::{Errno, readv, writev};
-use std::io::{self, IoSlice, IoSliceMut};
+use rustix::io::{Errno, writev};
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -51,12 +51,11 @@ impl TunReader {
         if let Some(packet) = self.next_of_cut(buffer) {
             return Ok(Some(packet));
         }
-        let before = if self.headed { VNET_HEADER } else { 0 };
-        let [header, beyond] = self.whole.around(buffer.len());
-        let into = &mut [&mut header[..before], &mut *buffer, beyond].map(IoSliceMut::new);
-        let read = loop {
-            match readv(&*self.device, into) {
-                Ok(read) => break read.saturating_sub(before),
+        // In one piece, and copied from there: that costs less than to have the kernel put it together from pieces.
+        let header = if self.headed { VNET_HEADER } else { 0 };
+        let len = loop {
+            match rustix::io::read(&*self.device, &mut self.whole.bytes()[VNET_HEADER - header..]) {
+                Ok(read) => break read.saturating_sub(header),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
                 // A TUN device whose namespace has ended.
@@ -65,8 +64,7 @@ impl TunReader {
             }
         };
         self.at = now();
-        let (len, left) =
-            if self.headed { self.whole.take(buffer, read, self.complete) } else { (read, None) };
+        let (len, left) = self.whole.take(buffer, len, self.complete);
         self.left = left;
         Ok(Some(Received { len, at: self.at }))
     }
@@ -99,56 +97,65 @@ impl AsFd for TunReader {
 pub struct TunWriter {
     device: Arc<OwnedFd>,
     headed: bool,
+    /// Where a header and a packet become one piece, which costs less than to have the kernel put them together.
+    piece: Vec<u8>,
 }
 
 impl TunWriter {
     /// To a device of [`crate::os::tun`].
     pub fn new(device: Arc<OwnedFd>) -> Self {
-        Self { device, headed: true }
+        Self { device, headed: true, piece: Vec::with_capacity(VNET_HEADER + LONGEST) }
     }
 
     /// To a descriptor without headers.
     pub fn plain(device: Arc<OwnedFd>) -> Self {
-        Self { device, headed: false }
+        Self { headed: false, ..Self::new(device) }
     }
 
     /// Writes a packet that is complete. Whether it was taken.
     ///
     /// # Errors
     /// The device is broken; `UnexpectedEof`: it is gone.
-    pub fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        let header: &[u8] = if self.headed { &[0; VNET_HEADER] } else { &[] };
-        self.write_parts(&[IoSlice::new(header), IoSlice::new(packet)])
+    pub fn write(&mut self, packet: &[u8]) -> io::Result<bool> {
+        if self.headed {
+            self.write_left(&[0; VNET_HEADER], &[packet])
+        } else {
+            taken(|| rustix::io::write(&*self.device, packet))
+        }
     }
 
     /// Writes a frame, in parts, of which something is left to do: what `header` says. Whether it was taken.
     ///
     /// # Errors
     /// The device is broken; `UnexpectedEof`: it is gone.
-    pub fn write_left(&self, header: &[u8; VNET_HEADER], parts: &[&[u8]]) -> io::Result<bool> {
+    pub fn write_left(&mut self, header: &[u8; VNET_HEADER], parts: &[&[u8]]) -> io::Result<bool> {
         if let &[packet] = parts {
-            return self.write_parts(&[IoSlice::new(header), IoSlice::new(packet)]);
+            self.piece.clear();
+            self.piece.extend_from_slice(header);
+            self.piece.extend_from_slice(packet);
+            return taken(|| rustix::io::write(&*self.device, &self.piece));
         }
         let mut slices = [IoSlice::new(&[]); Join::MOST + 2];
         slices[0] = IoSlice::new(header);
         for (slice, part) in slices[1..].iter_mut().zip(parts) {
             *slice = IoSlice::new(part);
         }
-        self.write_parts(&slices[..=parts.len().min(Join::MOST + 1)])
+        taken(|| writev(&*self.device, &slices[..=parts.len().min(Join::MOST + 1)]))
     }
+}
 
-    fn write_parts(&self, parts: &[IoSlice<'_>]) -> io::Result<bool> {
-        loop {
-            return match writev(&*self.device, parts) {
-                Ok(_) => Ok(true),
-                Err(Errno::INTR) => continue,
-                Err(Errno::BADFD) => Err(io::ErrorKind::UnexpectedEof.into()),
-                // The device is down, its queue is full, or it does not like the packet: that packet is lost.
-                Err(
-                    Errno::AGAIN | Errno::IO | Errno::INVAL | Errno::NOBUFS | Errno::NETDOWN | Errno::NOMEM,
-                ) => Ok(false),
-                Err(error) => Err(error.into()),
-            };
-        }
+/// Writes; whether the device took it.
+fn taken(write: impl Fn() -> rustix::io::Result<usize>) -> io::Result<bool> {
+    loop {
+        return match write() {
+            Ok(_) => Ok(true),
+            Err(Errno::INTR) => continue,
+            Err(Errno::BADFD) => Err(io::ErrorKind::UnexpectedEof.into()),
+            // The device is down, its queue is full, or it does not like the packet: that packet is lost.
+            Err(Errno::AGAIN | Errno::IO | Errno::INVAL | Errno::NOBUFS | Errno::NETDOWN | Errno::NOMEM) => {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        };
     }
 }

@@ -238,6 +238,15 @@ impl Ports for XdpPorts {
         self.look()
     }
 
+    fn patience(&self) -> Time {
+        self.sleeper.patience()
+    }
+
+    fn doze(&mut self, until: Time) -> io::Result<()> {
+        self.sleeper.doze(until)?;
+        self.look()
+    }
+
     fn lost_before(&mut self) -> u64 {
         let new = self.input.as_mut().map_or(0, XdpInput::lost);
         std::mem::take(&mut self.lost_before) + new

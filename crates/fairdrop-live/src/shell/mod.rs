@@ -105,7 +105,8 @@ impl Session {
         );
         let descriptors = raise_descriptors();
         // The processes in the namespaces are there: neither they nor the command has given up anything.
-        daemon::confine(Role::Shell, &args.services, &args.end).map_err(|error| error.to_string())?;
+        let _awake =
+            daemon::confine(Role::Shell, &args.services, &args.end).map_err(|error| error.to_string())?;
         Self::drive(args, link, world, prepared, descriptors).map_err(|error| format!("the link: {error}"))
     }
 

@@ -201,6 +201,16 @@ impl Ports for PacketPorts {
         Ok(())
     }
 
+    fn patience(&self) -> Time {
+        self.sleeper.patience()
+    }
+
+    fn doze(&mut self, until: Time) -> io::Result<()> {
+        self.sleeper.doze(until)?;
+        self.clock.look();
+        Ok(())
+    }
+
     fn lost_before(&mut self) -> u64 {
         std::mem::take(&mut self.unreadable) + self.from.drops().unwrap_or(0)
     }

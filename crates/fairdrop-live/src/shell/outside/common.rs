@@ -62,7 +62,7 @@ impl Common {
     }
 
     /// A packet from the inside goes on to the kernel of the outer end. Like any link's end, it may have no room.
-    pub(super) fn hand_on(&self, packet: &[u8]) {
+    pub(super) fn hand_on(&mut self, packet: &[u8]) {
         let _ = self.device.write(packet);
     }
 
