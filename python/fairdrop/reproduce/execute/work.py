@@ -10,7 +10,7 @@ from typing import Any
 
 from fairdrop import host
 from fairdrop.progress import Progress
-from fairdrop.reproduce.define.definition import Definition, Measure, axis_name
+from fairdrop.reproduce.define.definition import Definition, Measure, axis_name, located
 from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, cells, host_cells, readings
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
@@ -136,7 +136,7 @@ def _collect_run(
         if one.of not in MEASURES or not one.taken(cell.at):
             continue
         found = MEASURES[one.of](run, **one.arguments)
-        at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
+        at = located(cell.at)
         place = (cell.reading, cell.scheme, one.name)
         if found is None:
             continue
