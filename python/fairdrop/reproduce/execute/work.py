@@ -10,7 +10,7 @@ from typing import Any
 
 from fairdrop import host
 from fairdrop.progress import Progress
-from fairdrop.reproduce.define.definition import Definition, Measure, axis_name
+from fairdrop.reproduce.define.definition import Definition, Measure, axis_name, located
 from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, cells, host_cells
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
@@ -155,7 +155,7 @@ def _collect_run(
             if not lenient:
                 raise
             continue
-        at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
+        at = located(cell.at)
         place = (cell.reading, cell.scheme, one.name)
         if found is None:
             continue
