@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Latin hypercube, or Sobol's sequence with Owen's scrambling; both of ``scipy.stats.qmc``.
-DRAWN = ("latin_hypercube", "sobol")
+#: Latin hypercube, Sobol's sequence with Owen's scrambling (both of ``scipy.stats.qmc``), or the points for Sobol's indices.
+DRAWN = ("latin_hypercube", "sobol", "saltelli")
+#: Those whose number of points is a power of two.
+POWERS = ("sobol", "saltelli")
 _DIGITS = 12
 
 
@@ -34,9 +36,29 @@ def draw(kind: str, points: int, axes: int, seed: int) -> Sequence[Sequence[floa
     """Points in the unit cube. Sobol's are the first of one sequence, whatever their number: a power of two."""
     from scipy.stats import qmc
 
+    if kind == "saltelli":
+        return _saltelli(points, axes, seed)
     make = qmc.LatinHypercube if kind == "latin_hypercube" else qmc.Sobol
     found: Sequence[Sequence[float]] = make(axes, seed=seed).random(points).tolist()
     return found
+
+
+def _saltelli(points: int, axes: int, seed: int) -> list[list[float]]:
+    """Two samples A and B; then A with each column of B in turn: points * (axes + 2) of them.
+
+    Source: A. Saltelli et al., "Variance based sensitivity analysis of model output", Computer Physics Communications
+    181(2), 2010.
+    """
+    from scipy.stats import qmc
+
+    both = qmc.Sobol(2 * axes, seed=seed).random(points).tolist()
+    a, b = [row[:axes] for row in both], [row[axes:] for row in both]
+    mixed = [
+        [*one[:place], other[place], *one[place + 1 :]]
+        for place in range(axes)
+        for one, other in zip(a, b, strict=True)
+    ]
+    return [*a, *b, *mixed]
 
 
 def between(low: float, high: float, part: float, log: bool) -> float:

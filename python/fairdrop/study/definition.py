@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from fairdrop.designs import DRAWN, draw
+from fairdrop.designs import DRAWN, POWERS, draw
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
 from fairdrop.scenario import Scenario, source_of
@@ -241,8 +241,8 @@ def _design(written: Mapping[str, Any]) -> Design:
     if not drawn:
         return Design(kind)
     points = _whole("design.points", table.get("points"), 1, _MOST_POINTS)
-    if kind == "sobol" and points & (points - 1):
-        raise StudyError(f"design.points = {points} is not valid; valid: a power of two with sobol")
+    if kind in POWERS and points & (points - 1):
+        raise StudyError(f"design.points = {points} is not valid; valid: a power of two with {kind}")
     return Design(kind, points, _whole("design.seed", table.get("seed", 1), 0, 2**31))
 
 
