@@ -2,9 +2,9 @@
 
     bench_own.py [--rounds N] [--seeds N] [--no-instructions]
 
-The scenario is the headline one without warm-up, so that the packets that are counted are all. Times are processor time of
-the event loop; the fastest of the rounds counts. Instructions are those of the loop under callgrind, which other work on the
-machine does not change. Python's are not counted: its interpreter would be, too.
+The scenario is the headline one without warm-up, so that the packets that are counted are all. Times are processor time
+of the event loop; the fastest of the rounds counts. Instructions are those of the loop under callgrind, which other
+work on the machine does not change. Python's are not counted: its interpreter would be, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import tempfile
 from pathlib import Path
 
 import fairdrop
-import fairdrop.pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target" / "release" / "examples" / "cost_of_own"
@@ -58,7 +57,8 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
 
 
 def native(scenario: Path, discipline: str, seeds: int, plugin: Path) -> dict[str, float]:
-    done = subprocess.run([PROGRAM, scenario, discipline, str(seeds), plugin], capture_output=True, text=True, check=True)
+    command = [PROGRAM, scenario, discipline, str(seeds), plugin]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
@@ -72,7 +72,8 @@ def in_python(scenario: Path, file: Path, seeds: int) -> dict[str, float]:
 
 def python_choke() -> str:
     """The class that the page shows."""
-    found = re.search(r"^```python\n(from fairdrop import Discipline, param\n.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    block = re.compile(r"^```python\n(from fairdrop import Discipline, param\n.*?)^```$", re.MULTILINE | re.DOTALL)
+    found = block.search(PAGE.read_text(encoding="utf-8"))
     assert found, PAGE
     return found[1]
 
@@ -94,8 +95,8 @@ def instructions(scenario: Path, plugin: Path, folder: Path) -> dict[str, float]
 
 
 def show(best: dict[str, dict[str, float]], counted: dict[str, float]) -> None:
-    print("| CHOKe in | loop, ns a packet | times the library's | more, ns a packet | instructions, times the library's |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    head = "CHOKe in | loop, ns a packet | times the library's | more, ns a packet | instructions, times the library's"
+    print(f"| {head} |\n| --- | ---: | ---: | ---: | ---: |")
     per_packet = {name: 1e9 * run["loop_cpu_s"] / run["arrivals"] for name, run in best.items()}
     base = per_packet["library"]
     for name, ns in per_packet.items():

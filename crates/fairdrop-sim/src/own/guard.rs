@@ -30,7 +30,7 @@ struct Waiting {
     packets: Vec<Option<Packet<u32>>>,
     backlog: Backlog,
     /// What was wrong with a packet that was dropped during this call.
-    wrong: Option<Box<String>>,
+    wrong: Option<Box<Wrong>>,
 }
 
 impl Waiting {
@@ -95,7 +95,8 @@ impl<E: Env<u32>> Env<u32> for Watched<'_, E> {
         match self.waiting.take(&packet) {
             Ok(()) => self.env.dropped(packet, cause),
             Err(wrong) => {
-                self.waiting.wrong = Some(Box::new(format!("dropping for {}, {wrong}", cause.name())));
+                let wrong = format!("dropping for {}, {wrong}", cause.name());
+                self.waiting.wrong = Some(Box::new(wrong.into()));
             }
         }
     }
@@ -154,8 +155,7 @@ impl Guarded {
         let done = work(&mut *self.queue, &mut Watched { env, waiting: &mut self.waiting });
         match (done, self.waiting.wrong.take()) {
             (Ok(done), None) => Some(done),
-            (Err(wrong), _) => self.set_fault(call, at, *wrong),
-            (Ok(_), Some(wrong)) => self.set_fault(call, at, *wrong),
+            (Err(wrong), _) | (Ok(_), Some(wrong)) => self.set_fault(call, at, *wrong),
         }
     }
 
