@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -80,6 +80,9 @@ bench-peers: .venv/installed ## The simulator beside ns-2, ns-3 and htsim, in on
 bench-scale: .venv/installed ## what a packet and a flow cost, from 10 flows to 1,000,000 (see benches/scale/README.md)
 	cargo build --release --package fairdrop-sim --example cost
 	$(BIN)/python benches/scale/bench_scale.py $(SCALE)
+
+bench-own: .venv/installed ## CHOKe in the library beside CHOKe of one's own in Rust, C and Python
+	$(BIN)/python benches/own/bench_own.py $(OWN)
 
 bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulators, in namespaces of its own (see benches/live/README.md)
 	cargo build --release --package fairdrop-live --bins --examples

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Latin hypercube, Sobol's sequence with Owen's scrambling (both of ``scipy.stats.qmc``), or the points for Sobol's indices.
+#: Latin hypercube, Sobol's sequence with Owen's scrambling (``scipy.stats.qmc``), or the points for Sobol's indices.
 DRAWN = ("latin_hypercube", "sobol", "saltelli")
 #: Those whose number of points is a power of two.
 POWERS = ("sobol", "saltelli")

@@ -53,11 +53,11 @@ impl Hosted {
 
     /// What is to be done after a call.
     #[inline]
-    fn after(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn after(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         // SAFETY: the call has returned, so nobody else uses the bench.
         let bench = unsafe { &mut *self.bench };
         bench.desk.hand_over(env);
-        bench.wrong.take().map_or(Ok(()), |wrong| Err(wrong.into()))
+        bench.wrong.take().map_or(Ok(()), |wrong| Err(Box::new(wrong.into())))
     }
 
     fn look(&mut self) {
@@ -92,7 +92,7 @@ impl Drop for Hosted {
 // SAFETY of the calls below: the queue was made by the same table, and calls of one queue do not overlap; nothing of the bench is
 // borrowed meanwhile.
 impl OwnQueue for Hosted {
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         let enqueue = self.table.0.enqueue.expect("tables are checked when they are loaded");
         let packet = to_c(&packet);
         // SAFETY: see above.
@@ -101,7 +101,7 @@ impl OwnQueue for Hosted {
         self.after(env)
     }
 
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong> {
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Box<Wrong>> {
         let dequeue = self.table.0.dequeue.expect("tables are checked when they are loaded");
         let mut packet =
             CPacket { flow: 0, cookie: u64::MAX, enqueued_ns: 0, len: 0, label: 0, traffic_class: 0, ecn: 0 };
@@ -114,7 +114,7 @@ impl OwnQueue for Hosted {
         Ok(given.then(|| from_c(&packet)))
     }
 
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         if let Some(tick) = self.table.0.tick {
             // SAFETY: see above.
             unsafe { tick(self.queue.as_ptr(), env.now().ns()) };

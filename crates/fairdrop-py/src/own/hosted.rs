@@ -80,14 +80,14 @@ impl Hosted {
         &mut self,
         env: &mut dyn Env<u32>,
         call: impl FnOnce(&Self, Python<'_>) -> PyResult<R>,
-    ) -> Result<R, Wrong> {
+    ) -> Result<R, Box<Wrong>> {
         let now = env.now();
         Python::attach(|py| {
             self.object.borrow_mut(py).now = now;
             let done = call(self, py);
             let seen = self.look(py);
             self.desk.hand_over(env);
-            done.and_then(|done| seen.map(|()| done)).map_err(|error| wrong(py, &error))
+            done.and_then(|done| seen.map(|()| done)).map_err(|error| Box::new(wrong(py, &error)))
         })
     }
 
@@ -122,11 +122,11 @@ impl Hosted {
 }
 
 impl OwnQueue for Hosted {
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         self.call(env, |this, py| this.enqueue.call1(py, (PyPacket::new(packet),)).map(drop))
     }
 
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong> {
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Box<Wrong>> {
         self.call(env, |this, py| {
             let given = this.dequeue.bind(py).call0()?;
             if given.is_none() {
@@ -140,7 +140,7 @@ impl OwnQueue for Hosted {
         })
     }
 
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         self.call(env, |this, py| {
             this.object.borrow_mut(py).timer = None;
             this.timer.as_ref().map_or(Ok(()), |timer| timer.call0(py).map(drop))

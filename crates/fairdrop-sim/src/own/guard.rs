@@ -29,16 +29,25 @@ pub struct Fault {
 struct Waiting {
     packets: Vec<Option<Packet<u32>>>,
     backlog: Backlog,
+    /// What was wrong with a packet that was dropped during this call.
+    wrong: Option<Box<Wrong>>,
 }
 
 impl Waiting {
+    #[inline]
     fn add(&mut self, packet: Packet<u32>) {
         let place = packet.handle as usize;
-        if place >= self.packets.len() {
-            self.packets.resize((place + 1).next_power_of_two(), None);
-        }
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.meta.len);
+        match self.packets.get_mut(place) {
+            Some(slot) => *slot = Some(packet),
+            None => self.add_beyond(place, packet),
+        }
+    }
+
+    #[cold]
+    fn add_beyond(&mut self, place: usize, packet: Packet<u32>) {
+        self.packets.resize((place + 1).next_power_of_two(), None);
         self.packets[place] = Some(packet);
     }
 
@@ -67,7 +76,6 @@ impl Waiting {
 struct Watched<'a, E> {
     env: &'a mut E,
     waiting: &'a mut Waiting,
-    wrong: Option<String>,
 }
 
 impl<E: Env<u32>> Env<u32> for Watched<'_, E> {
@@ -86,7 +94,10 @@ impl<E: Env<u32>> Env<u32> for Watched<'_, E> {
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
         match self.waiting.take(&packet) {
             Ok(()) => self.env.dropped(packet, cause),
-            Err(wrong) => self.wrong = Some(format!("dropping for {}, {wrong}", cause.name())),
+            Err(wrong) => {
+                let wrong = format!("dropping for {}, {wrong}", cause.name());
+                self.waiting.wrong = Some(Box::new(wrong.into()));
+            }
         }
     }
 
@@ -102,7 +113,7 @@ pub struct Guarded {
     queue: Box<dyn OwnQueue>,
     waiting: Waiting,
     offered: u64,
-    fault: Option<Fault>,
+    fault: Option<Box<Fault>>,
 }
 
 impl fmt::Debug for Guarded {
@@ -125,7 +136,7 @@ impl Guarded {
 
     /// What ended it.
     pub fn fault(&self) -> Option<&Fault> {
-        self.fault.as_ref()
+        self.fault.as_deref()
     }
 
     /// Visits every waiting packet, in no order.
@@ -138,40 +149,46 @@ impl Guarded {
         &mut self,
         call: &'static str,
         env: &mut E,
-        work: impl FnOnce(&mut dyn OwnQueue, &mut dyn Env<u32>) -> Result<R, Wrong>,
+        work: impl FnOnce(&mut dyn OwnQueue, &mut dyn Env<u32>) -> Result<R, Box<Wrong>>,
     ) -> Option<R> {
         let at = env.now();
-        let mut watched = Watched { env, waiting: &mut self.waiting, wrong: None };
-        let done = work(&mut *self.queue, &mut watched);
-        let done = match (done, watched.wrong) {
-            (Err(wrong), _) => Err(wrong),
-            (Ok(_), Some(wrong)) => Err(wrong.into()),
-            (Ok(done), None) => Ok(done),
-        };
-        done.map_err(|wrong| self.set_fault(call, at, wrong)).ok()
+        let done = work(&mut *self.queue, &mut Watched { env, waiting: &mut self.waiting });
+        match (done, self.waiting.wrong.take()) {
+            (Ok(done), None) => Some(done),
+            (Err(wrong), _) | (Ok(_), Some(wrong)) => self.set_fault(call, at, *wrong),
+        }
     }
 
     #[cold]
-    fn set_fault(&mut self, call: &'static str, at: Time, wrong: impl Into<Wrong>) {
+    fn set_fault<R>(&mut self, call: &'static str, at: Time, wrong: impl Into<Wrong>) -> Option<R> {
         let Wrong { what, trace } = wrong.into();
         let trace = trace.lines().flat_map(|line| ["\n", line]).collect();
         let fault = Fault { discipline: self.name, what, trace, call, at, packet: self.offered };
-        self.fault.get_or_insert(fault);
+        self.fault.get_or_insert_with(|| Box::new(fault));
+        None
     }
 
     /// Compares what it says that waits with what waits.
+    #[inline]
     fn check(&mut self, call: &'static str, at: Time) {
-        let waits = self.waiting.backlog;
-        if let Some(said) = self.queue.backlog().filter(|&said| said != waits && self.fault.is_none()) {
-            let what = format!(
-                "it says that {} of {} wait, where {} of {} should: it has lost some, or counts them wrongly",
-                count(u64::from(said.packets), "packet"),
-                count(said.bytes, "byte"),
-                waits.packets,
-                waits.bytes
-            );
-            self.set_fault(call, at, what);
+        if let Some(said) = self.queue.backlog()
+            && said != self.waiting.backlog
+        {
+            self.miscounted(call, at, said);
         }
+    }
+
+    #[cold]
+    fn miscounted(&mut self, call: &'static str, at: Time, said: Backlog) {
+        let waits = self.waiting.backlog;
+        let what = format!(
+            "it says that {} of {} wait, where {} of {} should: it has lost some, or counts them wrongly",
+            count(u64::from(said.packets), "packet"),
+            count(said.bytes, "byte"),
+            waits.packets,
+            waits.bytes
+        );
+        let _: Option<()> = self.set_fault(call, at, what);
     }
 }
 
@@ -194,8 +211,7 @@ impl Discipline<u32> for Guarded {
         }
         let packet = self.call("dequeue", env, |queue, env| queue.dequeue(env))??;
         if let Err(what) = self.waiting.take(&packet) {
-            self.set_fault("dequeue", env.now(), what);
-            return None;
+            return self.set_fault("dequeue", env.now(), what);
         }
         self.check("dequeue", env.now());
         Some(packet)
@@ -232,7 +248,7 @@ impl Discipline<u32> for Guarded {
             self.check("tick", env.now());
             if let Some(at) = Discipline::deadline(self).filter(|&at| at <= env.now()) {
                 let what = format!("its next deadline, {} s, is not after now", at.seconds());
-                self.set_fault("tick", env.now(), what);
+                let _: Option<()> = self.set_fault("tick", env.now(), what);
             }
         }
     }

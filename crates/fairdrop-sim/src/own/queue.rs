@@ -24,19 +24,19 @@ pub trait OwnQueue: Send {
     ///
     /// # Errors
     /// What went wrong in it, for a person who wrote it.
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong>;
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>>;
 
     /// The packet to transmit next; see [`Discipline::dequeue`].
     ///
     /// # Errors
     /// What went wrong in it.
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong>;
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Box<Wrong>>;
 
     /// The deadline has come; see [`Discipline::tick`].
     ///
     /// # Errors
     /// What went wrong in it.
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong>;
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>>;
 
     /// When `tick` wants to be called.
     fn deadline(&self) -> Option<Time>;
@@ -88,16 +88,16 @@ impl Env<u32> for Behind<'_> {
 }
 
 impl<D: Discipline<u32> + Send> OwnQueue for D {
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         Discipline::enqueue(self, packet, &mut Behind(env));
         Ok(())
     }
 
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Wrong> {
+    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Box<Wrong>> {
         Ok(Discipline::dequeue(self, &mut Behind(env)))
     }
 
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Wrong> {
+    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
         Discipline::tick(self, &mut Behind(env));
         Ok(())
     }

@@ -1,0 +1,38 @@
+//! What CHOKe costs as it is in the library, as a Rust discipline of one's own and as a plug-in, on one scenario:
+//! `cost_of_own SCENARIO.toml DISCIPLINE SEEDS [PLUGIN.so]`. Prints a JSON line; `benches/own/bench_own.py` compares.
+
+#[path = "../../fairdrop-sim/examples/own_choke.rs"]
+#[expect(dead_code, reason = "its main function")]
+mod own_choke;
+
+use fairdrop_sim::own::{OwnDiscipline, Parts};
+use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::{Control, HugePages, simulate};
+use std::path::Path;
+
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [file, name, seeds, plugin @ ..] = &*words else {
+        return Err("usage: cost_of_own SCENARIO.toml DISCIPLINE SEEDS [PLUGIN.so]".into());
+    };
+    let mut parts = Parts::default().with_loader(|path| fairdrop_plugin::load(path).map(|own| vec![own]));
+    parts.add(OwnDiscipline::new(&own_choke::INFO, own_choke::MyChoke::new))?;
+    for path in plugin {
+        parts.load(Path::new(path))?;
+    }
+    let (control, seeds): (_, u64) = (Control::default(), seeds.parse()?);
+    let settings = [format!("queue.discipline={name}")];
+    let scenario = Scenario::parse_with(&std::fs::read_to_string(file)?, file, &settings, &parts, &control)?;
+    let (mut events, mut packets) = (0, 0);
+    for seed in 1..=seeds {
+        let run = simulate(&scenario, seed, &control)?.ok_or("stopped")?;
+        events += run.events;
+        packets += run.queues[0].arrivals;
+    }
+    let cpu_s = control.loop_cpu().as_secs_f64();
+    println!("{{\"loop_cpu_s\": {cpu_s:.6}, \"events\": {events}, \"arrivals\": {packets}}}");
+    Ok(())
+}
