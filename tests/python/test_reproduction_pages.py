@@ -40,8 +40,8 @@ def test_pages_are_what_the_stored_results_give(root, maker):
 
 
 def test_every_result_is_of_the_present_definition(stored):
-    """A definition that was changed since is run again; every id of the five papers is there."""
-    old = [name for name, one in stored.items() if not one.follows_definition]
+    """Every id of the five papers is there and as it was run; campaigns of our own may be newer than the pages."""
+    old = [name for name, one in stored.items() if not one.follows_definition and not one.definition.is_own]
     again = "fairdrop reproduce; python docs/make_reproduction.py reproduction"
     assert not old, f"{', '.join(old)}: changed since the pages were made: {again}"
     missing = [name for name in reproduce.names() if name not in stored and not reproduce.definition(name).is_own]

@@ -35,8 +35,7 @@ class Findings:
     def data(self) -> Mapping[str, Data]:
         """Measurements by reading."""
         return {
-            name: Data(_row(row, some["error"]) for row in some["rows"])
-            for name, some in self.document["data"].items()
+            name: Data(_row(row, some["error"]) for row in some["rows"]) for name, some in self.document["data"].items()
         }
 
     @property

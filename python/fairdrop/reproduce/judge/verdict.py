@@ -26,7 +26,6 @@ VERDICTS = (HELD, UNDECIDED, OTHERWISE, INCONCLUSIVE, OFF, REFUTED, CONTRADICTED
 SHORT = (INCONCLUSIVE, OFF, CONTRADICTED, REFUTED)
 _OF_SEVERAL = {
     HELD: "hold", OTHERWISE: "hold with another reading", OFF: "numbers off", UNDECIDED: UNDECIDED,
-    REFUTED: "own hypotheses, refuted",
 }  # fmt: skip
 
 
@@ -151,8 +150,10 @@ def _part(apart: float, printed: float) -> str:
 
 def tally(verdicts: Sequence[str]) -> str:
     """How many of each, best first: ``81 hold, 1 contradicted``."""
+    told = {**_OF_SEVERAL, REFUTED: "refuted"}
+    names = {**{verdict: verdict for verdict in VERDICTS}, REFUTED: "refuted"}
     counts = [(verdicts.count(verdict), verdict) for verdict in VERDICTS]
-    return ", ".join(count(number, verdict, _OF_SEVERAL.get(verdict, verdict)) for number, verdict in counts if number)
+    return ", ".join(count(number, names[verdict], told.get(verdict, verdict)) for number, verdict in counts if number)
 
 
 def overall(judged: Sequence[Judged]) -> str:
@@ -160,5 +161,3 @@ def overall(judged: Sequence[Judged]) -> str:
     verdicts = [item.verdict for item in judged]
     decided = [verdict for verdict in verdicts if verdict != UNDECIDED]
     return max(decided, key=VERDICTS.index) if decided else UNDECIDED
-
-
