@@ -41,6 +41,7 @@ pub fn check_invariants(sender: &Sender, config: &TcpConfig) {
     if matches!(sender.phase, Phase::Open | Phase::Recovery) {
         assert!(sender.high > sender.una, "a greedy source always has something outstanding: {state}");
     }
+    sender.check_kept();
     let waits = sender.high > sender.una || sender.phase == Phase::SynSent;
     assert_eq!(waits, sender.deadline != fairdrop::Time::NEVER, "timer: {state}");
 }

@@ -33,7 +33,12 @@ pub fn play(transport: &str, settings: &str, table: &str) {
                 let (number, echo) = number.strip_suffix(" ece").map_or((number, false), |rest| (rest, true));
                 let (number, delay) = delay(number);
                 let (next, blocks) = ack(number);
-                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref(), delay }, &config, &mut sent);
+                sender.on_ack(
+                    now,
+                    Ack { next, echo, blocks: blocks.as_ref(), delay, echoed: None },
+                    &config,
+                    &mut sent,
+                );
             }
             _ => panic!("no such event: {line}"),
         }

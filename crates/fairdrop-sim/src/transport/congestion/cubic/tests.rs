@@ -31,7 +31,7 @@ impl Paced {
         let now = round_trip.after(round_trip);
         sender.on_ack(
             now,
-            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None },
+            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None, echoed: None },
             &config,
             &mut out,
         );
@@ -144,7 +144,7 @@ fn cube_roots_are_right_to_the_last_bits() {
 #[test]
 fn fast_convergence_lowers_the_plateau() {
     for (fast_convergence, w_max) in [(true, 80.0 * 0.85), (false, 80.0)] {
-        let mut cubic = Cubic::new(&CubicParams { fast_convergence, tcp_friendly: true });
+        let mut cubic = Cubic::new(&CubicParams { fast_convergence, tcp_friendly: true, hystart: None });
         let window = |cwnd| Window { cwnd, ssthresh: 0.0 };
         assert_eq!(cubic.ssthresh(window(100.0), 100.0), 70.0);
         assert_eq!(cubic.w_max, 100.0);
