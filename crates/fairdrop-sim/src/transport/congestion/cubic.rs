@@ -5,7 +5,7 @@ use crate::input::{FieldKind, FieldSpec, SWITCH, Section, field};
 use fairdrop::{Kind, Time};
 use hystart::HyStart;
 use linux::Kernel;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 mod hystart;
 mod linux;
@@ -25,17 +25,15 @@ pub struct CubicParams {
     /// Never slower than Reno would be (section 4.3).
     tcp_friendly: bool,
     /// What ends slow start; with `era = "linux"` only.
-    #[serde(serialize_with = "as_name", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     hystart: Option<hystart::Kind>,
-}
-
-fn as_name<S: Serializer>(kind: &Option<hystart::Kind>, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(kind.map_or("none", hystart::Kind::name))
 }
 
 /// What the kernel's remembers.
 #[derive(Debug, Default)]
 struct AsLinux {
+    /// The round trip that the last ACK has measured, where it counts.
+    rtt: Option<Time>,
     kernel: Kernel,
     hystart: HyStart,
 }
@@ -62,7 +60,7 @@ pub struct Cubic {
 impl AsLinux {
     /// A segment has arrived.
     fn open_window(&mut self, window: &mut Window, ack: &AckEvent, params: CubicParams) {
-        let rtt = ack.rtt.filter(|&rtt| self.kernel.takes_delay(ack.now, rtt));
+        let rtt = self.rtt.take();
         if !window.in_slow_start() {
             self.kernel.grow(window, ack, params.tcp_friendly);
             return;
@@ -94,6 +92,12 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn on_ack(&mut self, ack: &AckEvent) {
+        if let (Some(linux), Some(rtt)) = (&mut self.as_linux, ack.rtt) {
+            linux.rtt = linux.kernel.takes_delay(ack.now, rtt).then_some(rtt);
+        }
+    }
+
     fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
         if let Some(linux) = &mut self.as_linux {
             linux.open_window(window, ack, self.params);

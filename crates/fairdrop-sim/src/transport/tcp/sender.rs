@@ -10,6 +10,7 @@ use super::config::TcpConfig;
 use super::connection::{DUPLICATE_ACKS, MaybeSegment, Phase, Sender};
 use super::linux;
 use super::messages::{Ack, Send};
+use super::scoreboard::Scoreboard;
 use super::recovery::{self, sack};
 use crate::transport::congestion::{AckEvent, LossRecovery};
 use fairdrop::Time;
@@ -208,7 +209,7 @@ impl Sender {
             return;
         }
         let limited_transmit = config.limited_transmit && self.phase == Phase::Open && self.next == self.high;
-        let left = self.board().map_or(self.duplicate_acks, |board| board.count());
+        let left = self.board().map_or(self.duplicate_acks, Scoreboard::count);
         let extra = if limited_transmit { left.min(DUPLICATE_ACKS - 1) } else { 0 };
         let own_end = self.una.saturating_add(self.window.cwnd as u32);
         let window = (self.window.cwnd + f64::from(extra)).min(config.max_window) as u32;

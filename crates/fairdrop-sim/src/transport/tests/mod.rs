@@ -5,6 +5,7 @@ mod congestion;
 mod connection;
 mod contract;
 mod ecn;
+mod linux;
 mod lossy_pipe;
 pub mod network;
 mod network_flows;

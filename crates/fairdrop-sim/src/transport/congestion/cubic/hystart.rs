@@ -3,6 +3,7 @@
 
 use crate::transport::congestion::contract::{AckEvent, Window};
 use fairdrop::Time;
+use serde::Serialize;
 
 /// Below this window slow start goes on (`hystart_low_window`).
 const LOW_WINDOW: f64 = 16.0;
@@ -19,7 +20,8 @@ const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
 /// Which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     None,
     Linux,
@@ -28,14 +30,6 @@ pub enum Kind {
 
 impl Kind {
     pub const CHOICES: &'static [&'static str] = &["none", "linux", "rfc9406"];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Linux => "linux",
-            Self::Rfc9406 => "rfc9406",
-        }
-    }
 
     pub fn named(name: &str) -> Self {
         match name {

@@ -1,6 +1,6 @@
 //! CUBIC as the Linux kernel has it (`net/ipv4/tcp_cubic.c`). Otherwise than RFC 9438: the curve is asked for the window
 //! of one least round trip ahead; growth that is as Reno's is taken up at Reno's rate and not at once; a timeout forgets
-//! the last plateau; and before the first loss the window grows by a twentieth per round trip at least.
+//! the last plateau; windows and the distance to the plateau are whole segments; and before the first loss the window grows by a twentieth per round trip at least.
 
 use super::{ALPHA, C, cube_root};
 use crate::transport::congestion::contract::{AckEvent, Window};
@@ -57,7 +57,8 @@ impl Kernel {
         self.arrived += 1.0;
         let ahead = self.min_rtt.unwrap_or(Time::ZERO).seconds();
         let from_plateau = ack.now.since(epoch).seconds() + ahead - self.k;
-        let target = (self.origin + C * from_plateau * from_plateau * from_plateau).floor();
+        // What lies between the curve and its plateau is cut to whole segments: less than one counts as none.
+        let target = self.origin + (C * from_plateau * from_plateau * from_plateau).trunc();
         let mut growth = if target > cwnd { (target - cwnd) / cwnd } else { LEAST / cwnd };
         if self.last_max == 0.0 {
             growth = growth.max(LEAST_AT_FIRST);
@@ -76,7 +77,8 @@ impl Kernel {
     /// The window is to be reduced (`cubictcp_recalc_ssthresh`).
     pub fn reduce(&mut self, cwnd: f64, shrunk_to: f64, fast_convergence: bool) {
         self.epoch = None;
-        self.last_max = if fast_convergence && cwnd < self.last_max { shrunk_to } else { cwnd };
+        // In whole segments, which at small windows makes the plateau a good deal lower.
+        self.last_max = if fast_convergence && cwnd < self.last_max { shrunk_to.floor() } else { cwnd };
     }
 
     /// A timeout forgets everything (`bictcp_reset`).

@@ -237,7 +237,7 @@ impl Linux {
             self.undo.begin(tcp.una, self.outstanding.again(), false);
         }
         event.set_cwnd(self.outstanding.in_flight() + 1);
-        self.usage.credit = 0.0;
+        self.usage.arrived = 0;
         self.set_state(event, State::Loss);
         event.tcp.cwr = true;
         self.recover = event.tcp.high;

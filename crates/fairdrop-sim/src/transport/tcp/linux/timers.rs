@@ -35,7 +35,7 @@ impl Linux {
 
     pub(super) fn run(&mut self, event: &mut Event<'_>, timer: Timer, wait: Time) {
         self.timer = timer;
-        event.tcp.deadline = event.now.after(wait);
+        event.tcp.deadline = event.now.after(wait.min(event.config.max_rto));
     }
 
     /// When the first segment times out, from when it was sent.

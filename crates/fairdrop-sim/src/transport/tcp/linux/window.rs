@@ -4,10 +4,6 @@ use super::acknowledged::News;
 use super::prr::Prr;
 use super::timers::Timer;
 use super::{Event, Linux, REORDERING, State};
-use crate::transport::congestion::Window;
-
-/// A part of a segment more than one is as good as one: sums of fractions.
-const ALMOST: f64 = 1.0 - 1e-9;
 
 /// How far the window was used (`tcp_cwnd_validate`; RFC 7661).
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,8 +14,28 @@ pub struct Usage {
     most: u32,
     /// That counts until this segment is acknowledged.
     until: u32,
-    /// By how much of a segment the window is to be larger (`snd_cwnd_cnt`).
-    pub credit: f64,
+    /// Segments that have arrived since the window last grew by one (`snd_cwnd_cnt`).
+    pub arrived: u32,
+}
+
+impl Usage {
+    /// A segment has arrived, each of which is to open the window by `growth` segments. Returns by how many it grows now: by
+    /// one after 1 / `growth` have arrived, also of those that came when it was to be less (`tcp_cong_avoid_ai`).
+    fn count(&mut self, growth: f64) -> u32 {
+        if growth >= 1.0 {
+            return growth as u32;
+        }
+        // Cut to whole segments; 3.0000000000000004 and 2.9999999999999996 are 3.
+        let each = if growth > 0.0 { (1.0 / growth + 1e-9) as u32 } else { u32::MAX };
+        let overdue = u32::from(self.arrived >= each);
+        if overdue > 0 {
+            self.arrived = 0;
+        }
+        self.arrived += 1;
+        let grown = self.arrived / each;
+        self.arrived -= grown * each;
+        overdue + grown
+    }
 }
 
 impl Linux {
@@ -32,7 +48,7 @@ impl Linux {
     pub(super) fn begin_reduction(&mut self, event: &mut Event<'_>) {
         self.recover = event.tcp.high;
         self.probe = None;
-        self.usage.credit = 0.0;
+        self.usage.arrived = 0;
         self.prr = Prr::new(event.cwnd());
         event.tcp.cwr = true;
     }
@@ -71,21 +87,16 @@ impl Linux {
         self.usage.is_full || (event.tcp.window.in_slow_start() && event.cwnd() < 2 * self.usage.most)
     }
 
-    /// Each segment that has arrived opens the window by what congestion control says, and that counts in whole segments
-    /// (`tcp_cong_avoid_ai`).
+    /// Each segment that has arrived opens the window by what congestion control says: in whole segments.
     fn grow(&mut self, event: &mut Event<'_>, news: &News) {
-        let mut told = self.event_of(event, news, 1);
+        let told = self.event_of(event, news, 1);
         for _ in 0..news.delivered {
             let before = event.tcp.window;
-            let mut window = Window { cwnd: before.cwnd, ssthresh: before.ssthresh };
+            let mut window = before;
             event.tcp.control.open_window(&mut window, || told);
+            let growth = window.cwnd - before.cwnd;
             event.tcp.window.ssthresh = window.ssthresh;
-            told.rtt = None;
-            self.usage.credit += window.cwnd - before.cwnd;
-            if self.usage.credit >= ALMOST {
-                event.tcp.window.cwnd += 1.0;
-                self.usage.credit = (self.usage.credit - 1.0).max(0.0);
-            }
+            event.tcp.window.cwnd += f64::from(self.usage.count(growth));
         }
         event.tcp.window.cwnd = event.tcp.window.cwnd.min(event.config.max_window.floor());
     }
