@@ -200,8 +200,7 @@ def figure(summary: Summary, measure: str, label: str, *, one_scale: bool) -> Fi
         axis.set_xticks(RATES_KBPS, ["0.1", "0.5", "1", "3", "10"])
         axis.minorticks_off()
         for control, colour in zip(CONTROLS, (BLUE, VERMILLION), strict=True):
-            side = "simulated with SACK" if control == "reno" else "simulated"
-            _draw(axis, _points(summary, scheme, control, measure), side, control, colour)
+            _draw(axis, _points(summary, scheme, control, measure), AS_LINUX, control, colour)
     for axis in axes[1]:
         axis.set_xlabel("UDP sends, Mb/s")
     for axis in axes[:, 0]:
