@@ -10,8 +10,8 @@ use super::config::TcpConfig;
 use super::connection::{DUPLICATE_ACKS, MaybeSegment, Phase, Sender};
 use super::linux;
 use super::messages::{Ack, Send};
-use super::scoreboard::Scoreboard;
 use super::recovery::{self, sack};
+use super::scoreboard::Scoreboard;
 use crate::transport::congestion::{AckEvent, LossRecovery};
 use fairdrop::Time;
 

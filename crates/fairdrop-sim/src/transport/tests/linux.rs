@@ -173,11 +173,8 @@ fn a_lost_retransmission_costs_no_timeout() {
 #[test]
 fn the_first_syns_do_not_back_off() {
     use Packet::Syn;
-    let mut pipe = Pipe::new(
-        "reno",
-        "era=linux",
-        lose(&[(Syn, 1), (Syn, 2), (Syn, 3), (Syn, 4), (Syn, 5), (Syn, 6)]),
-    );
+    let mut pipe =
+        Pipe::new("reno", "era=linux", lose(&[(Syn, 1), (Syn, 2), (Syn, 3), (Syn, 4), (Syn, 5), (Syn, 6)]));
     pipe.run_until_acked(1);
     assert_eq!(pipe.times_of(Syn), [0, 1000, 2000, 3000, 4000, 5000, 7000]);
 }

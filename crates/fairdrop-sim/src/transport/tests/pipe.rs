@@ -86,7 +86,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
         if !(self.lose)(packet, *copy) {
             let event = match packet {
                 Packet::Ack(next) => Event::AckArrives(next, self.blocks(), self.echoed()),
-                _ => Event::Arrives(packet, at),
+                _ => Event::Arrives(packet, self.now),
             };
             self.schedule(at.after(DELAY), event);
         }
