@@ -106,9 +106,21 @@ SIMULATED: dict[str, tuple[str, ...]] = {
         "max_rto=4s",
     ),
     "simulated as of 1998": ("era=ns2-1998",),
+    "simulated as Linux": ("era=linux",),
+    "simulated as Linux, without RACK": ("era=linux", "rack=false"),
+    "simulated as Linux, without tail probes": ("era=linux", "tlp=false"),
+    "simulated as Linux, without PRR": ("era=linux", "prr=false"),
+    "simulated as Linux, without F-RTO": ("era=linux", "frto=false"),
+    "simulated as Linux, without timestamps": ("era=linux", "timestamps=false"),
+    "simulated as Linux, without quick ACKs": ("era=linux", "quick_ack=false"),
+    "simulated as Linux, every segment acknowledged": ("era=linux", "delayed_ack=false"),
+    "simulated as Linux, smallest timeout 1 s": ("era=linux", "min_rto=1s"),
+    "simulated as Linux, ACKs of 40 bytes": ("era=linux", "ack_size=40B"),
+    "simulated as Linux, UDP jittered": ("era=linux", "groups.udp.jitter=0.5"),
 }
+AS_LINUX = "simulated as Linux"
 # Runs of all cells; the others are experiments on causes, of some.
-OF_ALL = ("live", "simulated", "simulated with SACK")
+OF_ALL = ("live", "simulated", "simulated with SACK", AS_LINUX)
 EXPLAINED = (("droptail", 3000), ("red", 100), *((scheme, 1000) for scheme in SCHEMES))
 
 

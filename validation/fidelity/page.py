@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cells import CONTROLS, HERE, LIVE, RATES_KBPS, SCHEMES, SIMULATED, Cell, cells, explained
+from cells import AS_LINUX, CONTROLS, HERE, LIVE, RATES_KBPS, SCHEMES, SIMULATED, Cell, cells, explained
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -116,7 +116,13 @@ def _cells(summary: Summary, control: str, side: str) -> str:
 
 def _counts(summary: Summary) -> str:
     lines = []
-    for control, side in (("reno", "simulated"), ("reno", "simulated with SACK"), ("cubic", "simulated")):
+    for control, side in (
+        ("reno", "simulated"),
+        ("reno", "simulated with SACK"),
+        ("reno", AS_LINUX),
+        ("cubic", "simulated"),
+        ("cubic", AS_LINUX),
+    ):
         chosen = [cell for cell in cells() if cell.control == control]
         line = [f"{control}, {side}"]
         for measure, _, part, least in MEASURES:
@@ -168,7 +174,9 @@ def sections(summary: Summary) -> dict[str, str]:
         "counts": _counts(summary),
         "reno": _cells(summary, "reno", "simulated"),
         "reno-sack": _cells(summary, "reno", "simulated with SACK"),
+        "reno-linux": _cells(summary, "reno", AS_LINUX),
         "cubic": _cells(summary, "cubic", "simulated"),
+        "cubic-linux": _cells(summary, "cubic", AS_LINUX),
         "causes-tcp": _causes(summary, "tcp_goodput"),
         "causes-dropped": _causes(summary, "tcp_dropped"),
         "causes-wait": _causes(summary, "median_wait"),
@@ -192,8 +200,7 @@ def figure(summary: Summary, measure: str, label: str, *, one_scale: bool) -> Fi
         axis.set_xticks(RATES_KBPS, ["0.1", "0.5", "1", "3", "10"])
         axis.minorticks_off()
         for control, colour in zip(CONTROLS, (BLUE, VERMILLION), strict=True):
-            side = "simulated with SACK" if control == "reno" else "simulated"
-            _draw(axis, _points(summary, scheme, control, measure), side, control, colour)
+            _draw(axis, _points(summary, scheme, control, measure), AS_LINUX, control, colour)
     for axis in axes[1]:
         axis.set_xlabel("UDP sends, Mb/s")
     for axis in axes[:, 0]:

@@ -1,10 +1,15 @@
-"""What the runs found, a line each: simulates what is not live, reads what campaign.py left, writes summary.csv."""
+"""What the runs found, a line each: simulates what is not live, reads what campaign.py left, writes summary.csv.
+
+Of live runs that are not there any more, and with --only of other sides, the lines of summary.csv stay.
+"""
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,13 +70,36 @@ def live(cell: Cell, side: str) -> Iterator[Row]:
             yield row(cell, side, json.loads(job.out.read_text()))
 
 
+def stored() -> dict[tuple[str, ...], list[Row]]:
+    """The lines of summary.csv by cell and side."""
+    found: dict[tuple[str, ...], list[Row]] = {}
+    if SUMMARY.exists():
+        with SUMMARY.open(encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                found.setdefault(key(line["side"], line), []).append(dict(line))
+    return found
+
+
+def key(side: str, line: Row) -> tuple[str, ...]:
+    return (side, *(str(line[name]) for name in ("figure", "scheme", "control", "rate")))
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", help="sides whose name has this in it; the others stay as they are")
+    only: str = parser.parse_args().only
+    before = stored()
     rows: list[Row] = []
     for side in (*LIVE, *SIMULATED):
+        print(side, file=sys.stderr)
         for cell in cells() if side in OF_ALL else explained():
             if side == "simulated with SACK" and cell.control == "cubic":
                 continue
-            rows += (live if side in LIVE else simulated)(cell, side)
+            kept = before.get(key(side, vars(cell) | {"rate": cell.rate_kbps}), [])
+            made: list[Row] = []
+            if only in side or not kept:
+                made = list((live if side in LIVE else simulated)(cell, side))
+            rows += made or kept
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -40,8 +40,6 @@ use packets::{InFlight, Packets, Role, SYN_BYTES};
 use stamps::Stamps;
 use thiserror::Error;
 
-/// Wait before a delayed ACK goes out alone (RFC 1122 allows 500 ms; ns-2 waits 100 ms).
-const DELAYED_ACK: Time = Time::from_ms(100);
 /// Events between looks at the outside world, a power of two.
 const CHECK_EVERY: u64 = 1 << 10;
 /// The same where a drop takes time by the length of the queue, since positions are kept.
@@ -420,7 +418,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// Whether packets of `flow` carry timestamps.
     #[inline]
     fn has_stamps(&self, group: u16) -> bool {
-        self.stamps.used && self.flows.reports_delays(group)
+        self.stamps.used && self.flows.has_stamps(group)
     }
 
     fn on_sample(&mut self) {
@@ -592,11 +590,13 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
                 let blocks = self.packets.blocks(handle);
-                let delay = self.has_stamps(packet.group).then(|| self.stamps.delay(handle));
+                let stamp = self.has_stamps(packet.group).then(|| self.stamps.of(handle));
                 self.remove_packet(handle, Fate::Delivered);
                 let (sender, config) = self.flows.sender(packet.flow, packet.group);
                 if packet.role == Role::Ack {
-                    let ack = Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref(), delay };
+                    let (delay, echoed) = if config.one_way_delays { (stamp, None) } else { (None, stamp) };
+                    let ack =
+                        Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref(), delay, echoed };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
@@ -614,14 +614,16 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn receive(&mut self, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         let measured = self.is_within(at);
+        let mut sent = None;
         if packet.role == Role::Data && self.has_stamps(packet.group) {
+            sent = Some(self.stamps.of(handle));
             self.stamps.receive(handle, packet.flow, at);
         }
-        match self.flows.receive(packet, measured) {
-            flows::Answer::Later => {
+        match self.flows.receive(packet, at, sent, measured) {
+            flows::Answer::Later(wait) => {
                 self.remove_packet(handle, Fate::Delivered);
-                self.events.push(at.after(DELAYED_ACK), Kind::AckDue, packet.flow);
-                self.flows.set_ack_due(packet.flow, at.after(DELAYED_ACK));
+                self.events.push(at.after(wait), Kind::AckDue, packet.flow);
+                self.flows.set_ack_due(packet.flow, at.after(wait));
             }
             flows::Answer::Now { seq, len } => {
                 let role = if packet.role == Role::Syn { Role::SynAck } else { Role::Ack };
@@ -648,7 +650,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
             self.packets.attach(handle, blocks);
         }
         if self.has_stamps(group) {
-            self.stamps.report(handle, flow);
+            match self.flows.echoed(flow) {
+                Some(sent) => self.stamps.echo(handle, sent),
+                None => self.stamps.report(handle, flow),
+            }
         }
     }
 

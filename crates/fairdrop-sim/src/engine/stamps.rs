@@ -1,7 +1,9 @@
-//! Timestamps: when a data packet was sent, and, on the ACK, how long it took to the receiver (RFC 6817, section
-//! 2.2). Hosts' clocks agree. Kept apart from the packets, because few transports have some.
+//! Timestamps: when a data packet was sent, and, on the ACK, how long it took to the receiver (RFC 6817, section 2.2)
+//! or, echoed, when a data packet was sent (RFC 7323). Hosts' clocks agree. Kept apart from the packets, because few
+//! transports have some.
 
 use crate::scenario::Scenario;
+use crate::transport::tcp::TcpConfig;
 use fairdrop::Time;
 
 /// Timestamps under way, and those that a receiver has taken.
@@ -9,7 +11,7 @@ use fairdrop::Time;
 pub struct Stamps {
     /// Whether any flow has some.
     pub used: bool,
-    /// By packet handle: of data when it was sent, of an ACK the delay that it reports.
+    /// By packet handle: of data when it was sent, of an ACK what it reports.
     by_packet: Vec<Time>,
     /// By flow: the one-way delay of the last segment that came.
     by_flow: Vec<Time>,
@@ -30,7 +32,7 @@ fn get(times: &[Time], at: u32) -> Time {
 impl Stamps {
     pub fn new(scenario: &Scenario) -> Self {
         let mut tcp = scenario.groups.iter().filter_map(|group| group.transport.tcp());
-        let used = tcp.any(|config| config.one_way_delays);
+        let used = tcp.any(TcpConfig::has_stamps);
         Self { used, by_packet: Vec::new(), by_flow: Vec::new() }
     }
 
@@ -51,8 +53,13 @@ impl Stamps {
         put(&mut self.by_packet, handle, delay);
     }
 
-    /// The one-way delay that ACK `handle` reports.
-    pub fn delay(&self, handle: u32) -> Time {
+    /// ACK `handle` echoes the timestamp of data that was sent at `sent`.
+    pub fn echo(&mut self, handle: u32, sent: Time) {
+        put(&mut self.by_packet, handle, sent);
+    }
+
+    /// When data packet `handle` was sent, or what ACK `handle` reports.
+    pub fn of(&self, handle: u32) -> Time {
         get(&self.by_packet, handle)
     }
 }

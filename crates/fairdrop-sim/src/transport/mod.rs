@@ -8,6 +8,7 @@ mod config;
 pub mod congestion;
 mod count;
 mod info;
+pub mod linux_receiver;
 pub mod receiver;
 pub mod sources;
 pub mod tcp;

@@ -1,5 +1,6 @@
 //! The receiving side of a TCP connection: cumulative ACKs over what came in any order.
 
+use super::linux_receiver::LinuxReceiver;
 use smallvec::SmallVec;
 
 /// Blocks of a SACK option: segments that have arrived beyond the next one expected, ends exclusive.
@@ -61,6 +62,8 @@ pub struct Receiver {
     pub ack_pending: bool,
     /// ACKs say that congestion was experienced.
     pub echo: bool,
+    /// What a receiver as the Linux kernel's remembers, from the first packet on.
+    pub linux: Option<Box<LinuxReceiver>>,
 }
 
 impl Receiver {

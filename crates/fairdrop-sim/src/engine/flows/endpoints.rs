@@ -55,16 +55,24 @@ impl Flows<'_> {
     /// What an ACK sent now says beyond the next segment expected: whether congestion was experienced, and what came
     /// out of order where SACK is spoken.
     #[inline]
-    pub fn report(&self, flow: u32, config: &TcpConfig) -> (bool, Option<Blocks>) {
-        let receiver = &self.sinks[flow as usize].receiver;
+    pub fn report(&mut self, flow: u32, config: &TcpConfig) -> (bool, Option<Blocks>) {
+        let receiver = &mut self.sinks[flow as usize].receiver;
+        if config.linux.is_some() {
+            return (receiver.echo, receiver.blocks_as_linux(config.sack.sack_blocks));
+        }
         let blocks = config.has_sack() && receiver.has_gap();
         (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
     }
 
-    /// Whether ACKs of the group report one-way delays.
+    /// When the segment was sent whose timestamp an ACK of `flow` sent now echoes, where that is what its stamps say.
+    pub fn echoed(&self, flow: u32) -> Option<Time> {
+        self.sinks[flow as usize].receiver.echoed()
+    }
+
+    /// Whether packets of the group carry timestamps.
     #[inline]
-    pub fn reports_delays(&self, group: u16) -> bool {
-        self.hosts[usize::from(group)].reports_delays
+    pub fn has_stamps(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].has_stamps
     }
 
     #[inline]
@@ -81,17 +89,20 @@ impl Flows<'_> {
         }
     }
 
-    /// The sink takes a packet; it counts when `measured`.
+    /// The sink takes a packet at `at`, whose timestamp says when it was `sent`; it counts when `measured`.
     #[inline]
-    pub fn receive(&mut self, packet: InFlight, measured: bool) -> Answer {
+    pub fn receive(&mut self, packet: InFlight, at: Time, sent: Option<Time>, measured: bool) -> Answer {
         if packet.role == Role::Syn {
+            if self.tcp_config(packet.group).is_some_and(|config| config.linux.is_some()) {
+                self.sinks[packet.flow as usize].receiver.answer_as_linux(at);
+            }
             return Answer::Now { seq: 0, len: packet.len };
         }
         let Some(config) = self.tcp_config(packet.group) else {
             unreachable!("packets of open-loop flows are counted as they leave the network")
         };
         let header = self.hosts[usize::from(packet.group)].header;
-        self.sinks[packet.flow as usize].receive(packet, config, header, measured)
+        self.sinks[packet.flow as usize].receive(packet, (at, sent), config, header, measured)
     }
 
     pub fn set_ack_due(&mut self, flow: u32, at: Time) {
@@ -104,6 +115,9 @@ impl Flows<'_> {
         let Sink { receiver, ack_due, .. } = &mut self.sinks[flow as usize];
         let is_last = *ack_due == now;
         let due = is_last && std::mem::take(&mut receiver.ack_pending);
+        if due && config.linux.is_some() {
+            receiver.note_late_ack(config);
+        }
         due.then_some((receiver.next, config.ack_size as u16))
     }
 

@@ -5,6 +5,7 @@ use crate::engine::packets::SYN_BYTES;
 use crate::scenario::{Group, Scenario};
 use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
+use crate::transport::tcp::TcpConfig;
 use crate::wire::Rate;
 use fairdrop::Time;
 
@@ -33,7 +34,7 @@ pub struct Hosts {
     /// Whether its sinks only count what comes.
     pub takes_at_once: bool,
     pub delays_acks: bool,
-    pub reports_delays: bool,
+    pub has_stamps: bool,
 }
 
 impl Hosts {
@@ -52,7 +53,7 @@ impl Hosts {
             is_open: tcp.is_none(),
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
-            reports_delays: tcp.is_some_and(|tcp| tcp.one_way_delays),
+            has_stamps: tcp.is_some_and(TcpConfig::has_stamps),
         }
     }
 }

@@ -33,9 +33,16 @@ pub struct Delivered {
 
 /// What the sink sends back.
 pub enum Answer {
-    Later,
-    Now { seq: u32, len: u16 },
+    /// An ACK after this time, unless another goes before.
+    Later(Time),
+    Now {
+        seq: u32,
+        len: u16,
+    },
 }
+
+/// Wait before a delayed ACK goes out alone (RFC 1122 allows 500 ms; ns-2 waits 100 ms).
+const DELAYED_ACK: Time = Time::from_ms(100);
 
 impl Delivered {
     /// A packet of `len` bytes with `header` bytes of headers, which is no copy of another.
@@ -47,9 +54,16 @@ impl Delivered {
 }
 
 impl Sink {
-    /// Takes a data packet of a TCP flow, with `header` bytes of headers; it counts when `measured`.
+    /// Takes a data packet of a TCP flow, with `header` bytes of headers, at `at`; it counts when `measured`.
     #[inline]
-    pub fn receive(&mut self, packet: InFlight, config: &TcpConfig, header: u32, measured: bool) -> Answer {
+    pub fn receive(
+        &mut self,
+        packet: InFlight,
+        (at, sent): (Time, Option<Time>),
+        config: &TcpConfig,
+        header: u32,
+        measured: bool,
+    ) -> Answer {
         let marked = packet.ecn == Ecn::Ce;
         let at_once = if config.echoes_each_packet {
             self.receiver.note_marking(marked)
@@ -57,7 +71,12 @@ impl Sink {
             self.receiver.note_congestion(marked, packet.echo);
             false
         };
-        let (is_new, reaction) = self.receiver.take(packet.seq, config.delayed_ack && !at_once);
+        let (is_new, wait) = if config.linux.is_some() {
+            self.receiver.take_as_linux(at, packet.seq, sent, config)
+        } else {
+            let (is_new, reaction) = self.receiver.take(packet.seq, config.delayed_ack && !at_once);
+            (is_new, (reaction == Reaction::Wait).then_some(DELAYED_ACK))
+        };
         if measured {
             let len = u32::from(packet.len);
             self.delivered.all.add(len);
@@ -65,9 +84,9 @@ impl Sink {
                 self.delivered.distinct.add(len - header);
             }
         }
-        match reaction {
-            Reaction::Wait => Answer::Later,
-            Reaction::Acknowledge => Answer::Now { seq: self.receiver.next, len: config.ack_size as u16 },
+        match wait {
+            Some(wait) => Answer::Later(wait),
+            None => Answer::Now { seq: self.receiver.next, len: config.ack_size as u16 },
         }
     }
 }

@@ -61,6 +61,8 @@ pub struct AckEvent {
     pub one_way_delay: Option<Time>,
     /// Smoothed round-trip time in ticks of the sender's clock; 0 before the first measurement.
     pub srtt: Time,
+    /// A round trip that this ACK has measured, where the sender takes the time of every segment (`era = "linux"`).
+    pub rtt: Option<Time>,
     /// The largest window that the receiver allows.
     pub max_window: f64,
 }

@@ -1,9 +1,14 @@
-//! CUBIC (RFC 9438). Slow start is Reno's; there is no `HyStart`.
+//! CUBIC (RFC 9438), and as the Linux kernel has it. Slow start is Reno's, unless `HyStart` ends it.
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, MIN_SSTHRESH, Variant, Window};
-use crate::input::{FieldSpec, SWITCH, Section, field};
-use fairdrop::Time;
+use crate::input::{FieldKind, FieldSpec, SWITCH, Section, field};
+use fairdrop::{Kind, Time};
+use hystart::HyStart;
+use linux::Kernel;
 use serde::Serialize;
+
+mod hystart;
+mod linux;
 
 /// Section 4.6: what a congestion event leaves of the window.
 const BETA: f64 = 0.7;
@@ -19,6 +24,18 @@ pub struct CubicParams {
     fast_convergence: bool,
     /// Never slower than Reno would be (section 4.3).
     tcp_friendly: bool,
+    /// What ends slow start; with `era = "linux"` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hystart: Option<hystart::Kind>,
+}
+
+/// What the kernel's remembers.
+#[derive(Debug, Default)]
+struct AsLinux {
+    /// The round trip that the last ACK has measured, where it counts.
+    rtt: Option<Time>,
+    kernel: Kernel,
+    hystart: HyStart,
 }
 
 /// What CUBIC remembers of a connection.
@@ -36,6 +53,23 @@ pub struct Cubic {
     /// When this congestion avoidance began; `None` until its first ACK.
     epoch: Option<Time>,
     after_timeout: bool,
+    /// As the Linux kernel has it, in place of all that.
+    as_linux: Option<Box<AsLinux>>,
+}
+
+impl AsLinux {
+    /// A segment has arrived.
+    fn open_window(&mut self, window: &mut Window, ack: &AckEvent, params: CubicParams) {
+        let rtt = self.rtt.take();
+        if !window.in_slow_start() {
+            self.kernel.grow(window, ack, params.tcp_friendly);
+            return;
+        }
+        if let (Some(rtt), Some(min_rtt), Some(kind)) = (rtt, self.kernel.min_rtt, params.hystart) {
+            self.hystart.update(kind, window, ack, rtt, min_rtt);
+        }
+        window.cwnd += self.hystart.growth();
+    }
 }
 
 impl Cubic {
@@ -58,7 +92,17 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
+    fn on_ack(&mut self, ack: &AckEvent) {
+        if let (Some(linux), Some(rtt)) = (&mut self.as_linux, ack.rtt) {
+            linux.rtt = linux.kernel.takes_delay(ack.now, rtt).then_some(rtt);
+        }
+    }
+
     fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
+        if let Some(linux) = &mut self.as_linux {
+            linux.open_window(window, ack, self.params);
+            return;
+        }
         if window.in_slow_start() {
             window.grow();
             return;
@@ -77,6 +121,9 @@ impl CongestionControl for Cubic {
 
     /// A congestion event (sections 4.6 and 4.7).
     fn ssthresh(&mut self, Window { cwnd, .. }: Window, flight: f64) -> f64 {
+        if let Some(linux) = &mut self.as_linux {
+            linux.kernel.reduce(cwnd, cwnd * (1.0 + BETA) / 2.0, self.params.fast_convergence);
+        }
         let shrinking = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if shrinking { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.prior = cwnd;
@@ -88,6 +135,9 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, _una: u32) {
         self.epoch = None;
         self.after_timeout = true;
+        if let Some(linux) = &mut self.as_linux {
+            linux.kernel.forget();
+        }
     }
 }
 
@@ -113,17 +163,29 @@ impl BuiltIn for Cubic {
         .cited("RFC 9438, 4.7"),
         field("tcp_friendly", "", SWITCH, Some("true"), "Never slower than Reno would be.")
             .cited("RFC 9438, 4.3"),
+        field(
+            "hystart",
+            "",
+            FieldKind::Param(Kind::Choice(hystart::Kind::CHOICES)),
+            Some(""),
+            "With era linux, what ends slow start before losses do: by trains of ACKs and longer round trips as in the kernel (the default), or HyStart++.",
+        )
+        .cited("Linux, hystart_update; RFC 9406"),
     ];
 
     fn read(section: &Section) -> CubicParams {
         CubicParams {
             fast_convergence: section.switch("fast_convergence").unwrap_or(true),
             tcp_friendly: section.switch("tcp_friendly").unwrap_or(true),
+            hystart: (section.text("era") == Some("linux"))
+                .then(|| section.text("hystart").map_or(hystart::Kind::Linux, hystart::Kind::named)),
         }
     }
 
     fn new(&params: &CubicParams) -> Self {
-        Self { params, w_max: 0.0, prior: 0.0, w_est: 0.0, k: 0.0, epoch: None, after_timeout: false }
+        let as_linux = params.hystart.map(|_| Box::default());
+        let (epoch, after_timeout) = (None, false);
+        Self { params, w_max: 0.0, prior: 0.0, w_est: 0.0, k: 0.0, epoch, after_timeout, as_linux }
     }
 }
 

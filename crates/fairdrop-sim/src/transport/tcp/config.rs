@@ -1,5 +1,6 @@
 //! Settings of a TCP, from the table of a group.
 
+use super::linux::LinuxConfig;
 use super::transfers::{Connections, connections, transfer_bytes};
 use crate::input::{ANY_RATE, FieldKind, FieldSpec, PACKET_BYTES, Report, SWITCH, Section, field};
 use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Ns2Compat, Params, Variant};
@@ -13,20 +14,26 @@ const RFC_6298: &str = "RFC 6298";
 
 /// Fields of all TCPs.
 const FIELDS: &[FieldSpec] = &[
-    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "ns2-1998", "ns2-2005"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today."),
+    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno and cubic)."),
     field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
-    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
-    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: modern and ns2-2005 true, ns2-1998 false.").cited("RFC 9293"),
-    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: modern and ns2-2005 true, ns2-1998 false.").cited("RFC 3042"),
-    field("delayed_ack", "", SWITCH, Some("false"), "Acknowledge every second segment, or after 100 ms.").cited("RFC 1122, 4.2.3.2"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern and linux 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
+    field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: ns2-1998 false, otherwise true.").cited("RFC 9293"),
+    field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: ns2-1998 false, otherwise true.").cited("RFC 3042"),
+    field("delayed_ack", "", SWITCH, Some(""), "Acknowledge every second segment, or after 100 ms (linux: 40 ms and more); linux true, otherwise false.").cited("RFC 1122, 4.2.3.2"),
     field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp.").cited("RFC 3168"),
-    field("ack_size", "bytes", PACKET_BYTES, Some("\"40B\""), "ACK on the wire."),
-    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer: modern 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
+    field("ack_size", "bytes", PACKET_BYTES, Some(""), "ACK on the wire: 40 B, with timestamps 52 B."),
+    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer, with linux of timestamps: modern and linux 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
     field("tick_phase", "ticks", FieldKind::Param(Kind::Number(0.0, 0.999_999_999)), Some(""), "How old a tick of each sender's clock is at time 0, with ns2_compat; random for each when left out."),
-    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: modern 1 s, ns2-1998 and ns2-2005 200 ms.").cited(RFC_6298),
-    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: modern 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
-    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some("\"64s\""), "Largest timeout, backed off.").cited(RFC_6298),
-    field("ns2_compat", "", SWITCH, Some(""), "What ns-2's agents do otherwise than the RFCs, listed below: ns2-1998 and ns2-2005 true, modern false."),
+    field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: modern 1 s, otherwise 200 ms; with linux the least that is added to the smoothed round trip.").cited(RFC_6298),
+    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: modern and linux 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
+    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some(""), "Largest timeout, backed off: linux 120 s, otherwise 64 s.").cited(RFC_6298),
+    field("ns2_compat", "", SWITCH, Some(""), "What ns-2's agents do otherwise than the RFCs, listed below: ns2-1998 and ns2-2005 true, otherwise false."),
+    field("rack", "", SWITCH, Some(""), "With linux: losses are found by the times at which segments were sent, also of retransmissions; otherwise three segments reported above one mean that it is lost.").cited("RFC 8985, 6"),
+    field("tlp", "", SWITCH, Some(""), "With linux: after two round trips of silence one segment more is sent, so that the loss of the last one shows before the timeout.").cited("RFC 8985, 7"),
+    field("prr", "", SWITCH, Some(""), "With linux: a reduced window is reached in proportion to what arrives; otherwise at once.").cited("RFC 9937"),
+    field("frto", "", SWITCH, Some(""), "With linux: new data after a timeout shows whether it was spurious; then nothing more is sent again, and the window is as before.").cited("RFC 5682"),
+    field("timestamps", "", SWITCH, Some(""), "With linux: retransmissions measure the round trip as well, and show whether they were needed; if not, the window is as before.").cited("RFC 7323; RFC 4015"),
+    field("quick_ack", "", SWITCH, Some(""), "With linux: ACKs are not delayed at the beginning, after silence, and after copies.").cited("Linux, tcp_enter_quickack_mode"),
     field("max_doublings", "", FieldKind::Param(Kind::Integer(0, 32)), Some(""), "Timeouts in a row that double the timeout: ns2-1998 6, otherwise as many as max_rto allows."),
     field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire (without what header adds); the mean with connections; no end when left out."),
     field("app_rate", "bit/s", ANY_RATE, Some(""), "The application writes at this rate, on the wire (without what header adds); as fast as TCP takes it when left out."),
@@ -100,6 +107,9 @@ pub struct TcpConfig {
     /// Largest timeout, backed off.
     #[serde(serialize_with = "as_seconds", rename = "max_rto_s")]
     pub max_rto: Time,
+    /// It sends and acknowledges as the Linux kernel does.
+    #[serde(skip)]
+    pub linux: Option<LinuxConfig>,
     /// What the agents of ns-2 do otherwise than the RFCs.
     pub ns2_compat: bool,
     /// Timeouts in a row that double it; at most 32.
@@ -123,8 +133,11 @@ impl TcpConfig {
         let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
             Some("ns2-1998") => (1.0, false, 100, 200, 6000),
             Some("ns2-2005") => (2.0, true, 10, 200, 3000),
+            Some("linux") => (10.0, true, 1, 200, 1000),
             _ => (10.0, true, 1, 1000, 1000),
         };
+        let linux = LinuxConfig::read(variant.name, section, report);
+        let has_timestamps = linux.is_some_and(|linux| linux.timestamps);
         let initial_window = variant.max_initial_window.min(initial_window);
         let of_ns2 = matches!(section.text("era"), Some("ns2-1998" | "ns2-2005"));
         let ns2_compat = section.switch("ns2_compat").unwrap_or(of_ns2);
@@ -140,14 +153,15 @@ impl TcpConfig {
             initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
             handshake: section.switch("handshake").unwrap_or(modern),
             limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
-            delayed_ack: section.switch("delayed_ack").unwrap_or(false),
+            delayed_ack: section.switch("delayed_ack").unwrap_or(linux.is_some()),
             ecn: ecn(variant, section, report),
-            ack_size: section.number_or_zero("ack_size") as u32,
+            ack_size: section.number("ack_size").unwrap_or(if has_timestamps { 52.0 } else { 40.0 }) as u32,
             tick: time("tick", tick_ms),
             tick_phase: section.number("tick_phase"),
             min_rto: time("min_rto", min_rto_ms),
             initial_rto: time("initial_rto", initial_rto_ms),
-            max_rto: time("max_rto", 64_000),
+            max_rto: time("max_rto", if linux.is_some() { 120_000 } else { 64_000 }),
+            linux,
             ns2_compat,
             max_doublings: max_doublings(section),
             transfer_bytes: transfer_bytes(section, report),
@@ -165,7 +179,13 @@ impl TcpConfig {
     /// Whether its receiver reports what came out of order (RFC 2018).
     #[inline]
     pub fn has_sack(&self) -> bool {
-        self.recovery == LossRecovery::Sack
+        self.recovery == LossRecovery::Sack || self.linux.is_some()
+    }
+
+    /// Whether packets carry timestamps.
+    #[inline]
+    pub fn has_stamps(&self) -> bool {
+        self.one_way_delays || self.linux.is_some_and(|linux| linux.timestamps)
     }
 
     /// Whether its window and its recovery are those of ns-2's agent of that name.
@@ -178,7 +198,8 @@ impl TcpConfig {
     pub fn to_json(&self) -> Json {
         let mut all = json!(self);
         let sack = if self.has_sack() { json!(self.sack) } else { Json::Null };
-        for more in [sack, self.congestion.to_json()] {
+        let linux = self.linux.map_or(Json::Null, |linux| json!(linux));
+        for more in [sack, linux, self.congestion.to_json()] {
             if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
                 all.extend(more);
             }

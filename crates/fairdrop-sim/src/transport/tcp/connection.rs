@@ -1,6 +1,7 @@
 //! A TCP connection as its sender knows it, and the steps that events are made of.
 
 use super::config::TcpConfig;
+use super::linux::Linux;
 use super::messages::Send;
 use super::scoreboard::Scoreboard;
 use super::timer::RetransmissionTimeout;
@@ -59,6 +60,15 @@ pub struct SenderCount {
     pub fast_retransmits: u32,
 }
 
+/// What a sender keeps of single segments, in a place of its own.
+#[derive(Debug)]
+pub enum Kept {
+    /// Of SACK, while there are holes.
+    Board(Scoreboard),
+    /// Of a sender as the Linux kernel's, always.
+    Linux(Box<Linux>),
+}
+
 /// One connection's sending side. What every ACK needs comes first, and fills a line of the cache.
 #[derive(Debug)]
 #[repr(C)]
@@ -96,8 +106,7 @@ pub struct Sender {
     /// The first unacknowledged segment when the timer last ran out.
     pub timed_out: MaybeSegment,
     pub timed_at: Time,
-    /// Of SACK, while there are holes.
-    pub board: Option<Box<Scoreboard>>,
+    pub kept: Option<Box<Kept>>,
     pub control: Control,
     pub counted: SenderCount,
 }
@@ -129,7 +138,7 @@ impl Sender {
             counted: SenderCount::default(),
             cwr: false,
             echoed: 0,
-            board: None,
+            kept: config.linux.map(|_| Box::new(Kept::Linux(Box::default()))),
             control: config.congestion.control(),
         }
     }
@@ -154,13 +163,38 @@ impl Sender {
     #[inline]
     pub fn prefetch(&self) {
         prefetch(&self.una);
-        prefetch(&self.board);
+        prefetch(&self.kept);
     }
 
     /// Whether all of a finite transfer is acknowledged.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.una >= self.size
+    }
+
+    /// What is known by selective acknowledgements (RFC 6675).
+    #[inline]
+    pub fn board(&self) -> Option<&Scoreboard> {
+        match self.kept.as_deref() {
+            Some(Kept::Board(board)) => Some(board),
+            _ => None,
+        }
+    }
+
+    /// The same, to learn more.
+    pub fn board_mut(&mut self) -> Option<&mut Scoreboard> {
+        match self.kept.as_deref_mut() {
+            Some(Kept::Board(board)) => Some(board),
+            _ => None,
+        }
+    }
+
+    /// Whether the counters of a sender as the kernel's are those of its segments.
+    #[cfg(test)]
+    pub fn check_kept(&self) {
+        if let Some(Kept::Linux(linux)) = self.kept.as_deref() {
+            linux.check(self);
+        }
     }
 
     /// The smoothed round-trip time in seconds; `None` before the first measurement.

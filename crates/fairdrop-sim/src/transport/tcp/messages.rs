@@ -41,12 +41,14 @@ pub struct Ack<'a> {
     pub blocks: Option<&'a Blocks>,
     /// How long a segment took to the receiver, when that is reported.
     pub delay: Option<Time>,
+    /// When the segment was sent whose timestamp the ACK echoes (RFC 7323), where there are timestamps.
+    pub echoed: Option<Time>,
 }
 
 #[cfg(test)]
 impl Ack<'_> {
     /// Expects segment `next`, and says nothing else.
     pub const fn of(next: u32) -> Self {
-        Self { next, echo: false, blocks: None, delay: None }
+        Self { next, echo: false, blocks: None, delay: None, echoed: None }
     }
 }

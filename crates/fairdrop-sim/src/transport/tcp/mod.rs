@@ -2,6 +2,7 @@
 
 mod config;
 mod connection;
+mod linux;
 mod messages;
 mod recovery;
 mod scoreboard;

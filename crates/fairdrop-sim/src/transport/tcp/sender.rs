@@ -8,8 +8,10 @@
 
 use super::config::TcpConfig;
 use super::connection::{DUPLICATE_ACKS, MaybeSegment, Phase, Sender};
+use super::linux;
 use super::messages::{Ack, Send};
 use super::recovery::{self, sack};
+use super::scoreboard::Scoreboard;
 use crate::transport::congestion::{AckEvent, LossRecovery};
 use fairdrop::Time;
 
@@ -23,6 +25,9 @@ impl Sender {
             self.restart_timer(now, config);
         } else {
             self.phase = Phase::Open;
+            if config.linux.is_some() {
+                return linux::on_supply(self, now, config, out);
+            }
             self.fill_window(now, config, out);
         }
     }
@@ -30,6 +35,9 @@ impl Sender {
     /// The application has written another segment.
     pub fn on_supply(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         self.supply = self.supply.saturating_add(1).min(self.size);
+        if config.linux.is_some() {
+            return linux::on_supply(self, now, config, out);
+        }
         self.fill_window(now, config, out);
     }
 
@@ -37,6 +45,9 @@ impl Sender {
     pub fn on_syn_ack(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         if self.phase != Phase::SynSent {
             return;
+        }
+        if config.linux.is_some() {
+            return linux::on_syn_ack(self, now, config, out);
         }
         match self.timed.take() {
             Some(_) => self.rto.measure(self.timed_at, now, config),
@@ -49,6 +60,9 @@ impl Sender {
 
     /// An ACK has come.
     pub fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
+        if config.linux.is_some() {
+            return linux::on_ack(self, now, ack, config, out);
+        }
         // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
         let has_sack = config.has_sack();
         let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
@@ -146,6 +160,9 @@ impl Sender {
 
     /// The retransmission timer ran out.
     pub fn on_timeout(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        if config.linux.is_some() {
+            return linux::on_timer(self, now, config, out);
+        }
         self.deadline = Time::NEVER;
         self.counted.timeouts += 1;
         self.rto.back_off(config);
@@ -167,12 +184,12 @@ impl Sender {
         self.duplicate_acks = 0;
         self.next = self.una;
         // RFC 2018, section 8: the receiver may have dropped what it reported.
-        self.board = None;
+        self.kept = None;
         self.control.on_timeout(self.una);
         self.fill_window(now, config, out);
     }
 
-    fn on_lost_syn(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+    pub(super) fn on_lost_syn(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         if self.timed.take().is_none() {
             // RFC 6928, section 2: one segment after more than one lost SYN.
             self.window.cwnd = 1.0;
@@ -192,7 +209,7 @@ impl Sender {
             return;
         }
         let limited_transmit = config.limited_transmit && self.phase == Phase::Open && self.next == self.high;
-        let left = self.board.as_ref().map_or(self.duplicate_acks, |board| board.count());
+        let left = self.board().map_or(self.duplicate_acks, Scoreboard::count);
         let extra = if limited_transmit { left.min(DUPLICATE_ACKS - 1) } else { 0 };
         let own_end = self.una.saturating_add(self.window.cwnd as u32);
         let window = (self.window.cwnd + f64::from(extra)).min(config.max_window) as u32;
@@ -208,7 +225,7 @@ impl Sender {
             let again = segment < self.high;
             if again {
                 // RFC 6675, section 5.1: what was reported since the timeout is not sent again.
-                if self.board.as_ref().is_some_and(|board| board.has(segment)) {
+                if self.board().is_some_and(|board| board.has(segment)) {
                     self.next += 1;
                     continue;
                 }
@@ -238,7 +255,7 @@ impl Sender {
 
 /// What congestion control learns of an ACK after which segments from `una` to `next` are in flight.
 #[inline(always)]
-fn ack_event(
+pub(super) fn ack_event(
     now: Time,
     ack: Ack<'_>,
     newly_acked: u32,
@@ -247,5 +264,15 @@ fn ack_event(
     config: &TcpConfig,
 ) -> AckEvent {
     let Ack { echo, delay: one_way_delay, .. } = ack;
-    AckEvent { now, newly_acked, una, next, echo, one_way_delay, srtt, max_window: config.max_window }
+    AckEvent {
+        now,
+        newly_acked,
+        una,
+        next,
+        echo,
+        one_way_delay,
+        srtt,
+        rtt: None,
+        max_window: config.max_window,
+    }
 }

@@ -40,6 +40,7 @@ fn a_control_without_methods_is_reno() {
         echo: false,
         one_way_delay: None,
         srtt: Time::ZERO,
+        rtt: None,
         max_window: 50.0,
     };
     let mut window = Window { cwnd: 7.0, ssthresh: 8.0 };

@@ -5,6 +5,7 @@ mod congestion;
 mod connection;
 mod contract;
 mod ecn;
+mod linux;
 mod lossy_pipe;
 pub mod network;
 mod network_flows;
@@ -41,6 +42,7 @@ pub fn check_invariants(sender: &Sender, config: &TcpConfig) {
     if matches!(sender.phase, Phase::Open | Phase::Recovery) {
         assert!(sender.high > sender.una, "a greedy source always has something outstanding: {state}");
     }
+    sender.check_kept();
     let waits = sender.high > sender.una || sender.phase == Phase::SynSent;
     assert_eq!(waits, sender.deadline != fairdrop::Time::NEVER, "timer: {state}");
 }

@@ -25,8 +25,9 @@ pub enum Packet {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Arrives(Packet),
-    AckArrives(u32, Option<Blocks>),
+    /// With the time at which it was sent.
+    Arrives(Packet, Time),
+    AckArrives(u32, Option<Blocks>, Option<Time>),
     AckDue,
 }
 
@@ -84,14 +85,22 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
         *copy += 1;
         if !(self.lose)(packet, *copy) {
             let event = match packet {
-                Packet::Ack(next) => Event::AckArrives(next, self.blocks()),
-                _ => Event::Arrives(packet),
+                Packet::Ack(next) => Event::AckArrives(next, self.blocks(), self.echoed()),
+                _ => Event::Arrives(packet, self.now),
             };
             self.schedule(at.after(DELAY), event);
         }
     }
 
-    fn blocks(&self) -> Option<Blocks> {
+    /// What the timestamp of an ACK says.
+    fn echoed(&self) -> Option<Time> {
+        self.receiver.echoed().filter(|_| self.config.linux.is_some_and(|linux| linux.timestamps))
+    }
+
+    fn blocks(&mut self) -> Option<Blocks> {
+        if self.config.linux.is_some() {
+            return self.receiver.blocks_as_linux(self.config.sack.sack_blocks);
+        }
         let blocks = self.receiver.blocks(self.config.sack.sack_blocks);
         (self.config.has_sack() && blocks.len() > 0).then_some(blocks)
     }
@@ -115,13 +124,14 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
             let ((at, _), event) = self.events.pop_first().expect("a timer or a packet is always under way");
             self.now = at;
             match event {
-                Event::Arrives(packet) => self.arrive(packet),
-                Event::AckArrives(next, blocks) => {
-                    let ack = Ack { next, echo: false, blocks: blocks.as_ref(), delay: Some(DELAY) };
+                Event::Arrives(packet, sent) => self.arrive(packet, sent),
+                Event::AckArrives(next, blocks, echoed) => {
+                    let ack = Ack { next, echo: false, blocks: blocks.as_ref(), delay: Some(DELAY), echoed };
                     self.sender.on_ack(self.now, ack, &self.config, &mut self.out);
                 }
                 Event::AckDue => {
                     if self.ack_due == at && std::mem::take(&mut self.receiver.ack_pending) {
+                        self.receiver.note_late_ack(&self.config);
                         self.put(at, Packet::Ack(self.receiver.next));
                     }
                 }
@@ -134,20 +144,30 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
         assert_eq!(self.delivered, self.receiver.next, "each segment is new once");
     }
 
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, packet: Packet, sent: Time) {
         match packet {
-            Packet::Syn => self.put(self.now, Packet::SynAck),
+            Packet::Syn => {
+                if self.config.linux.is_some() {
+                    self.receiver.answer_as_linux(self.now);
+                }
+                self.put(self.now, Packet::SynAck);
+            }
             Packet::SynAck => self.sender.on_syn_ack(self.now, &self.config, &mut self.out),
             Packet::Ack(_) => unreachable!("ACKs arrive with their blocks"),
             Packet::Segment(segment) => {
                 let before = self.receiver.next;
-                let (is_new, reaction) = self.receiver.take(segment, self.config.delayed_ack);
+                let (is_new, wait) = if self.config.linux.is_some() {
+                    self.receiver.take_as_linux(self.now, segment, Some(sent), &self.config)
+                } else {
+                    let (is_new, reaction) = self.receiver.take(segment, self.config.delayed_ack);
+                    (is_new, (reaction == Reaction::Wait).then_some(DELAYED_ACK))
+                };
                 assert!(is_new || self.receiver.next == before);
                 self.delivered += self.receiver.next - before;
-                match reaction {
-                    Reaction::Acknowledge => self.put(self.now, Packet::Ack(self.receiver.next)),
-                    Reaction::Wait => {
-                        self.ack_due = self.now.after(DELAYED_ACK);
+                match wait {
+                    None => self.put(self.now, Packet::Ack(self.receiver.next)),
+                    Some(wait) => {
+                        self.ack_due = self.now.after(wait);
                         self.schedule(self.ack_due, Event::AckDue);
                     }
                 }

@@ -9,7 +9,7 @@ use fairdrop::Time;
 ///
 /// Columns: time in ms | event | what is sent | cwnd | ssthresh | phase | when the timer runs out, ms.
 /// Events: `start`, `syn-ack`, `ack N` (N is expected next), `ack N sack A-B C` (the first block first),
-/// either with `owd D` (a one-way delay in ms) or `ece`, `timeout` (only at the very time of the deadline).
+/// either with `owd D` (a one-way delay in ms), `ts T` (it echoes the timestamp of what was sent at T ms) or `ece`, `timeout` (only at the very time of the deadline).
 /// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
 /// Lines that begin with `#`, and empty ones, say nothing.
 pub fn play(transport: &str, settings: &str, table: &str) {
@@ -31,9 +31,15 @@ pub fn play(transport: &str, settings: &str, table: &str) {
             ("ack", number) => {
                 assert!(now <= sender.deadline, "the timer ran out before {line}\nafter {actual:#?}");
                 let (number, echo) = number.strip_suffix(" ece").map_or((number, false), |rest| (rest, true));
-                let (number, delay) = delay(number);
+                let (number, delay) = time_of(number, " owd ");
+                let (number, echoed) = time_of(number, " ts ");
                 let (next, blocks) = ack(number);
-                sender.on_ack(now, Ack { next, echo, blocks: blocks.as_ref(), delay }, &config, &mut sent);
+                sender.on_ack(
+                    now,
+                    Ack { next, echo, blocks: blocks.as_ref(), delay, echoed },
+                    &config,
+                    &mut sent,
+                );
             }
             _ => panic!("no such event: {line}"),
         }
@@ -54,9 +60,9 @@ pub fn play(transport: &str, settings: &str, table: &str) {
     assert!(expected == actual, "expected\n{}\nactual\n{}", expected.join("\n"), actual.join("\n"));
 }
 
-/// What comes before ` owd 60`, and the 60 ms.
-fn delay(text: &str) -> (&str, Option<Time>) {
-    let Some((before, ms)) = text.split_once(" owd ") else { return (text, None) };
+/// What comes before, say, ` owd 60`, and the 60 ms.
+fn time_of<'t>(text: &'t str, word: &str) -> (&'t str, Option<Time>) {
+    let Some((before, ms)) = text.split_once(word) else { return (text, None) };
     (before, Some(Time::from_ms(ms.parse().unwrap())))
 }
 

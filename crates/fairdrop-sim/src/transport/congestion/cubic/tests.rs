@@ -1,7 +1,7 @@
 //! RFC 9438: the curve of the window between losses, and the region where Reno would be faster.
 
-use super::{Cubic, CubicParams, cube_root};
-use crate::transport::congestion::contract::{BuiltIn, CongestionControl, Window};
+use super::{Cubic, CubicParams, cube_root, hystart};
+use crate::transport::congestion::contract::{AckEvent, BuiltIn, CongestionControl, Window};
 use crate::transport::receiver::Blocks;
 use crate::transport::tcp::TcpConfig;
 use crate::transport::tcp::{Ack, Phase, Sender};
@@ -31,7 +31,7 @@ impl Paced {
         let now = round_trip.after(round_trip);
         sender.on_ack(
             now,
-            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None },
+            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None, echoed: None },
             &config,
             &mut out,
         );
@@ -144,11 +144,96 @@ fn cube_roots_are_right_to_the_last_bits() {
 #[test]
 fn fast_convergence_lowers_the_plateau() {
     for (fast_convergence, w_max) in [(true, 80.0 * 0.85), (false, 80.0)] {
-        let mut cubic = Cubic::new(&CubicParams { fast_convergence, tcp_friendly: true });
+        let mut cubic = Cubic::new(&CubicParams { fast_convergence, tcp_friendly: true, hystart: None });
         let window = |cwnd| Window { cwnd, ssthresh: 0.0 };
         assert_eq!(cubic.ssthresh(window(100.0), 100.0), 70.0);
         assert_eq!(cubic.w_max, 100.0);
         cubic.ssthresh(window(80.0), 80.0);
         assert!((cubic.w_max - w_max).abs() < 1e-12);
     }
+}
+
+fn linux_cubic(hystart: hystart::Kind) -> Cubic {
+    Cubic::new(&CubicParams { fast_convergence: true, tcp_friendly: true, hystart: Some(hystart) })
+}
+
+/// Lets `cubic` take an ACK of one segment at `ms`, with a round trip of `rtt` ms; 20 segments are in flight.
+fn take(cubic: &mut Cubic, window: &mut Window, ms: u64, una: u32, rtt: u64) {
+    let ack = AckEvent {
+        now: Time::from_ms(ms),
+        newly_acked: 1,
+        una,
+        next: una + 20,
+        echo: false,
+        one_way_delay: None,
+        srtt: Time::from_ms(rtt),
+        rtt: Some(Time::from_ms(rtt)),
+        max_window: 1e3,
+    };
+    cubic.on_ack(&ack);
+    cubic.open_window(window, &ack);
+}
+
+/// `bictcp_update`, by hand: after a loss at 3 the window is 2 and the plateau 3. The curve lies less than a segment below
+/// it, which counts as there: a segment for every two. At 2, after a second loss, the plateau is (2 x 1.7 / 2), cut to 1.
+#[test]
+fn the_kernels_curve_is_in_whole_segments() {
+    let mut cubic = linux_cubic(hystart::Kind::None);
+    let mut window = Window { cwnd: 3.0, ssthresh: 50.0 };
+    window.ssthresh = cubic.ssthresh(window, 3.0).floor();
+    window.cwnd = window.ssthresh;
+    assert_eq!(window.cwnd, 2.0);
+    take(&mut cubic, &mut window, 1000, 1, 10);
+    assert_eq!(window.cwnd, 2.5);
+    window.cwnd = 2.0;
+    assert_eq!(cubic.ssthresh(window, 2.0), 2.0);
+    take(&mut cubic, &mut window, 2000, 2, 10);
+    assert_eq!(window.cwnd, 2.0 + 0.01 / 2.0, "on its plateau, which is the window itself");
+}
+
+/// `hystart_update`: above 16 segments, the ninth round trip that is 4 ms longer than the least ends slow start.
+#[test]
+fn longer_round_trips_end_slow_start() {
+    let mut cubic = linux_cubic(hystart::Kind::Linux);
+    let mut window = Window { cwnd: 10.0, ssthresh: 1000.0 };
+    take(&mut cubic, &mut window, 100, 1, 20);
+    // Below 16, and then for eight round trips, nothing happens, however long they are.
+    let mut una = 21;
+    for step in 0..13 {
+        una += 1;
+        take(&mut cubic, &mut window, 200 + 10 * step, una, 30);
+        assert_eq!(window.ssthresh, 1000.0, "{step}");
+    }
+    assert_eq!(window.cwnd, 24.0);
+    take(&mut cubic, &mut window, 400, una + 1, 30);
+    assert_eq!(window.ssthresh, 24.0);
+}
+
+/// RFC 9406, section 4.2: then the window grows by a quarter for five rounds; a shorter round trip makes that end.
+#[test]
+fn hystart_plus_plus_goes_on_slowly() {
+    let mut cubic = linux_cubic(hystart::Kind::Rfc9406);
+    let mut window = Window { cwnd: 20.0, ssthresh: 1000.0 };
+    let (mut una, mut now) = (1, 100);
+    let mut round = |cubic: &mut Cubic, window: &mut Window, rtt| {
+        let before = window.cwnd;
+        for _ in 0..20 {
+            una += 1;
+            now += 5;
+            take(cubic, window, now, una, rtt);
+        }
+        // An ACK beyond the end begins the next.
+        una += 1;
+        window.cwnd - before
+    };
+    assert_eq!(round(&mut cubic, &mut window, 20), 20.0);
+    assert_eq!(round(&mut cubic, &mut window, 20), 20.0);
+    let slower = round(&mut cubic, &mut window, 40);
+    assert!((8.0..16.0).contains(&slower), "eight in full, then a quarter: {slower}");
+    assert_eq!(round(&mut cubic, &mut window, 40), 5.0);
+    assert_eq!(window.ssthresh, 1000.0);
+    for _ in 0..5 {
+        round(&mut cubic, &mut window, 40);
+    }
+    assert!(window.ssthresh < 100.0, "after five rounds: {}", window.ssthresh);
 }

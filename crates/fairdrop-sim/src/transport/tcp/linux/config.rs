@@ -1,0 +1,64 @@
+//! What `era = "linux"` stands for: a switch for each behaviour.
+
+use crate::input::{Report, Section};
+use serde::Serialize;
+
+/// Transports that the kernel has.
+const TRANSPORTS: [&str; 2] = ["reno", "cubic"];
+/// The switches, all of them on unless a scenario says otherwise.
+const SWITCHES: [&str; 6] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack"];
+/// Fields that say nothing here.
+const WITHOUT_EFFECT: [&str; 5] = ["limited_transmit", "rescue", "ns2_compat", "max_doublings", "tick_phase"];
+
+/// What a sender and its receiver do as the Linux kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LinuxConfig {
+    /// Losses are found by time (RFC 8985, section 6).
+    pub rack: bool,
+    /// Tail loss probes (RFC 8985, section 7).
+    pub tlp: bool,
+    /// Proportional rate reduction (RFC 9937).
+    pub prr: bool,
+    /// Spurious timeouts are found by new data (RFC 5682).
+    pub frto: bool,
+    /// RFC 7323; with them spurious retransmissions are found (RFC 3522), and undone (RFC 4015).
+    pub timestamps: bool,
+    /// Phases in which ACKs are not delayed.
+    pub quick_ack: bool,
+}
+
+impl LinuxConfig {
+    /// The switches of a group whose transport is `transport`; `None` in other eras.
+    pub fn read(transport: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
+        let refuse = |report: &mut Report<'_>, name: &str, valid: &str| {
+            let what = format!("{} has no effect", section.path(name));
+            report.add(section.origin(name), "", &what, valid);
+        };
+        if section.text("era") != Some("linux") {
+            for name in SWITCHES.into_iter().filter(|name| section.is_set(name)) {
+                refuse(report, name, "with era = \"linux\"");
+            }
+            // Of CUBIC.
+            if section.is_set("hystart") {
+                refuse(report, "hystart", "with era = \"linux\"");
+            }
+            return None;
+        }
+        if !TRANSPORTS.contains(&transport) {
+            let valid = "reno or cubic with era = \"linux\"";
+            report.add(section.origin("era"), &section.path("transport"), transport, valid);
+        }
+        for name in WITHOUT_EFFECT.into_iter().filter(|name| section.is_set(name)) {
+            refuse(report, name, "without era = \"linux\"");
+        }
+        let on = |name| section.switch(name).unwrap_or(true);
+        Some(Self {
+            rack: on("rack"),
+            tlp: on("tlp"),
+            prr: on("prr"),
+            frto: on("frto"),
+            timestamps: on("timestamps"),
+            quick_ack: on("quick_ack"),
+        })
+    }
+}
