@@ -95,7 +95,7 @@ impl CollarModel {
     /// number.
     fn looked_at(&self, blocks: usize, bits: u64) -> Vec<u32> {
         let all = self.params.ids as usize / 8;
-        let group = (u128::from(bits >> 32) * (all / blocks) as u128 >> 32) as usize;
+        let group = ((u128::from(bits >> 32) * (all / blocks) as u128) >> 32) as usize;
         let chosen: Vec<usize> = (group * blocks..(group + 1) * blocks).collect();
         let first = self.remembered.len().saturating_sub(self.params.ids as usize);
         let kept = (first..self.remembered.len()).filter(|n| chosen.contains(&(n % all)));
@@ -109,7 +109,7 @@ impl CollarModel {
     /// How much of its limit the flow has sent; `None` where it is no suspect, or no longer.
     fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
         let limit = self.params.share * self.s * self.sent;
-        let set = (u64::from(id) * u64::from(self.params.sets) >> 32) as usize;
+        let set = ((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize;
         let place = self.suspects[set].iter_mut().find(|place| place.as_ref().is_some_and(|e| e.id == id))?;
         let suspect = place.as_mut().expect("it was found");
         suspect.bytes += f64::from(len);
@@ -124,7 +124,7 @@ impl CollarModel {
     /// Makes the flow a suspect; `false` where there is no room.
     fn enter(&mut self, id: u32) -> bool {
         let assumed = 0.5 * self.s * self.sent;
-        let set = &mut self.suspects[(u64::from(id) * u64::from(self.params.sets) >> 32) as usize];
+        let set = &mut self.suspects[((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize];
         let place = match set.iter().position(Option::is_none) {
             Some(free) => free,
             None => {
@@ -309,7 +309,7 @@ impl Slow for CollarModel {
             fast.memory().iter().flat_map(|block| block.0).filter(|&id| id != 0).collect();
         ours.sort_unstable();
         theirs.sort_unstable();
-        if ours != theirs { Err("another memory".into()) } else { Ok(()) }
+        if ours == theirs { Ok(()) } else { Err("another memory".into()) }
     }
 }
 

@@ -214,7 +214,7 @@ fn the_decision_alone_decides_alike() {
     let mut refused = 0;
     for number in 0..30_000_u32 {
         let bits = dice.next_u64();
-        let meta = Meta::of_flow(if bits & 3 == 0 { 0 } else { (bits >> 8) % 30 }, 1000);
+        let meta = Meta::of_flow(if bits.trailing_zeros() >= 2 { 0 } else { (bits >> 8) % 30 }, 1000);
         let dropped = link.offer(meta).causes();
         match alone.arrival(&meta, fifo.len() as u32, &mut world) {
             CollarVerdict::Drop(cause) => {

@@ -40,7 +40,7 @@ const LEAST: f64 = 1.0 / 16_384.0;
 const MARKS_BELOW: f64 = 0.25;
 const LIMIT_MARKS_BELOW: f64 = 0.2;
 /// The controller: time between updates, weights of the distance of the waiting time from the target and of its change
-/// (RFC 9332, A.1, and Linux, net/sched/sch_dualpi2.c).
+/// (RFC 9332, A.1, and Linux, `net/sched/sch_dualpi2.c`).
 const T_UPDATE: Time = Time::from_ms(16);
 const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
@@ -598,7 +598,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     #[inline]
     fn first_of_group(&self, size: usize, bits: u64) -> usize {
         let groups = self.params.blocks() / size.max(1);
-        ((bits >> 32) * groups as u64 >> 32) as usize * size
+        (((bits >> 32) * groups as u64) >> 32) as usize * size
     }
 
     /// How many of the ids of a block are `id`.
