@@ -6,7 +6,7 @@ import argparse
 from typing import TypeAlias
 
 from fairdrop._core import __version__
-from fairdrop.cli import commands, conformance, model_grammar, studies
+from fairdrop.cli import commands, conformance, lab, model_grammar, studies
 
 _EXAMPLES = """\
 examples:
@@ -36,6 +36,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sweep(subcommands)
     _add_merge(subcommands)
     _add_diff(subcommands)
+    _add_characterize(subcommands)
     _add_model(subcommands)
     _add_reproduce(subcommands)
     _add_report(subcommands)
@@ -163,6 +164,28 @@ def _add_diff(subcommands: _Subcommands) -> None:
     parser.add_argument("--all", action="store_true", help="measures that did not change as well")
     parser.add_argument("--quiet", action="store_true", help="print nothing: the exit status tells")
     parser.set_defaults(action=studies.diff)
+
+
+def _add_characterize(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "characterize",
+        help="what RFC 7928 asks of a discipline",
+        description="Simulate what the IETF's guideline for AQM (RFC 7928) asks for, into a scorecard.",
+    )
+    parser.add_argument("disciplines", nargs="*", metavar="DISCIPLINE", help="disciplines (all); see `fairdrop list`")
+    parser.add_argument(
+        "--profile", default="quick", metavar="NAME", help="quick: minutes; full: hours, more values and seeds (quick)"
+    )
+    parser.add_argument("--sections", metavar="SECTION,...", help="sections of the RFC, such as 5.3,6 (all)")
+    parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the profile's")
+    parser.add_argument(
+        "--out", default="characterization", metavar="DIR", help="scenarios, scorecard, finished runs (characterization)"
+    )
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
+    parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
+    parser.add_argument("--json", action="store_true", help="print the scorecard as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    parser.set_defaults(action=lab.characterize)
 
 
 def _add_model(subcommands: _Subcommands) -> None:

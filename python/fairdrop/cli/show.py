@@ -14,8 +14,12 @@ from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
     from fairdrop.changes import Change, Changes
+    from fairdrop.characterize.scorecard import Scorecard
     from fairdrop.estimate import Estimate
     from fairdrop.result import Result
+
+# Disciplines beside one another in a scorecard.
+_ABREAST = 4
 
 
 def result_text(result: Result) -> str:
@@ -180,6 +184,26 @@ def _means(
         key: {name: sum(found) / len(found) if found else None for name, found in values.items()}
         for key, values in gathered.items()
     }
+
+
+def scorecard_text(card: Scorecard) -> str:
+    """The scorecard, a line for each measure; a star where no other discipline is better beyond both intervals."""
+    from fairdrop.characterize.layout import cell_text, score_boards
+
+    tables = []
+    for start in range(0, len(card.disciplines), _ABREAST):
+        some = card.disciplines[start : start + _ABREAST]
+        lines = []
+        for board in score_boards(card.rows):
+            for column in board.columns:
+                rows = [board.cells.get((name, column)) for name in some]
+                best = board.best(column)
+                told = [
+                    "-" if row is None else cell_text(row) + (" *" if row.discipline in best else "  ") for row in rows
+                ]
+                lines.append([column.section, column.label, *told])
+        tables.append(table_text(["section", "measure", *(f"{name}  " for name in some)], lines))
+    return "\n\n".join(tables)
 
 
 def table_text(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 2) -> str:

@@ -20,8 +20,9 @@ from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
 
 SCHEMA = "fairdrop/study/1"
-DESIGNS = ("product", "zip", "latin_hypercube", "sobol")
-_DRAWN = ("latin_hypercube", "sobol")
+DESIGNS = ("product", "zip", "latin_hypercube", "sobol", "saltelli")
+_DRAWN = ("latin_hypercube", "sobol", "saltelli")
+_POWERS = ("sobol", "saltelli")
 _FIELDS = ("schema", "name", "base", "settings", "seeds", "axes", "design", "stop")
 _MOST_SEEDS = 1_000_000
 _MOST_POINTS = 10_000_000
@@ -241,8 +242,8 @@ def _design(written: Mapping[str, Any]) -> Design:
     if not drawn:
         return Design(kind)
     points = _whole("design.points", table.get("points"), 1, _MOST_POINTS)
-    if kind == "sobol" and points & (points - 1):
-        raise StudyError(f"design.points = {points} is not valid; valid: a power of two with sobol")
+    if kind in _POWERS and points & (points - 1):
+        raise StudyError(f"design.points = {points} is not valid; valid: a power of two with {kind}")
     return Design(kind, points, _whole("design.seed", table.get("seed", 1), 0, 2**31))
 
 
@@ -291,12 +292,33 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
 
 
 def _draws(design: Design, axes: int) -> Sequence[Sequence[float]]:
-    """Points in the unit cube: Latin hypercube, or Sobol's with Owen's scrambling."""
+    """Points in the unit cube: Latin hypercube, Sobol's with Owen's scrambling, or those that Sobol's indices need."""
     from scipy.stats import qmc
+
+    if design.kind == "saltelli":
+        return _saltelli(design, axes)
 
     make = qmc.LatinHypercube if design.kind == "latin_hypercube" else qmc.Sobol
     found: Sequence[Sequence[float]] = make(axes, seed=design.seed).random(design.points).tolist()
     return found
+
+
+def _saltelli(design: Design, axes: int) -> list[list[float]]:
+    """Two samples A and B; then A with each column of B in turn: points * (axes + 2) of them.
+
+    Source: A. Saltelli et al., "Variance based sensitivity analysis of model output", Computer Physics Communications
+    181(2), 2010.
+    """
+    from scipy.stats import qmc
+
+    both = qmc.Sobol(2 * axes, seed=design.seed).random(design.points).tolist()
+    a, b = [row[:axes] for row in both], [row[axes:] for row in both]
+    mixed = [
+        [*one[:place], other[place], *one[place + 1 :]]
+        for place in range(axes)
+        for one, other in zip(a, b, strict=True)
+    ]
+    return [*a, *b, *mixed]
 
 
 def _drawn_level(axis: Axis, part: float) -> Value:

@@ -15,7 +15,7 @@ from fairdrop.engine import engine
 from fairdrop.scenario import Scenario
 
 # Columns with their kinds (see `_core.write_parquet`), as in the tables `groups`, `runs` and `queues` of a result.
-GROUP_COLUMNS = (
+_OF_GROUP = (
     ("discipline", "text"),
     ("group", "text"),
     ("transport", "text"),
@@ -38,6 +38,9 @@ GROUP_COLUMNS = (
     ("mean_cwnd_packets", "number"),
     ("srtt_s", "number"),
 )
+# Of its packets at the queue that shares refer to.
+_OF_LINK_GROUP = (("sojourn_mean_s", "number"), ("sojourn_p99_s", "number"))
+GROUP_COLUMNS = (*_OF_GROUP, *_OF_LINK_GROUP, ("fct_mean_s", "number"))
 # Of the whole run, and of the queue that shares refer to; repeated in the row of each group.
 _OF_RUN = (
     ("link_rate_bps", "number"),
@@ -65,8 +68,9 @@ LINK_COLUMNS = (
     *((_RUN_NAMES.get(name, name), kind) for name, kind in _OF_RUN),
     *((f"queue_{name}", kind) for name, kind in _OF_QUEUE),
 )
+_NO_WAITS = (None,) * len(_OF_LINK_GROUP)
 #: Changes with the columns: rows with others are not found.
-ROWS = "fairdrop/rows/1"
+ROWS = "fairdrop/rows/2"
 # Of a scenario: what does not decide its runs, beside the seed.
 _NAMES = ("name", "title", "seed")
 
@@ -103,8 +107,28 @@ def rows_of(document: _core.Document) -> bytes:
     at = max(queues.column("queue").index(runs.column("link")[0]) if runs.column("link")[0] in queues.column("queue")
              else 0, 0)  # fmt: skip
     link = [runs.column(name)[0] for name, _ in _OF_RUN] + [queues.column(name)[at] for name, _ in _OF_QUEUE]
-    rows = list(zip(*(groups.column(name) for name, _ in GROUP_COLUMNS), strict=True))
-    return pack(link, rows)
+    rows = zip(*(groups.column(name) for name, _ in _OF_GROUP), strict=True)
+    waits = _waits(document.table("link_groups"), queues.column("queue")[at])
+    times = _completion_times(document.table("transfers"))
+    names = groups.column("group")
+    return pack(link, [(*row, *waits.get(name, _NO_WAITS), times.get(name)) for name, row in zip(names, rows, strict=True)])
+
+
+def _waits(table: _core.Table, queue: str) -> dict[str, tuple[float, ...]]:
+    """How long packets of each group waited in a queue; of groups that sent none through it nothing."""
+    columns = [table.column(name) for name in ("queue", "group", "departures", *(name for name, _ in _OF_LINK_GROUP))]
+    return {group: tuple(waits) for at, group, sent, *waits in zip(*columns, strict=True) if at == queue and sent}
+
+
+def _completion_times(table: _core.Table) -> dict[str, float]:
+    """Mean completion time of the transfers of each group, over all classes of size."""
+    sums: dict[str, tuple[int, float]] = {}
+    columns = (table.column(name) for name in ("group", "completed", "fct_mean_s"))
+    for group, completed, mean in zip(*columns, strict=True):
+        if completed:
+            number, total = sums.get(group, (0, 0.0))
+            sums[group] = number + completed, total + completed * mean
+    return {group: total / number for group, (number, total) in sums.items()}
 
 
 def pack(link: Sequence[Any], groups: Sequence[Sequence[Any]]) -> bytes:

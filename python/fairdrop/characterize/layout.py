@@ -1,0 +1,143 @@
+"""The scorecard as tables: which columns, what is in a cell, which cells are among the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf, log
+
+from fairdrop.characterize.scorecard import Row
+from fairdrop.characterize.trials import SENSITIVITY, Trial, trials
+from fairdrop.estimate import Estimate
+from fairdrop.wording.numbers import digits, number_and_half
+
+_INDEX = "_index"
+_SPREAD = "_spread"
+_TIMES = ("ms", "s")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A measure of a trial, at settings."""
+
+    section: str
+    trial: str
+    at: str
+    measure: str
+    unit: str
+    better: str
+
+    @property
+    def where(self) -> str:
+        """The settings without their paths: ``count=68``."""
+        return " & ".join(one.partition("=")[0].rpartition(".")[2] + "=" + one.partition("=")[2] for one in self.at.split(" & ") if one)
+
+    @property
+    def label(self) -> str:
+        """In words, with the unit."""
+        name, spread = self.measure.removesuffix(_SPREAD), self.measure.endswith(_SPREAD)
+        label = next(one.label for one in trial_of(self.trial).measures if one.name == name)
+        label = f"{label}, largest / smallest" if spread else label
+        return f"{label}, {self.unit}" if self.unit else label
+
+
+@dataclass(frozen=True)
+class Board:
+    """A table: disciplines by columns."""
+
+    title: str
+    columns: Sequence[Column]
+    cells: dict[tuple[str, Column], Row]
+    disciplines: Sequence[str]
+
+    def best(self, column: Column) -> set[str]:
+        """Disciplines of which none is better beyond both 95 % intervals."""
+        return among_best(
+            {name: row.estimate for name in self.disciplines if (row := self.cells.get((name, column)))}, column.better
+        )
+
+
+def trial_of(name: str) -> Trial:
+    """A trial by name."""
+    return SENSITIVITY if name == SENSITIVITY.name else trials()[name]
+
+
+def score_boards(rows: Sequence[Row]) -> list[Board]:
+    """The scorecard in three tables."""
+    chosen = [row for row in rows if row.score]
+    parts: dict[str, list[Row]] = {"Fairness": [], "Delay": [], "Throughput, loss and sensitivity": []}
+    for row in chosen:
+        parts[_topic(row)].append(row)
+    return [_board(title, some) for title, some in parts.items() if some]
+
+
+def trial_boards(rows: Sequence[Row]) -> list[Board]:
+    """All that was measured, a table for each trial and setting; of sensitivity the spread of each measure."""
+    found = []
+    for name, at in dict.fromkeys((row.trial, "" if row.measure.endswith(_INDEX) else row.at) for row in rows):
+        some = [row for row in rows if (row.trial, row.at) == (name, at) and not row.measure.endswith(_INDEX)]
+        if some:
+            where = f" ({at})" if at else ""
+            found.append(_board(f"{trial_of(name).section} {trial_of(name).title}{where}", some))
+    return found
+
+
+def influence_rows(rows: Iterable[Row]) -> dict[str, dict[str, list[Row]]]:
+    """Total indices by discipline and measure, the largest first."""
+    found: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        if row.measure.endswith(_INDEX):
+            of = found.setdefault(row.discipline, {})
+            of.setdefault(row.measure.removesuffix(_INDEX), []).append(row)
+    for measures in found.values():
+        for some in measures.values():
+            some.sort(key=lambda row: -row.mean)
+    return found
+
+
+def cell_text(row: Row) -> str:
+    """``93.1 ±0.4``, or the mean alone without an interval."""
+    if row.half is None:
+        return digits(row.mean)
+    mean, half = number_and_half(row.estimate, at_most=3)
+    return mean if half in (None, "0") else f"{mean} ±{half}"
+
+
+def among_best(values: dict[str, Estimate], better: str) -> set[str]:
+    """Those of which no other is better beyond both intervals; none where nothing is better than something else."""
+    if not better or not values:
+        return set()
+    reach = {name: _distances(value, better) for name, value in values.items()}
+    first = min(reach, key=lambda name: _distance(values[name].mean, better))
+    return {name for name, (nearest, _) in reach.items() if nearest <= reach[first][1]}
+
+
+def _distances(value: Estimate, better: str) -> tuple[float, float]:
+    """How far the ends of the interval are from what is best: the nearer one, the farther one."""
+    ends = [_distance(end, better) for end in (value.low, value.high)]
+    inside = better == "one" and value.low <= 1 <= value.high
+    return (0.0 if inside else min(ends)), max(ends)
+
+
+def _distance(value: float, better: str) -> float:
+    if better == "one":
+        return abs(log(value)) if value > 0 else inf
+    return value if better == "less" else -value
+
+
+def _topic(row: Row) -> str:
+    if row.measure.endswith(_SPREAD):
+        return "Throughput, loss and sensitivity"
+    if row.unit in _TIMES:
+        return "Delay"
+    return "Fairness" if row.better == "one" or row.measure == "ledbat_share" else "Throughput, loss and sensitivity"
+
+
+def _board(title: str, rows: Sequence[Row]) -> Board:
+    cells = {(row.discipline, _column(row)): row for row in rows}
+    columns = list(dict.fromkeys(column for _, column in cells))
+    return Board(title, columns, cells, list(dict.fromkeys(row.discipline for row in rows)))
+
+
+def _column(row: Row) -> Column:
+    return Column(row.section, row.trial, row.at, row.measure, row.unit, row.better)

@@ -1,0 +1,130 @@
+"""The report of a characterization, one page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from functools import partial
+from os import PathLike
+from typing import Any
+
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from fairdrop import plot
+from fairdrop.characterize.campaign import scenario_of
+from fairdrop.characterize.layout import Board, cell_text, influence_rows, score_boards, trial_boards, trial_of
+from fairdrop.characterize.scorecard import Row, Scorecard
+from fairdrop.files import write_text
+from fairdrop.pages import environment, palettes
+from fairdrop.plot.cells import Cells, Shown
+from fairdrop.plot.inline import inline
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.phrases import clean, count, keep_together
+
+# Trials whose trade-off between delay and throughput is drawn (RFC 7928, 2.7), with what is held.
+_TRADE_OFFS = (("5.1.1-same-window", ""), ("8.2-level", "groups.tcp.count=68"), ("5.3-unresponsive", ""))
+
+
+def write_page(card: Scorecard, path: str | PathLike[str]) -> None:
+    """Render the report and put it at ``path``. Raises OSError."""
+    write_text(path, render_page(card))
+
+
+def render_page(card: Scorecard) -> str:
+    """The page as text."""
+    about = card.about
+    templates = environment("fairdrop.characterize")
+    templates.filters["together"] = keep_together
+    return templates.get_template("template.html.j2").render(
+        title="RFC 7928 under " + ("one discipline" if len(card.disciplines) == 1 else count(len(card.disciplines), "discipline")),
+        setting=f"Profile {about['profile']}: {count(about['runs'], 'run')}, {count(about['seeds'], 'seed')} each",
+        notices=_notices(card),
+        scores=[_table(board) for board in score_boards(card.rows)],
+        figures=[_figure(card, name, at) for name, at in _TRADE_OFFS if any(_is_at(row, name, at) for row in card.rows)],
+        details=[_table(board) for board in trial_boards(card.rows)],
+        influences=_influences(card),
+        unanswered=about["unanswered"],
+        scenarios=[(name, _source(name, about["profile"])) for name in about["trials"]],
+        command=clean(shlex.join(about["command"] or ["fairdrop", "characterize", *card.disciplines])),
+        version=clean(about["version"]),
+        **palettes(),
+    )
+
+
+def _notices(card: Scorecard) -> list[str]:
+    incomplete = ["Incomplete: the work was interrupted, or runs failed. What follows is what there is."]
+    return ([] if card.complete else incomplete) + [clean(problem) for problem in card.problems[:5]]
+
+
+def _source(name: str, profile: str) -> str:
+    return clean(scenario_of(trial_of(name), profile == "full").source).strip("\n")
+
+
+def _table(board: Board) -> dict[str, Any]:
+    best = {column: board.best(column) for column in board.columns}
+    return {
+        "title": board.title,
+        "columns": [
+            {"section": column.section, "title": trial_of(column.trial).title, "label": column.label, "at": column.where, "trial": column.trial,
+             "better": {"less": "less is better", "more": "more is better", "one": "1 is best", "": ""}[column.better]}
+            for column in board.columns
+        ],
+        "rows": [
+            {
+                "name": discipline_name(name),
+                "cells": [
+                    {"text": cell_text(row), "best": name in best[column], "command": row.command}
+                    if (row := board.cells.get((name, column))) else None
+                    for column in board.columns
+                ],
+            }
+            for name in board.disciplines
+        ],
+    }  # fmt: skip
+
+
+def _influences(card: Scorecard) -> list[dict[str, str]]:
+    found = influence_rows(card.rows)
+    return [
+        {
+            "name": discipline_name(name),
+            **{measure: ", ".join(_index(row) for row in some[:3]) for measure, some in measures.items()},
+        }
+        for name, measures in found.items()
+    ]
+
+
+def _index(row: Row) -> str:
+    return f"{row.at.removeprefix('queue.')} {cell_text(row)}"
+
+
+def _is_at(row: Row, trial: str, at: str) -> bool:
+    return row.trial == trial and row.at == at
+
+
+def _figure(card: Scorecard, trial: str, at: str) -> dict[str, Any]:
+    title = f"{trial_of(trial).section} {trial_of(trial).title}: throughput against delay"
+    draw = partial(trade_off, card.rows, trial, at)
+    return {"key": f"trade-{trial}", "title": title, "at": at, **_both(f"trade-{trial.replace('.', '-')}", title, draw)}
+
+
+def _both(key: str, title: str, draw: Callable[..., Figure]) -> dict[str, Markup]:
+    return {
+        "wide": inline(draw(narrow=False), f"{key}-w", title), "narrow": inline(draw(narrow=True), f"{key}-n", title)
+    }  # fmt: skip
+
+
+def trade_off(rows: list[Row], trial: str, at: str, *, narrow: bool = False) -> Figure:
+    """The graph of RFC 7928, 2.7: link used against the 99th percentile of the wait, a mark for each discipline."""
+    some = [row for row in rows if _is_at(row, trial, at)]
+    names = tuple(dict.fromkeys(row.discipline for row in some))
+    axis = {"discipline": Shown("discipline", names)}
+
+    def cells(measure: str, label: str) -> Cells:
+        found = [({"discipline": row.discipline}, row.estimate) for row in some if row.measure == measure]
+        note = f"{some[0].section}{f', {at}' if at else ''}: mean of {count(max(row.seeds for row in some), 'seed')}"
+        return Cells(Shown(label, ()), axis, tuple(found), note, "; whiskers: 95 % interval of the mean (Student's t)")
+
+    delay = cells("wait_p99", "99th percentile of the wait, ms")
+    return plot.sweep_pareto(delay, cells("utilisation", "link used, %"), by="discipline", narrow=narrow)

@@ -1,0 +1,48 @@
+"""Commands that ask a question by many simulations."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+
+from fairdrop.cli.commands import check_files
+
+
+def characterize(options: Namespace) -> int:
+    """``fairdrop characterize``."""
+    import json
+
+    from fairdrop.characterize import characterize
+    from fairdrop.cli.show import scorecard_text
+    from fairdrop.terminal import printable
+    from fairdrop.wording.phrases import count
+
+    check_files(options.report)
+    card = characterize(
+        options.disciplines or None,
+        out=options.out,
+        profile=options.profile,
+        sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],
+        seeds=options.seeds,
+        threads=options.threads,
+        progress=not options.quiet and sys.stderr.isatty(),
+        command=options.command_line,
+    )
+    if options.json:
+        print(json.dumps({**card.about, "rows": [row.__dict__ for row in card.rows]}, indent=1, allow_nan=False))
+    elif not options.quiet:
+        print(scorecard_text(card))
+        runs = count(card.about["runs"], "run")
+        print(f"{runs}, {card.about['computed']} of them simulated now; scorecard: {options.out}/scorecard.csv")
+    for problem in card.problems:
+        print(f"fairdrop: {printable(problem)}", file=sys.stderr)
+    if options.report:
+        card.report(options.report)
+        if not options.quiet:
+            print(f"report: {options.report}", file=sys.stderr)
+    if card.problems:
+        return 1
+    if not card.complete:
+        print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
+        return 130
+    return 0
