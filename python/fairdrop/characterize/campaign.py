@@ -37,9 +37,7 @@ class Profile:
     full: bool
 
 
-PROFILES = {
-    one.name: one for one in (Profile("quick", 5, 16, full=False), Profile("full", 20, 256, full=True))
-}
+PROFILES = {one.name: one for one in (Profile("quick", 5, 16, full=False), Profile("full", 20, 256, full=True))}
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,9 @@ def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile) -> Iterat
     for name in disciplines:
         design = {"kind": "saltelli", "points": profile.sample, "seed": 1}
         written = {"axes": knobs(name, defaults), "seeds": 1, "design": design}
-        yield _Part(trial, make_study(written, trial.name, Path(), base.with_settings(f"queue.discipline={name}")), name)
+        yield _Part(
+            trial, make_study(written, trial.name, Path(), base.with_settings(f"queue.discipline={name}")), name
+        )
 
 
 def _flat(varied: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -176,7 +176,9 @@ def _rows(part: _Part, points: Sequence[Sequence[Observed]]) -> list[Row]:
         discipline, *levels = point.levels
         fields = [axis.field for axis in part.study.axes[1:]]
         at = dict(zip(fields, levels, strict=True))
-        named = " & ".join(f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in at.items())
+        named = " & ".join(
+            f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in at.items()
+        )
         shown = all(at.get(name, value) == value for name, value in part.trial.shown.items())
         for measure in part.trial.measures:
             found = estimate(measure.value(run) for run in runs)

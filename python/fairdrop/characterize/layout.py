@@ -30,7 +30,11 @@ class Column:
     @property
     def where(self) -> str:
         """The settings without their paths: ``count=68``."""
-        return " & ".join(one.partition("=")[0].rpartition(".")[2] + "=" + one.partition("=")[2] for one in self.at.split(" & ") if one)
+        return " & ".join(
+            one.partition("=")[0].rpartition(".")[2] + "=" + one.partition("=")[2]
+            for one in self.at.split(" & ")
+            if one
+        )
 
     @property
     def label(self) -> str:
@@ -100,7 +104,8 @@ def cell_text(row: Row) -> str:
     if row.half is None:
         return digits(row.mean)
     mean, half = number_and_half(row.estimate, at_most=3)
-    return mean if half in (None, "0") else f"{mean} ±{half}"
+    # An interval that its digits do not show is left out.
+    return f"{mean} ±{half}" if half is not None and float(half) > 0 else mean if float(mean) else digits(row.mean)
 
 
 def among_best(values: dict[str, Estimate], better: str) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -17,13 +17,12 @@ from fairdrop.characterize.layout import Board, cell_text, influence_rows, score
 from fairdrop.characterize.scorecard import Row, Scorecard
 from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
-from fairdrop.plot.cells import Cells, Shown
 from fairdrop.plot.inline import inline
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import clean, count, keep_together
 
 # Trials whose trade-off between delay and throughput is drawn (RFC 7928, 2.7), with what is held.
-_TRADE_OFFS = (("5.1.1-same-window", ""), ("8.2-level", "groups.tcp.count=68"), ("5.3-unresponsive", ""))
+_TRADE_OFFS = (("5.1.1-same-window", ""), ("8.2.6-fast-capacity", ""), ("9.2-both-ways", ""))
 
 
 def write_page(card: Scorecard, path: str | PathLike[str]) -> None:
@@ -37,11 +36,14 @@ def render_page(card: Scorecard) -> str:
     templates = environment("fairdrop.characterize")
     templates.filters["together"] = keep_together
     return templates.get_template("template.html.j2").render(
-        title="RFC 7928 under " + ("one discipline" if len(card.disciplines) == 1 else count(len(card.disciplines), "discipline")),
+        title="RFC 7928 under "
+        + ("one discipline" if len(card.disciplines) == 1 else count(len(card.disciplines), "discipline")),
         setting=f"Profile {about['profile']}: {count(about['runs'], 'run')}, {count(about['seeds'], 'seed')} each",
         notices=_notices(card),
         scores=[_table(board) for board in score_boards(card.rows)],
-        figures=[_figure(card, name, at) for name, at in _TRADE_OFFS if any(_is_at(row, name, at) for row in card.rows)],
+        figures=[
+            _figure(card, name, at) for name, at in _TRADE_OFFS if any(_is_at(row, name, at) for row in card.rows)
+        ],
         details=[_table(board) for board in trial_boards(card.rows)],
         influences=_influences(card),
         unanswered=about["unanswered"],
@@ -89,7 +91,10 @@ def _influences(card: Scorecard) -> list[dict[str, str]]:
     return [
         {
             "name": discipline_name(name),
-            **{measure: ", ".join(_index(row) for row in some[:3]) for measure, some in measures.items()},
+            **{
+                measure: ", ".join(_index(row) for row in measures.get(measure, ())[:3])
+                for measure in ("wait_p99", "protection")
+            },
         }
         for name, measures in found.items()
     ]
@@ -115,16 +120,15 @@ def _both(key: str, title: str, draw: Callable[..., Figure]) -> dict[str, Markup
     }  # fmt: skip
 
 
-def trade_off(rows: list[Row], trial: str, at: str, *, narrow: bool = False) -> Figure:
+def trade_off(rows: Sequence[Row], trial: str, at: str, *, narrow: bool = False) -> Figure:
     """The graph of RFC 7928, 2.7: link used against the 99th percentile of the wait, a mark for each discipline."""
-    some = [row for row in rows if _is_at(row, trial, at)]
-    names = tuple(dict.fromkeys(row.discipline for row in some))
-    axis = {"discipline": Shown("discipline", names)}
-
-    def cells(measure: str, label: str) -> Cells:
-        found = [({"discipline": row.discipline}, row.estimate) for row in some if row.measure == measure]
-        note = f"{some[0].section}{f', {at}' if at else ''}: mean of {count(max(row.seeds for row in some), 'seed')}"
-        return Cells(Shown(label, ()), axis, tuple(found), note, "; whiskers: 95 % interval of the mean (Student's t)")
-
-    delay = cells("wait_p99", "99th percentile of the wait, ms")
-    return plot.sweep_pareto(delay, cells("utilisation", "link used, %"), by="discipline", narrow=narrow)
+    some = {(row.discipline, row.measure): row for row in rows if _is_at(row, trial, at)}
+    names = [name for name, measure in some if measure == "wait_p99" and (name, "utilisation") in some]
+    points = [(discipline_name(n), some[n, "wait_p99"].estimate, some[n, "utilisation"].estimate) for n in names]
+    seeds = count(max((row.seeds for row in some.values()), default=0), "seed")
+    note = (
+        f"{trial_of(trial).section}{f', {at}' if at else ''}: mean of {seeds}; whiskers: 95 % interval of the mean "
+        "(Student's t). The line joins points that no other beats in both."
+    )
+    labels = "99th percentile of the wait, ms (less is better)", "link used, % (more is better)"
+    return plot.trade_off(points, *labels, note, narrow=narrow)

@@ -94,7 +94,7 @@ def _total_indices(parts: Any) -> Any:
 
     if numpy.ptp(parts[:2]) == 0:
         return numpy.zeros(len(parts) - 2)
-    values = {"f_A": parts[:1], "f_B": parts[1:2], "f_AB": parts[2:, None, :]}
+    values: Any = {"f_A": parts[:1], "f_B": parts[1:2], "f_AB": parts[2:, None, :]}
     return sobol_indices(func=values, n=parts.shape[1]).total_order.ravel()
 
 

@@ -83,7 +83,7 @@ def ratio(over: str, under: str, name: str = "goodput_bps") -> Value:
     """A measure per flow of one group / that of another; None where the other has none."""
 
     def value(run: Observed) -> float | None:
-        one, other = (float(run.groups[group][name]) / run.groups[group]["flows"] for group in (over, under))
+        one, other = (float(run.groups[group][name]) / int(run.groups[group]["flows"]) for group in (over, under))
         return one / other if other > 0 else None
 
     return value
@@ -94,7 +94,7 @@ def protection(group: str) -> Value:
 
     def value(run: Observed) -> float | None:
         found = run.groups[group]
-        return float(found["throughput_bps"]) / (found["flows"] * float(run.link["fair_share_bps"]))
+        return float(found["throughput_bps"]) / (int(found["flows"]) * float(run.link["fair_share_bps"]))
 
     return value
 

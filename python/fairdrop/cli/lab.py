@@ -46,3 +46,29 @@ def characterize(options: Namespace) -> int:
         print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
         return 130
     return 0
+
+
+def advise(options: Namespace) -> int:
+    """``fairdrop advise``."""
+    import json
+
+    from fairdrop.advise import advise
+    from fairdrop.cli.show import advice_text
+
+    found = advise(
+        options.rate,
+        options.rtt,
+        options.flows,
+        target=options.target,
+        disciplines=options.disciplines.split(",") if options.disciplines else None,
+        out=options.out,
+        budget=options.budget,
+        seed=options.seed,
+        threads=options.threads,
+        progress=not options.quiet and sys.stderr.isatty(),
+    )
+    if found is None:
+        print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
+        return 130
+    print(json.dumps(found.to_dict(), indent=1, allow_nan=False) if options.json else advice_text(found, options.out))
+    return 0

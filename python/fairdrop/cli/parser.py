@@ -37,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_merge(subcommands)
     _add_diff(subcommands)
     _add_characterize(subcommands)
+    _add_advise(subcommands)
     _add_model(subcommands)
     _add_reproduce(subcommands)
     _add_report(subcommands)
@@ -186,6 +187,28 @@ def _add_characterize(subcommands: _Subcommands) -> None:
     parser.add_argument("--json", action="store_true", help="print the scorecard as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table")
     parser.set_defaults(action=lab.characterize)
+
+
+def _add_advise(subcommands: _Subcommands) -> None:
+    parser = subcommands.add_parser(
+        "advise",
+        help="which discipline for a link, with which parameters",
+        description="Search by simulation for the discipline and the parameters that do best on a link.",
+    )
+    parser.add_argument("--rate", required=True, metavar="RATE", help="of the link, such as 100mbit; 1mbit to 10gbit")
+    parser.add_argument("--rtt", required=True, metavar="TIME", help="round-trip times of the flows: 50ms or 20ms..80ms")
+    parser.add_argument("--flows", required=True, type=_flows, metavar="N", help="long flows at once, 1 to 10000")
+    parser.add_argument(
+        "--target", default="delay", metavar="NAME", help="what is wanted: delay, fairness or throughput (delay)"
+    )
+    _add_disciplines(parser, "ten; others have no search")
+    parser.add_argument("--budget", type=_count, default=400, metavar="N", help="runs that the search may take (400)")
+    parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of search and runs (1)")
+    parser.add_argument("--out", default="advice", metavar="DIR", help="scenario and finished runs (advice)")
+    parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.set_defaults(action=lab.advise)
 
 
 def _add_model(subcommands: _Subcommands) -> None:
@@ -347,11 +370,20 @@ def _add_resume(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _flows(text: str) -> int:
+    return _whole(text, 1, 10_000)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0, 2**31)
+
+
 def _count(text: str) -> int:
-    try:
-        count = int(text)
-    except ValueError:
-        count = 0
-    if not 1 <= count <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not valid; valid: a whole number from 1 to 1000000")
-    return count
+    return _whole(text, 1, 1_000_000)
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    if text.isascii() and text.isdigit() and low <= int(text) <= high:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not valid; valid: a whole number from {low} to {high}")
+

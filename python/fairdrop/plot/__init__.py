@@ -9,13 +9,14 @@ Matplotlib loads when a function is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from fairdrop.estimate import Estimate
     from fairdrop.plot.cells import Cells
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "sweep_lines",
     "sweep_pareto",
     "throughput_per_flow",
+    "trade_off",
 ]
 
 
@@ -103,6 +105,15 @@ def sweep_pareto(delay: Cells, fairness: Cells, *, by: str | None = None, narrow
     from fairdrop.plot.sweeps import draw_pareto
 
     return draw_pareto(delay, fairness, by, narrow)
+
+
+def trade_off(
+    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, note: str, *, narrow: bool = False
+) -> Figure:
+    """Names at two measures with their intervals; a line joins those that no other beats in both."""
+    from fairdrop.plot.named_marks import draw
+
+    return draw(points, x_label, y_label, note, narrow)
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:

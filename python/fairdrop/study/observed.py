@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fairdrop.progress import Progress
+from fairdrop.scenario import Scenario
 from fairdrop.study import local
 from fairdrop.study.campaign import Campaign
-from fairdrop.study.definition import Study
+from fairdrop.study.definition import Design, Point, Study
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, unpack
 from fairdrop.study.store import Store
 
@@ -65,3 +67,22 @@ def _observed(seed: int, packed: bytes) -> Observed:
     link, groups = unpack(packed)
     rows = [dict(zip(_GROUP_NAMES, row, strict=True)) for row in groups]
     return Observed(seed, dict(zip(_LINK_NAMES, link, strict=True)), {str(row["group"]): row for row in rows})
+
+
+@dataclass(frozen=True)
+class Listed(Study):
+    """A study whose points are named one by one, each by its settings."""
+
+    each: tuple[tuple[str, ...], ...] = ()
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """In the order of ``each``."""
+        file = next(iter(self.texts))
+        return [Point(number, (), file, (*self.settings, *settings)) for number, settings in enumerate(self.each)]
+
+
+def listed_points(name: str, scenario: Scenario, each: Sequence[Sequence[str]], seeds: int) -> Listed:
+    """A study of a scenario under lists of settings."""
+    texts, settings = {scenario.file: scenario.text}, scenario.settings
+    return Listed(name, texts, settings, (), Design(), seeds, None, "", {}, tuple(tuple(one) for one in each))

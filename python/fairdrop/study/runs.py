@@ -111,7 +111,10 @@ def rows_of(document: _core.Document) -> bytes:
     waits = _waits(document.table("link_groups"), queues.column("queue")[at])
     times = _completion_times(document.table("transfers"))
     names = groups.column("group")
-    return pack(link, [(*row, *waits.get(name, _NO_WAITS), times.get(name)) for name, row in zip(names, rows, strict=True)])
+    whole = [
+        (*row, *waits.get(name, _NO_WAITS), times.get(name)) for name, row in zip(names, rows, strict=True)
+    ]
+    return pack(link, whole)
 
 
 def _waits(table: _core.Table, queue: str) -> dict[str, tuple[float, ...]]:

@@ -1,0 +1,168 @@
+"""Write docs/reference/characterization.md from a scorecard: ``python docs/make_characterization.py [DIRECTORY]``.
+
+The directory is that of ``fairdrop characterize --out``; its numbers are kept beside the page, as characterization.csv.
+Without one the page is made from those. No measured number on the page is typed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+
+from fairdrop.characterize import Row, read_scorecard
+from fairdrop.characterize.layout import Board, cell_text, influence_rows, score_boards, trial_boards, trial_of
+from fairdrop.characterize.page import trade_off
+from fairdrop.characterize.scorecard import csv_text, read_csv
+from fairdrop.characterize.trials import UNANSWERED
+from fairdrop.files import write_text
+from fairdrop.library import catalogue
+from fairdrop.plot import save
+from fairdrop.wording.disciplines import discipline_name
+from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import joined
+
+HERE = Path(__file__).resolve().parent
+PAGE, NUMBERS = HERE / "reference" / "characterization.md", HERE / "reference" / "characterization.csv"
+FIGURE, DRAWN = HERE / "images" / "characterization.png", "9.2-both-ways"
+SCENARIOS = "../../python/fairdrop/characterize/scenarios"
+BETTER = {"less": "less is better", "more": "more is better", "one": "1 is best", "": ""}
+# What counts as protected in the findings, as a part of TCP's fair share.
+_PROTECTED = 0.9
+_FAMILY = "The CHOKe family"
+
+
+def table(board: Board, named: bool) -> list[str]:
+    """Disciplines by columns; bold where no other is better beyond both intervals. ``named`` tells of which trial."""
+    heads = []
+    for column in board.columns:
+        link = f"[{column.section}]({SCENARIOS}/{trial_of(column.trial).file}) " if named else ""
+        where = f" at `{column.where}`" if named and column.at else ""
+        better = f" ({BETTER[column.better]})" if column.better else ""
+        heads.append(f"{link}{column.label}{where}{better}")
+    lines = [f"| discipline | {' | '.join(heads)} |", "| --- |" + " ---: |" * len(heads)]
+    best = {column: board.best(column) for column in board.columns}
+    for name in board.disciplines:
+        cells = []
+        for column in board.columns:
+            row = board.cells.get((name, column))
+            text = "" if row is None else cell_text(row)
+            cells.append(f"**{text}**" if name in best[column] else text)
+        lines.append(f"| {discipline_name(name)} | {' | '.join(cells)} |")
+    return lines
+
+
+def influences(rows: Sequence[Row]) -> list[str]:
+    """What parameters change: the largest total indices of each discipline."""
+    lines = ["| discipline | 99th percentile of the wait | TCP beside UDP / its fair share |", "| --- | --- | --- |"]
+    for name, measures in influence_rows(rows).items():
+        cells = [
+            ", ".join(f"`{row.at.removeprefix('queue.')}` {cell_text(row)}" for row in measures.get(measure, ())[:3])
+            for measure in ("wait_p99", "protection")
+        ]
+        lines.append(f"| {discipline_name(name)} | {' | '.join(cells)} |")
+    return lines
+
+
+def findings(rows: Sequence[Row]) -> list[str]:
+    """What stands out, with the numbers."""
+
+    def found(trial: str, measure: str) -> dict[str, Row]:
+        return {row.discipline: row for row in rows if row.score and (row.trial, row.measure) == (trial, measure)}
+
+    def told(of: dict[str, Row], name: str) -> str:
+        return f"{discipline_name(name)} {digits(of[name].mean)}"
+
+    udp, small = found("5.3-unresponsive", "protection"), found("4.4-packet-sizes", "small_over_large")
+    heavy, voice = found("8.2-level", "wait_p99"), found("9.1-mix", "voice_wait_p99")
+    alone, two = found("5.1.1-same-window", "utilisation"), found("10-two-queues", "both_over_one")
+    of_family = {entry["name"] for entry in catalogue()["disciplines"] if entry["family"] == _FAMILY}
+    first, second = sorted((name for name in udp if name in of_family), key=lambda name: -udp[name].mean)[:2]
+    protected = [discipline_name(name) for name, row in udp.items() if row.mean >= _PROTECTED]
+    quick = sorted(heavy, key=lambda name: heavy[name].mean)[:4]
+    calm = sorted(voice, key=lambda name: voice[name].mean)[:4]
+    return [
+        f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice the link under "
+        f"{joined(protected)}. Of the CHOKe family, which knows no flows, the best are {told(udp, first)} and "
+        f"{told(udp, second)}. What others leave it: {told(udp, 'red')}, {told(udp, 'pie')}, {told(udp, 'codel')}.",
+        f"*Delay under heavy congestion.* Least under {joined([told(heavy, name) for name in quick])} ms; "
+        f"{told(heavy, 'fq_codel')} ms, as packets of one flow wait for those of 67 others.",
+        f"*Voice* waits least under {joined([told(voice, name) for name in calm])} ms; "
+        f"{told(voice, 'choke')} ms and {told(voice, 'droptail')} ms.",
+        f"*What short queues cost.* One NewReno connection uses {digits(alone['droptail'].mean)} % of the link under "
+        f"DropTail, {digits(alone['codel'].mean)} % under CoDel, {digits(alone['fq_codel'].mean)} % under FQ-CoDel and "
+        f"{digits(alone['ward'].mean)} % under WARD.",
+        f"*Small packets.* CHOKe and its relatives compare packets, not bytes: senders of small packets have "
+        f"{digits(small['choke'].mean)} of what senders of large ones have, under FRED {digits(small['fred'].mean)}, "
+        f"under the flow valve {digits(small['flow_valve'].mean)}.",
+        f"*Two queues in a row.* Connections over both have this part of what those over one have: {told(two, 'droptail')}, "
+        f"{told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
+    ]  # fmt: skip
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The page as text."""
+    seeds = max(row.seeds for row in rows if row.trial != "8.3-parameters")
+    boards = score_boards(rows)
+    lines = [
+        "# RFC 7928: every discipline characterized",
+        "",
+        fill(
+            "The IETF's guideline for characterizing AQM, simulated: what each section asks for, every discipline side by "
+            "side. Link 24 Mb/s, round trips of 100 ms, a buffer of 300 packets of 1000 bytes (one bandwidth-delay "
+            "product) for all, parameters of the disciplines at their defaults; nothing is tuned. Mean of "
+            f"{seeds} seeds ± half the 95 % interval (Student's t). In bold: no other is better beyond both intervals.",
+            118,
+        ),
+        "",
+        fill(
+            "Made by `make characterize` (`fairdrop characterize --profile quick`); how to do it for your own choice: "
+            "[characterize a discipline](../how-to/characterize.md). Each column leads to its scenario, which `fairdrop run` "
+            "takes. The numbers as data: [characterization.csv](characterization.csv).",
+            118, break_long_words=False, break_on_hyphens=False,
+        ),
+        "",
+        f"![Link used against the 99th percentile of the wait, traffic in both directions]({'../images/' + FIGURE.name})",
+        "",
+        "## What stands out",
+        "",
+        *(fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False) for text in findings(rows)),
+    ]  # fmt: skip
+    for board in boards:
+        lines += ["", f"## {board.title}", "", *table(board, named=True)]
+    lines += [
+        "", "## What parameters change", "",
+        fill(
+            "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's design, one "
+            "seed. Sobol's total index is the part of the variance that goes with a parameter and its interactions, with its "
+            "95 % interval over resampled points; so few points tell large from small, no more.",
+            118,
+        ),
+        "", *influences(rows), "", "## Every section", "",
+    ]  # fmt: skip
+    for board in trial_boards(rows):
+        trial = trial_of(board.columns[0].trial)
+        lines += [f"### {board.title}", "", f"[`{trial.file}`]({SCENARIOS}/{trial.file})", ""]
+        lines += [*table(board, named=False), ""]
+    lines += ["## What no run answers", "", "| section | what it asks | why not |", "| --- | --- | --- |"]
+    lines += [f"| {one.section} | {one.what} | {one.why} |" for one in UNANSWERED]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write page, numbers and figure."""
+    if len(sys.argv) > 1:
+        card = read_scorecard(sys.argv[1])
+        if not card.complete:
+            raise SystemExit(f"{sys.argv[1]}: incomplete; valid: a finished fairdrop characterize")
+        write_text(NUMBERS, csv_text(card.rows))
+    rows = read_csv(NUMBERS)
+    write_text(PAGE, page(rows))
+    figure = trade_off(rows, DRAWN, "")
+    figure.set_facecolor("white")
+    save(figure, FIGURE)
+
+
+if __name__ == "__main__":
+    main()
