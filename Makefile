@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -101,6 +101,10 @@ fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with ker
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
 	@$(BIN)/fairdrop reproduce
 
+characterize: .venv/installed ## RFC 7928 under every discipline, and its page (ten minutes; resumes)
+	$(BIN)/fairdrop characterize --profile quick --quiet
+	$(BIN)/python docs/make_characterization.py characterization
+
 generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py -k "not passes_its_tests"
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test pages
@@ -129,7 +133,7 @@ $(BIN)/fairdropd: .venv/pip $(RUST)
 	install target/release/fairdropd $@
 
 clean: ## remove builds, the environment and results
-	rm -rf target .venv results reproduction .tools-checked
+	rm -rf target .venv results reproduction characterization .tools-checked
 
 .tools-checked: scripts/check_tools.sh
 	@PYTHON=$(PYTHON) sh scripts/check_tools.sh

@@ -14,7 +14,7 @@ from textwrap import fill
 from fairdrop.characterize import Row, read_scorecard
 from fairdrop.characterize.layout import Board, cell_text, influence_rows, score_boards, trial_boards, trial_of
 from fairdrop.characterize.page import trade_off
-from fairdrop.characterize.scorecard import csv_text, read_csv
+from fairdrop.characterize.rows import csv_text, read_csv
 from fairdrop.characterize.trials import UNANSWERED
 from fairdrop.files import write_text
 from fairdrop.library import catalogue
@@ -83,9 +83,10 @@ def findings(rows: Sequence[Row]) -> list[str]:
     quick = sorted(heavy, key=lambda name: heavy[name].mean)[:4]
     calm = sorted(voice, key=lambda name: voice[name].mean)[:4]
     return [
-        f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice the link under "
-        f"{joined(protected)}. Of the CHOKe family, which knows no flows, the best are {told(udp, first)} and "
-        f"{told(udp, second)}. What others leave it: {told(udp, 'red')}, {told(udp, 'pie')}, {told(udp, 'codel')}.",
+        f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice "
+        f"the link under {joined(protected)}. Of the CHOKe family, which knows no flows, the best are "
+        f"{told(udp, first)} and {told(udp, second)}. What others leave it: {told(udp, 'red')}, {told(udp, 'pie')}, "
+        f"{told(udp, 'codel')}.",
         f"*Delay under heavy congestion.* Least under {joined([told(heavy, name) for name in quick])} ms; "
         f"{told(heavy, 'fq_codel')} ms, as packets of one flow wait for those of 67 others.",
         f"*Voice* waits least under {joined([told(voice, name) for name in calm])} ms; "
@@ -96,8 +97,8 @@ def findings(rows: Sequence[Row]) -> list[str]:
         f"*Small packets.* CHOKe and its relatives compare packets, not bytes: senders of small packets have "
         f"{digits(small['choke'].mean)} of what senders of large ones have, under FRED {digits(small['fred'].mean)}, "
         f"under the flow valve {digits(small['flow_valve'].mean)}.",
-        f"*Two queues in a row.* Connections over both have this part of what those over one have: {told(two, 'droptail')}, "
-        f"{told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
+        f"*Two queues in a row.* Connections over both have this part of what those over one have: "
+        f"{told(two, 'droptail')}, {told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
     ]  # fmt: skip
 
 
@@ -109,8 +110,8 @@ def page(rows: Sequence[Row]) -> str:
         "# RFC 7928: every discipline characterized",
         "",
         fill(
-            "The IETF's guideline for characterizing AQM, simulated: what each section asks for, every discipline side by "
-            "side. Link 24 Mb/s, round trips of 100 ms, a buffer of 300 packets of 1000 bytes (one bandwidth-delay "
+            "The IETF's guideline for characterizing AQM, simulated: what each section asks for, every discipline side "
+            "by side. Link 24 Mb/s, round trips of 100 ms, a buffer of 300 packets of 1000 bytes (one bandwidth-delay "
             "product) for all, parameters of the disciplines at their defaults; nothing is tuned. Mean of "
             f"{seeds} seeds ± half the 95 % interval (Student's t). In bold: no other is better beyond both intervals.",
             118,
@@ -118,12 +119,12 @@ def page(rows: Sequence[Row]) -> str:
         "",
         fill(
             "Made by `make characterize` (`fairdrop characterize --profile quick`); how to do it for your own choice: "
-            "[characterize a discipline](../how-to/characterize.md). Each column leads to its scenario, which `fairdrop run` "
-            "takes. The numbers as data: [characterization.csv](characterization.csv).",
+            "[characterize a discipline](../how-to/characterize.md). Each column leads to its scenario, which "
+            "`fairdrop run` takes. The numbers as data: [characterization.csv](characterization.csv).",
             118, break_long_words=False, break_on_hyphens=False,
         ),
         "",
-        f"![Link used against the 99th percentile of the wait, traffic in both directions]({'../images/' + FIGURE.name})",
+        f"![Link used against the 99th percentile of the wait, both directions](../images/{FIGURE.name})",
         "",
         "## What stands out",
         "",
@@ -134,9 +135,9 @@ def page(rows: Sequence[Row]) -> str:
     lines += [
         "", "## What parameters change", "",
         fill(
-            "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's design, one "
-            "seed. Sobol's total index is the part of the variance that goes with a parameter and its interactions, with its "
-            "95 % interval over resampled points; so few points tell large from small, no more.",
+            "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's "
+            "design, one seed. Sobol's total index is the part of the variance that goes with a parameter and its "
+            "interactions, with its 95 % interval over resampled points; so few points tell large from small, no more.",
             118,
         ),
         "", *influences(rows), "", "## Every section", "",

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairdrop import measures, models, plot, report, reproduce
+    from fairdrop import advise, characterize, measures, models, plot, report, reproduce
     from fairdrop._core import __version__
     from fairdrop.capture import replay
     from fairdrop.changes import diff
@@ -34,7 +34,9 @@ __all__ = [
     "Sweep",
     "Table",
     "__version__",
+    "advise",
     "catalogue",
+    "characterize",
     "diff",
     "load",
     "measures",
@@ -83,7 +85,7 @@ def __getattr__(name: str) -> Any:
 
     if name == "param":
         return import_module(f"{__name__}.parts.param")
-    if name in ("measures", "models", "plot", "report", "reproduce"):
+    if name in ("advise", "characterize", "measures", "models", "plot", "report", "reproduce"):
         return import_module(f"{__name__}.{name}")
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

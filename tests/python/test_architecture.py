@@ -16,6 +16,7 @@ RUST_CIRCLES: dict[str, int] = {}
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("advise", "characterize"),
     ("reproduce", "study"),
     ("capture", "changes", "host"),
     ("scenario",),

@@ -174,6 +174,35 @@ def test_designs_that_draw(scenario):
         assert again.points == study.points
 
 
+def test_points_of_total_indices(scenario):
+    """Two samples, then the first with one column of the second each: Saltelli's design."""
+    axes = {"queue.red.max_p": {"from": 0.01, "to": 1.0, "log": True}, "queue.red.w_q": {"from": 0.001, "to": 0.01}}
+    study = make_study({"axes": axes, "design": {"kind": "saltelli", "points": 8}}, "s", Path(), scenario)
+    levels = [point.levels for point in study.points]
+    assert len(levels) == 8 * (2 + 2)
+    a, b, first, second = (levels[start : start + 8] for start in range(0, 32, 8))
+    assert first == [(other[0], one[1]) for one, other in zip(a, b, strict=True)]
+    assert second == [(one[0], other[1]) for one, other in zip(a, b, strict=True)]
+    assert not set(a) & set(b)
+    with pytest.raises(fairdrop.StudyError, match="power of two with saltelli"):
+        make_study({"axes": axes, "design": {"kind": "saltelli", "points": 9}}, "s", Path(), scenario)
+
+
+def test_completion_times_are_means_over_all_sizes(root, tmp_path):
+    scenario = fairdrop.load(root / "scenarios" / "web.toml", ["duration=20s", "warm_up=5s"])
+    done = fairdrop.sweep(scenario, axes={"discipline": ["red"]}, seeds=1, out=tmp_path / "o")
+    rows = [
+        row
+        for row in scenario.with_settings("queue.discipline=red").run().transfers.rows()
+        if row["group"] == "web" and row["completed"]
+    ]
+    assert len(rows) > 2
+    mean = sum(row["completed"] * row["fct_mean_s"] for row in rows) / sum(row["completed"] for row in rows)
+    found = {row["group"]: row["fct_mean_s"] for row in done.table.rows()}
+    assert found["web"] == pytest.approx(mean, rel=1e-12)
+    assert found["long"] is None and found["udp"] is None
+
+
 def test_zip_goes_along_all_axes_at_once(scenario):
     axes = {"queue.red.min_th": ["20p", "50p"], "queue.red.max_th": ["60p", "150p"]}
     study = make_study({"axes": axes, "design": "zip"}, "s", Path(), scenario)
@@ -204,9 +233,13 @@ def test_rows_are_what_runs_say(done, scenario):
     result = scenario.with_settings(*settings).run()
     groups, runs, queues = (result.groups.to_pandas(), result.runs.to_pandas(), result.queues.to_pandas())
     assert list(row.group) == list(groups.group) == ["tcp", "udp"]
+    waits = result.link_groups.to_pandas()
     for name, _ in GROUP_COLUMNS:
+        if name == "fct_mean_s":
+            continue
+        source = waits if name.startswith("sojourn_") else groups
         pandas.testing.assert_series_equal(
-            row[name].reset_index(drop=True), groups[name], check_dtype=False, check_exact=True
+            row[name].reset_index(drop=True), source[name], check_dtype=False, check_exact=True
         )
     renamed = {"run_jain_index": "jain_index", "link_utilisation": "utilisation"}
     for name, _ in LINK_COLUMNS:

@@ -37,7 +37,10 @@ _FINALISTS = 3
 _MOST_RUNS = 1_000_000
 # How much more of its fair share TCP has under FQ-CoDel beside a sender that does not respond, for that to be told.
 _PROTECTS = 0.2
-CAKE = "CAKE is not simulated. It is FQ-CoDel's successor in Linux, with a shaper: wherever FQ-CoDel is the answer, try it, too."
+CAKE = (
+    "CAKE is not simulated. It is FQ-CoDel's relative in Linux, with a shaper: "
+    "where FQ-CoDel is the answer, try CAKE as well."
+)
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,10 @@ def _red_knobs(link: Link) -> list[Knob]:
 
 
 def _thresholds(link: Link, values: Values) -> tuple[int, int]:
-    """``max_th`` is three times ``min_th`` (S. Floyd, "RED: Discussions of Setting Parameters", 1997), as far as there is a buffer."""
+    """``max_th`` is three times ``min_th``, as far as there is a buffer.
+
+    Source: S. Floyd, "RED: Discussions of Setting Parameters", 1997.
+    """
     low = round(values["min_th"])
     return low, min(3 * low, link.buffer_packets)
 

@@ -23,6 +23,7 @@ _SHORT_BYTES = 60_000
 _VOICE_BPS, _VOICE_BYTES = 80_000, 200
 # Of the link: what the sender that does not respond offers.
 _UNRESPONSIVE = 1.0
+_MOST_WINDOW = 1_000_000
 # The measuring window, in largest round trips and at least in seconds.
 _ROUND_TRIPS, _LEAST_S = 150, 10.0
 
@@ -50,7 +51,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Load:
-    """Flows on a link: CUBIC over its round trips, short transfers, a conversation, perhaps one that does not respond."""
+    """Flows on a link: CUBIC over its round trips, short transfers, voice, perhaps one that does not respond."""
 
     name: str
     link: Link
@@ -60,7 +61,7 @@ class Load:
     def scenario(self) -> Scenario:
         """Under DropTail; settings exchange the discipline. The buffer is set by who asks."""
         link = self.link
-        window = max(4 * link.buffer_packets, 1000)
+        window = min(max(4 * link.buffer_packets, 1000), _MOST_WINDOW)
         measured = max(_ROUND_TRIPS * link.high_rtt_s, _LEAST_S)
         build = (
             Scenario.build("advice", duration=round(1.5 * measured, 6), warm_up=round(0.5 * measured, 6))

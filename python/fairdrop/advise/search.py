@@ -37,6 +37,7 @@ class Setting:
 
     @property
     def candidate(self) -> Candidate:
+        """What is known of the discipline."""
         return CANDIDATES[self.discipline]
 
 
@@ -55,7 +56,10 @@ class Bench:
     _droptail: dict[tuple[str, int, int], list[float]] = field(default_factory=dict)
 
     def measure(self, load: Load, settings: Sequence[Setting], seeds: int, first: int) -> list[list[Seen]]:
-        """What each setting does on a load, seed by seed. Raises InterruptedSearchError, or ValueError for failed runs."""
+        """What each setting does on a load, seed by seed.
+
+        Raises InterruptedSearchError, or ValueError for runs that failed.
+        """
         each = [setting.candidate.scenario_settings(self.link, setting.values) for setting in settings]
         scenario = load.scenario.with_settings(f"seed={first}", f"queue.limit={self.link.buffer_packets}p")
         found = observe(

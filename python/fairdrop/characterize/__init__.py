@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from fairdrop.characterize.campaign import characterize
-from fairdrop.characterize.scorecard import Row, Scorecard, read_scorecard
+from fairdrop.characterize.rows import Row
+from fairdrop.characterize.scorecard import Scorecard, read_scorecard
 
 __all__ = ["Row", "Scorecard", "characterize", "read_scorecard"]

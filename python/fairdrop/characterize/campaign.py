@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop import _core, files
-from fairdrop.characterize.scorecard import SCHEMA, Row, Scorecard
+from fairdrop.characterize.rows import Row
+from fairdrop.characterize.scorecard import SCHEMA, Scorecard
 from fairdrop.characterize.sensitivity import axes as knobs
 from fairdrop.characterize.sensitivity import influences
-from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, Measure, Trial, trials
+from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, Measure, Trial, scenario_of, trials
 from fairdrop.engine import engine
 from fairdrop.estimate import estimate
 from fairdrop.library import catalogue
 from fairdrop.progress import Progress
-from fairdrop.scenario import Scenario, listed, toml_text
+from fairdrop.scenario import listed, toml_text
 from fairdrop.study.axes import StudyError
 from fairdrop.study.definition import Study, make_study
 from fairdrop.study.observed import Observed, observe
@@ -100,11 +101,6 @@ def characterize(
         card = Scorecard(rows, about, folder)
         card.write(folder)
     return card
-
-
-def scenario_of(trial: Trial, full: bool) -> Scenario:
-    """The scenario of a trial, as a profile runs it; its discipline is exchanged."""
-    return Scenario(trial.text, trial.file, trial.full_settings if full else ())
 
 
 def _profile(name: str, seeds: int | None) -> Profile:

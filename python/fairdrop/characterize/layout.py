@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, log
 
-from fairdrop.characterize.scorecard import Row
+from fairdrop.characterize.rows import Row
 from fairdrop.characterize.trials import SENSITIVITY, Trial, trials
 from fairdrop.estimate import Estimate
 from fairdrop.wording.numbers import digits, number_and_half

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -12,9 +12,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fairdrop import plot
-from fairdrop.characterize.campaign import scenario_of
 from fairdrop.characterize.layout import Board, cell_text, influence_rows, score_boards, trial_boards, trial_of
-from fairdrop.characterize.scorecard import Row, Scorecard
+from fairdrop.characterize.rows import Row
+from fairdrop.characterize.trials import scenario_of
 from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
 from fairdrop.plot.inline import inline
@@ -25,38 +25,35 @@ from fairdrop.wording.phrases import clean, count, keep_together
 _TRADE_OFFS = (("5.1.1-same-window", ""), ("8.2.6-fast-capacity", ""), ("9.2-both-ways", ""))
 
 
-def write_page(card: Scorecard, path: str | PathLike[str]) -> None:
+def write_page(rows: Sequence[Row], about: Mapping[str, Any], path: str | PathLike[str]) -> None:
     """Render the report and put it at ``path``. Raises OSError."""
-    write_text(path, render_page(card))
+    write_text(path, render_page(rows, about))
 
 
-def render_page(card: Scorecard) -> str:
+def render_page(rows: Sequence[Row], about: Mapping[str, Any]) -> str:
     """The page as text."""
-    about = card.about
     templates = environment("fairdrop.characterize")
     templates.filters["together"] = keep_together
     return templates.get_template("template.html.j2").render(
         title="RFC 7928 under "
-        + ("one discipline" if len(card.disciplines) == 1 else count(len(card.disciplines), "discipline")),
+        + ("one discipline" if len(about["disciplines"]) == 1 else count(len(about["disciplines"]), "discipline")),
         setting=f"Profile {about['profile']}: {count(about['runs'], 'run')}, {count(about['seeds'], 'seed')} each",
-        notices=_notices(card),
-        scores=[_table(board) for board in score_boards(card.rows)],
-        figures=[
-            _figure(card, name, at) for name, at in _TRADE_OFFS if any(_is_at(row, name, at) for row in card.rows)
-        ],
-        details=[_table(board) for board in trial_boards(card.rows)],
-        influences=_influences(card),
+        notices=_notices(about),
+        scores=[_table(board) for board in score_boards(rows)],
+        figures=[_figure(rows, name, at) for name, at in _TRADE_OFFS if any(_is_at(row, name, at) for row in rows)],
+        details=[_table(board) for board in trial_boards(rows)],
+        influences=_influences(rows),
         unanswered=about["unanswered"],
         scenarios=[(name, _source(name, about["profile"])) for name in about["trials"]],
-        command=clean(shlex.join(about["command"] or ["fairdrop", "characterize", *card.disciplines])),
+        command=clean(shlex.join(about["command"] or ["fairdrop", "characterize", *about["disciplines"]])),
         version=clean(about["version"]),
         **palettes(),
     )
 
 
-def _notices(card: Scorecard) -> list[str]:
+def _notices(about: Mapping[str, Any]) -> list[str]:
     incomplete = ["Incomplete: the work was interrupted, or runs failed. What follows is what there is."]
-    return ([] if card.complete else incomplete) + [clean(problem) for problem in card.problems[:5]]
+    return ([] if about["complete"] else incomplete) + [clean(problem) for problem in about["problems"][:5]]
 
 
 def _source(name: str, profile: str) -> str:
@@ -68,7 +65,8 @@ def _table(board: Board) -> dict[str, Any]:
     return {
         "title": board.title,
         "columns": [
-            {"section": column.section, "title": trial_of(column.trial).title, "label": column.label, "at": column.where, "trial": column.trial,
+            {"section": column.section, "title": trial_of(column.trial).title, "label": column.label,
+             "at": column.where, "trial": column.trial,
              "better": {"less": "less is better", "more": "more is better", "one": "1 is best", "": ""}[column.better]}
             for column in board.columns
         ],
@@ -86,8 +84,8 @@ def _table(board: Board) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _influences(card: Scorecard) -> list[dict[str, str]]:
-    found = influence_rows(card.rows)
+def _influences(rows: Sequence[Row]) -> list[dict[str, str]]:
+    found = influence_rows(rows)
     return [
         {
             "name": discipline_name(name),
@@ -108,9 +106,9 @@ def _is_at(row: Row, trial: str, at: str) -> bool:
     return row.trial == trial and row.at == at
 
 
-def _figure(card: Scorecard, trial: str, at: str) -> dict[str, Any]:
+def _figure(rows: Sequence[Row], trial: str, at: str) -> dict[str, Any]:
     title = f"{trial_of(trial).section} {trial_of(trial).title}: throughput against delay"
-    draw = partial(trade_off, card.rows, trial, at)
+    draw = partial(trade_off, rows, trial, at)
     return {"key": f"trade-{trial}", "title": title, "at": at, **_both(f"trade-{trial.replace('.', '-')}", title, draw)}
 
 

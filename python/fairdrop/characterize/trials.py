@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from fairdrop.scenario import Scenario
 from fairdrop.study.observed import Observed
 
 Value = Callable[[Observed], "float | None"]
@@ -192,7 +193,7 @@ _TRIALS = (
     Trial(
         "6-round-trips", "6", "Round-trip time fairness",
         (
-            Measure("two_over_one", "goodput of the other round trip / of 100 ms", "", "one", ratio("two", "one"), True),
+            Measure("two_over_one", "goodput of the other / of 100 ms", "", "one", ratio("two", "one"), True),
             Measure("one_dropped", "dropped at 100 ms", "%", "less", _of("one", "drop_fraction", 100)),
             Measure("two_dropped", "dropped at the other", "%", "less", _of("two", "drop_fraction", 100)),
         ),
@@ -252,7 +253,7 @@ SENSITIVITY = Trial(
 )  # fmt: skip
 
 UNANSWERED = (
-    Unanswered("2.4", "Loss synchronisation", "not measured: results count losses and do not time them; `--trace` has them"),
+    Unanswered("2.4", "Loss synchronisation", "not measured: results have no times of losses; `--trace` has"),
     Unanswered("3.3", "GAIN 10 of LEDBAT", "RFC 6817 allows 1 at most, which is what runs"),
     Unanswered("4.3.2", "Deployment comparison", "not simulated: `make bench` measures time, instructions and memory"),
     Unanswered(
@@ -268,7 +269,7 @@ UNANSWERED = (
         "causes of drops are by flow, not by kind of packet; the completion of two packets shows lost handshakes",
     ),
     Unanswered("11", "Implementation cost", "not simulated, as 4.3.2"),
-    Unanswered("12", "Operator control and auto-tuning", "a judgement: `fairdrop list NAME` has the knobs, 8.3 what they do"),
+    Unanswered("12", "Operator control", "a judgement: `fairdrop list NAME` has the parameters, 8.3 what they do"),
 )  # fmt: skip
 
 
@@ -276,3 +277,8 @@ UNANSWERED = (
 def trials() -> Mapping[str, Trial]:
     """Every trial by name, in the order of the RFC; sensitivity (8.3) is apart."""
     return {trial.name: trial for trial in _TRIALS}
+
+
+def scenario_of(trial: Trial, full: bool) -> Scenario:
+    """The scenario of a trial, as a profile runs it; its discipline is exchanged."""
+    return Scenario(trial.text, trial.file, trial.full_settings if full else ())

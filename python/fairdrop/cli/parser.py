@@ -180,7 +180,7 @@ def _add_characterize(subcommands: _Subcommands) -> None:
     parser.add_argument("--sections", metavar="SECTION,...", help="sections of the RFC, such as 5.3,6 (all)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the profile's")
     parser.add_argument(
-        "--out", default="characterization", metavar="DIR", help="scenarios, scorecard, finished runs (characterization)"
+        "--out", default="characterization", metavar="DIR", help="scorecard, scenarios, runs (characterization)"
     )
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
@@ -196,7 +196,7 @@ def _add_advise(subcommands: _Subcommands) -> None:
         description="Search by simulation for the discipline and the parameters that do best on a link.",
     )
     parser.add_argument("--rate", required=True, metavar="RATE", help="of the link, such as 100mbit; 1mbit to 10gbit")
-    parser.add_argument("--rtt", required=True, metavar="TIME", help="round-trip times of the flows: 50ms or 20ms..80ms")
+    parser.add_argument("--rtt", required=True, metavar="TIME", help="round-trip times: 50ms or 20ms..80ms; 1ms to 1s")
     parser.add_argument("--flows", required=True, type=_flows, metavar="N", help="long flows at once, 1 to 10000")
     parser.add_argument(
         "--target", default="delay", metavar="NAME", help="what is wanted: delay, fairness or throughput (delay)"
