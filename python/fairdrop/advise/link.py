@@ -11,6 +11,7 @@ from fairdrop import _core
 from fairdrop.scenario import Scenario
 from fairdrop.study.axes import StudyError
 from fairdrop.wording.numbers import duration, rate
+from fairdrop.wording.phrases import count
 
 PACKET_BYTES = 1500
 _RATES_BPS = (1_000_000, 10_000_000_000)
@@ -46,7 +47,7 @@ class Link:
         rtts = duration(self.high_rtt_s)
         if self.low_rtt_s < self.high_rtt_s:
             rtts = f"{duration(self.low_rtt_s)} to {rtts}"
-        return f"{rate(self.rate_bps)}, round trips of {rtts}, {self.flows} flows"
+        return f"{rate(self.rate_bps)}, round trips of {rtts}, {count(self.flows, 'flow')}"
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Load:
             .queue("droptail", limit=link.buffer_packets)
         )
         tcp: dict[str, Any] = {"packet_size": PACKET_BYTES, "max_window": window}
-        for name, rtt, count in _classes(link):
-            build = build.group(name, "cubic", count=count, access_delay=rtt / 4, **tcp)
+        for name, rtt, flows in _classes(link):
+            build = build.group(name, "cubic", count=flows, access_delay=rtt / 4, **tcp)
         a_second = _SHORT * link.rate_bps / 8 / _SHORT_BYTES
         middle = sqrt(link.low_rtt_s * link.high_rtt_s)
         build = build.group(

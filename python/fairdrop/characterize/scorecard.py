@@ -11,6 +11,7 @@ from typing import Any
 from fairdrop import _core, files
 from fairdrop.characterize.rows import COLUMNS, Row, csv_text
 from fairdrop.table import Table
+from fairdrop.wording.phrases import count
 
 SCHEMA = "fairdrop/characterization/1"
 ABOUT, CSV, PARQUET = "characterization.json", "scorecard.csv", "scorecard.parquet"
@@ -53,7 +54,7 @@ class Scorecard:
         ]
         if len(found) != 1:
             places = ", ".join(row.at or "''" for row in found)
-            raise KeyError(f"{trial}, {measure}, {discipline}: {len(found)} rows{f' at {places}' if found else ''}")
+            raise KeyError(f"{trial}, {measure}, {discipline}: {count(len(found), 'row')}{f' at {places}' if found else ''}")
         return found[0]
 
     def report(self, path: str | PathLike[str]) -> None:
@@ -73,7 +74,7 @@ class Scorecard:
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", incomplete"
-        return f"Scorecard of {len(self.disciplines)} disciplines, {len(self.rows)} numbers{state}"
+        return f"Scorecard of {count(len(self.disciplines), 'discipline')}, {count(len(self.rows), 'number')}{state}"
 
 
 def read_scorecard(folder: str | PathLike[str]) -> Scorecard:
