@@ -35,8 +35,7 @@ def render_page(rows: Sequence[Row], about: Mapping[str, Any]) -> str:
     templates = environment("fairdrop.characterize")
     templates.filters["together"] = keep_together
     return templates.get_template("template.html.j2").render(
-        title="RFC 7928 under "
-        + ("one discipline" if len(about["disciplines"]) == 1 else count(len(about["disciplines"]), "discipline")),
+        title=f"RFC 7928 under {count(len(about['disciplines']), 'discipline')}",
         setting=f"Profile {about['profile']}: {count(about['runs'], 'run')}, {count(about['seeds'], 'seed')} each",
         notices=_notices(about),
         scores=[_table(board) for board in score_boards(rows)],

@@ -54,7 +54,8 @@ class Scorecard:
         ]
         if len(found) != 1:
             places = ", ".join(row.at or "''" for row in found)
-            raise KeyError(f"{trial}, {measure}, {discipline}: {count(len(found), 'row')}{f' at {places}' if found else ''}")
+            where = f" at {places}" if found else ""
+            raise KeyError(f"{trial}, {measure}, {discipline}: {count(len(found), 'row')}{where}")
         return found[0]
 
     def report(self, path: str | PathLike[str]) -> None:
@@ -74,7 +75,8 @@ class Scorecard:
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", incomplete"
-        return f"Scorecard of {count(len(self.disciplines), 'discipline')}, {count(len(self.rows), 'number')}{state}"
+        disciplines, numbers = count(len(self.disciplines), "discipline"), count(len(self.rows), "number")
+        return f"Scorecard of {disciplines}, {numbers}{state}"
 
 
 def read_scorecard(folder: str | PathLike[str]) -> Scorecard:

@@ -186,6 +186,7 @@ def _add_characterize(subcommands: _Subcommands) -> None:
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print the scorecard as JSON")
     parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    _add_parts(parser)
     parser.set_defaults(action=lab.characterize)
 
 
