@@ -106,6 +106,8 @@ def page(rows: Sequence[Row]) -> str:
     """The page as text."""
     seeds = max(row.seeds for row in rows if row.trial != "8.3-parameters")
     boards = score_boards(rows)
+    known = {path.stem.replace("-", "_") for path in (HERE / "reference" / "disciplines").glob("*.md")}
+    later = sorted(f"`{name}`" for name in known - {row.discipline for row in rows})
     lines = [
         "# RFC 7928: every discipline characterized",
         "",
@@ -124,6 +126,7 @@ def page(rows: Sequence[Row]) -> str:
             118, break_long_words=False, break_on_hyphens=False,
         ),
         "",
+        *([f"Not here, as they came after these runs: {', '.join(later)}.", ""] if later else []),
         f"![Link used against the 99th percentile of the wait, both directions](../images/{FIGURE.name})",
         "",
         "## What stands out",

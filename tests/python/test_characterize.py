@@ -361,5 +361,10 @@ def test_the_page_is_that_of_its_numbers(root):
 def test_the_page_has_every_discipline_and_trial(root):
     rows = read_csv(root / "docs" / "reference" / "characterization.csv")
     pages = {path.stem.replace("-", "_") for path in (root / "docs" / "reference" / "disciplines").glob("*.md")}
-    assert {row.discipline for row in rows} == pages
+    found = {row.discipline for row in rows}
+    assert found <= pages and len(found) >= 26
+    # What came after the stored runs is named on the page, until `make characterize` adds it.
+    page = (root / "docs" / "reference" / "characterization.md").read_text(encoding="utf-8")
+    told = page.partition("Not here, as they came after these runs: ")[2].partition("\n")[0]
+    assert {name.strip("`.") for name in told.split(", ") if name} == pages - found
     assert {row.trial for row in rows} == {*trials(), SENSITIVITY.name}
