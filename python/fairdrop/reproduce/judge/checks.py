@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import floor
+from math import floor, inf
 from typing import Any
 
 import numpy as np
@@ -291,6 +291,45 @@ def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: f
 STRUCTURAL = ("dumbbell", "chain", "ward_weights", "symmetric_variants", "velocity_linear_when_equal")
 #: Checks that compare numbers with printed ones: what fails there is a number that is off.
 NUMERIC = ("published_within", "falls_by", "largest_is")
+def minimum_flows_side(
+    data: Data,
+    measure: str,
+    delay: float,
+    min_th: float,
+    from_factor: float = 0.0,
+    to_factor: float = inf,
+    low: float = -inf,
+    high: float = inf,
+) -> tuple[bool, str]:
+    """Wherever the flows are so many times the estimate of section VI (003), a measure is in a range.
+
+    Points have the axes ``rate`` (Mb/s of 1000-byte packets) and ``flows``. ``from_factor`` and ``to_factor`` bound the
+    flows in units of the estimate, both included. The mean decides.
+    """
+    found: dict[str, float] = {}
+    for row in data.select(measure):
+        needed = models.minimum_flows_estimate(125.0 * row.at["rate"], delay, min_th)
+        if from_factor * needed <= row.at["flows"] <= to_factor * needed:
+            found[f"{row.at['flows']} flows at {row.at['rate']} Mb/s"] = row.estimate.mean
+    if not found:
+        return False, "no point there"
+    outside = {where: value for where, value in found.items() if not low <= value <= high}
+    spread = f"{digits(min(found.values()))} to {digits(max(found.values()))} at {count(len(found), 'point')}"
+    told = "; ".join(f"{where}: {digits(value)}" for where, value in outside.items())
+    return not outside, f"{spread}; not {told}" if told else spread
+
+
+def one_in(
+    data: Data, measure: str, scheme: str, axis: str, values: Sequence[float], relative: float, scale: float = 1.0
+) -> tuple[bool, str]:
+    """A measure is ``scale`` over the value of an axis, wherever that is one of ``values``. The mean decides."""
+    rows = data.select(measure, scheme, {axis: list(values)})
+    ratios = [row.estimate.mean * row.at[axis] / scale for row in rows]
+    return all(abs(ratio - 1.0) <= relative for ratio in ratios), (
+        f"{digits(min(ratios))} to {digits(max(ratios))} times one over {axis}"
+    )
+
+
 CHECKS: dict[str, Check] = {
     function.__name__: function
     for function in (
@@ -311,5 +350,7 @@ CHECKS: dict[str, Check] = {
         grid_spread,
         grid_spread_at_least,
         spans,
+        minimum_flows_side,
+        one_in,
     )
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import floor
+from math import floor, log
+from statistics import linear_regression
 from typing import Any
 
 from fairdrop.measures import jain_index
+from fairdrop.reproduce.measure import dynamics, operations
 
 Run = Mapping[str, Any]
 Curve = list[tuple[float, float]]
@@ -309,6 +311,27 @@ def fairness_of_groups(run: Run, groups: list[str]) -> float | None:
     return min((found for one in groups if (found := jain(run, one, "goodput_bps")) is not None), default=None)
 
 
+def drop_ratio(run: Run, group: str, to: str) -> float | None:
+    """Part dropped of a group over that of another; None when nothing is dropped of the other."""
+    other = drop_fraction(run, to)
+    return drop_fraction(run, group) / other if other else None
+
+
+def timeouts_per_flow(run: Run, group: str) -> float:
+    """Timeouts of a flow in 100 s."""
+    seconds = float(run["measured_to_s"]) - float(run["measured_from_s"])
+    return 100.0 * _total(run, group, "timeouts") / _total(run, group, "flows") / seconds
+
+
+def rate_exponent(run: Run, groups: list[str], paid: list[float]) -> float | None:
+    """The power of what groups pay that throughput per flow goes with: slope of the logarithms, least squares.
+
+    None when a group has no throughput.
+    """
+    rates = [throughput_per_flow(run, one) for one in groups]
+    return linear_regression([log(one) for one in paid], [log(rate) for rate in rates]).slope if all(rates) else None
+
+
 MEASURES: dict[str, Callable[..., float | Curve | None]] = {
     function.__name__: function
     for function in (
@@ -319,6 +342,10 @@ MEASURES: dict[str, Callable[..., float | Curve | None]] = {
         fair_part, wait_quantile, transfer_time,
         queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
         relative_head, internal,
+        dynamics.window_correlation, dynamics.loss_synchronisation, dynamics.largest_back_off, dynamics.switchings,
+        dynamics.average_below, dynamics.internal_mean, dynamics.internal_variation, dynamics.settling_time,
+        operations.draws, operations.most_draws, operations.compared_part, operations.removals, operations.traversal,
+        operations.state_bits, drop_ratio, timeouts_per_flow, rate_exponent,
     )
 }  # fmt: skip
 # Curves, and the name of what they run over.
