@@ -98,7 +98,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
-    """CHOKeW, WARD, the limits of CHOKe, and sweeps."""
+    """CHOKeW, WARD, a FIFO, the limits of CHOKe, and sweeps."""
     chokew = names.add_parser("chokew", help="TCP and constant-rate flows under CHOKeW: weights in place of RED")
     _add_sources(chokew)
     _number(chokew, "--udp-weight", "weight of the constant-rate flows (1); once, or once for each",
@@ -114,6 +114,12 @@ def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
         "--arrival-lost", action="store_true", help="an arrival is lost with a pair of another flow (it is queued)"
     )
     ward.set_defaults(action=model_schemes.ward)
+
+    fifo = names.add_parser("fifo", help="TCP and constant-rate flows in a FIFO without leaks, under RED or DropTail")
+    _add_sources(fifo)
+    _add_red(fifo, required=False)
+    _number(fifo, "--buffer", "DropTail in place of RED: packets that fit")
+    fifo.set_defaults(action=model_schemes.fifo)
 
     peak = names.add_parser("peak", help="the rate at which a UDP flow gets most under CHOKe, and what it gets")
     _add_equilibrium(peak, udp=False)
@@ -145,7 +151,7 @@ def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
     )  # fmt: skip
     sweep.add_argument("--csv", metavar="FILE", help="write the points, one a row")
     sweep.set_defaults(action=model_schemes.sweep)
-    return [chokew, ward, peak, asymptote, fewest, sweep]
+    return [chokew, ward, fifo, peak, asymptote, fewest, sweep]
 
 
 def _number(parser: argparse.ArgumentParser, flag: str, text: str, **settings: Any) -> None:
@@ -171,12 +177,16 @@ def _add_sources(parser: argparse.ArgumentParser, required: bool = True, udp: bo
 
 def _add_equilibrium(parser: argparse.ArgumentParser, required: bool = True, udp: bool = True) -> None:
     _add_sources(parser, required, udp)
+    _add_red(parser, required)
+    parser.add_argument("--candidates", type=int, default=1, metavar="M", help="packets compared per arrival (1)")
+    _add_survival(parser)
+
+
+def _add_red(parser: argparse.ArgumentParser, required: bool) -> None:
     _number(parser, "--min-th", "RED: queue from which packets are compared and dropped, packets", required=required)
     _number(parser, "--max-th", "RED: queue at which the drop probability is max-p, packets", required=required)
     _number(parser, "--max-p", "RED: drop probability at max-th", required=required)
-    parser.add_argument("--candidates", type=int, default=1, metavar="M", help="packets compared per arrival (1)")
     parser.add_argument("--jump", action="store_true", help="RED drops everything above max-th, as in 1993")
-    _add_survival(parser)
 
 
 def _add_law(parser: argparse.ArgumentParser) -> None:

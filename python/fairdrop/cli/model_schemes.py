@@ -45,6 +45,27 @@ def ward(options: Namespace) -> int:
     return answer(options, "ward", {**_sources(options), **asked}, solve)
 
 
+def fifo(options: Namespace) -> int:
+    """``fairdrop model fifo``."""
+
+    def solve() -> Document:
+        from fairdrop.models import Red, leaky_buffer
+
+        asked = (options.min_th, options.max_th, options.max_p)
+        if any(value is not None for value in asked) == (options.buffer is not None):
+            raise ValueError("buffer must be given for DropTail, or min-th, max-th and max-p for RED, and not both")
+        if options.buffer is None and None in asked:
+            missing = ("min_th", "max_th", "max_p")[asked.index(None)]
+            raise ValueError(f"{missing} must be given with the other two of RED")
+        red = None if options.buffer is not None else Red(*asked, options.jump)
+        flows = flow_classes(options)
+        found = told(leaky_buffer(options.capacity, flows, leak="none", red=red, buffer=options.buffer))
+        return {**found, "tau": found["tau"][0]}
+
+    asked = {name: getattr(options, name) for name in ("min_th", "max_th", "max_p", "jump", "buffer")}
+    return answer(options, "fifo", {**_sources(options), **asked}, solve)
+
+
 def _tcp(options: Namespace) -> Document:
     """Arguments of the limits: one UDP flow and TCP."""
     link = choke_link(options)

@@ -116,6 +116,8 @@ def _state(document: Mapping[str, Any]) -> str:
         return f"{text}compared {_percent(document['w'])} of the time"
     if "p0" in document:
         return f"{text}drawing factor p0 {_number(document['p0'])}"
+    if document["parameters"].get("buffer") is not None:
+        return f"{text}the buffer is full"
     return f"{text}RED drops {_percent(document['r'])}"
 
 

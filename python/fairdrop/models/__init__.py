@@ -10,7 +10,7 @@
 * :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
 * :func:`chokew_equilibrium`, :func:`ward_equilibrium`: equilibria of two other matching schemes.
 * :func:`sized_equilibrium`: packets of several sizes, drawn whole or chopped into cells. :func:`leaky_buffer`: other
-  leaky buffers. :func:`network_equilibrium`: several congested links. :func:`integrate`: how an equilibrium is reached.
+  leaky buffers, and a FIFO that does not leak; :func:`fifo_profile`. :func:`network_equilibrium`: several congested links. :func:`integrate`: how an equilibrium is reached.
 * :func:`tcp_grid`: any parameters over any values. Results have ``to_pandas()`` and ``to_xarray()``.
 
 Units: packets, seconds, packets per second. Shares and probabilities are plain fractions. Results are
@@ -47,7 +47,7 @@ from fairdrop.models.equilibrium import (
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError, ModelError, NoEquilibriumError, TailDropError
 from fairdrop.models.flows import ConstantRate, FlowClass, Responsive, doubts
 from fairdrop.models.front import FrontChoke, front_choke
-from fairdrop.models.leaky import LeakyBuffer, leaky_buffer
+from fairdrop.models.leaky import LeakyBuffer, fifo_profile, leaky_buffer
 from fairdrop.models.limits import (
     Asymptote,
     asymptote,
@@ -118,6 +118,7 @@ __all__ = [
     "doubts",
     "draw_rate",
     "drop_needed",
+    "fifo_profile",
     "flows_held",
     "front_choke",
     "inflexion",

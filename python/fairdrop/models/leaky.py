@@ -14,7 +14,9 @@ and served at random, each queued packet at rate c/b,
   of the queue.
 * "any", Random Drop: an arrival that finds the buffer of B packets full pushes out any packet: A = 1,
   eta = (X-c)/B for all, so that all lose 1-c/X: no flow is held back.
-* "none", RED: A = 1-r, eta = 0: all lose r.
+* "none", a FIFO without leaks, section IV.A: eta = 0. Under RED A = 1-r and all lose r; under DropTail the buffer of
+  B packets is full and A = c/X, so that all lose 1-c/X. All wait b/c, so the share of the queue is that of the link, and
+  each position is alike: :func:`fifo_profile`.
 
 Validity: a fluid in equilibrium, Poisson arrivals.
 """
@@ -37,6 +39,7 @@ from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.errors import BelowThresholdError, NoEquilibriumError
 from fairdrop.models.flows import FlowClass, Responsive, class_dict, flow_classes
 from fairdrop.models.red import Red
+from fairdrop.models.spatial import SpatialProfile
 
 LEAKS = ("own", "any", "none")
 
@@ -103,8 +106,8 @@ def leaky_buffer(
 ) -> LeakyBuffer:
     """The equilibrium of a buffer that leaks otherwise than CHOKe's.
 
-    ``leak``: "own" for CHOKe served at random, and "none" for RED, with ``red``; "any" for Random Drop, with ``buffer``
-    in packets. ``capacity`` in pkt/s.
+    ``leak``: "own" for CHOKe served at random, with ``red``; "any" for Random Drop, with ``buffer`` in packets; "none"
+    for a FIFO, with ``red`` for RED or ``buffer`` for DropTail. ``capacity`` in pkt/s.
 
     Raises ``ValueError`` naming the argument, and :class:`NoEquilibriumError` if the load does not fill the link and
     the queue.
@@ -115,11 +118,10 @@ def leaky_buffer(
     count = np.array([flow.count for flow in classes])
 
     def at(s: float) -> tuple[float, float, list[float], list[_Fate]]:
-        """b, r, rates and fates at severity s: along RED's curve, or ln(X/c) for Random Drop."""
+        """b, r, rates and fates at severity s: along RED's curve, or ln(X/c) for a full buffer."""
         fates: list[Callable[[float], _Fate]]
-        if kind == "any":
-            assert size is not None
-            loss, tau = -math.expm1(-s), size / c * s / math.expm1(s)
+        if size is not None:
+            loss, tau = -math.expm1(-s), size / c * (s / math.expm1(s) if kind == "any" else 1.0)
             fates = [lambda x: _Fate(x / (c * math.exp(s)), loss, math.exp(-s), tau)] * len(classes)
             b, r = size, 0.0
         else:
@@ -134,14 +136,15 @@ def leaky_buffer(
         return b, r, x, found
 
     size: float | None = None
-    if kind == "any":
+    if kind == "any" or (kind == "none" and buffer is not None):
         if buffer is None or red is not None:
-            raise ValueError("buffer must be given with leak 'any', and no red")
+            raise ValueError(f"buffer must be given with leak {kind!r}, and no red")
         size = _check.positive("buffer", buffer)
         low, high, start = 1e-9, 600.0, 0.1
     else:
         if not isinstance(red, Red) or buffer is not None:
-            raise ValueError(f"red must be given with leak {kind!r}, and no buffer")
+            other = "red or buffer must be given with leak 'none'"
+            raise ValueError(other if kind == "none" else f"red must be given with leak {kind!r}, and no buffer")
         low, high = max(red.min_th, 1e-6), red.path_end
         start = low + 0.1 * (high - low)
 
@@ -161,11 +164,26 @@ def leaky_buffer(
     allowed = [_rate(flow, None) if not isinstance(flow, Responsive) else
                flow.law.rate(fate.p, fate.survival, fate.tau, flow.delay)
                for flow, fate in zip(classes, fates, strict=True)]  # fmt: skip
-    residual = verified(
-        {
-            "the sum of the queue shares": equal(count @ h, 1.0),
-            "the throughput of the link": equal(count @ goodput, c),
-            "the rate law": equal(x, np.array(allowed)),
-        }
-    )
+    identities = {
+        "the sum of the queue shares": equal(count @ h, 1.0),
+        "the throughput of the link": equal(count @ goodput, c),
+        "the rate law": equal(x, np.array(allowed)),
+    }
+    if kind == "none":
+        identities["Little's law"] = equal(h * b, goodput * tau)
+    residual = verified(identities)
     return LeakyBuffer(classes, kind, b, r, h, p, survival, tau, x, goodput / c, goodput, residual)
+
+
+def fifo_profile(found: LeakyBuffer, points: int = 201) -> SpatialProfile:
+    """Who is where in a FIFO without leaks: every position is alike and moves at the speed of the link (003, IV.A).
+
+    Raises ValueError when ``found`` leaks.
+    """
+    if found.leak != "none":
+        raise ValueError(f"found must be a buffer without leaks, got leak {found.leak!r}")
+    y = np.linspace(0.0, found.b, _check.integer("points", points, 2))
+    speed = found.b / float(found.tau[0])
+    rho = np.repeat(found.h[:, None], len(y), axis=1)
+    counts = np.array([flow.count for flow in found.flows])
+    return SpatialProfile(y, y / speed, rho, np.full_like(y, speed), found.b, counts)

@@ -27,7 +27,9 @@ from fairdrop.models import (
     asymptote,
     back_choke,
     chokew_equilibrium,
+    fifo_profile,
     front_choke,
+    leaky_buffer,
     minimum_flows,
     peak,
     profile,
@@ -158,6 +160,31 @@ def a_ward(rng):
     return eq
 
 
+def a_fifo(rng):
+    given, droptail = link(rng), rng.random() < 0.5
+    capacity, some = given["capacity"], flows(rng, given["capacity"])
+    red = Red(given["min_th"], given["max_th"], given["max_p"], given["jump"])
+    limits = {"buffer": odd(rng, log(rng, 5, 5000))} if droptail else {"red": red}
+    eq = leaky_buffer(capacity, some, leak="none", **limits)
+    count = np.array([one.count for one in some])
+    filled(count, eq.h, eq.goodput, capacity)
+    close(eq.h, eq.mu)
+    close(eq.tau, eq.b / capacity)
+    # One loss for all.
+    close(eq.survival, np.full(len(some), capacity / (count @ eq.x)))
+    if droptail:
+        assert eq.b == limits["buffer"]
+    else:
+        close(1 - eq.r, eq.survival[0])
+    for k, one in enumerate(some):
+        if isinstance(one, ConstantRate):
+            assert eq.x[k] == one.rate
+        else:
+            close(eq.x[k], one.law.rate(float(eq.p[k]), float(eq.survival[k]), float(eq.tau[k]), one.delay))
+    close(fifo_profile(eq, 3).v, np.full(3, capacity))
+    return eq
+
+
 def an_approximation(rng):
     case = tcp_case(rng)
     eq = tcp_approximate(**case, udp_rate=odd(rng, case["capacity"] * log(rng, 1e-3, 30)),
@@ -246,7 +273,7 @@ def a_curve(rng):
 
 
 MODELS = {
-    an_equilibrium: 25, a_chokew: 20, a_ward: 20, an_approximation: 10, an_asymptote: 8, a_peak: 1, a_minimum: 4,
+    an_equilibrium: 25, a_chokew: 20, a_ward: 20, a_fifo: 8, an_approximation: 10, an_asymptote: 8, a_peak: 1, a_minimum: 4,
     a_front: 4, a_back: 4, a_curve: 4,
 }  # fmt: skip
 

@@ -20,6 +20,7 @@ from fairdrop.models import (
     TailDropError,
     Timed,
     Vegas,
+    fifo_profile,
     integrate,
     leaky_buffer,
     network_equilibrium,
@@ -268,6 +269,53 @@ def test_only_own_leaks_protect():
             leaky_buffer(125, flows, **wrong)
     with pytest.raises(BelowThresholdError):
         leaky_buffer(125, [ConstantRate(10)], leak="none", red=RED)
+
+
+# F040: a FIFO without leaks
+
+
+def test_a_full_fifo_by_hand():
+    """Two flows of 60 and 40 pkt/s on 50: half is lost of each, and each has its part of the arrivals, queue and link."""
+    eq = leaky_buffer(50, [ConstantRate(60), ConstantRate(40)], leak="none", buffer=200)
+    np.testing.assert_allclose(eq.p, 0.5, rtol=1e-9)
+    np.testing.assert_allclose(eq.mu, [0.6, 0.4], rtol=1e-9)
+    np.testing.assert_allclose(eq.h, eq.mu, rtol=1e-9)
+    np.testing.assert_allclose(eq.tau, 4.0, rtol=1e-9)
+    assert (eq.b, eq.r) == (200.0, 0.0)
+    shape = fifo_profile(eq, 5)
+    np.testing.assert_allclose(shape.y, [0, 50, 100, 150, 200])
+    np.testing.assert_allclose(shape.t, [0, 1, 2, 3, 4], rtol=1e-9)
+    np.testing.assert_allclose(shape.v, 50.0, rtol=1e-9)
+    np.testing.assert_allclose(shape.rho, [[0.6] * 5, [0.4] * 5], rtol=1e-9)
+    leaking = leaky_buffer(50, [ConstantRate(60)], leak="any", buffer=200)
+    with pytest.raises(ValueError, match=r"^found must be a buffer without leaks"):
+        fifo_profile(leaking)
+
+
+def test_a_full_fifo_is_the_limit_of_red():
+    """RED whose ramp is steep and far away is a full buffer."""
+    flows = [ConstantRate(125), Responsive(32, 0.1)]
+    full = leaky_buffer(125, flows, leak="none", buffer=300)
+    steep = leaky_buffer(125, flows, leak="none", red=Red(299.999, 300.001, 1.0))
+    np.testing.assert_allclose(steep.mu, full.mu, rtol=1e-4)
+    np.testing.assert_allclose(steep.p, full.p, rtol=1e-4)
+
+
+def test_droptail_against_the_simulator():
+    """Poisson arrivals at twice the service rate; shares within 3 %, queue within 4 %, of the mean of three seeds.
+
+    The fluid's queue is full; M/M/1/B has on average B - 1/(load - 1) packets, one of them in service.
+    """
+    rates, buffer = [3.0] * 32 + [154.0], 100
+    settings = ["queue.discipline=droptail", f"queue.limit={buffer}"]
+    runs = [
+        fairdrop.queue_host(rates, service_rate=125.0, arrivals=400_000, seed=seed, settings=settings)
+        for seed in (1, 2, 3)
+    ]
+    eq = leaky_buffer(125, [ConstantRate(154), ConstantRate(3, 32)], leak="none", buffer=buffer)
+    share = np.mean([one["served"][-1] / sum(one["served"]) for one in runs])
+    assert share == pytest.approx(float(eq.mu[0]), rel=0.03)
+    assert np.mean([one["mean_packets"] for one in runs]) == pytest.approx(eq.b, rel=0.04)
 
 
 # F129: why WARD draws two

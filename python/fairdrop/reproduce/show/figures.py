@@ -31,6 +31,9 @@ _MODELS = {
     "tail pair": colours.INK,
     "memory 1": colours.MUTED,
     "formula": colours.INK,
+    "CHOKe, model": colours.INK,
+    "RED, model": colours.MUTED,
+    "DropTail, model": colours.GREY,
 }
 _MARKERS = ("o", "s", "^", "v", "D", "P", "X", "<", ">")
 _FURTHER = (
