@@ -25,7 +25,7 @@ LAYERS = (
     ("flent", "plot", "live"),
     ("conformance", "table"),
     ("wording", "document", "measures", "model_scenario"),
-    ("engine", "estimate", "library", "models", "progress"),
+    ("designs", "engine", "estimate", "library", "models", "progress", "sensitivity"),
     ("parts",),
     ("files", "terminal"),
 )

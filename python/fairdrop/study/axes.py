@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fairdrop import _core
+from fairdrop.designs import Span, between, short
 
 Value: TypeAlias = "bool | int | float | str"
 
@@ -21,30 +22,10 @@ DISCIPLINE = "discipline"
 _RANGE = {"from", "to", "points", "step", "log"}
 _OWN = {"values", "field", *_RANGE}
 _PACKETS = re.compile(r"(\d+)p")
-_DIGITS = 12
 
 
 class StudyError(ValueError):
     """What is wrong with a study, with field, value and what is valid."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """All values between two ends, for the designs that draw from them."""
-
-    low: float
-    high: float
-    log: bool
-    #: Only whole numbers.
-    whole: bool
-
-    def at(self, part: float) -> float | int:
-        """The value at ``part`` of the way, from 0 to 1."""
-        if self.whole:
-            low, high = self.low - 0.5, self.high + 0.5
-            low = max(low, 0.5) if self.log else low
-            return min(max(round(_between(low, high, part, self.log)), int(self.low)), int(self.high))
-        return _short(_between(self.low, self.high, part, self.log))
 
 
 @dataclass(frozen=True)
@@ -215,27 +196,16 @@ def _steps(path: str, described: Mapping[str, Any], span: Span, unit: str) -> tu
             raise StudyError(f"axes.{path}.step = {described['step']!r} is not valid; valid: {valid}")
         # One more where rounding alone keeps the upper end out.
         count = math.floor((span.high - span.low) / step * (1 + 1e-12)) + 1
-        values = [_short(span.low + step * number) for number in range(count)]
+        values = [short(span.low + step * number) for number in range(count)]
         whole = span.whole and isinstance(step, int)
     else:
         count, whole = described["points"], span.whole
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= 1_000_000:
             raise StudyError(f"axes.{path}.points = {count!r} is not valid; valid: a whole number from 2 to 1000000")
-        values = [_short(_between(span.low, span.high, number / (count - 1), span.log)) for number in range(count)]
+        values = [short(between(span.low, span.high, number / (count - 1), span.log)) for number in range(count)]
     if whole:
         values = [int(value) for value in dict.fromkeys(round(value) for value in values)]
     return tuple(values)
-
-
-def _between(low: float, high: float, part: float, log: bool) -> float:
-    if log:
-        return math.exp(math.log(low) + part * (math.log(high) - math.log(low)))
-    return low + part * (high - low)
-
-
-def _short(value: float) -> float:
-    """Without the last digits, which are noise: 0.3, not 0.30000000000000004."""
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def _text(value: Value) -> str:

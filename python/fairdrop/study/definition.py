@@ -13,6 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from fairdrop.designs import DRAWN, draw
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
 from fairdrop.scenario import Scenario, source_of
@@ -20,8 +21,7 @@ from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
 
 SCHEMA = "fairdrop/study/1"
-DESIGNS = ("product", "zip", "latin_hypercube", "sobol")
-_DRAWN = ("latin_hypercube", "sobol")
+DESIGNS = ("product", "zip", *DRAWN)
 _FIELDS = ("schema", "name", "base", "settings", "seeds", "axes", "design", "stop")
 _MOST_SEEDS = 1_000_000
 _MOST_POINTS = 10_000_000
@@ -135,7 +135,7 @@ class Study:
         return self._drawn()
 
     def _drawn(self) -> Iterator[tuple[Value, ...]]:
-        for parts in _draws(self.design, len(self.axes)):
+        for parts in draw(self.design.kind, self.design.points, len(self.axes), self.design.seed):
             yield tuple(_drawn_level(axis, part) for axis, part in zip(self.axes, parts, strict=True))
 
 
@@ -163,7 +163,7 @@ def make_study(written: Mapping[str, Any], name: str, folder: Path, base: Scenar
         raise StudyError(f"{unknown[0]} is not known; valid: {', '.join(_FIELDS)}")
     if written.get("schema", SCHEMA) != SCHEMA:
         raise StudyError(f"schema = {written['schema']!r} is not valid; valid: {SCHEMA!r}")
-    axes = read_axes(_table("axes", written.get("axes", {})), _design(written).kind in _DRAWN)
+    axes = read_axes(_table("axes", written.get("axes", {})), _design(written).kind in DRAWN)
     settings = written.get("settings", [])
     if not isinstance(settings, list | tuple) or not all(isinstance(one, str) for one in settings):
         raise StudyError(f'settings = {settings!r} is not valid; valid: a list of texts, such as ["duration=60s"]')
@@ -181,7 +181,7 @@ def _assembled(
     written: Mapping[str, Any], name: str, folder: Path, texts: Mapping[str, str], settings: tuple[str, ...]
 ) -> Study:
     design = _design(written)
-    axes = read_axes(_table("axes", written.get("axes", {})), design.kind in _DRAWN)
+    axes = read_axes(_table("axes", written.get("axes", {})), design.kind in DRAWN)
     _check_names(axes)
     _check_design(design, axes)
     axes = tuple(_in_folder(axis, folder) if axis.field == SCENARIO else axis for axis in axes)
@@ -233,7 +233,7 @@ def _design(written: Mapping[str, Any]) -> Design:
     kind = table.get("kind", "product")
     if kind not in DESIGNS:
         raise StudyError(f"design.kind = {kind!r} is not valid; valid: {', '.join(DESIGNS)}")
-    drawn = kind in _DRAWN
+    drawn = kind in DRAWN
     known = ("kind", "points", "seed") if drawn else ("kind",)
     unknown = sorted(set(table) - set(known))
     if unknown:
@@ -288,15 +288,6 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
     return value
-
-
-def _draws(design: Design, axes: int) -> Sequence[Sequence[float]]:
-    """Points in the unit cube: Latin hypercube, or Sobol's with Owen's scrambling."""
-    from scipy.stats import qmc
-
-    make = qmc.LatinHypercube if design.kind == "latin_hypercube" else qmc.Sobol
-    found: Sequence[Sequence[float]] = make(axes, seed=design.seed).random(design.points).tolist()
-    return found
 
 
 def _drawn_level(axis: Axis, part: float) -> Value:

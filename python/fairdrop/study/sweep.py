@@ -22,6 +22,7 @@ from fairdrop.table import Table
 from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
+    from fairdrop.sensitivity import Sensitivity
     import pandas
     import polars
     import xarray
@@ -101,6 +102,24 @@ class Sweep:
     def axes(self) -> dict[str, list[Any]]:
         """Columns of the axes, with the values that they take."""
         return {axis["column"]: list(axis["values"]) for axis in self._about["axes"]}
+
+    def sensitivity(self, measure: str, group: str | None = None) -> Sensitivity:
+        """Partial rank correlations of a measure, mean over seeds, with the axes that are numbers; for drawn points.
+
+        Points at which the measure is missing are left out. Raises KeyError for a column that is not there, and
+        ValueError where there are too few points, or an axis has one value only.
+        """
+        from fairdrop.sensitivity import rank_sensitivity
+
+        axes = [axis["column"] for axis in self._about["axes"] if axis["kind"] in ("number", "count")]
+        table = self.columns(*axes, measure, "group")
+        points: dict[tuple[Any, ...], list[float]] = {}
+        for row in table.rows():
+            value = row[measure]
+            if value is not None and value == value and (group is None or row["group"] == group):
+                points.setdefault(tuple(row[axis] for axis in axes), []).append(float(value))
+        parameters = {axis: [point[index] for point in points] for index, axis in enumerate(axes)}
+        return rank_sensitivity(parameters, [sum(values) / len(values) for values in points.values()])
 
     @property
     def plot(self) -> SweepPlots:

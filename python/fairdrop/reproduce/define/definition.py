@@ -9,7 +9,21 @@ from typing import Any
 KINDS = ("simulation", "queue_host", "model", "structural", "campaign", "cited")
 RELATIONS = ("=", ">=", "<=")
 FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "grid", "schemes", "diagram")
+FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "grid", "schemes", "sensitivity", "diagram")
 BASE_READING = "base"
+
+
+#: In a point of a design: where it is on each axis that was drawn.
+DRAWN = "drawn"
+
+
+def located(point: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Where rows of a point are: axes and values; a point of a design is on each of its own."""
+    found: list[tuple[str, Any]] = []
+    for axis, value in point.items():
+        drawn = value.get(DRAWN) if isinstance(value, Mapping) else None
+        found += drawn.items() if drawn else [(axis, axis_name(value))]
+    return tuple(found)
 
 
 def axis_name(value: Any) -> Any:
@@ -31,7 +45,8 @@ class Scheme:
 class Axis:
     """What is varied. ``set`` are settings in which ``{}`` stands for the value.
 
-    A value that is a table has a ``name``; its ``base`` is the scenario there in place of that of the simulation.
+    A value that is a table has a ``name``; its ``base`` is the scenario there in place of that of the simulation. The
+    values of a design are such tables, with what was drawn.
     """
 
     name: str

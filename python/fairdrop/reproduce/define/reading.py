@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from fairdrop.designs import DRAWN, Span, draw
 from fairdrop.reproduce.define.definition import (
     BASE_READING,
     FIGURE_KINDS,
@@ -201,6 +203,8 @@ def _scheme(item: Fields) -> Scheme:
 
 def _axis(item: Fields) -> Axis:
     name = item.text("name")
+    if item.has("design"):
+        return _design(item, name)
     values = item.raw("values")
     quick = item.raw("quick", values)
     for field, listed in (("values", values), ("quick", quick)):
@@ -212,6 +216,56 @@ def _axis(item: Fields) -> Axis:
     found = Axis(name, item.text("label", name), tuple(values), tuple(quick), item.texts("set"))
     item.finish()
     return found
+
+
+def _design(item: Fields, name: str) -> Axis:
+    """Points drawn over many parameters at once: ``design``, and ``[parameters]`` with ends.
+
+    ``[products]`` names what is set from several of them, of numbers and of inverses: ``each = ["rate", "1/flows", 2]``.
+    """
+    found = item.inner("design")
+    assert found is not None
+    kind, seed = found.one_of("kind", DRAWN), found.count("seed", 1)
+    points = found.count("points")
+    quick = found.count("quick", points)
+    found.finish()
+    for field, number in (("design.points", points), ("design.quick", quick)):
+        if number & (number - 1) or number > points:
+            item.wrong(field, number, "a power of two, quick at most points")
+    spans = {key: _span(item, key, ends) for key, ends in item.table("parameters").items()}
+    products = item.table("products")
+    for key, factors in products.items():
+        listed = factors if isinstance(factors, list) else [None]
+        named = {factor.removeprefix("1/") for factor in listed if isinstance(factor, str)}
+        if not named <= set(spans) or not all(isinstance(factor, str | int | float) for factor in listed):
+            item.wrong(f"products.{key}", factors, f"a list of numbers and some of {', '.join(spans)}, or 1/ before them")
+            return Axis(name, name, (), ())
+    values = []
+    drawn = draw(kind, points, len(spans), seed) if spans and kind in DRAWN else []
+    for number, parts in enumerate(drawn, start=1):
+        at = {key: span.at(part) for (key, span), part in zip(spans.items(), parts, strict=True)}
+        made = {key: math.prod(_factor(factor, at) for factor in factors) for key, factors in products.items()}
+        values.append({"name": number, "drawn": at, **at, **made})
+    if not spans:
+        item.wrong("parameters", {}, "a table of parameters, each with from and to")
+    return Axis(name, item.text("label", name), tuple(values), tuple(values[:quick]), item.texts("set"))
+
+
+def _factor(factor: str | float, at: Mapping[str, float]) -> float:
+    if not isinstance(factor, str):
+        return factor
+    return 1.0 / at[factor[2:]] if factor.startswith("1/") else at[factor]
+
+
+def _span(item: Fields, name: str, ends: Any) -> Span:
+    inner = Fields(ends, item.file, item.where(f"parameters.{name}"), item.problems)
+    low, high, log = inner.number("from"), inner.number("to"), inner.flag("log")
+    whole = inner.flag("whole")
+    inner.finish()
+    if not (low < high and (low > 0.0 or not log)):
+        item.wrong(f"parameters.{name}", ends, "from below to, and above 0 with log")
+        return Span(1.0, 2.0, False, False)
+    return Span(low, high, log, whole)
 
 
 def _queue_host(item: Fields | None) -> QueueHost | None:

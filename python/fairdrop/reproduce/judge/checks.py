@@ -19,6 +19,7 @@ from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.judge.parts import Part
 from fairdrop.reproduce.measure.data import Data, Row, Sample, paired
 from fairdrop.scenario import Scenario
+from fairdrop.sensitivity import Sensitivity, rank_sensitivity
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import count
 
@@ -330,6 +331,35 @@ def one_in(
     )
 
 
+def matters(
+    data: Data,
+    measure: str,
+    scheme: str,
+    parameters: Sequence[str],
+    least: float = 0.0,
+    most: float = 1.0,
+) -> tuple[bool, str]:
+    """Over the points of a design, partial rank correlations are as strong as ``least``, or no stronger than ``most``.
+
+    With ``least`` the whole 95 % interval must be beyond it, on one side of 0; with ``most`` the whole interval within.
+    """
+    found = sensitivity_of(data, measure, scheme)
+    chosen = {name: found.correlations[name] for name in parameters}
+    right = all(one.least >= least and one.most <= most for one in chosen.values())
+    told = ", ".join(
+        f"{name} {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]" for name, one in chosen.items()
+    )
+    return right, f"{told}; {100 * found.explained:.0f} % of the variance of ranks explained"
+
+
+def sensitivity_of(data: Data, measure: str, scheme: str | None = None) -> Sensitivity:
+    """Which parameters of a design a measure goes with, means over seeds."""
+    rows = data.select(measure, scheme)
+    names = list(rows[0].at) if rows else []
+    parameters = {name: [float(row.at[name]) for row in rows] for name in names}
+    return rank_sensitivity(parameters, [row.estimate.mean for row in rows])
+
+
 CHECKS: dict[str, Check] = {
     function.__name__: function
     for function in (
@@ -352,5 +382,6 @@ CHECKS: dict[str, Check] = {
         spans,
         minimum_flows_side,
         one_in,
+        matters,
     )
 }

@@ -14,7 +14,7 @@ from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, plain_log
 from fairdrop.plot.style import WIDE_IN, styled
 from fairdrop.reproduce.define.definition import BASE_READING, Definition, FigureSpec, Measure, Panel
-from fairdrop.reproduce.judge.checks import grid_distances
+from fairdrop.reproduce.judge.checks import grid_distances, sensitivity_of
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.show import drawings
@@ -56,6 +56,8 @@ def draw(found: Findings) -> Figure:
     plot = _Plot(found, spec, data)
     if spec.kind == "grid":
         return plot.draw_grid()
+    if spec.kind == "sensitivity":
+        return plot.draw_sensitivity()
     return plot.draw_schemes() if spec.kind == "schemes" else plot.draw()
 
 
@@ -175,6 +177,43 @@ class _Plot:
         columns[0].yaxis.set_major_formatter(FixedFormatter([self.labels[name] for name in places]))
         ordered = {str(value): self.handles[str(value)] for value in values if str(value) in self.handles}
         legend(figure, list(ordered.values()), list(ordered), False)
+        note(figure, self._note(), False)
+        return figure
+
+    @styled
+    def draw_sensitivity(self) -> Figure:
+        """A row for each parameter of a design, a column for each panel, a mark for each scheme."""
+        panels = self.spec.panels
+        schemes = self.data.schemes()
+        found = {
+            (panel.y[0], scheme): sensitivity_of(self.data, panel.y[0], scheme)
+            for panel in panels
+            for scheme in schemes
+        }
+        names = list(next(iter(found.values())).correlations)
+        figure = Figure(figsize=(WIDE_IN, 1.5 + 0.34 * len(names)))
+        columns = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+        for axes, panel in zip(columns, panels, strict=True):
+            for number, scheme in enumerate(schemes):
+                told = found[panel.y[0], scheme].correlations
+                values = [told[name] for name in names]
+                y = [len(names) - 1 - place + 0.18 * (len(schemes) - 1 - 2 * number) for place in range(len(names))]
+                drawn = axes.errorbar(
+                    [one.value for one in values], y,
+                    xerr=[[one.value - one.low for one in values], [one.high - one.value for one in values]],
+                    color=self.hues[scheme], marker=_MARKERS[number % len(_MARKERS)], markersize=5.0,
+                    linestyle="none", elinewidth=1.2, capsize=2.0,
+                )  # fmt: skip
+                self.handles.setdefault(self.labels[scheme], drawn)
+            axes.axvline(0.0, color=colours.MUTED, linewidth=1.0)
+            axes.set_xlim(-1.05, 1.05)
+            axes.set_xlabel(panel.label)
+            axes.set_ylim(-0.7, len(names) - 0.3)
+            axes.grid(axis="x", visible=True)
+            axes.grid(axis="y", visible=False)
+        columns[0].yaxis.set_major_locator(FixedLocator(range(len(names))))
+        columns[0].yaxis.set_major_formatter(FixedFormatter([name.replace("_", " ") for name in reversed(names)]))
+        self._legend(figure)
         note(figure, self._note(), False)
         return figure
 
@@ -375,6 +414,8 @@ class _Plot:
             pass
         elif document["seeds"] > 1 and self.spec.kind in ("stacked", "grid"):
             parts.append(f"Mean of {seeds}.")
+        elif self.spec.kind == "sensitivity":
+            parts.append(f"Means of {seeds} at each point; whiskers: 95 % interval of the correlation.")
         elif document["seeds"] > 1:
             parts.append(f"Mean of {seeds}; whiskers: 95 % interval of the mean.")
         elif document["seeds"] == 1:
