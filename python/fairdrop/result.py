@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairdrop.measures import By, FlowClass, Frequency
+    from fairdrop.warmup import Unsettled
 
 __all__ = ["Plots", "Result", "read_document", "read_result"]
 
@@ -197,6 +198,16 @@ class Result:
         from fairdrop.report import verdict
 
         return verdict(self.document)
+
+    @property
+    def unsettled(self) -> list[Unsettled]:
+        """Queues that still moved in the measuring window, as the warm-up was too short: see ``fairdrop.warmup``.
+
+        Nothing is checked without a sampling grid, or where something is meant to change while it is measured.
+        """
+        from fairdrop.warmup import unsettled
+
+        return unsettled(self.document)
 
     def to_json(self) -> str:
         """The result document as JSON text, ending in a newline."""

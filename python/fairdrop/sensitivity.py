@@ -65,7 +65,8 @@ def rank_sensitivity(parameters: Mapping[str, Sequence[float]], outcome: Sequenc
         if not np.all(np.isfinite(values)) or np.ptp(values) == 0.0:
             raise ValueError(f"{name} never changes or is not finite; valid: numbers that differ")
     ranks = np.array([rankdata(values) for values in columns.values()])
-    inverse = np.linalg.inv(np.corrcoef(ranks))
+    # A trace on the diagonal: an outcome in the very order of a parameter has a matrix without an inverse.
+    inverse = np.linalg.inv(np.corrcoef(ranks) + 1e-10 * np.eye(len(ranks)))
     half = float(norm.ppf(0.5 + CONFIDENCE / 2)) * math.sqrt(1.06 / (points - held - 3))
     found = {}
     for index, name in enumerate(parameters):

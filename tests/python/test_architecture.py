@@ -25,7 +25,7 @@ LAYERS = (
     ("flent", "plot", "live"),
     ("conformance", "table"),
     ("wording", "document", "measures", "model_scenario"),
-    ("designs", "engine", "estimate", "library", "models", "progress", "sensitivity"),
+    ("designs", "engine", "estimate", "library", "models", "progress", "sensitivity", "warmup"),
     ("parts",),
     ("files", "terminal"),
 )

@@ -133,7 +133,7 @@ def _losses(result: Result) -> list[str]:
 
 
 def _warnings(result: Result) -> list[str]:
-    found = [*result.document["warnings"], *_problems(result, "")]
+    found = [*result.document["warnings"], *_problems(result, ""), *map(str, result.unsettled)]
     return list(dict.fromkeys(found if result.live is None else [*found, *_problems(result.live, "live: ")]))
 
 

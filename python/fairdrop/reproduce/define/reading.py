@@ -232,6 +232,7 @@ def _design(item: Fields, name: str) -> Axis:
     for field, number in (("design.points", points), ("design.quick", quick)):
         if number & (number - 1) or number > points:
             item.wrong(field, number, "a power of two, quick at most points")
+            return Axis(name, name, (), ())
     spans = {key: _span(item, key, ends) for key, ends in item.table("parameters").items()}
     products = item.table("products")
     for key, factors in products.items():

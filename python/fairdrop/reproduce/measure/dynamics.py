@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairdrop.reproduce.measure.errors import MeasureError
+
 Run = Mapping[str, Any]
 Floats = NDArray[np.float64]
 #: A window that falls below this part of what it was has met a loss (Reno halves it).
 BACKED_OFF = 0.75
-
-
-class SeriesError(ValueError):
-    """A run without the series that a measure is taken from."""
 
 
 def window_correlation(run: Run, group: str) -> float | None:
@@ -96,7 +94,7 @@ def _windows(run: Run, group: str) -> Floats:
     times = np.asarray(recorded["t_s"], dtype=np.float64)
     names = [name for name in recorded["cwnd_packets"] if str(name).partition("[")[0] == group]
     if not names:
-        raise SeriesError(f"group {group!r} has no windows in the run; valid: a group that the scenario's windows name")
+        raise MeasureError(f"group {group!r} has no windows in the run; valid: a group that the scenario's windows name")
     rows = np.asarray([recorded["cwnd_packets"][name] for name in names], dtype=np.float64)
     return rows[:, times >= float(run["measured_from_s"])]
 
@@ -108,7 +106,7 @@ def _series(run: Run, name: str, link: str | None, warm_up: bool = False) -> tup
     series = queue["series"]
     found: Sequence[Any] | None = series["red_avg"] if name == "red_avg" else series["internals"].get(name)
     if not found or found[0] is None:
-        raise SeriesError(f"{queue['discipline']} has no series {name!r}; valid: {', '.join(series['internals'])}")
+        raise MeasureError(f"{queue['discipline']} has no series {name!r}; valid: {', '.join(series['internals'])}")
     times, values = np.asarray(series["t_s"], dtype=np.float64), np.asarray(found, dtype=np.float64)
     kept = times >= (0.0 if warm_up else float(run["measured_from_s"]))
     return times[kept], values[kept]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from math import ceil, log2
 from typing import Any
 
+from fairdrop.reproduce.measure.errors import MeasureError
+
 Run = Mapping[str, Any]
 #: Bits that name a flow, in this library: see ``crates/fairdrop/src/contract/packet.rs``.
 ID_BITS = 64
@@ -42,7 +44,7 @@ def traversal(run: Run, link: str | None = None) -> float:
     """
     queue = _queue(run, link)
     if "velocity" not in queue:
-        raise ValueError("velocity is not in the run; valid: a scenario with positions above 0")
+        raise MeasureError("velocity is not in the run; valid: a scenario with positions above 0")
     passed = sum(place * row["leaked"] for place, row in enumerate(queue["velocity"]))
     return float(passed / queue["total"]["arrived"]["packets"])
 
@@ -56,7 +58,7 @@ def state_bits(run: Run, bits: Mapping[str, Mapping[str, float]], link: str | No
     """
     queue = _queue(run, link)
     if queue["discipline"] not in bits:
-        raise ValueError(f"bits of {queue['discipline']!r} are missing; valid: {', '.join(sorted(bits))}")
+        raise MeasureError(f"bits of {queue['discipline']!r} are missing; valid: {', '.join(sorted(bits))}")
     told = bits[queue["discipline"]]
     pointer = ceil(log2(queue["limit_packets"])) if queue["limit_packets"] > 1 else 1
     longest, flows = queue["max_packets"], len(queue["flows"])

@@ -9,15 +9,12 @@ from typing import Any
 
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.measure import dynamics, operations
+from fairdrop.reproduce.measure.errors import MeasureError
 
 Run = Mapping[str, Any]
 Curve = list[tuple[float, float]]
 MATCHES = ("match_arriving", "match_queued")
 RED = ("red_early", "red_forced")
-
-
-class MeasureError(ValueError):
-    """A measure that the run cannot give."""
 
 
 def _named(rows: list[Mapping[str, Any]], name: str, what: str) -> Mapping[str, Any]:
