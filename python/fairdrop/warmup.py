@@ -1,8 +1,8 @@
 """Was the warm-up long enough? Each run tells by the series that it records on its sampling grid.
 
 The queue, and what a discipline decides by, must stay where they were when the measuring began. Geweke's test compares
-the mean of the first tenth of the measuring window with that of the last half, seed by seed where there are five; MSER-5 says from when on the series is
-at rest.
+the mean of the first tenth of the measuring window with that of the last half, seed by seed where there are five;
+MSER-5 says from when on the series is at rest.
 
 Sources: J. Geweke, "Evaluating the accuracy of sampling-based approaches to the calculation of posterior moments",
 Bayesian Statistics 4, 1992; K. P. White, "An effective truncation heuristic for bias reduction in simulation output",
@@ -99,8 +99,8 @@ def geweke(values: Sequence[float]) -> tuple[float, float, float]:
 def normal_score(t: float, degrees: float) -> float:
     """The standard normal that is as unlikely as Student's t.
 
-    Within 0.06 up to a score of 3, from 3 degrees on (D. L. Wallace, "Bounds on normal approximations to Student's and the
-    chi-square distributions", Annals of Mathematical Statistics 30, 1959).
+    Within 0.06 up to a score of 3, from 3 degrees on (D. L. Wallace, "Bounds on normal approximations to Student's and
+    the chi-square distributions", Annals of Mathematical Statistics 30, 1959).
     """
     size = math.sqrt(degrees * math.log1p(t * t / degrees)) * (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0)
     return math.copysign(size, t)

@@ -267,7 +267,7 @@ def test_mistakes_in_a_design_are_named(change, by, message):
 
 
 def test_partial_rank_correlations_against_two_regressions():
-    """What is left of the ranks of a parameter and of the outcome once the other parameters are fitted and taken off."""
+    """What is left of the ranks of a parameter and of the outcome once the others are fitted and taken off."""
     import numpy as np
     from scipy.stats import pearsonr, rankdata
 

@@ -10,7 +10,8 @@
 * :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
 * :func:`chokew_equilibrium`, :func:`ward_equilibrium`: equilibria of two other matching schemes.
 * :func:`sized_equilibrium`: packets of several sizes, drawn whole or chopped into cells. :func:`leaky_buffer`: other
-  leaky buffers, and a FIFO that does not leak; :func:`fifo_profile`. :func:`network_equilibrium`: several congested links. :func:`integrate`: how an equilibrium is reached.
+  leaky buffers, and a FIFO that does not leak; :func:`fifo_profile`. :func:`network_equilibrium`: several congested
+  links. :func:`integrate`: how an equilibrium is reached.
 * :func:`tcp_grid`: any parameters over any values. Results have ``to_pandas()`` and ``to_xarray()``.
 
 Units: packets, seconds, packets per second. Shares and probabilities are plain fractions. Results are

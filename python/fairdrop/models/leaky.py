@@ -15,8 +15,8 @@ and served at random, each queued packet at rate c/b,
 * "any", Random Drop: an arrival that finds the buffer of B packets full pushes out any packet: A = 1,
   eta = (X-c)/B for all, so that all lose 1-c/X: no flow is held back.
 * "none", a FIFO without leaks, section IV.A: eta = 0. Under RED A = 1-r and all lose r; under DropTail the buffer of
-  B packets is full and A = c/X, so that all lose 1-c/X. All wait b/c, so the share of the queue is that of the link, and
-  each position is alike: :func:`fifo_profile`.
+  B packets is full and A = c/X, so that all lose 1-c/X. All wait b/c, so the share of the queue is that of the link,
+  and each position is alike: :func:`fifo_profile`.
 
 Validity: a fluid in equilibrium, Poisson arrivals.
 """

@@ -22,10 +22,11 @@ from fairdrop.table import Table
 from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
-    from fairdrop.sensitivity import Sensitivity
     import pandas
     import polars
     import xarray
+
+    from fairdrop.sensitivity import Sensitivity
 
 __all__ = ["Sweep", "merge", "read_sweep", "sweep"]
 

@@ -273,8 +273,8 @@ def a_curve(rng):
 
 
 MODELS = {
-    an_equilibrium: 25, a_chokew: 20, a_ward: 20, a_fifo: 8, an_approximation: 10, an_asymptote: 8, a_peak: 1, a_minimum: 4,
-    a_front: 4, a_back: 4, a_curve: 4,
+    an_equilibrium: 25, a_chokew: 20, a_ward: 20, a_fifo: 8, an_approximation: 10, an_asymptote: 8, a_peak: 1,
+    a_minimum: 4, a_front: 4, a_back: 4, a_curve: 4,
 }  # fmt: skip
 
 

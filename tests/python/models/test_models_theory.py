@@ -275,7 +275,7 @@ def test_only_own_leaks_protect():
 
 
 def test_a_full_fifo_by_hand():
-    """Two flows of 60 and 40 pkt/s on 50: half is lost of each, and each has its part of the arrivals, queue and link."""
+    """Two flows of 60 and 40 pkt/s on 50: half is lost of each; queue and link are shared as the arrivals are."""
     eq = leaky_buffer(50, [ConstantRate(60), ConstantRate(40)], leak="none", buffer=200)
     np.testing.assert_allclose(eq.p, 0.5, rtol=1e-9)
     np.testing.assert_allclose(eq.mu, [0.6, 0.4], rtol=1e-9)

@@ -221,7 +221,7 @@ def _axis(item: Fields) -> Axis:
 def _design(item: Fields, name: str) -> Axis:
     """Points drawn over many parameters at once: ``design``, and ``[parameters]`` with ends.
 
-    ``[products]`` names what is set from several of them, of numbers and of inverses: ``each = ["rate", "1/flows", 2]``.
+    ``[products]`` names what is set from several of them, numbers and inverses: ``each = ["rate", "1/flows", 2]``.
     """
     found = item.inner("design")
     assert found is not None
@@ -239,7 +239,8 @@ def _design(item: Fields, name: str) -> Axis:
         listed = factors if isinstance(factors, list) else [None]
         named = {factor.removeprefix("1/") for factor in listed if isinstance(factor, str)}
         if not named <= set(spans) or not all(isinstance(factor, str | int | float) for factor in listed):
-            item.wrong(f"products.{key}", factors, f"a list of numbers and some of {', '.join(spans)}, or 1/ before them")
+            valid = f"a list of numbers and some of {', '.join(spans)}, or 1/ before them"
+            item.wrong(f"products.{key}", factors, valid)
             return Axis(name, name, (), ())
     values = []
     drawn = draw(kind, points, len(spans), seed) if spans and kind in DRAWN else []

@@ -61,7 +61,7 @@ def switchings(run: Run, packets: float, link: str | None = None) -> float:
     times, average = _series(run, "red_avg", link)
     below = average < packets
     falls = int(np.sum(~below[:-1] & below[1:]))
-    return 100.0 * falls / (times[-1] - times[0])
+    return 100.0 * falls / float(times[-1] - times[0])
 
 
 def average_below(run: Run, packets: float, link: str | None = None) -> float:
@@ -94,9 +94,10 @@ def _windows(run: Run, group: str) -> Floats:
     times = np.asarray(recorded["t_s"], dtype=np.float64)
     names = [name for name in recorded["cwnd_packets"] if str(name).partition("[")[0] == group]
     if not names:
-        raise MeasureError(f"group {group!r} has no windows in the run; valid: a group that the scenario's windows name")
+        raise MeasureError(f"group {group!r} has no windows in the run; valid: a group of the scenario's windows")
     rows = np.asarray([recorded["cwnd_packets"][name] for name in names], dtype=np.float64)
-    return rows[:, times >= float(run["measured_from_s"])]
+    kept: Floats = rows[:, times >= float(run["measured_from_s"])]
+    return kept
 
 
 def _series(run: Run, name: str, link: str | None, warm_up: bool = False) -> tuple[Floats, Floats]:

@@ -277,7 +277,8 @@ def fifo_over_rate(definition: Definition, ratios: Sequence[float], flows: int =
     del definition
     red = models.Red(LINK["min_th"], LINK["max_th"], LINK["max_p"], jump=True)
     for ratio in ratios:
-        classes = [models.ConstantRate(ratio * LINK["capacity"]), models.Responsive(flows, LINK["delay"])]
+        udp, tcp = models.ConstantRate(ratio * LINK["capacity"]), models.Responsive(flows, LINK["delay"])
+        classes: list[models.FlowClass] = [udp, tcp]
         choke = models.solve(models.ChokeLink(LINK["capacity"], red), classes)
         for scheme, found in (
             ("CHOKe, model", choke),

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairdrop.measures import jain_index
 from fairdrop.reproduce.measure import dynamics, operations
-from fairdrop.reproduce.measure.errors import MeasureError
+from fairdrop.reproduce.measure.errors import MeasureError as MeasureError
 
 Run = Mapping[str, Any]
 Curve = list[tuple[float, float]]
