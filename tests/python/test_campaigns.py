@@ -340,3 +340,22 @@ def test_sensitivity_of_a_sweep(headline, tmp_path):
     assert found.points == 16
     assert found.correlations["udp_rate_bps"].least > 0.8
     assert found.correlations["w_q"].least == 0.0
+
+
+def test_the_command_of_a_fifo(capsys):
+    """Under DropTail the buffer is full; RED and a buffer together, or half of RED, are refused."""
+    from fairdrop.cli import main
+
+    asked = "model fifo --capacity 125 --tcp-flows 32 --delay 0.1 --udp-rate 125".split()
+    assert main([*asked, "--buffer", "300"]) == 0
+    told = capsys.readouterr().out
+    assert "queue 300.0 packets, wait 2400.0 ms, the buffer is full" in told
+    assert main([*asked, "--min-th", "20", "--max-th", "520", "--max-p", "0.5"]) == 0
+    assert "RED drops 23.45 %" in capsys.readouterr().out
+    for wrong, message in (
+        ([], "--buffer must be given for DropTail"),
+        (["--min-th", "20", "--buffer", "3"], "--buffer must be given for DropTail"),
+        (["--min-th", "20"], "--max-th must be given with the other two of RED"),
+    ):
+        assert main([*asked, *wrong]) == 2
+        assert message in capsys.readouterr().err
