@@ -8,7 +8,6 @@ from typing import Any
 
 KINDS = ("simulation", "queue_host", "model", "structural", "campaign", "cited")
 RELATIONS = ("=", ">=", "<=")
-FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "grid", "schemes", "diagram")
 FIGURE_KINDS = ("lines", "bars", "stacked", "flows", "grid", "schemes", "sensitivity", "diagram")
 BASE_READING = "base"
 

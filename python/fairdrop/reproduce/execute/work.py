@@ -10,10 +10,8 @@ from typing import Any
 
 from fairdrop import host
 from fairdrop.progress import Progress
-from fairdrop.reproduce.define.definition import Definition, Measure, axis_name
-from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, cells, host_cells
 from fairdrop.reproduce.define.definition import Definition, Measure, axis_name, located
-from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, cells, host_cells, readings
+from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, cells, host_cells
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.looks import ERROR
@@ -157,8 +155,6 @@ def _collect_run(
             if not lenient:
                 raise
             continue
-        at = tuple((axis, axis_name(value)) for axis, value in cell.at.items())
-        found = MEASURES[one.of](run, **one.arguments)
         at = located(cell.at)
         place = (cell.reading, cell.scheme, one.name)
         if found is None:

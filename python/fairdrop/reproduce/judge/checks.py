@@ -301,34 +301,35 @@ def minimum_flows_side(
     to_factor: float = inf,
     low: float = -inf,
     high: float = inf,
-) -> tuple[bool, str]:
+) -> tuple[bool | list[Part], str]:
     """Wherever the flows are so many times the estimate of section VI (003), a measure is in a range.
 
     Points have the axes ``rate`` (Mb/s of 1000-byte packets) and ``flows``. ``from_factor`` and ``to_factor`` bound the
-    flows in units of the estimate, both included. The mean decides.
+    flows in units of the estimate, both included.
     """
-    found: dict[str, float] = {}
+    parts, means = [], []
     for row in data.select(measure):
         needed = models.minimum_flows_estimate(125.0 * row.at["rate"], delay, min_th)
         if from_factor * needed <= row.at["flows"] <= to_factor * needed:
-            found[f"{row.at['flows']} flows at {row.at['rate']} Mb/s"] = row.estimate.mean
-    if not found:
+            where = f"{row.at['flows']} flows at {row.at['rate']} Mb/s"
+            parts.append(Part(row.sample, low, high, point=where))
+            means.append((row.estimate.mean, where))
+    if not parts:
         return False, "no point there"
-    outside = {where: value for where, value in found.items() if not low <= value <= high}
-    spread = f"{digits(min(found.values()))} to {digits(max(found.values()))} at {count(len(found), 'point')}"
-    told = "; ".join(f"{where}: {digits(value)}" for where, value in outside.items())
-    return not outside, f"{spread}; not {told}" if told else spread
+    outside = "; ".join(f"{where}: {digits(mean)}" for mean, where in means if not low <= mean <= high)
+    spread = f"{digits(min(means)[0])} to {digits(max(means)[0])} at {count(len(parts), 'point')}"
+    return parts, f"{spread}; not {outside}" if outside else spread
 
 
 def one_in(
     data: Data, measure: str, scheme: str, axis: str, values: Sequence[float], relative: float, scale: float = 1.0
-) -> tuple[bool, str]:
-    """A measure is ``scale`` over the value of an axis, wherever that is one of ``values``. The mean decides."""
+) -> tuple[list[Part], str]:
+    """A measure is ``scale`` over the value of an axis, wherever that is one of ``values``."""
     rows = data.select(measure, scheme, {axis: list(values)})
     ratios = [row.estimate.mean * row.at[axis] / scale for row in rows]
-    return all(abs(ratio - 1.0) <= relative for ratio in ratios), (
-        f"{digits(min(ratios))} to {digits(max(ratios))} times one over {axis}"
-    )
+    low, high = scale * (1.0 - relative), scale * (1.0 + relative)
+    parts = [Part(row.sample, low / row.at[axis], high / row.at[axis], point=row.point) for row in rows]
+    return parts, f"{digits(min(ratios))} to {digits(max(ratios))} times one over {axis}"
 
 
 def matters(
