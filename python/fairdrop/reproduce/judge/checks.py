@@ -297,81 +297,6 @@ def minimum_flows_side(
     to_factor: float = inf,
     low: float = -inf,
     high: float = inf,
-) -> tuple[list[Part], str]:
-    """Wherever the flows are so many times the estimate of section VI (003), a measure is in a range.
-
-    Points have the axes ``rate`` (Mb/s of 1000-byte packets) and ``flows``. ``from_factor`` and ``to_factor`` bound the
-    flows in units of the estimate, both included.
-    """
-
-    def asked(row: Row) -> bool:
-        needed = models.minimum_flows_estimate(125.0 * row.at["rate"], delay, min_th)
-        return bool(from_factor * needed <= row.at["flows"] <= to_factor * needed)
-
-    rows = [row for row in data.select(measure) if asked(row)]
-    if not rows:
-        raise ValueError(f"no point of {measure} has so many flows")
-    means = [row.estimate.mean for row in rows]
-    parts = [Part(row.sample, low, high, point=row.point) for row in rows]
-    return parts, f"{digits(min(means))} to {digits(max(means))} at {count(len(rows), 'point')}"
-
-
-def one_in(
-    data: Data, measure: str, scheme: str, axis: str, values: Sequence[float], relative: float, scale: float = 1.0
-) -> tuple[list[Part], str]:
-    """A measure is ``scale`` over the value of an axis, wherever that is one of ``values``."""
-    rows = data.select(measure, scheme, {axis: list(values)})
-    aims = [scale / row.at[axis] for row in rows]
-    ratios = [row.estimate.mean / aim for row, aim in zip(rows, aims, strict=True)]
-    parts = [
-        Part(row.sample, aim * (1.0 - relative), aim * (1.0 + relative), point=row.point)
-        for row, aim in zip(rows, aims, strict=True)
-    ]
-    return parts, f"{digits(min(ratios))} to {digits(max(ratios))} times one over {axis}"
-
-
-def matters(
-    data: Data,
-    measure: str,
-    scheme: str,
-    parameters: Sequence[str],
-    least: float = 0.0,
-    most: float = 1.0,
-) -> tuple[bool, str]:
-    """Over the points of a design, partial rank correlations are as strong as ``least``, or no stronger than ``most``.
-
-    With ``least`` the whole 95 % interval must be beyond it, on one side of 0; with ``most`` the whole interval within.
-    """
-    found = sensitivity_of(data, measure, scheme)
-    chosen = {name: found.correlations[name] for name in parameters}
-    right = all(one.least >= least and one.most <= most for one in chosen.values())
-    told = ", ".join(
-        f"{name} {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]" for name, one in chosen.items()
-    )
-    return right, f"{told}; {100 * found.explained:.0f} % of the variance of ranks explained"
-
-
-def sensitivity_of(data: Data, measure: str, scheme: str | None = None) -> Sensitivity:
-    """Which parameters of a design a measure goes with, means over seeds."""
-    rows = data.select(measure, scheme)
-    names = list(rows[0].at) if rows else []
-    parameters = {name: [float(row.at[name]) for row in rows] for name in names}
-    return rank_sensitivity(parameters, [row.estimate.mean for row in rows])
-
-
-#: Checks of how something is set up or computed: no scheme that is simulated decides them.
-STRUCTURAL = ("dumbbell", "chain", "ward_weights", "symmetric_variants", "velocity_linear_when_equal")
-#: Checks that compare numbers with printed ones: what fails there is a number that is off.
-NUMERIC = ("published_within", "falls_by", "largest_is")
-def minimum_flows_side(
-    data: Data,
-    measure: str,
-    delay: float,
-    min_th: float,
-    from_factor: float = 0.0,
-    to_factor: float = inf,
-    low: float = -inf,
-    high: float = inf,
 ) -> tuple[bool | list[Part], str]:
     """Wherever the flows are so many times the estimate of section VI (003), a measure is in a range.
 
@@ -430,6 +355,12 @@ def sensitivity_of(data: Data, measure: str, scheme: str | None = None) -> Sensi
     names = list(rows[0].at) if rows else []
     parameters = {name: [float(row.at[name]) for row in rows] for name in names}
     return rank_sensitivity(parameters, [row.estimate.mean for row in rows])
+
+
+#: Checks of how something is set up or computed: no scheme that is simulated decides them.
+STRUCTURAL = ("dumbbell", "chain", "ward_weights", "symmetric_variants", "velocity_linear_when_equal")
+#: Checks that compare numbers with printed ones: what fails there is a number that is off.
+NUMERIC = ("published_within", "falls_by", "largest_is")
 
 
 CHECKS: dict[str, Check] = {

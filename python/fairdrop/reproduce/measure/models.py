@@ -272,22 +272,6 @@ def _ward_limit(ratio: float, w: float) -> float:
     h = brentq(lambda value: parts(value)[1], 1e-12, 1 - 1e-9)
     passed = parts(h)[0]
     return passed / (1 + passed)
-def fifo_over_rate(definition: Definition, ratios: Sequence[float], flows: int = 32, buffer: float = 1000.0) -> Rows:
-    """CHOKe beside FIFOs without leaks over x_0/c: RED with the ramp of A-66, which ends at max_th, and DropTail."""
-    del definition
-    red = models.Red(LINK["min_th"], LINK["max_th"], LINK["max_p"], jump=True)
-    for ratio in ratios:
-        udp, tcp = models.ConstantRate(ratio * LINK["capacity"]), models.Responsive(flows, LINK["delay"])
-        classes: list[models.FlowClass] = [udp, tcp]
-        choke = models.solve(models.ChokeLink(LINK["capacity"], red), classes)
-        for scheme, found in (
-            ("CHOKe, model", choke),
-            ("RED, model", models.leaky_buffer(LINK["capacity"], classes, leak="none", red=red)),
-            ("DropTail, model", models.leaky_buffer(LINK["capacity"], classes, leak="none", buffer=buffer)),
-        ):
-            yield _row(scheme, "share", found.mu[0], ratio=ratio)
-            yield _row(scheme, "queue_part", found.h[0], ratio=ratio)
-            yield _row(scheme, "queue", found.b, ratio=ratio)
 
 
 def fifo_over_rate(definition: Definition, ratios: Sequence[float], flows: int = 32, buffer: float = 1000.0) -> Rows:
