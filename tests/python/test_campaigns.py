@@ -13,10 +13,10 @@ from fairdrop.reproduce.define.definition import located
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute.plan import Order, cells
 from fairdrop.reproduce.judge.checks import matters, minimum_flows_side, one_in, sensitivity_of
+from fairdrop.reproduce.judge.parts import FAILS, HOLDS
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.dynamics import (
     average_below,
-    internal_mean,
     internal_variation,
     largest_back_off,
     loss_synchronisation,
@@ -111,7 +111,6 @@ def test_values_that_settle_by_hand():
     # 90 % of 4 is first passed at 4 s; half of it at 2 s. The warm-up counts.
     assert settling_time(run, "p0") == 4.0
     assert settling_time(run, "p0", part=0.5) == 2.0
-    assert internal_mean(run, "p0") == 4.0
     assert internal_variation(run, "p0") == 0.0
     assert internal_variation(series([1.0, 3.0]), "p0") == pytest.approx(0.5)
     assert internal_variation(series([0.0, 0.0]), "p0") is None
@@ -194,21 +193,27 @@ def test_sides_of_the_fewest_flows():
     """At 1 Mb/s, 0.1 s and 20 packets the estimate is 8.08, as the paper says."""
     assert minimum_flows_estimate(125.0, 0.1, 20.0) == pytest.approx(8.08, abs=0.005)
     values = {4: 0.5, 8: 0.2, 16: 0.02, 32: 0.0}
-    data = Data(Row("choke", {"rate": 1, "flows": flows}, "below", (value,)) for flows, value in values.items())
-    side = {"measure": "below", "delay": 0.1, "min_th": 20}
-    assert minimum_flows_side(data, **side, to_factor=0.5, low=0.4) == (True, "0.5 to 0.5 at 1 point")
-    assert minimum_flows_side(data, **side, to_factor=1.0, low=0.4)[0] is False
-    assert minimum_flows_side(data, **side, from_factor=1.5, high=0.02)[0] is True
-    right, told = minimum_flows_side(data, **side, from_factor=1.5, high=0.01)
-    assert (right, told) == (False, "0 to 0.02 at 2 points; not 16 flows at 1 Mb/s: 0.02")
-    assert minimum_flows_side(data, **side, from_factor=100)[0] is False
+    data = Data(
+        Row("choke", {"rate": 1, "flows": flows}, "below", (value,), exact=True) for flows, value in values.items()
+    )
+
+    def asked(**bounds):
+        parts, told = minimum_flows_side(data, "below", 0.1, 20, **bounds)
+        return [part.state() for part in parts], told
+
+    assert asked(to_factor=0.5, low=0.4) == ([HOLDS], "0.5 to 0.5 at 1 point")
+    assert asked(to_factor=1.0, low=0.4)[0] == [HOLDS, FAILS]
+    assert asked(from_factor=1.5, high=0.02)[0] == [HOLDS, HOLDS]
+    assert asked(from_factor=1.5, high=0.01) == ([FAILS, HOLDS], "0 to 0.02 at 2 points")
+    with pytest.raises(ValueError, match="no point of below has so many flows"):
+        asked(from_factor=100)
 
 
 def test_one_in_so_many():
-    data = Data(Row("choke", {"flows": flows}, "m", (value,)) for flows, value in ((10, 11.0), (20, 4.0)))
-    assert one_in(data, "m", "choke", "flows", [10], 0.11, 100.0)[0]
-    right, told = one_in(data, "m", "choke", "flows", [10, 20], 0.11, 100.0)
-    assert not right and told == "0.8 to 1.1 times one over flows"
+    data = Data(Row("choke", {"flows": flows}, "m", (value,), exact=True) for flows, value in ((10, 11.0), (20, 4.0)))
+    assert [part.state() for part in one_in(data, "m", "choke", "flows", [10], 0.11, 100.0)[0]] == [HOLDS]
+    parts, told = one_in(data, "m", "choke", "flows", [10, 20], 0.11, 100.0)
+    assert [part.state() for part in parts] == [HOLDS, FAILS] and told == "0.8 to 1.1 times one over flows"
 
 
 # Designs, and which parameters matter.
@@ -340,3 +345,22 @@ def test_sensitivity_of_a_sweep(headline, tmp_path):
     assert found.points == 16
     assert found.correlations["udp_rate_bps"].least > 0.8
     assert found.correlations["w_q"].least == 0.0
+
+
+def test_the_command_of_a_fifo(capsys):
+    """Under DropTail the buffer is full; RED and a buffer together, or half of RED, are refused."""
+    from fairdrop.cli import main
+
+    asked = ["model", "fifo", "--capacity", "125", "--tcp-flows", "32", "--delay", "0.1", "--udp-rate", "125"]
+    assert main([*asked, "--buffer", "300"]) == 0
+    told = capsys.readouterr().out
+    assert "queue 300.0 packets, wait 2400.0 ms, the buffer is full" in told
+    assert main([*asked, "--min-th", "20", "--max-th", "520", "--max-p", "0.5"]) == 0
+    assert "RED drops 23.45 %" in capsys.readouterr().out
+    for wrong, message in (
+        ([], "--buffer must be given for DropTail"),
+        (["--min-th", "20", "--buffer", "3"], "--buffer must be given for DropTail"),
+        (["--min-th", "20"], "--max-th must be given with the other two of RED"),
+    ):
+        assert main([*asked, *wrong]) == 2
+        assert message in capsys.readouterr().err

@@ -69,13 +69,8 @@ def average_below(run: Run, packets: float, link: str | None = None) -> float:
     return float(np.mean(_series(run, "red_avg", link)[1] < packets))
 
 
-def internal_mean(run: Run, internal: str, link: str | None = None) -> float:
-    """Mean over time of a value that the discipline decides by."""
-    return float(np.mean(_series(run, internal, link)[1]))
-
-
 def internal_variation(run: Run, internal: str, link: str | None = None) -> float | None:
-    """Standard deviation over time of such a value, divided by its mean; None when that is 0."""
+    """Standard deviation over time of a value that the discipline decides by, over its mean; None when that is 0."""
     values = _series(run, internal, link)[1]
     mean = float(np.mean(values))
     return float(np.std(values)) / mean if mean else None

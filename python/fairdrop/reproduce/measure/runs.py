@@ -340,7 +340,7 @@ MEASURES: dict[str, Callable[..., float | Curve | None]] = {
         queue_drops, candidates_per_arrival, ward_expected_draws, starved_flows, fairness_of_groups,
         relative_head, internal,
         dynamics.window_correlation, dynamics.loss_synchronisation, dynamics.largest_back_off, dynamics.switchings,
-        dynamics.average_below, dynamics.internal_mean, dynamics.internal_variation, dynamics.settling_time,
+        dynamics.average_below, dynamics.internal_variation, dynamics.settling_time,
         operations.draws, operations.most_draws, operations.compared_part, operations.removals, operations.traversal,
         operations.state_bits, drop_ratio, timeouts_per_flow, rate_exponent,
     )
