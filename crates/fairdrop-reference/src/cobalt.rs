@@ -6,7 +6,7 @@ use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
 use crate::slow::{Departure, Drops, Random, Slow};
 
-/// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, net/sched/sch_cake.c.
+/// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, `net/sched/sch_cake.c`.
 pub struct CobaltModel {
     params: CobaltParams,
     queue: Vec<Packet<u32>>,

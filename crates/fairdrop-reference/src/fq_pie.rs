@@ -8,7 +8,7 @@ use crate::host::{Queue, Step};
 use crate::pie::PieModel;
 use crate::slow::{Departure, Drops, Random, Slow};
 
-/// Ramakrishnan et al. 2019; Linux, net/sched/sch_fq_pie.c.
+/// Ramakrishnan et al. 2019; Linux, `net/sched/sch_fq_pie.c`.
 pub struct FqPieModel {
     params: FqPieParams,
     queues: Vec<PieModel>,

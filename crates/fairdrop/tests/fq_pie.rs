@@ -58,10 +58,7 @@ fn defaults_are_those_of_linux() {
     assert!(any.set("pie", "target", ParamValue::Number(0.001)), "those of PIE as well");
     any.set_link(50, 1);
     let pie = PieParams { limit: 50, target: Time::from_ms(1), ..PieParams::default() };
-    assert_eq!(
-        any,
-        fq_pie(&FqPieParams { pie, queues: 7, quantum: 9, ecn_prob: 0.5, salt: 5, ecn: false })
-    );
+    assert_eq!(any, fq_pie(&FqPieParams { pie, queues: 7, quantum: 9, ecn_prob: 0.5, salt: 5, ecn: false }));
 }
 
 #[test]
@@ -118,7 +115,8 @@ fn each_queue_is_a_pie() {
 #[test]
 fn capable_packets_are_marked_while_the_probability_is_low() {
     let run = |ecn: Ecn, switch: bool, ecn_prob: f64| {
-        let mut link = Bottleneck::blocked(fq_pie(&FqPieParams { ecn: switch, ecn_prob, ..standard(10_000) }));
+        let mut link =
+            Bottleneck::blocked(fq_pie(&FqPieParams { ecn: switch, ecn_prob, ..standard(10_000) }));
         let meta = Meta { ecn, ..Meta::of_flow(1, 1514) };
         let (mut drops, mut marks) = (0, 0);
         for _ in 0..3000 {
@@ -162,7 +160,14 @@ fn params() -> impl Strategy<Value = FqPieParams> {
     let quantum = prop_oneof![Just(1514_u32), Just(1000), 50_u32..3000, 1_u32..50];
     let ecn_prob = prop_oneof![1 => Just(0.1), 2 => Just(1.0), 2 => 0.0..1.0];
     (pie, 1_u32..10, quantum, any::<bool>(), ecn_prob, any::<u64>()).prop_map(
-        |(pie, queues, quantum, ecn, ecn_prob, salt)| FqPieParams { pie, queues, quantum, ecn, ecn_prob, salt },
+        |(pie, queues, quantum, ecn, ecn_prob, salt)| FqPieParams {
+            pie,
+            queues,
+            quantum,
+            ecn,
+            ecn_prob,
+            salt,
+        },
     )
 }
 

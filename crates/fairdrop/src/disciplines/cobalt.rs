@@ -7,7 +7,7 @@
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
 //! gateways", IEEE LANMAN 2018, III; and `cobalt_should_drop`, `cobalt_queue_full` and `cobalt_queue_empty` of Linux,
-//! net/sched/sch_cake.c. Over one FIFO: J. Palmei and others, "Design and evaluation of COBALT queue discipline",
+//! `net/sched/sch_cake.c`. Over one FIFO: J. Palmei and others, "Design and evaluation of COBALT queue discipline",
 //! IEEE LANMAN 2019.
 
 use super::codel::spacing;
@@ -24,7 +24,7 @@ use crate::registry::entry::{Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 use crate::storage::memory::Memory;
 
-/// Packets of the link's size that a packet must at least have waited for before it counts as late (sch_cake.c).
+/// Packets of the link's size that a packet must at least have waited for before it counts as late (`sch_cake.c`).
 const LEAST_PACKETS: u64 = 4;
 
 params! {

@@ -7,7 +7,7 @@
 //! neither its waiting time nor anything that uses its probability changes. So no walk over all queues is needed.
 //!
 //! Source: G. Ramakrishnan, M. Bhasi, V. Saicharan, L. Monis, S. Patil, M. Tahiliani, "FQ-PIE queue discipline in the
-//! Linux kernel: design, implementation and challenges", IEEE LCN 2019; Linux, net/sched/sch_fq_pie.c.
+//! Linux kernel: design, implementation and challenges", IEEE LCN 2019; Linux, `net/sched/sch_fq_pie.c`.
 
 use super::drr::MOST_QUANTUM;
 use super::fq_codel::{Control, FlowQueue, Turns};
