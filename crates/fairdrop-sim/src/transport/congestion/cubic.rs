@@ -2,20 +2,15 @@
 
 use super::contract::{AckEvent, BuiltIn, CongestionControl, MIN_SSTHRESH, Variant, Window};
 use crate::input::{FieldKind, FieldSpec, SWITCH, Section, field};
+use curve::{ALPHA, BETA, C, cube_root};
 use fairdrop::{Kind, Time};
 use hystart::HyStart;
 use linux::Kernel;
 use serde::Serialize;
 
+mod curve;
 mod hystart;
 mod linux;
-
-/// Section 4.6: what a congestion event leaves of the window.
-const BETA: f64 = 0.7;
-/// Section 5: packets per cubic second.
-const C: f64 = 0.4;
-/// Section 4.3: growth per round trip that is as aggressive as Reno's.
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// Settings of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -187,19 +182,6 @@ impl BuiltIn for Cubic {
         let (epoch, after_timeout) = (None, false);
         Self { params, w_max: 0.0, prior: 0.0, w_est: 0.0, k: 0.0, epoch, after_timeout, as_linux }
     }
-}
-
-/// Of a number that is not negative. Newton's iteration, so that all platforms get the same bits.
-fn cube_root(number: f64) -> f64 {
-    if number <= 0.0 {
-        return 0.0;
-    }
-    // A third of the exponent: within a tenth or so of the root.
-    let mut root = f64::from_bits(number.to_bits() / 3 + (1023 << 52) / 3 * 2);
-    for _ in 0..6 {
-        root -= (root - number / (root * root)) / 3.0;
-    }
-    root
 }
 
 #[cfg(test)]

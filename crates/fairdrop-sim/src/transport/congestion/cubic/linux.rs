@@ -2,7 +2,7 @@
 //! of one least round trip ahead; growth that is as Reno's is taken up at Reno's rate and not at once; a timeout forgets
 //! the last plateau; windows and the distance to the plateau are whole segments; and before the first loss the window grows by a twentieth per round trip at least.
 
-use super::{ALPHA, C, cube_root};
+use super::curve::{ALPHA, C, cube_root};
 use crate::transport::congestion::contract::{AckEvent, Window};
 use fairdrop::Time;
 

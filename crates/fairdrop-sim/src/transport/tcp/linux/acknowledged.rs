@@ -1,8 +1,9 @@
 //! What an ACK says: which segments have arrived, and how long that took (`tcp_sacktag_write_queue`,
 //! `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
 
+use super::Event;
 use super::outstanding::Arrived;
-use super::{Event, Linux, State};
+use super::state::{Linux, State};
 use crate::transport::congestion::AckEvent;
 use crate::transport::tcp::messages::Ack;
 use fairdrop::Time;

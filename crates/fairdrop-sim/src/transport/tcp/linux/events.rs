@@ -1,7 +1,8 @@
 //! What happens to a sender, step by step as in `tcp_ack`.
 
+use super::Event;
 use super::recovery::SendNext;
-use super::{Event, Linux, State};
+use super::state::{Linux, State};
 use crate::transport::tcp::config::TcpConfig;
 use crate::transport::tcp::connection::{Kept, Phase, Sender};
 use crate::transport::tcp::messages::{Ack, Send};

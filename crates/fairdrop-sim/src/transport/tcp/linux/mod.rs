@@ -17,93 +17,21 @@ mod prr;
 mod rack;
 mod recovery;
 mod round_trip;
+mod state;
 mod timers;
 mod undo;
 mod window;
 
 pub use config::LinuxConfig;
 pub use events::{on_ack, on_supply, on_syn_ack, on_timer};
+pub use state::Linux;
 
 use super::config::TcpConfig;
 use super::connection::Sender;
 use super::messages::Send;
 use fairdrop::Time;
-use outstanding::Outstanding;
-use prr::Prr;
-use rack::Rack;
-use round_trip::RoundTrip;
-use timers::{Probe, Timer};
-use undo::Undo;
-use window::Usage;
-
-/// Segments reported above one that mean that it is lost, unless segments were seen out of order (`tcp_reordering`).
-const REORDERING: u32 = 3;
-
-/// What is going on (`icsk_ca_state`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// Nothing.
-    #[default]
-    Open,
-    /// Something is reported out of order.
-    Disorder,
-    /// The window is being reduced for an echo of congestion.
-    Reducing,
-    /// Fast recovery.
-    Recovery,
-    /// The retransmission timer ran out.
-    Loss,
-}
-
-/// What a sender of this kind remembers beside what all have.
-#[derive(Debug)]
-pub struct Linux {
-    state: State,
-    /// `high` when that state began: it ends when this is acknowledged.
-    recover: u32,
-    outstanding: Outstanding,
-    rack: Rack,
-    round_trip: RoundTrip,
-    /// The least round trip so far.
-    min_rtt: Time,
-    /// Which timer runs.
-    timer: Timer,
-    /// Timeouts since something new was acknowledged.
-    timeouts: u32,
-    /// The tail loss probe that was not answered yet.
-    probe: Option<Probe>,
-    /// New data decides whether the timeout was spurious.
-    frto: bool,
-    /// Segments reported above one that mean that it is lost.
-    reordering: u32,
-    prr: Prr,
-    undo: Undo,
-    usage: Usage,
-    /// When the last SYN was sent.
-    syn_sent: Time,
-}
-
-impl Default for Linux {
-    fn default() -> Self {
-        Self {
-            state: State::Open,
-            recover: 0,
-            outstanding: Outstanding::default(),
-            rack: Rack::default(),
-            round_trip: RoundTrip::default(),
-            min_rtt: Time::NEVER,
-            timer: Timer::Retransmission,
-            timeouts: 0,
-            probe: None,
-            frto: false,
-            reordering: REORDERING,
-            prr: Prr::default(),
-            undo: Undo::default(),
-            usage: Usage::default(),
-            syn_sent: Time::ZERO,
-        }
-    }
-}
+#[cfg(test)]
+use state::State;
 
 #[cfg(test)]
 impl Linux {

@@ -1,8 +1,8 @@
 //! What follows from what has arrived: losses, and the states that they lead to (`tcp_fastretrans_alert`).
 
+use super::Event;
 use super::acknowledged::News;
-use super::timers::Timer;
-use super::{Event, Linux, State};
+use super::state::{Linux, State, Timer};
 use crate::transport::congestion::LossEvent;
 use crate::transport::tcp::connection::Phase;
 use crate::transport::tcp::messages::Send;

@@ -1,6 +1,7 @@
 //! The three timers of a sender, of which one runs at a time: retransmission, reordering, tail loss probe.
 
-use super::{Event, Linux, State};
+use super::Event;
+use super::state::{Linux, Probe, State, Timer};
 use crate::transport::tcp::messages::Send;
 use fairdrop::Time;
 
@@ -8,25 +9,6 @@ use fairdrop::Time;
 const LEAST: Time = Time::from_ms(2);
 /// When there is no measurement, a probe goes after this (`TCP_TIMEOUT_INIT`).
 const UNMEASURED: Time = Time::from_ms(1000);
-
-/// Which timer runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    Retransmission,
-    /// More segments may count as lost by then.
-    Reordering,
-    /// Nothing has come for two round trips.
-    Probe,
-}
-
-/// A tail loss probe under way (RFC 8985, section 7.3).
-#[derive(Clone, Copy, Debug)]
-pub struct Probe {
-    /// `high` after it (`TLP.end_seq`).
-    pub high: u32,
-    /// It was a segment sent again, not new data.
-    pub again: bool,
-}
 
 impl Linux {
     pub(super) fn timeout(&self, event: &Event<'_>) -> Time {

@@ -1,23 +1,8 @@
 //! Reductions of the window that turn out to be wrong are undone (RFC 3522, RFC 4015, RFC 5682; `tcp_may_undo`).
 
-use super::{Event, Linux, State};
-use crate::transport::congestion::Window;
+use super::Event;
+use super::state::{Linux, State, Undo};
 use fairdrop::Time;
-
-/// What there is to undo, and how it shows that it must be.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Undo {
-    /// The window before the reduction; `None` where it stays reduced.
-    pub before: Option<Window>,
-    /// The first unacknowledged segment when recovery began (`undo_marker`).
-    marker: Option<u32>,
-    /// Retransmissions of which no copy was reported; `None` before the first (`undo_retrans`).
-    unanswered: Option<u32>,
-    /// When the first retransmission was sent (`retrans_stamp`).
-    first: Option<Time>,
-    /// When the segment was sent whose timestamp the last ACK echoes.
-    echoed: Option<Time>,
-}
 
 impl Undo {
     /// Recovery begins at `una` (`tcp_init_undo`).

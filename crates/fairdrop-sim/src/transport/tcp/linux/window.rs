@@ -1,22 +1,9 @@
 //! How the window is used, grows and shrinks (`tcp_cong_control`), and what is sent new (`tcp_write_xmit`).
 
+use super::Event;
 use super::acknowledged::News;
 use super::prr::Prr;
-use super::timers::Timer;
-use super::{Event, Linux, REORDERING, State};
-
-/// How far the window was used (`tcp_cwnd_validate`; RFC 7661).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
-    /// The window was full.
-    is_full: bool,
-    /// Most segments outstanding while it was not.
-    most: u32,
-    /// That counts until this segment is acknowledged.
-    until: u32,
-    /// Segments that have arrived since the window last grew by one (`snd_cwnd_cnt`).
-    pub arrived: u32,
-}
+use super::state::{Linux, REORDERING, State, Timer, Usage};
 
 impl Usage {
     /// A segment has arrived, each of which is to open the window by `growth` segments. Returns by how many it grows now: by
