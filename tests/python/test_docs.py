@@ -276,7 +276,6 @@ def test_numbers_that_grow_are_those_of_today():
         r"(\d+) (?:queue )?disciplines\*?\*?": len(fairdrop.catalogue()["disciplines"]),
         r"(\d+) (?:conformance )?vectors\b": len(list((ROOT / "conformance" / "vectors").rglob("*.jsonl"))),
         r"(\d+) ids, \d+ hold": len(reproduce.names()),
-        r"full \([\d,]+ runs\) \| (\d+)": len(reproduce.names()),
     }
     found = 0
     for path in (
@@ -292,4 +291,4 @@ def test_numbers_that_grow_are_those_of_today():
             for told in re.findall(pattern, text):
                 assert int(told) == count, f"{path.name}: {told} where there are {count}: {pattern}; make generate"
                 found += 1
-    assert found >= 4
+    assert found >= 3
