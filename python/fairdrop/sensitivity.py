@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairdrop.wording.phrases import count
+
 CONFIDENCE = 0.95
 
 
@@ -61,7 +63,8 @@ def rank_sensitivity(parameters: Mapping[str, Sequence[float]], outcome: Sequenc
         raise ValueError(f"points: {points} for {len(parameters)} parameters; valid: at least {len(parameters) + 4}")
     for name, values in columns.items():
         if len(values) != points:
-            raise ValueError(f"{name}: {len(values)} values for {points} points; valid: one for each")
+            told = f"{count(len(values), 'value')} for {count(points, 'point')}"
+            raise ValueError(f"{name}: {told}; valid: one for each")
         if not np.all(np.isfinite(values)) or np.ptp(values) == 0.0:
             raise ValueError(f"{name} never changes or is not finite; valid: numbers that differ")
     ranks = np.array([rankdata(values) for values in columns.values()])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from fairdrop.parts import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +31,15 @@ def captures() -> Path:
     if not folder.is_dir():
         pytest.skip("there are no captures beside the checkout (../shared/data/captures)")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_registered() -> Iterator[None]:
+    """What a test or a page registers is not there for the next one: it would be part of every scenario."""
+    before = dict(registry._registered)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
 
 
 Runner = Callable[..., "subprocess.CompletedProcess[str]"]

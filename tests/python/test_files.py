@@ -18,11 +18,11 @@ SHORT = ("--set", "duration=2s", "--set", "warm_up=1s")
 KINDS = {
     "/dev/zero": "a character device",
     "/dev/urandom": "a character device",
-    "fifo": "a FIFO",
+    "pipe": "a FIFO",
     "folder": "a directory",
     "socket": "a socket",
     "huge": "larger than",
-    "link-to-fifo": "a FIFO",
+    "link-to-pipe": "a FIFO",
 }
 SCENARIO, CAPTURE, RESULT, LIST = "16 MiB", "16 GiB", "4 GiB", "1 GiB"
 
@@ -30,9 +30,9 @@ SCENARIO, CAPTURE, RESULT, LIST = "16 MiB", "16 GiB", "4 GiB", "1 GiB"
 @pytest.fixture
 def special(tmp_path):
     """A folder with a file of each kind that is not to be read."""
-    os.mkfifo(tmp_path / "fifo")
+    os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "link-to-fifo").symlink_to("fifo")
+    (tmp_path / "link-to-pipe").symlink_to("pipe")
     with (tmp_path / "huge").open("wb") as huge:
         # Sparse: takes no room.
         huge.truncate(1 << 40)
@@ -82,7 +82,7 @@ def test_a_list_of_arrivals_is_a_regular_file(fairdrop, special, name):
     assert f"valid: a regular file of at most {LIST}" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["fifo", "/dev/zero", "huge"])
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "huge"])
 def test_the_library_says_the_same(special, name):
     for read in (library.load, library.read_result, library.replay):
         with pytest.raises(OSError, match=KINDS[name]) as caught:
@@ -90,7 +90,7 @@ def test_the_library_says_the_same(special, name):
         assert str(special / name) in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["fifo", "/dev/zero"])
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
 def test_files_inside_of_folders_are_looked_at_too(fairdrop, special, headline, name):
     """What a result, a set of vectors or work to resume consists of."""
     source = special / name
@@ -118,7 +118,7 @@ def test_files_inside_of_folders_are_looked_at_too(fairdrop, special, headline, 
 
 
 @pytest.mark.parametrize("option", ["--report", "--timing", "--out", "--trace"])
-@pytest.mark.parametrize("name", ["/dev/full", "fifo", "socket"])
+@pytest.mark.parametrize("name", ["/dev/full", "pipe", "socket"])
 def test_nothing_takes_the_place_of_a_special_file(fairdrop, special, headline, option, name):
     before = os.lstat(special / name)
     done = fairdrop("run", headline, option, name, "--quiet", *SHORT)
@@ -130,13 +130,13 @@ def test_nothing_takes_the_place_of_a_special_file(fairdrop, special, headline, 
 
 def test_a_report_or_plot_of_a_special_file_is_refused(fairdrop, special, headline):
     assert fairdrop("run", headline, "--out", "o", "--quiet", *SHORT).returncode == 0
-    plotted = ["model", "front", "--mu", "1", "--rates", "0.5,1", "--plot", "fifo.svg"]
-    (special / "fifo.svg").symlink_to("fifo")
-    for words in (["report", "o", "--out", "fifo"], plotted):
+    plotted = ["model", "front", "--mu", "1", "--rates", "0.5,1", "--plot", "pipe.svg"]
+    (special / "pipe.svg").symlink_to("pipe")
+    for words in (["report", "o", "--out", "pipe"], plotted):
         done = fairdrop(*words)
         assert done.returncode == 2
         assert "is a FIFO; valid: a regular file, or a name that is not taken" in done.stderr
-        assert (special / "fifo").is_fifo()
+        assert (special / "pipe").is_fifo()
 
 
 def test_a_link_to_a_report_stays_a_link(fairdrop, tmp_path, headline):

@@ -227,7 +227,12 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Cobalt<H, S> {
     }
 
     /// Drops or marks a packet as it was judged; what is left of it goes to the link.
-    fn execute<E: Env<H>>(&mut self, mut packet: Packet<H>, verdict: Verdict, env: &mut E) -> Option<Packet<H>> {
+    fn execute<E: Env<H>>(
+        &mut self,
+        mut packet: Packet<H>,
+        verdict: Verdict,
+        env: &mut E,
+    ) -> Option<Packet<H>> {
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
         let (drops, marks) = match verdict {
             Verdict::Send => (None, false),

@@ -374,13 +374,7 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// What becomes of a packet of a suspect that has sent `over` times its limit: what is above it is dropped, and the base
     /// probability falls on it as the square of what it sends.
     #[inline(never)]
-    fn judge_suspect<H, E: Env<H>>(
-        &self,
-        over: f64,
-        meta: &Meta,
-        waits: bool,
-        env: &mut E,
-    ) -> CollarVerdict {
+    fn judge_suspect<H, E: Env<H>>(&self, over: f64, meta: &Meta, waits: bool, env: &mut E) -> CollarVerdict {
         let mut verdict = CollarVerdict::Queue;
         if waits {
             let excess = excess(over * self.limits.per_phi);

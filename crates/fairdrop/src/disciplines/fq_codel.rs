@@ -69,11 +69,8 @@ impl Turns {
 
     /// A queue has packets: it becomes the last of the new ones, unless it has its turns already.
     #[inline]
-    pub(crate) fn join<H, C, P, Q>(
-        &mut self,
-        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
-        queue: u32,
-    ) where
+    pub(crate) fn join<H, C, P, Q>(&mut self, pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>, queue: u32)
+    where
         C: Default,
         P: Storage<PacketSlot<H>>,
         Q: Storage<QueueSlot<FlowQueue<C>>>,
@@ -158,7 +155,11 @@ impl Turns {
 
     /// Takes the first of the new or of the old queues out of its list.
     #[inline]
-    fn leave<H, C, P, Q>(&mut self, pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>, is_new: bool) -> Option<u32>
+    fn leave<H, C, P, Q>(
+        &mut self,
+        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
+        is_new: bool,
+    ) -> Option<u32>
     where
         C: Default,
         P: Storage<PacketSlot<H>>,
@@ -191,11 +192,8 @@ impl Turns {
 
     /// The queue whose turn it is sent `len` bytes.
     #[inline]
-    pub(crate) fn sent<H, C, P, Q>(
-        pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>,
-        queue: u32,
-        len: u32,
-    ) where
+    pub(crate) fn sent<H, C, P, Q>(pool: &mut QueuePool<H, (), FlowQueue<C>, P, Q>, queue: u32, len: u32)
+    where
         C: Default,
         P: Storage<PacketSlot<H>>,
         Q: Storage<QueueSlot<FlowQueue<C>>>,

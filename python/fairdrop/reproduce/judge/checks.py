@@ -297,24 +297,23 @@ def minimum_flows_side(
     to_factor: float = inf,
     low: float = -inf,
     high: float = inf,
-) -> tuple[bool | list[Part], str]:
+) -> tuple[list[Part], str]:
     """Wherever the flows are so many times the estimate of section VI (003), a measure is in a range.
 
     Points have the axes ``rate`` (Mb/s of 1000-byte packets) and ``flows``. ``from_factor`` and ``to_factor`` bound the
     flows in units of the estimate, both included.
     """
-    parts, means = [], []
-    for row in data.select(measure):
+
+    def asked(row: Row) -> bool:
         needed = models.minimum_flows_estimate(125.0 * row.at["rate"], delay, min_th)
-        if from_factor * needed <= row.at["flows"] <= to_factor * needed:
-            where = f"{row.at['flows']} flows at {row.at['rate']} Mb/s"
-            parts.append(Part(row.sample, low, high, point=where))
-            means.append((row.estimate.mean, where))
-    if not parts:
-        return False, "no point there"
-    outside = "; ".join(f"{where}: {digits(mean)}" for mean, where in means if not low <= mean <= high)
-    spread = f"{digits(min(means)[0])} to {digits(max(means)[0])} at {count(len(parts), 'point')}"
-    return parts, f"{spread}; not {outside}" if outside else spread
+        return bool(from_factor * needed <= row.at["flows"] <= to_factor * needed)
+
+    rows = [row for row in data.select(measure) if asked(row)]
+    if not rows:
+        raise ValueError(f"no point of {measure} has so many flows")
+    means = [row.estimate.mean for row in rows]
+    parts = [Part(row.sample, low, high, point=row.point) for row in rows]
+    return parts, f"{digits(min(means))} to {digits(max(means))} at {count(len(rows), 'point')}"
 
 
 def one_in(
