@@ -24,9 +24,9 @@ LAYERS = (
     ("report",),
     ("pages",),
     ("flent", "plot", "live"),
-    ("conformance", "table"),
+    ("conformance", "sensitivity", "table"),
     ("wording", "document", "measures", "model_scenario"),
-    ("designs", "engine", "estimate", "library", "models", "progress", "sensitivity", "warmup"),
+    ("designs", "engine", "estimate", "library", "models", "progress", "warmup"),
     ("parts",),
     ("files", "terminal"),
 )
