@@ -215,7 +215,7 @@ fn positions_from_the_head() {
     };
     let (mut tail, mut head) = (from("tail"), from("head"));
     let (by_tail, by_head) = (tail.queues.remove(0), head.queues.remove(0));
-    assert_eq!((&tail.flows, by_tail.total), (&head.flows, by_head.total.clone()), "the run is the same");
+    assert_eq!((&tail.flows, by_tail.total), (&head.flows, by_head.total), "the run is the same");
     let (of_tail, of_head) = (by_tail.positions, by_head.positions);
     assert_eq!((of_tail.from, of_head.from), (End::Tail, End::Head));
     assert_eq!((of_tail.snapshots, of_tail.occupied), (of_head.snapshots, of_head.occupied.clone()));
