@@ -268,7 +268,7 @@ fn sojourns(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
         .finish()
 }
 
-/// One row per position (0 is the tail) and group.
+/// One row per position, counted from the end that the scenario says, and group.
 fn positions(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
     let rows = Rows::of(runs, |run| {
         run.queues.iter().flat_map(|queue| {

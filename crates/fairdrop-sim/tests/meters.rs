@@ -1,7 +1,7 @@
 //! What is measured, against cases computed by hand and against what must add up.
 
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::{Amount, Control, LinkStats, QueueResult, RunResult, simulate};
+use fairdrop_sim::{Amount, Control, End, LinkStats, QueueResult, RunResult, VelocityResult, simulate};
 
 /// Two congested links in a row, which some flows cross both of.
 const CASCADE: &str = r#"
@@ -202,6 +202,52 @@ fn packets_slow_down_on_their_way_through_a_leaky_queue() {
     );
     let leaked: u64 = leaky.velocity.iter().map(|at| at.leaked).sum();
     assert_eq!(leaked, all.leaked, "every leak has a position");
+}
+
+/// Counted from the head, positions are those of the same snapshots: the same packets at every length, in the other order. In
+/// a queue that leaks they move with the link at the head, and faster behind it by what leaks ahead of them.
+#[test]
+fn positions_from_the_head() {
+    let text = include_str!("../../../scenarios/headline.toml");
+    let from = |end: &str| {
+        let from = format!("positions_from={end}");
+        run(text, "choke", &["duration=200s", "warm_up=50s", "positions=100ms", &from])
+    };
+    let (mut tail, mut head) = (from("tail"), from("head"));
+    let (by_tail, by_head) = (tail.queues.remove(0), head.queues.remove(0));
+    assert_eq!((&tail.flows, by_tail.total), (&head.flows, by_head.total), "the run is the same");
+    let (of_tail, of_head) = (by_tail.positions, by_head.positions);
+    assert_eq!((of_tail.from, of_head.from), (End::Tail, End::Head));
+    assert_eq!((of_tail.snapshots, of_tail.occupied), (of_head.snapshots, of_head.occupied.clone()));
+    let share = |counts: &[u64]| counts[0] as f64 / of_head.occupied[0] as f64;
+    for ((name, tail), (_, head)) in of_tail.by_group.iter().zip(&of_head.by_group) {
+        assert_eq!(tail.iter().sum::<u64>(), head.iter().sum::<u64>(), "{name}: packets of all snapshots");
+        // Leaks take from UDP on its way to the head.
+        let (at_tail, at_head) = (share(tail), share(head));
+        assert!(
+            if name == "udp" { at_head < 0.7 * at_tail } else { at_head > at_tail },
+            "{name}: {at_tail}, {at_head}"
+        );
+    }
+    let velocity: Vec<_> =
+        by_head.velocity.iter().take_while(|at| at.occupied_s > 149.0).map(|at| at.packets_per_s).collect();
+    assert!(velocity.len() > 50 && velocity[0] == 0.0, "at the head a packet is taken, and goes nowhere");
+    assert!((velocity[1] / 125.0 - 1.0).abs() < 0.05, "{} behind the head", velocity[1]);
+    assert!(velocity[1..].windows(2).all(|pair| pair[0] < pair[1] + 1e-9), "never faster nearer the head");
+    let leaked = |velocity: &[VelocityResult]| velocity.iter().map(|at| at.leaked).sum::<u64>();
+    assert_eq!(leaked(&by_tail.velocity), leaked(&by_head.velocity));
+}
+
+#[test]
+fn positions_of_nothing_have_no_end() {
+    let refused = |settings: &[&str]| {
+        let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
+        Scenario::parse(CASCADE, "meters.toml", &settings).expect_err("not valid").to_string()
+    };
+    let why = refused(&["positions=0s", "positions_from=head"]);
+    assert!(why.contains("positions_from has no effect") && why.contains("with positions"), "{why}");
+    let why = refused(&["positions_from=middle"]);
+    assert!(why.contains("positions_from") && why.contains("\"tail\", \"head\""), "{why}");
 }
 
 /// Each discipline shows what it decides by, under the names of its publication.

@@ -63,7 +63,8 @@ impl<T: Tracer> Links<T> {
             };
             let groups = flows.group_numbers();
             let meter = QueueMeter::new(groups, scenario.groups.len(), queue.limit);
-            let meter = if scenario.positions.is_some() { meter.with_velocity() } else { meter };
+            let from = scenario.positions_from;
+            let meter = if scenario.positions.is_some() { meter.with_positions(from) } else { meter };
             let port = Port::new((queue, link.rate_bps), rate, meter, tracer(index), seed, index as u32)?;
             Ok(LinkState::Port { port: Box::new(port), delay })
         };

@@ -1,6 +1,7 @@
 //! What is measured: at each queue, per flow and group.
 
 mod audit;
+mod end;
 mod fairness;
 mod flow_count;
 mod internals;
@@ -8,6 +9,7 @@ mod queue;
 mod transfers;
 mod velocity;
 
+pub use end::End;
 pub use fairness::jain_index;
 pub use flow_count::FlowCount;
 pub use internals::Internals;

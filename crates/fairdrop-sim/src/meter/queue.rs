@@ -1,6 +1,7 @@
 //! The meter of one queue: counters by flow and cause, and the queue's length and composition over time.
 
 use super::audit::Audit;
+use super::end::End;
 use super::flow_count::FlowCount;
 use super::velocity::{AtPosition, VelocityMeter};
 use crate::frame::Frame;
@@ -84,9 +85,11 @@ impl Series {
     }
 }
 
-/// Who was where in the queue, over snapshots. Position 0 is the tail, where packets arrive.
+/// Who was where in the queue, over snapshots.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
+    /// Which end has position 0.
+    pub from: End,
     /// Snapshots taken.
     pub snapshots: u64,
     /// Snapshots in which the position was occupied.
@@ -187,10 +190,11 @@ impl QueueMeter {
         }
     }
 
-    /// The same, measuring how fast packets move at each position as well.
+    /// The same for snapshots, of which `from` has position 0, measuring how fast packets move at each position as well.
     #[must_use]
-    pub fn with_velocity(self) -> Self {
-        Self { velocity: Some(Box::default()), ..self }
+    pub fn with_positions(mut self, from: End) -> Self {
+        self.positions.from = from;
+        Self { velocity: Some(Box::new(VelocityMeter::counting(from))), ..self }
     }
 
     /// A flow of `group` begins; its number is the next.
@@ -439,7 +443,7 @@ impl QueueMeter {
         positions.occupied.resize(needed, 0);
         positions.by_group.iter_mut().for_each(|counts| counts.resize(needed, 0));
         for (from_head, flow) in flows.enumerate() {
-            let position = waiting as usize - 1 - from_head;
+            let position = positions.from.position(from_head, waiting as usize);
             positions.occupied[position] += 1;
             positions.by_group[self.flows[flow as usize].group as usize][position] += 1;
         }
@@ -497,7 +501,7 @@ impl QueueMeter {
         &self.marked
     }
 
-    /// What was found at each position from the tail; nothing unless that is measured.
+    /// What was found at each position; nothing unless that is measured.
     pub fn velocity(&self) -> Vec<AtPosition> {
         self.velocity.as_ref().map_or_else(Vec::new, |velocity| velocity.positions())
     }

@@ -1,18 +1,22 @@
 //! How fast packets move through a queue from which packets leave in the middle, by position.
 //!
-//! Position 0 is the tail. A packet moves on by one when another is queued behind it, and back by one when a packet
+//! Counted from the tail, a packet moves on by one when another is queued behind it, and back by one when a packet
 //! behind it leaves. Its velocity at a position is the difference per second that the position is occupied: in a
-//! queue of constant length, what is queued less what is dropped behind the position.
+//! queue of constant length, what is queued less what is dropped behind the position. Counted from the head, it moves on
+//! by one when a packet ahead of it leaves, through the link or dropped, and never back.
 //!
 //! Source: A. Tang, J. Wang, S. Low, "Understanding CHOKe: throughput and spatial characteristics", IEEE/ACM
 //! Transactions on Networking 12(4), 2004, section IV.
 
+use super::end::End;
 use fairdrop::Time;
 use std::collections::VecDeque;
 
 /// The meter of one queue. Its memory is bounded by the longest queue that occurs.
 #[derive(Clone, Debug, Default)]
 pub struct VelocityMeter {
+    /// Which end has position 0.
+    from: End,
     /// Handles of waiting packets in the order in which they were queued: the tail is at the end.
     order: VecDeque<u32>,
     since: Time,
@@ -36,14 +40,22 @@ pub struct AtPosition {
 }
 
 impl VelocityMeter {
-    /// A packet is queued: all others move on.
+    /// A meter whose position 0 is at `from`.
+    pub fn counting(from: End) -> Self {
+        Self { from, ..Self::default() }
+    }
+
+    /// A packet is queued: all others move on, as seen from the tail.
     pub fn joined(&mut self, now: Time, handle: u32) {
         self.advance(now);
-        self.step(0, 1);
+        if self.from == End::Tail {
+            self.step(0, 1);
+        }
         self.order.push_back(handle);
     }
 
-    /// A packet leaves, through the link or `dropped`: those nearer the head move back.
+    /// A packet leaves, through the link or `dropped`: seen from the tail those nearer the head move back, seen from the
+    /// head those nearer the tail move on.
     pub fn left(&mut self, now: Time, handle: u32, dropped: bool) {
         self.advance(now);
         let from_head = if self.order.front() == Some(&handle) {
@@ -52,8 +64,8 @@ impl VelocityMeter {
             self.order.iter().rposition(|&waiting| waiting == handle)
         };
         let Some(from_head) = from_head else { return };
-        let position = self.order.len() - 1 - from_head;
-        self.step(position + 1, -1);
+        let position = self.from.position(from_head, self.order.len());
+        self.step(position + 1, if self.from == End::Tail { -1 } else { 1 });
         self.order.remove(from_head);
         if dropped {
             grown(&mut self.leaked, position);
@@ -61,7 +73,7 @@ impl VelocityMeter {
         }
     }
 
-    /// Packets at `from` and nearer the head move by `by`.
+    /// Packets at `from` and beyond move towards the head by `by`.
     fn step(&mut self, from: usize, by: i64) {
         let waiting = self.order.len();
         grown(&mut self.steps, waiting.max(from));
@@ -89,7 +101,7 @@ impl VelocityMeter {
         self.advance(now);
     }
 
-    /// What was found, position by position from the tail.
+    /// What was found, position by position.
     pub fn positions(&self) -> Vec<AtPosition> {
         let mut occupied_ns: u64 = self.length_ns.iter().sum();
         let mut steps = 0;
@@ -141,6 +153,21 @@ mod tests {
         meter.joined(ms(6000), 9);
         meter.close(ms(8000));
         assert_eq!(meter.positions()[..2], [at(3.0, 1, 0), at(2.0, 0, 0)]);
+    }
+
+    /// The same, counted from the head.
+    #[test]
+    fn from_the_head_packets_move_when_one_ahead_leaves() {
+        let mut meter = VelocityMeter::counting(End::Head);
+        for handle in 0..3 {
+            meter.joined(ms(u64::from(handle) * 1000), handle);
+        }
+        meter.left(ms(3000), 1, true);
+        meter.left(ms(4000), 0, false);
+        meter.close(ms(5000));
+        let at = |occupied_s, steps, leaked| AtPosition { occupied_s, steps, leaked };
+        // 2: packet 2 goes to 1, then to 0.
+        assert_eq!(meter.positions(), [at(5.0, 0, 0), at(3.0, 1, 1), at(1.0, 1, 0)]);
     }
 
     /// A FIFO that is kept at ten packets, one in and one out every millisecond: one position per millisecond all the

@@ -12,7 +12,7 @@ pub(crate) use ratio::{fraction, rate_bps};
 pub use sojourn::Sojourn;
 
 use crate::control::Control;
-use crate::meter::{CLASS_ENDS, QueueMeter, TransferMeter, jain_index};
+use crate::meter::{CLASS_ENDS, End, QueueMeter, TransferMeter, jain_index};
 use crate::port::Port;
 use crate::trace::Tracer;
 use crate::transport::TransportCount;
@@ -278,7 +278,7 @@ pub struct QueueResult {
     pub series: SeriesResult,
     /// Who was where in the queue.
     pub positions: PositionsResult,
-    /// How fast packets moved at each position from the tail; empty unless positions are measured.
+    /// How fast packets moved at each position; empty unless positions are measured.
     pub velocity: Vec<VelocityResult>,
 }
 
@@ -293,9 +293,12 @@ pub struct InternalResult {
     pub max: f64,
 }
 
-/// Who was where in the queue, over snapshots. Index 0 is the tail, where packets arrive.
+/// Who was where in the queue, over snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionsResult {
+    /// Which end has index 0; the tail when left out.
+    #[serde(default, skip_serializing_if = "End::is_tail")]
+    pub from: End,
     /// Snapshots taken.
     pub snapshots: u64,
     /// Snapshots in which the position was occupied.
@@ -422,6 +425,7 @@ fn series(facts: &QueueFacts<'_>, port: &Port<impl Tracer>) -> SeriesResult {
 fn positions(facts: &QueueFacts<'_>, meter: &QueueMeter) -> PositionsResult {
     let positions = meter.positions();
     PositionsResult {
+        from: positions.from,
         snapshots: positions.snapshots,
         occupied: positions.occupied.clone(),
         by_group: facts.group_names.iter().cloned().zip(positions.by_group.iter().cloned()).collect(),

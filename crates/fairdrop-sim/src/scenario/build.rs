@@ -5,6 +5,7 @@ use super::queue::QueueConfig;
 use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
+use crate::meter::End;
 use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
 use crate::transport::{self, Transport};
@@ -48,6 +49,7 @@ pub fn scenario(
     let warm_up = warm_up(&top, duration, &mut report);
     let sample = grid("sample", &top, duration, &mut report);
     let positions = grid("positions", &top, duration, &mut report);
+    let positions_from = positions_from(&top, positions, &mut report);
     let windows = windows(&top, &groups, &mut report);
     check_times(root, &groups, duration, &mut report);
     let not_studied = not_studied(root, file, &queue, &links);
@@ -64,6 +66,7 @@ pub fn scenario(
         seed: top.integer("seed") as u64,
         sample,
         positions,
+        positions_from,
         windows,
         queue,
         links,
@@ -132,6 +135,14 @@ fn grid(name: &str, top: &Section, duration: Time, report: &mut Report<'_>) -> O
         report.add(top.origin(name), name, &format!("{} s", grid.seconds()), &valid);
     }
     Some(grid)
+}
+
+/// The end of the queue that positions are counted from.
+fn positions_from(top: &Section, positions: Option<Time>, report: &mut Report<'_>) -> End {
+    if positions.is_none() && top.is_set("positions_from") {
+        report.add(top.origin("positions_from"), "", "positions_from has no effect", "with positions");
+    }
+    top.text("positions_from").and_then(End::of_word).unwrap_or_default()
 }
 
 /// Numbers of the groups whose windows are recorded.

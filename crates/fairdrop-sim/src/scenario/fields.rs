@@ -2,6 +2,7 @@
 //! described by the schema all comes from these tables, those of the transports and those of the disciplines.
 
 use crate::input::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, SWITCH, field};
+use crate::meter::End;
 use fairdrop::Kind;
 
 const ANY_DELAY: FieldKind = FieldKind::Seconds(0.0, HOUR);
@@ -58,6 +59,13 @@ pub const SCENARIO: &[FieldSpec] = &[
         FieldKind::Seconds(0.0, 1e7),
         Some("\"0s\""),
         "Grid of snapshots of who is where in the queue; 0 takes none. Velocities are measured then, too.",
+    ),
+    field(
+        "positions_from",
+        "",
+        FieldKind::Param(Kind::Choice(End::WORDS)),
+        Some("\"tail\""),
+        "Which end of the queue has position 0, in snapshots and velocities.",
     ),
     field(
         "windows",

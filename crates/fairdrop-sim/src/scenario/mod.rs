@@ -15,6 +15,7 @@ pub use schema::{catalogue, json_schema};
 
 use crate::control::Control;
 use crate::input;
+use crate::meter::End;
 use crate::own::Parts;
 use crate::units;
 use fairdrop::Time;
@@ -41,6 +42,8 @@ pub struct Scenario {
     pub sample: Option<Time>,
     /// Grid of snapshots of who is where in the queue; `None` takes none.
     pub positions: Option<Time>,
+    /// Which end of the queue has position 0.
+    pub positions_from: End,
     /// Groups whose congestion windows are recorded on the grid of `sample`, as indices.
     pub windows: Vec<usize>,
     /// The discipline under study: what links with `queue = true` run.

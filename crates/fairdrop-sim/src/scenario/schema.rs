@@ -4,6 +4,7 @@
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
 use super::{Group, Link, LinkQueue, QueueConfig, Scenario, queue};
 use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
+use crate::meter::End;
 use crate::own::Parts;
 use crate::transport;
 use fairdrop::{CATALOGUE, DisciplineInfo, Kind, LIMIT, Time};
@@ -199,6 +200,9 @@ impl Scenario {
             "links": self.links.iter().map(link_json).collect::<Vec<_>>(),
             "groups": self.groups.iter().map(|group| self.group_json(group)).collect::<Vec<_>>(),
         });
+        if self.positions_from != End::default() {
+            json["positions_from"] = json!(self.positions_from);
+        }
         let of_links = self.links.iter().filter_map(|link| self.queue_of(link));
         let parts: BTreeMap<_, _> =
             [&self.queue].into_iter().chain(of_links).flat_map(QueueConfig::identities).collect();
