@@ -25,6 +25,8 @@ pub enum FlowPurpose {
     LinkLoss = 0x107,
     /// How far into a tick a sender's clock is.
     Clock = 0x108,
+    /// What a congestion control draws for itself.
+    Congestion = 0x109,
 }
 
 /// The stream of `flow` for `purpose`.

@@ -3,6 +3,7 @@
 use super::Flows;
 use crate::engine::edge_meter::EdgeMeter;
 use crate::engine::population::Population;
+use crate::random::{self, FlowPurpose};
 use fairdrop::Time;
 
 impl Flows<'_> {
@@ -27,6 +28,10 @@ impl Flows<'_> {
         let tcp = self.tcp_of(flow, number as u16).0;
         // Counts go on, for the group; so do pending timer events, which then find nothing to do.
         tcp.sender.renew(settings);
+        if settings.model_based {
+            // A flow number that is used again draws the same again.
+            tcp.sender.control.seed(random::of_flow(seed, flow, FlowPurpose::Congestion).next_u64());
+        }
         tcp.carry(bytes, group.payload());
         self.sinks[flow as usize].receiver.reset();
         (flow, reused.is_none())

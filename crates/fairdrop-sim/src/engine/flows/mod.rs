@@ -123,7 +123,11 @@ impl<'s> Flows<'s> {
             Transport::Tcp(config) => {
                 let random = || random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Clock));
                 let boot = config.tick_phase.unwrap_or_else(random);
-                self.add_tcp(Sender::new(config, boot), group, config)
+                let mut sender = Sender::new(config, boot);
+                if config.model_based {
+                    sender.control.seed(random::of_flow(seed, flow, FlowPurpose::Congestion).next_u64());
+                }
+                self.add_tcp(sender, group, config)
             }
             Transport::OpenLoop(config) => {
                 let &Group { start: group_start, packet_size, class, .. } = group;

@@ -4,6 +4,7 @@
 //! sent again when, is for loss recovery, which no control knows. Every method but those of [`BuiltIn`] may be left out:
 //! what stands here is Reno (RFC 5681). Windows are in segments.
 
+use super::rate::{RateSample, SegmentLoss};
 use crate::input::{FieldSpec, Section};
 use fairdrop::Time;
 use serde::Serialize;
@@ -63,6 +64,8 @@ pub struct AckEvent {
     pub srtt: Time,
     /// A round trip that this ACK has measured, where the sender takes the time of every segment (`era = "linux"`).
     pub rtt: Option<Time>,
+    /// The rate of delivery, where [`Variant::rates`] asks for it (`era = "linux"`).
+    pub rate: Option<RateSample>,
     /// The largest window that the receiver allows.
     pub max_window: f64,
 }
@@ -140,6 +143,50 @@ pub trait CongestionControl: Debug {
     fn suspects_loss(&mut self, _now: Time, _duplicate_acks: u32) -> bool {
         false
     }
+
+    /// A reduction was needless (RFC 4015, section 3.2): `before` is the window before it (`era = "linux"`).
+    #[inline]
+    fn on_undo(&mut self, window: &mut Window, before: Window) {
+        window.cwnd = window.cwnd.max(before.cwnd);
+        window.ssthresh = window.ssthresh.max(before.ssthresh);
+    }
+
+    /// The rate at which segments leave, segments per second; `None`: as soon as the window allows it. Asked before each,
+    /// where [`Variant::rates`] says so.
+    #[inline]
+    fn pacing_rate(&self) -> Option<f64> {
+        None
+    }
+
+    /// Segments that leave at once when the pacing rate allows one.
+    #[inline]
+    fn send_quantum(&self) -> u32 {
+        1
+    }
+
+    /// The connection has opened, and its first round trip took `rtt`, if that was measured. With
+    /// [`Variant::model_based`], as all that follow.
+    #[inline]
+    fn on_established(&mut self, _window: &mut Window, _now: Time, _rtt: Option<Time>) {}
+
+    /// A segment is to be sent after the application had nothing to send, and nothing is in flight.
+    #[inline]
+    fn on_restart(&mut self, _window: &mut Window, _now: Time) {}
+
+    /// A segment counts as lost, before loss recovery does anything about it.
+    #[inline]
+    fn on_segment_lost(&mut self, _window: &mut Window, _now: Time, _loss: &SegmentLoss) {}
+
+    /// An ACK has been looked at to the end, losses and all: sets the window. Returns whether what is sent next is to
+    /// count as limited by the application (`MarkConnectionAppLimited`).
+    #[inline]
+    fn on_rate(&mut self, _window: &mut Window, _now: Time, _sample: &RateSample) -> bool {
+        false
+    }
+
+    /// Where its random numbers begin.
+    #[inline]
+    fn seed(&mut self, _seed: u64) {}
 }
 
 /// A congestion control that scenarios know by name.
@@ -185,6 +232,10 @@ pub struct Variant {
     pub one_way_delays: bool,
     /// The largest initial window, segments.
     pub max_initial_window: f64,
+    /// It is told rates of delivery, and may pace; with `era = "linux"`.
+    pub rates: bool,
+    /// It sets the window itself at every ACK, in recovery or not; with `rates`, and always as `era = "linux"`.
+    pub model_based: bool,
     /// What `ns2_compat` changes.
     pub ns2: Ns2Compat,
 }
@@ -201,6 +252,8 @@ impl Variant {
         echoes_each_packet: false,
         one_way_delays: false,
         max_initial_window: f64::INFINITY,
+        rates: false,
+        model_based: false,
         ns2: Ns2Compat::Timer,
     };
 }

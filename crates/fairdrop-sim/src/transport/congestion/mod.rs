@@ -7,12 +7,14 @@ mod contract;
 mod cubic;
 mod dctcp;
 mod ledbat;
+mod rate;
 mod reno;
 mod vegas;
 
 pub use contract::{
     AckEvent, CongestionControl, LossEvent, LossRecovery, Ns2Compat, SendEvent, Variant, Window,
 };
+pub use rate::{RateSample, Repair, SegmentLoss};
 
 use crate::input::{FieldSpec, Section};
 use contract::BuiltIn;
@@ -91,6 +93,46 @@ impl Control {
     #[inline]
     pub fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
         of_control!(self, control => control.suspects_loss(now, duplicate_acks))
+    }
+
+    #[inline]
+    pub fn on_undo(&mut self, window: &mut Window, before: Window) {
+        of_control!(self, control => control.on_undo(window, before));
+    }
+
+    #[inline]
+    pub fn pacing_rate(&self) -> Option<f64> {
+        of_control!(self, control => control.pacing_rate())
+    }
+
+    #[inline]
+    pub fn send_quantum(&self) -> u32 {
+        of_control!(self, control => control.send_quantum())
+    }
+
+    #[inline]
+    pub fn on_established(&mut self, window: &mut Window, now: Time, rtt: Option<Time>) {
+        of_control!(self, control => control.on_established(window, now, rtt));
+    }
+
+    #[inline]
+    pub fn on_restart(&mut self, window: &mut Window, now: Time) {
+        of_control!(self, control => control.on_restart(window, now));
+    }
+
+    #[inline]
+    pub fn on_segment_lost(&mut self, window: &mut Window, now: Time, loss: &SegmentLoss) {
+        of_control!(self, control => control.on_segment_lost(window, now, loss));
+    }
+
+    #[inline]
+    pub fn on_rate(&mut self, window: &mut Window, now: Time, sample: &RateSample) -> bool {
+        of_control!(self, control => control.on_rate(window, now, sample))
+    }
+
+    #[inline]
+    pub fn seed(&mut self, seed: u64) {
+        of_control!(self, control => control.seed(seed));
     }
 }
 
@@ -181,6 +223,46 @@ macro_rules! controls {
             #[inline(never)]
             fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
                 match self { $(Self::$Stateful(control) => control.suspects_loss(now, duplicate_acks),)* }
+            }
+
+            #[inline(never)]
+            fn on_undo(&mut self, window: &mut Window, before: Window) {
+                match self { $(Self::$Stateful(control) => control.on_undo(window, before),)* }
+            }
+
+            #[inline(never)]
+            fn pacing_rate(&self) -> Option<f64> {
+                match self { $(Self::$Stateful(control) => control.pacing_rate(),)* }
+            }
+
+            #[inline(never)]
+            fn send_quantum(&self) -> u32 {
+                match self { $(Self::$Stateful(control) => control.send_quantum(),)* }
+            }
+
+            #[inline(never)]
+            fn on_established(&mut self, window: &mut Window, now: Time, rtt: Option<Time>) {
+                match self { $(Self::$Stateful(control) => control.on_established(window, now, rtt),)* }
+            }
+
+            #[inline(never)]
+            fn on_restart(&mut self, window: &mut Window, now: Time) {
+                match self { $(Self::$Stateful(control) => control.on_restart(window, now),)* }
+            }
+
+            #[inline(never)]
+            fn on_segment_lost(&mut self, window: &mut Window, now: Time, loss: &SegmentLoss) {
+                match self { $(Self::$Stateful(control) => control.on_segment_lost(window, now, loss),)* }
+            }
+
+            #[inline(never)]
+            fn on_rate(&mut self, window: &mut Window, now: Time, sample: &RateSample) -> bool {
+                match self { $(Self::$Stateful(control) => control.on_rate(window, now, sample),)* }
+            }
+
+            #[inline(never)]
+            fn seed(&mut self, seed: u64) {
+                match self { $(Self::$Stateful(control) => control.seed(seed),)* }
             }
         }
     };

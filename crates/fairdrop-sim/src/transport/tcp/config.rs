@@ -76,6 +76,12 @@ pub struct TcpConfig {
     /// ACKs say how long the last segment took to the receiver.
     #[serde(skip)]
     pub one_way_delays: bool,
+    /// It is told rates of delivery, and may pace.
+    #[serde(skip)]
+    pub rates: bool,
+    /// It sets the window itself at every ACK.
+    #[serde(skip)]
+    pub model_based: bool,
     /// What it does as ns-2's agents.
     #[serde(skip)]
     pub ns2: Ns2Compat,
@@ -130,13 +136,15 @@ impl TcpConfig {
     pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
         let (control, variant) = variants().find(|(_, variant)| variant.name == name)?;
         let (congestion, recovery) = (control.read)(variant, section);
-        let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match section.text("era") {
+        let era =
+            if variant.model_based && !section.is_set("era") { Some("linux") } else { section.text("era") };
+        let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match era {
             Some("ns2-1998") => (1.0, false, 100, 200, 6000),
             Some("ns2-2005") => (2.0, true, 10, 200, 3000),
             Some("linux") => (10.0, true, 1, 200, 1000),
             _ => (10.0, true, 1, 1000, 1000),
         };
-        let linux = LinuxConfig::read(variant.name, section, report);
+        let linux = LinuxConfig::read(variant, era, section, report);
         let has_timestamps = linux.is_some_and(|linux| linux.timestamps);
         let initial_window = variant.max_initial_window.min(initial_window);
         let of_ns2 = matches!(section.text("era"), Some("ns2-1998" | "ns2-2005"));
@@ -148,6 +156,8 @@ impl TcpConfig {
             recovery,
             echoes_each_packet: variant.echoes_each_packet,
             one_way_delays: variant.one_way_delays,
+            rates: variant.rates && linux.is_some(),
+            model_based: variant.model_based,
             ns2: if ns2_compat { variant.ns2 } else { Ns2Compat::Timer },
             max_window: section.number("max_window").unwrap_or(300.0).floor(),
             initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),

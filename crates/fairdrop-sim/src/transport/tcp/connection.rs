@@ -138,7 +138,7 @@ impl Sender {
             counted: SenderCount::default(),
             cwr: false,
             echoed: 0,
-            kept: config.linux.map(|_| Box::new(Kept::Linux(Box::default()))),
+            kept: config.linux.map(|_| Box::new(Kept::Linux(Box::new(Linux::new(config.rates))))),
             control: config.congestion.control(),
         }
     }

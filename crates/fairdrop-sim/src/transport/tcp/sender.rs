@@ -26,7 +26,7 @@ impl Sender {
         } else {
             self.phase = Phase::Open;
             if config.linux.is_some() {
-                return linux::on_supply(self, now, config, out);
+                return linux::on_open(self, now, config, out);
             }
             self.fill_window(now, config, out);
         }
@@ -273,6 +273,7 @@ pub(super) fn ack_event(
         one_way_delay,
         srtt,
         rtt: None,
+        rate: None,
         max_window: config.max_window,
     }
 }

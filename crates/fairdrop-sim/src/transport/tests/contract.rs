@@ -41,6 +41,7 @@ fn a_control_without_methods_is_reno() {
         one_way_delay: None,
         srtt: Time::ZERO,
         rtt: None,
+        rate: None,
         max_window: 50.0,
     };
     let mut window = Window { cwnd: 7.0, ssthresh: 8.0 };

@@ -240,7 +240,7 @@ fn what_has_no_effect_is_refused() {
     let cases = [
         ("reno", "tlp=false", "tlp has no effect; valid: with era = \"linux\""),
         ("cubic", "hystart=rfc9406", "hystart has no effect; valid: with era = \"linux\""),
-        ("newreno", "era=linux", "reno or cubic with era = \"linux\""),
+        ("newreno", "era=linux", "reno, cubic, bbr or bbr3 with era = \"linux\""),
         ("reno", "era=linux limited_transmit=true", "has no effect; valid: without era = \"linux\""),
     ];
     for (transport, settings, expected) in cases {

@@ -168,6 +168,7 @@ fn take(cubic: &mut Cubic, window: &mut Window, ms: u64, una: u32, rtt: u64) {
         one_way_delay: None,
         srtt: Time::from_ms(rtt),
         rtt: Some(Time::from_ms(rtt)),
+        rate: None,
         max_window: 1e3,
     };
     cubic.on_ack(&ack);

@@ -93,9 +93,12 @@ impl Linux {
             news.copy = Some(first);
             self.take_copy(event, first);
         }
-        let Self { outstanding, rack, min_rtt, recover, .. } = self;
+        let Self { outstanding, rack, min_rtt, recover, paced, .. } = self;
         for &(first, end) in blocks {
             outstanding.report(first.max(ack.next), end, |arrived| {
+                if let Some(paced) = paced {
+                    paced.rates.on_arrived(event.now, arrived.segment);
+                }
                 rack.arrived(event.now, arrived, *min_rtt);
                 news.reported = true;
                 news.delivered += 1;
@@ -118,7 +121,7 @@ impl Linux {
     }
 
     fn take_acked(&mut self, event: &mut Event<'_>, ack: Ack<'_>, news: &mut News, lowest_late: &mut u32) {
-        let Self { outstanding, rack, min_rtt, recover, .. } = self;
+        let Self { outstanding, rack, min_rtt, recover, paced, .. } = self;
         outstanding.acknowledge(ack.next, |arrived| {
             let Arrived { segment, sent, ever_again, known } = arrived;
             if ever_again {
@@ -129,6 +132,9 @@ impl Linux {
                 *lowest_late = (*lowest_late).min(segment);
             }
             if !known {
+                if let Some(paced) = paced {
+                    paced.rates.on_arrived(event.now, segment);
+                }
                 news.delivered += 1;
                 // By its timestamp it was the original that has come (`tcp_skb_spurious_retrans`).
                 let is_spurious = ever_again && ack.echoed.is_some_and(|echoed| echoed < sent);
@@ -137,6 +143,9 @@ impl Linux {
                 }
             }
         });
+        if let Some(paced) = paced {
+            paced.rates.on_acked(ack.next);
+        }
         event.tcp.una = ack.next;
         news.moves_timer = true;
     }
@@ -183,6 +192,7 @@ impl Linux {
             one_way_delay: None,
             srtt: self.round_trip.smoothed().unwrap_or(Time::ZERO),
             rtt: news.rtt,
+            rate: self.paced.as_ref().map(|paced| paced.sample),
             max_window: event.config.max_window,
         }
     }

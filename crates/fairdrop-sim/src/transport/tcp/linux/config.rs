@@ -1,10 +1,11 @@
 //! What `era = "linux"` stands for: a switch for each behaviour.
 
 use crate::input::{Report, Section};
+use crate::transport::congestion::Variant;
 use serde::Serialize;
 
 /// Transports that the kernel has.
-const TRANSPORTS: [&str; 2] = ["reno", "cubic"];
+const TRANSPORTS: [&str; 4] = ["reno", "cubic", "bbr", "bbr3"];
 /// The switches, all of them on unless a scenario says otherwise.
 const SWITCHES: [&str; 6] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack"];
 /// Fields that say nothing here.
@@ -28,13 +29,22 @@ pub struct LinuxConfig {
 }
 
 impl LinuxConfig {
-    /// The switches of a group whose transport is `transport`; `None` in other eras.
-    pub fn read(transport: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
+    /// The switches of a group whose transport is `variant`; `None` in other eras.
+    pub fn read(
+        variant: &Variant,
+        era: Option<&str>,
+        section: &Section,
+        report: &mut Report<'_>,
+    ) -> Option<Self> {
         let refuse = |report: &mut Report<'_>, name: &str, valid: &str| {
             let what = format!("{} has no effect", section.path(name));
             report.add(section.origin(name), "", &what, valid);
         };
-        if section.text("era") != Some("linux") {
+        if era != Some("linux") {
+            if variant.model_based {
+                let valid = format!("linux with {}", variant.name);
+                report.add(section.origin("era"), &section.path("era"), era.unwrap_or_default(), &valid);
+            }
             for name in SWITCHES.into_iter().filter(|name| section.is_set(name)) {
                 refuse(report, name, "with era = \"linux\"");
             }
@@ -44,9 +54,13 @@ impl LinuxConfig {
             }
             return None;
         }
-        if !TRANSPORTS.contains(&transport) {
-            let valid = "reno or cubic with era = \"linux\"";
-            report.add(section.origin("era"), &section.path("transport"), transport, valid);
+        if !TRANSPORTS.contains(&variant.name) {
+            let valid = "reno, cubic, bbr or bbr3 with era = \"linux\"";
+            report.add(section.origin("era"), &section.path("transport"), variant.name, valid);
+        }
+        if variant.model_based && section.is_set("prr") {
+            let valid = format!("with {}, which sets its window itself", variant.name);
+            refuse(report, "prr", &valid);
         }
         for name in WITHOUT_EFFECT.into_iter().filter(|name| section.is_set(name)) {
             refuse(report, name, "without era = \"linux\"");

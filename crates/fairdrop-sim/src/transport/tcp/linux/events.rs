@@ -21,16 +21,28 @@ fn on(
 ) {
     let (Some(mut kept), Some(switches)) = (tcp.kept.take(), config.linux) else { return };
     if let Kept::Linux(linux) = &mut *kept {
+        linux.begin_event(tcp);
         each(linux, &mut Event { tcp, now, config, switches, out });
+        linux.end_event(tcp);
     }
     tcp.kept = Some(kept);
 }
 
-/// The connection has opened without a handshake, or the application has written something.
+/// The connection has opened without a handshake.
+#[inline(never)]
+pub fn on_open(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+    on(tcp, now, config, out, |linux, event| {
+        linux.tell_established(event);
+        linux.send_new(event);
+    });
+}
+
+/// The application has written something.
 #[inline(never)]
 pub fn on_supply(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
     on(tcp, now, config, out, |linux, event| {
         if event.tcp.phase != Phase::SynSent {
+            linux.note_supply(event);
             linux.send_new(event);
         }
     });
@@ -49,6 +61,7 @@ pub fn on_syn_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec
         event.tcp.phase = Phase::Open;
         event.tcp.deadline = Time::NEVER;
         linux.timeouts = 0;
+        linux.tell_established(event);
         linux.send_new(event);
     });
 }
@@ -63,10 +76,15 @@ pub fn on_ack(tcp: &mut Sender, now: Time, ack: Ack<'_>, config: &TcpConfig, out
 #[inline(never)]
 pub fn on_timer(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
     on(tcp, now, config, out, |linux, event| {
+        if linux.only_pacing_waits(event) {
+            linux.send_paced(event);
+            return;
+        }
         event.tcp.deadline = Time::NEVER;
         if event.tcp.phase == Phase::SynSent {
             linux.on_lost_syn(event);
         } else {
+            linux.note_application(event);
             linux.on_timer(event);
         }
     });
@@ -88,8 +106,11 @@ impl Linux {
         if ack.next < event.tcp.una || self.outstanding.is_empty() {
             return;
         }
+        self.note_application(event);
         let losses = self.outstanding.losses;
+        let in_flight = self.outstanding.in_flight();
         let mut news = self.take(event, ack);
+        self.take_sample(&news, in_flight);
         self.tell_control(event, &news);
         self.end_probe(event, ack.next, &news);
         let mut next = SendNext::New;
@@ -99,6 +120,7 @@ impl Linux {
         if news.moves_timer {
             self.set_timer(event);
         }
+        self.complete_sample();
         self.adjust_window(event, &news, self.outstanding.losses - losses);
         match next {
             SendNext::New => {}

@@ -6,15 +6,18 @@
 //! kernel's module is given as the window, a control gets as what is in flight.
 //!
 //! Not modelled: the granularity of the kernel's timers (jiffies, and the wheel's slots of an eighth of a long timeout), the
-//! merging of ACKs that are less than a millisecond apart, segmentation offload, pacing (the kernel has none without the
-//! queue discipline `fq`), and the window's restart after idle time.
+//! merging of ACKs that are less than a millisecond apart, segmentation offload, and the window's restart after idle time.
+//! Paced are the controls that ask for it; with Reno and CUBIC the kernel paces only with the queue discipline `fq`.
 
 mod acknowledged;
 mod config;
 mod events;
 mod outstanding;
+mod paced;
+mod pacing;
 mod prr;
 mod rack;
+mod rates;
 mod recovery;
 mod round_trip;
 mod state;
@@ -23,7 +26,7 @@ mod undo;
 mod window;
 
 pub use config::LinuxConfig;
-pub use events::{on_ack, on_supply, on_syn_ack, on_timer};
+pub use events::{on_ack, on_open, on_supply, on_syn_ack, on_timer};
 pub use state::Linux;
 
 use super::config::TcpConfig;

@@ -53,6 +53,8 @@ pub struct Outstanding {
     hint: u32,
     /// Segments found lost so far, again and again.
     pub losses: u64,
+    /// Those of which nobody was told yet, where somebody is.
+    pub found: Option<Vec<u32>>,
 }
 
 impl Default for Outstanding {
@@ -67,6 +69,7 @@ impl Default for Outstanding {
             again: 0,
             hint: 0,
             losses: 0,
+            found: None,
         }
     }
 }
@@ -190,6 +193,9 @@ impl Outstanding {
         self.lost += u32::from(!was_lost);
         self.again -= u32::from(was_again);
         self.losses += 1;
+        if let Some(found) = &mut self.found {
+            found.push(number);
+        }
         self.hint = self.hint.min(number);
     }
 

@@ -120,6 +120,7 @@ impl Linux {
             news.moves_timer = false;
         }
         news.lost_again |= self.outstanding.again() < again;
+        self.tell_losses(event);
     }
 
     /// Finds losses by time. Returns whether the reordering timer runs.
@@ -224,6 +225,7 @@ impl Linux {
         let Self { outstanding, rack, .. } = self;
         let (now, is_by_time) = (event.now, event.switches.rack);
         outstanding.lose_after_timeout(|sent| !is_by_time || rack.is_late(now, sent));
+        self.tell_losses(event);
         // Once in a window.
         let is_reduced = !(self.state <= State::Disorder
             || self.is_recovered(event)
@@ -274,6 +276,7 @@ impl Linux {
     pub(super) fn send_lost(&mut self, event: &mut Event<'_>) {
         while event.cwnd() > self.outstanding.in_flight()
             && let Some(segment) = self.outstanding.first_to_send_again()
+            && self.lets_go(event)
         {
             self.send_again(event, segment);
             if self.is_reducing() {
@@ -290,7 +293,9 @@ impl Linux {
 
     fn send_again(&mut self, event: &mut Event<'_>, segment: u32) {
         self.undo.note_sent(event.now);
+        let before = self.outstanding.in_flight();
         self.outstanding.send_again(segment, event.now);
+        self.note_paced(event, segment, before);
         event.tcp.counted.retransmissions += 1;
         event.tcp.note_sent(event.now, segment, true);
         event.out.push(Send::Again(segment));

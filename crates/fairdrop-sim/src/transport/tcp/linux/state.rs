@@ -1,6 +1,7 @@
 //! What a sender as the Linux kernel's remembers.
 
 use super::outstanding::Outstanding;
+use super::paced::Paced;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::round_trip::RoundTrip;
@@ -52,6 +53,8 @@ pub struct Linux {
     pub(super) usage: Usage,
     /// When the last SYN was sent.
     pub(super) syn_sent: Time,
+    /// Of a control that is told rates of delivery, and may pace.
+    pub(super) paced: Option<Box<Paced>>,
 }
 
 impl Default for Linux {
@@ -72,7 +75,17 @@ impl Default for Linux {
             undo: Undo::default(),
             usage: Usage::default(),
             syn_sent: Time::ZERO,
+            paced: None,
         }
+    }
+}
+
+impl Linux {
+    /// Of a new connection; `rates`: its control is told rates of delivery.
+    pub fn new(rates: bool) -> Self {
+        let mut linux = Self { paced: rates.then(Box::default), ..Self::default() };
+        linux.outstanding.found = rates.then(Vec::new);
+        linux
     }
 }
 

@@ -76,10 +76,13 @@ impl Linux {
     fn on_reordering_timer(&mut self, event: &mut Event<'_>) {
         let in_flight = self.outstanding.in_flight();
         self.find_losses_by_time(event);
+        self.tell_losses(event);
         if self.outstanding.in_flight() != in_flight {
             if self.state != State::Recovery {
                 self.enter_recovery(event, false);
-                self.reduce(event, 1, false);
+                if !event.config.model_based {
+                    self.reduce(event, 1, false);
+                }
             }
             self.send_lost(event);
         }
@@ -96,6 +99,7 @@ impl Linux {
             if again {
                 let segment = event.tcp.high - 1;
                 self.outstanding.probe(segment, event.now);
+                self.note_paced(event, segment, self.outstanding.in_flight());
                 event.tcp.counted.retransmissions += 1;
                 event.tcp.note_sent(event.now, segment, true);
                 event.out.push(Send::Again(segment));

@@ -68,9 +68,8 @@ impl Linux {
             self.outstanding.forget_losses();
         }
         if let Some(before) = self.undo.before {
-            let window = &mut event.tcp.window;
-            window.cwnd = window.cwnd.max(before.cwnd);
-            window.ssthresh = window.ssthresh.max(before.ssthresh);
+            let tcp = &mut *event.tcp;
+            tcp.control.on_undo(&mut tcp.window, before);
             event.tcp.cwr = false;
         }
         self.undo.marker = None;

@@ -6,6 +6,10 @@ use super::prr::Prr;
 use super::state::{Linux, REORDERING, State, Timer, Usage};
 
 impl Usage {
+    pub(super) const fn is_full(&self) -> bool {
+        self.is_full
+    }
+
     /// A segment has arrived, each of which is to open the window by `growth` segments. Returns by how many it grows now: by
     /// one after 1 / `growth` have arrived, also of those that came when it was to be less (`tcp_cong_avoid_ai`).
     fn count(&mut self, growth: f64) -> u32 {
@@ -42,7 +46,7 @@ impl Linux {
 
     /// The window is what it was to become, unless the reduction was undone (`tcp_end_cwnd_reduction`).
     pub(super) fn end_reduction(&mut self, event: &mut Event<'_>) {
-        if self.state == State::Reducing || self.undo.is_possible() {
+        if !event.config.model_based && (self.state == State::Reducing || self.undo.is_possible()) {
             event.set_cwnd(event.ssthresh());
         }
     }
@@ -59,6 +63,10 @@ impl Linux {
 
     /// The window after an ACK that has shown so many `losses`.
     pub(super) fn adjust_window(&mut self, event: &mut Event<'_>, news: &News, losses: u64) {
+        if event.config.model_based {
+            self.follow_model(event);
+            return;
+        }
         if self.is_reducing() {
             self.reduce(event, news.delivered, news.acked > 0 && losses == 0);
             return;
@@ -91,7 +99,7 @@ impl Linux {
     /// New data, as far as the window and the receiver allow it.
     pub(super) fn send_new(&mut self, event: &mut Event<'_>) {
         let mut sent = 0;
-        while event.may_send_new() && self.outstanding.in_flight() < event.cwnd() {
+        while event.may_send_new() && self.outstanding.in_flight() < event.cwnd() && self.lets_go(event) {
             self.send_one(event);
             sent += 1;
         }
@@ -110,7 +118,10 @@ impl Linux {
     /// A new segment (`tcp_event_new_data_sent`).
     pub(super) fn send_one(&mut self, event: &mut Event<'_>) {
         let was_empty = self.outstanding.is_empty();
+        let before = self.outstanding.in_flight();
+        self.note_restart(event, was_empty);
         self.outstanding.push(event.now);
+        self.note_paced(event, event.tcp.high, before);
         event.tcp.send_new(event.now, event.config, event.out);
         if was_empty || self.timer == Timer::Probe {
             self.rearm(event);

@@ -1,0 +1,75 @@
+//! What a control learns of the rate at which its segments arrive, and of each one that is lost
+//! (draft-ietf-ccwg-bbr-06, section 4.1; draft-cheng-iccrg-delivery-rate-estimation-02).
+
+use fairdrop::Time;
+
+/// What loss recovery is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repair {
+    /// Nothing.
+    #[default]
+    No,
+    /// Fast recovery.
+    Fast,
+    /// The retransmission timer ran out.
+    Timeout,
+}
+
+/// What an ACK says of the rate of delivery. Volumes are in segments.
+///
+/// The interval runs from the time at which the newest of the segments that have just arrived was sent, or rather from the
+/// last arrival before that, to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RateSample {
+    /// Segments that have arrived so far (`C.delivered`).
+    pub total_delivered: u64,
+    /// Segments found lost so far (`C.lost`).
+    pub total_lost: u64,
+    /// Segments that have arrived over the interval (`RS.delivered`); 0 when nothing has arrived.
+    pub delivered: u64,
+    /// `total_delivered` when the interval began (`RS.prior_delivered`); `None` when nothing has arrived.
+    pub prior_delivered: Option<u64>,
+    /// Length of the interval (`RS.interval`); zero where it is too short to say anything.
+    pub interval: Time,
+    /// The application, not the network, limited the rate (`RS.is_app_limited`).
+    pub is_app_limited: bool,
+    /// The round trip of the newest segment that has arrived (`RS.rtt`).
+    pub rtt: Option<Time>,
+    /// Segments that this ACK reports (`RS.newly_acked`).
+    pub newly_acked: u32,
+    /// Segments found lost by this ACK (`RS.newly_lost`).
+    pub newly_lost: u32,
+    /// Segments in flight just after the newest that has arrived was sent (`RS.tx_in_flight`).
+    pub tx_in_flight: u32,
+    /// Segments lost since then (`RS.lost`).
+    pub lost: u32,
+    /// Segments in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// Segments in flight now (`C.inflight`).
+    pub in_flight: u32,
+    /// The window was full in the last round trip (`C.is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    pub repair: Repair,
+}
+
+impl RateSample {
+    /// The rate of delivery, segments per second; 0 where there is no telling (`RS.delivery_rate`).
+    pub fn rate(&self) -> f64 {
+        if self.interval == Time::ZERO { 0.0 } else { self.delivered as f64 / self.interval.seconds() }
+    }
+}
+
+/// A segment counts as lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentLoss {
+    /// Segments that have arrived so far (`C.delivered`).
+    pub total_delivered: u64,
+    /// Segments in flight just after it was sent (`P.tx_in_flight`).
+    pub tx_in_flight: u32,
+    /// Segments lost since then, this one included (`C.lost` - `P.lost`).
+    pub lost: u32,
+    /// The application was the limit when it was sent (`P.is_app_limited`).
+    pub is_app_limited: bool,
+    /// What loss recovery was doing before.
+    pub repair: Repair,
+}
