@@ -11,7 +11,7 @@ mod reno;
 mod vegas;
 
 pub use contract::{
-    AckEvent, CongestionControl, LossEvent, LossRecovery, Ns2Compat, SendEvent, Variant, Window,
+    AckEvent, CongestionControl, LossEvent, LossRecovery, MIN_SSTHRESH, Ns2Agent, SendEvent, Variant, Window,
 };
 
 use crate::input::{FieldSpec, Section};
