@@ -91,6 +91,7 @@ def theirs(command: str, queue: str, tcp: int, udp_bps: int, seeds: int) -> Samp
         "min_th": 30,
         "max_th": 60,
         "use_mark_p": 0,
+        "timerfix": 0,
         "duration": DURATION_S,
         "warm_up": WARM_UP_S,
         "measure": 2,

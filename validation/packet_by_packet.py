@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import subprocess
 import tempfile
@@ -21,7 +22,16 @@ from checks import Check, Section
 
 import fairdrop
 
-TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno"}
+TRANSPORTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1", "vegas": "Vegas"}
+# What each era is in today's ns-2, of which it is a set of defaults.
+ERAS: dict[str, dict[str, float]] = {
+    "ns2-1998": {"timerfix": 0},
+    "ns2-2005": {"initial_window": 2, "tick": 0.01, "initial_rto": 3, "rfc2988": 1, "singledup": 1, "syn": 1},
+    "ns2-2.35": {
+        "initial_window": 2, "tick": 0.01, "initial_rto": 3, "max_rto": 60, "rfc2988": 1, "singledup": 1, "syn": 1,
+        "precision": 1,
+    },
+}  # fmt: skip
 # ns-2 writes times in microseconds; the two clocks round differently.
 SAME_TIME_NS = 2_000
 # 8.104 ms on the link, and 0.8354... on those of the hosts: timers, in tenths of a second, and packets do not meet in
@@ -52,7 +62,7 @@ name = "tcp{number}"
 transport = "{transport}"
 packet_size = "{size}B"
 max_window = "300p"
-era = "ns2-1998"
+era = "{era}"
 start = "{start:.9f}s"
 start_spread = "0s"
 tick_phase = {tick:.9f}
@@ -68,6 +78,21 @@ max_p = 0
 ns2_compat = true
 mean_packet_size = "{size}B"
 """
+
+
+class Sender(NamedTuple):
+    """A TCP, and the era of ns-2 whose defaults it has."""
+
+    transport: str
+    era: str = "ns2-1998"
+
+    @property
+    def counts_syn(self) -> bool:
+        """Whether segment 0 is the SYN. (ns-2's Vegas knows none: what it sends first is data.)"""
+        return bool(ERAS[self.era].get("syn")) and self.transport != "vegas"
+
+    def __str__(self) -> str:
+        return f"{self.transport} of {self.era}"
 
 
 class Load(NamedTuple):
@@ -90,12 +115,18 @@ class Load(NamedTuple):
 
 # With short and long queues, and with time-outs in long rows.
 LOADS = (Load(8, 300), Load(8, 30), Load(32, 300), Load(8, 300, (5, 15)), Load(32, 300, (30, 60)))
-# What is recorded, for 15 s: each transport over DropTail, and one over RED.
+# What is recorded, for 15 s: each transport and each era over DropTail, and one over RED.
 RECORDED = {
-    "tahoe": ("tahoe", Load(8, 30)),
-    "reno": ("reno", Load(8, 30)),
-    "newreno": ("newreno", Load(8, 30)),
-    "reno-red": ("reno", Load(8, 300, (5, 15))),
+    "tahoe": (Sender("tahoe"), Load(8, 30)),
+    "reno": (Sender("reno"), Load(8, 30)),
+    "newreno": (Sender("newreno"), Load(8, 30)),
+    "sack": (Sender("sack"), Load(8, 30)),
+    "vegas": (Sender("vegas"), Load(8, 30)),
+    "reno-red": (Sender("reno"), Load(8, 300, (5, 15))),
+    "reno-2005": (Sender("reno", "ns2-2005"), Load(8, 30)),
+    "newreno-2.35": (Sender("newreno", "ns2-2.35"), Load(8, 30)),
+    "sack-2.35": (Sender("sack", "ns2-2.35"), Load(8, 30)),
+    "vegas-2.35": (Sender("vegas", "ns2-2.35"), Load(8, 30)),
 }
 RECORDED_S = 15
 
@@ -116,12 +147,12 @@ class Drawn(NamedTuple):
     ticks: list[float]
 
 
-def theirs(command: str, transport: str, load: Load, duration_s: int, seed: int) -> tuple[Drawn, list[Arrival]]:
+def theirs(command: str, sender: Sender, load: Load, duration_s: int, seed: int) -> tuple[Drawn, list[Arrival]]:
     min_th, max_th = load.thresholds or (0, 0)
     with tempfile.NamedTemporaryFile(suffix=".tr") as trace:
         options = {
             "queue": load.queue,
-            "tcp": TRANSPORTS[transport],
+            "tcp": TRANSPORTS[sender.transport],
             "tcp_flows": load.flows,
             "udp_flows": 0,
             "limit": load.limit,
@@ -137,6 +168,7 @@ def theirs(command: str, transport: str, load: Load, duration_s: int, seed: int)
             "scheduler": "List",
             "seed": seed,
             "trace": trace.name,
+            **ERAS[sender.era],
         }
         words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
         done = subprocess.run([command, str(SCRIPT), *words], capture_output=True, text=True, check=True, timeout=600)
@@ -158,22 +190,24 @@ def arrivals_of_ns2(trace: Path) -> list[Arrival]:
     return found
 
 
-def ours(transport: str, load: Load, duration_s: int, drawn: Drawn) -> list[Arrival]:
+def ours(sender: Sender, load: Load, duration_s: int, drawn: Drawn) -> list[Arrival]:
     text = SCENARIO.format(duration=duration_s, queue=load.queue, limit=load.limit, access=ACCESS_BPS)
     if load.thresholds:
         min_th, max_th = load.thresholds
         text += RED.format(min_th=min_th, max_th=max_th, size=PACKET_BYTES)
     for number, (start, tick) in enumerate(zip(*drawn, strict=True), 1):
-        text += GROUP.format(number=number, transport=transport, size=PACKET_BYTES, start=start, tick=tick)
+        values = {"transport": sender.transport, "era": sender.era, "size": PACKET_BYTES}
+        text += GROUP.format(number=number, start=start, tick=tick, **values)
     with tempfile.TemporaryDirectory() as folder:
         fairdrop.Scenario(text, "validation").run(trace=folder)
         (file,) = Path(folder).glob("*/*.parquet")
-        events = pq.read_table(file, columns=["time_ns", "event", "flow", "seq"]).to_pylist()
+        events = pq.read_table(file, columns=["time_ns", "event", "flow", "seq", "kind"]).to_pylist()
     found: list[Arrival] = []
     for event in events:
         if event["event"] == "arrive":
             flow = int(event["flow"].removeprefix("tcp").partition("[")[0])
-            found.append(Arrival(event["time_ns"], flow, event["seq"], lost=False))
+            segment = 0 if event["kind"] == "syn" else event["seq"] + sender.counts_syn
+            found.append(Arrival(event["time_ns"], flow, segment, lost=False))
         elif event["event"] == "drop":
             found[-1] = found[-1]._replace(lost=True)
     return found
@@ -210,12 +244,11 @@ def section(seeds: int, duration_s: int) -> Section | None:
     if command is None:
         return None
     checks: list[Check] = []
-    for transport in TRANSPORTS:
-        for load in LOADS:
-            for seed in range(1, seeds + 1):
-                drawn, peers = theirs(command, transport, load, duration_s, seed)
-                mine = ours(transport, load, duration_s, drawn)
-                checks.append(compare(f"{transport}, {load}, seed {seed}", mine, peers))
+    cases = itertools.product(TRANSPORTS, ERAS, LOADS, range(1, seeds + 1))
+    for transport, era, load, seed in cases:
+        sender = Sender(transport, era)
+        drawn, peers = theirs(command, sender, load, duration_s, seed)
+        checks.append(compare(f"{sender}, {load}, seed {seed}", ours(sender, load, duration_s, drawn), peers))
     text = (
         f"{duration_s} s at 1 Mb/s in Debian's ns-2 and here, with DropTail, and with RED that drops nothing early and "
         "everything from max_th on. Each flow begins at the time that ns-2 drew, and its clock has the phase that "
@@ -255,8 +288,8 @@ def main() -> None:
     if command is None:
         parser.error("ns-2 is not installed (Debian's package ns2)")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (transport, load) in RECORDED.items():
-        write_recording(folder / f"{name}.csv", *theirs(command, transport, load, RECORDED_S, seed=1))
+    for name, (sender, load) in RECORDED.items():
+        write_recording(folder / f"{name}.csv", *theirs(command, sender, load, RECORDED_S, seed=1))
 
 
 if __name__ == "__main__":

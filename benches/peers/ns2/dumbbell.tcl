@@ -21,6 +21,7 @@ proc defaults {} {
         -use_mark_p  1
         -window      300      -initial_window 1 -tick       0.1
         -min_rto     0.2      -max_rto   64     -initial_rto 6   -rfc2988 0
+        -timerfix    1        -singledup 0      -syn       0      -precision 0
         -start_spread 1       -overhead  0      -scheduler  Splay  -tcp Reno
         -trace       {}       -hosts     0
     }
@@ -57,7 +58,8 @@ proc check_choices {} {
     foreach {name choices} {
         -queue {red droptail}  -scheduler {Calendar Heap List Splay}
         -measure {0 1 2}  -setup_only {0 1}  -gentle {0 1}  -wait {0 1}  -rfc2988 {0 1}  -use_mark_p {0 1}
-        -udp_random {0 1}  -tcp {Tahoe Reno Newreno}
+        -udp_random {0 1}  -timerfix {0 1}  -singledup {0 1}  -syn {0 1}  -precision {0 1}
+        -tcp {Tahoe Reno Newreno Sack1 Vegas}
     } {
         if {[lsearch -exact $choices $cfg($name)] < 0} {
             usage "$name is one of: $choices"
@@ -93,12 +95,13 @@ proc configure_tcp {} {
     Agent/TCP set maxrto_ $cfg(-max_rto)
     Agent/TCP set rtxcur_init_ $cfg(-initial_rto)
     Agent/TCP set rfc2988_ $cfg(-rfc2988)
-    Agent/TCP set syn_ false
-    Agent/TCP set delay_growth_ false
+    Agent/TCP set syn_ $cfg(-syn)
+    Agent/TCP set delay_growth_ $cfg(-syn)
+    Agent/TCP set timerfix_ $cfg(-timerfix)
     Agent/TCP set overhead_ $cfg(-overhead)
-    # Windows are halved in whole packets, as ns-2 did at first.
-    Agent/TCP set precisionReduce_ false
-    Agent/TCP set singledup_ 0
+    # Without, windows are halved in whole packets, as ns-2 did until 2006.
+    Agent/TCP set precisionReduce_ $cfg(-precision)
+    Agent/TCP set singledup_ $cfg(-singledup)
     Agent/TCP set useHeaders_ false
     Agent/TCP set ecn_ 0
     Agent/TCP set timestamps_ false
@@ -155,7 +158,7 @@ proc build_bottleneck {} {
 proc tcp_flow {source sink} {
     global ns cfg
     set sender [new Agent/TCP[expr {$cfg(-tcp) eq "Tahoe" ? "" : "/$cfg(-tcp)"}]]
-    set receiver [new Agent/TCPSink]
+    set receiver [new Agent/TCPSink[expr {$cfg(-tcp) eq "Sack1" ? "/Sack1" : ""}]]
     $ns attach-agent $source $sender
     $ns attach-agent $sink $receiver
     $ns connect $sender $receiver

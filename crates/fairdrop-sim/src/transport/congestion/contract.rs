@@ -236,8 +236,8 @@ pub struct Variant {
     pub rates: bool,
     /// It sets the window itself at every ACK, in recovery or not; with `rates`, and always as `era = "linux"`.
     pub model_based: bool,
-    /// What `ns2_compat` changes.
-    pub ns2: Ns2Compat,
+    /// The agent that ns-2 has of it.
+    pub ns2: Option<Ns2Agent>,
 }
 
 impl Variant {
@@ -254,7 +254,7 @@ impl Variant {
         max_initial_window: f64::INFINITY,
         rates: false,
         model_based: false,
-        ns2: Ns2Compat::Timer,
+        ns2: None,
     };
 }
 
@@ -271,13 +271,13 @@ pub enum LossRecovery {
     Sack,
 }
 
-/// What a TCP does as ns-2's agents do, beyond the RFCs.
+/// Agents of ns-2 that are known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ns2Compat {
-    /// The timer only.
-    Timer,
-    /// What is halved, too: the window in whole segments.
-    Halving,
-    /// Recovery, too.
-    Recovery,
+pub enum Ns2Agent {
+    /// `Agent/TCP`, `Agent/TCP/Reno` or `Agent/TCP/Newreno`.
+    Reno,
+    /// `Agent/TCP/Sack1`.
+    Sack1,
+    /// `Agent/TCP/Vegas`.
+    Vegas,
 }

@@ -12,7 +12,7 @@ mod reno;
 mod vegas;
 
 pub use contract::{
-    AckEvent, CongestionControl, LossEvent, LossRecovery, Ns2Compat, SendEvent, Variant, Window,
+    AckEvent, CongestionControl, LossEvent, LossRecovery, MIN_SSTHRESH, Ns2Agent, SendEvent, Variant, Window,
 };
 pub use rate::{RateSample, Repair, SegmentLoss};
 

@@ -1,6 +1,6 @@
 //! Reno's congestion control (RFC 5681), which is what the contract says: no settings, no state.
 
-use super::contract::{BuiltIn, CongestionControl, LossRecovery, Ns2Compat, Variant};
+use super::contract::{BuiltIn, CongestionControl, LossRecovery, Ns2Agent, Variant};
 use crate::input::{FieldSpec, Section};
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl BuiltIn for Reno {
             doc: "Fast retransmit, then slow start; a greedy source.",
             source: "Jacobson 1988",
             recovery: LossRecovery::GoBackN,
-            ns2: Ns2Compat::Recovery,
+            ns2: Some(Ns2Agent::Reno),
             ..Variant::OVER_SACK
         },
         Variant {
@@ -27,7 +27,7 @@ impl BuiltIn for Reno {
             doc: "Slow start, congestion avoidance, fast retransmit and fast recovery; a greedy source.",
             source: "RFC 5681",
             recovery: LossRecovery::Reno,
-            ns2: Ns2Compat::Recovery,
+            ns2: Some(Ns2Agent::Reno),
             ..Variant::OVER_SACK
         },
         Variant {
@@ -36,7 +36,7 @@ impl BuiltIn for Reno {
             doc: "Reno that stays in fast recovery over partial ACKs; a greedy source.",
             source: "RFC 6582",
             recovery: LossRecovery::NewReno,
-            ns2: Ns2Compat::Recovery,
+            ns2: Some(Ns2Agent::Reno),
             ..Variant::OVER_SACK
         },
         Variant {
@@ -44,7 +44,7 @@ impl BuiltIn for Reno {
             title: "TCP with selective acknowledgements",
             doc: "Reno with a scoreboard of what arrived: repairs all losses of a window in one round trip; a greedy source.",
             source: "RFC 6675",
-            ns2: Ns2Compat::Halving,
+            ns2: Some(Ns2Agent::Sack1),
             ..Variant::OVER_SACK
         },
     ];

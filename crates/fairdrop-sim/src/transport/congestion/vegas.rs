@@ -4,7 +4,7 @@
 //! segment's time of sending is kept, so that a lost one is noticed before the third duplicate ACK (section 3.1).
 
 use super::contract::{
-    AckEvent, BuiltIn, CongestionControl, LossEvent, LossRecovery, SendEvent, Variant, Window,
+    AckEvent, BuiltIn, CongestionControl, LossEvent, LossRecovery, Ns2Agent, SendEvent, Variant, Window,
 };
 use crate::input::{FieldKind, FieldSpec, SWITCH, Section, field};
 use fairdrop::{Kind, Time};
@@ -216,6 +216,7 @@ impl BuiltIn for Vegas {
         doc: "Keeps alpha to beta packets of its own in queues, by its round-trip times; a greedy source.",
         source: BRAKMO,
         recovery: LossRecovery::Reno,
+        ns2: Some(Ns2Agent::Vegas),
         ..Variant::OVER_SACK
     }];
 

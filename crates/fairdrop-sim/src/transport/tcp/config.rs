@@ -1,9 +1,10 @@
 //! Settings of a TCP, from the table of a group.
 
 use super::linux::LinuxConfig;
+use super::ns2::Ns2Config;
 use super::transfers::{Connections, connections, transfer_bytes};
 use crate::input::{ANY_RATE, FieldKind, FieldSpec, PACKET_BYTES, Report, SWITCH, Section, field};
-use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Ns2Compat, Params, Variant};
+use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Params, Variant};
 use crate::transport::info::TransportInfo;
 use crate::units::as_seconds;
 use fairdrop::{Kind, Time};
@@ -14,20 +15,26 @@ const RFC_6298: &str = "RFC 6298";
 
 /// Fields of all TCPs.
 const FIELDS: &[FieldSpec] = &[
-    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno and cubic)."),
+    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005", "ns2-2.35"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno and cubic)."),
     field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
-    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern and linux 10, ns2-1998 1, ns2-2005 2; with ledbat at most 2.").cited("RFC 6928"),
+    field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern and linux 10, ns2-1998 1, ns2-2005 and ns2-2.35 2; with ledbat at most 2.").cited("RFC 6928"),
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: ns2-1998 false, otherwise true.").cited("RFC 9293"),
     field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: ns2-1998 false, otherwise true.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some(""), "Acknowledge every second segment, or after 100 ms (linux: 40 ms and more); linux true, otherwise false.").cited("RFC 1122, 4.2.3.2"),
     field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp.").cited("RFC 3168"),
     field("ack_size", "bytes", PACKET_BYTES, Some(""), "ACK on the wire: 40 B, with timestamps 52 B."),
-    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer, with linux of timestamps: modern and linux 1 ms, ns2-1998 100 ms, ns2-2005 10 ms.").cited(RFC_6298),
-    field("tick_phase", "ticks", FieldKind::Param(Kind::Number(0.0, 0.999_999_999)), Some(""), "How old a tick of each sender's clock is at time 0, with ns2_compat; random for each when left out."),
+    field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer, with linux of timestamps: modern and linux 1 ms, ns2-1998 100 ms, ns2-2005 and ns2-2.35 10 ms.").cited(RFC_6298),
+    field("tick_phase", "ticks", FieldKind::Param(Kind::Number(0.0, 0.999_999_999)), Some(""), "How old a tick of each sender's clock is at time 0, with ns2_timer; random for each when left out."),
     field("min_rto", "s", FieldKind::Seconds(0.0, 60.0), Some(""), "Smallest retransmission timeout: modern 1 s, otherwise 200 ms; with linux the least that is added to the smoothed round trip.").cited(RFC_6298),
-    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: modern and linux 1 s, ns2-1998 6 s, ns2-2005 3 s.").cited(RFC_6298),
-    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some(""), "Largest timeout, backed off: linux 120 s, otherwise 64 s.").cited(RFC_6298),
-    field("ns2_compat", "", SWITCH, Some(""), "What ns-2's agents do otherwise than the RFCs, listed below: ns2-1998 and ns2-2005 true, otherwise false."),
+    field("initial_rto", "s", FieldKind::Seconds(1e-3, 60.0), Some(""), "Timeout before the first measurement: modern and linux 1 s, ns2-1998 6 s, ns2-2005 and ns2-2.35 3 s.").cited(RFC_6298),
+    field("max_rto", "s", FieldKind::Seconds(1e-3, 1e4), Some(""), "Largest timeout, backed off: linux 120 s, ns2-2.35 60 s, otherwise 64 s.").cited(RFC_6298),
+    field("ns2_compat", "", SWITCH, Some(""), "What ns-2's agents do otherwise than the RFCs, listed below; each has a switch, and this is what they are unless set: true in the eras of ns-2."),
+    field("ns2_timer", "", SWITCH, Some(""), "The timer of Jacobson 1988, in whole ticks.").cited("ns-2, TcpAgent::rtt_update"),
+    field("timerfix", "", SWITCH, Some(""), "The timer is restarted after the round trip that an ACK measures counts; false: before, and still backed off. False in ns2-1998, otherwise true.").cited("ns-2, timerfix_ (2001)"),
+    field("ns2_halving", "", SWITCH, Some(""), "What is halved is the window (tahoe, reno, newreno, sack).").cited("ns-2, TcpAgent::slowdown"),
+    field("precision_reduce", "", SWITCH, Some(""), "With ns2_halving: half of the window has a fraction, and is no whole number. True in ns2-2.35.").cited("ns-2, precisionReduce_ (2006)"),
+    field("ns2_recovery", "", SWITCH, Some(""), "What timeouts and the end of recovery do (tahoe, reno, newreno).").cited("ns-2, RenoTcpAgent, NewRenoTcpAgent"),
+    field("ns2_singledup", "", SWITCH, Some(""), "With limited_transmit: new segments on the first two duplicate ACKs while going back after a timeout, too (tahoe, reno, newreno).").cited("ns-2, singledup_"),
     field("rack", "", SWITCH, Some(""), "With linux: losses are found by the times at which segments were sent, also of retransmissions; otherwise three segments reported above one mean that it is lost.").cited("RFC 8985, 6"),
     field("tlp", "", SWITCH, Some(""), "With linux: after two round trips of silence one segment more is sent, so that the loss of the last one shows before the timeout.").cited("RFC 8985, 7"),
     field("prr", "", SWITCH, Some(""), "With linux: a reduced window is reached in proportion to what arrives; otherwise at once.").cited("RFC 9937"),
@@ -46,7 +53,7 @@ const FIELDS: &[FieldSpec] = &[
 /// Fields of TCPs with selective acknowledgements.
 const SACK: &[FieldSpec] = &[
     field("sack_blocks", "blocks", FieldKind::Param(Kind::Integer(1, 4)), Some("3"), "Most blocks in an ACK; their bytes are not added to ack_size.").cited("RFC 2018"),
-    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: modern true, ns2-1998 and ns2-2005 false.").cited("RFC 6675, NextSeg, rule 4"),
+    field("rescue", "", SWITCH, Some(""), "Send the last outstanding segment once per recovery when nothing else may go: modern true, otherwise false.").cited("RFC 6675, NextSeg, rule 4"),
 ];
 
 /// Settings of TCPs with selective acknowledgements.
@@ -84,7 +91,7 @@ pub struct TcpConfig {
     pub model_based: bool,
     /// What it does as ns-2's agents.
     #[serde(skip)]
-    pub ns2: Ns2Compat,
+    pub ns2: Ns2Config,
     /// Largest window, packets.
     pub max_window: f64,
     /// Window at the start, packets.
@@ -116,8 +123,6 @@ pub struct TcpConfig {
     /// It sends and acknowledges as the Linux kernel does.
     #[serde(skip)]
     pub linux: Option<LinuxConfig>,
-    /// What the agents of ns-2 do otherwise than the RFCs.
-    pub ns2_compat: bool,
     /// Timeouts in a row that double it; at most 32.
     pub max_doublings: u8,
     /// Bytes that each flow sends, on the wire; `None`: no end. Of a population, the mean.
@@ -140,15 +145,18 @@ impl TcpConfig {
             if variant.model_based && !section.is_set("era") { Some("linux") } else { section.text("era") };
         let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match era {
             Some("ns2-1998") => (1.0, false, 100, 200, 6000),
-            Some("ns2-2005") => (2.0, true, 10, 200, 3000),
+            Some("ns2-2005" | "ns2-2.35") => (2.0, true, 10, 200, 3000),
             Some("linux") => (10.0, true, 1, 200, 1000),
             _ => (10.0, true, 1, 1000, 1000),
         };
         let linux = LinuxConfig::read(variant, era, section, report);
         let has_timestamps = linux.is_some_and(|linux| linux.timestamps);
         let initial_window = variant.max_initial_window.min(initial_window);
-        let of_ns2 = matches!(section.text("era"), Some("ns2-1998" | "ns2-2005"));
-        let ns2_compat = section.switch("ns2_compat").unwrap_or(of_ns2);
+        let max_rto_ms = match era {
+            Some("linux") => 120_000,
+            Some("ns2-2.35") => 60_000,
+            _ => 64_000,
+        };
         let time = |name, ms| section.time(name).unwrap_or(Time::from_ms(ms));
         Some(Self {
             name: variant.name,
@@ -158,7 +166,7 @@ impl TcpConfig {
             one_way_delays: variant.one_way_delays,
             rates: variant.rates && linux.is_some(),
             model_based: variant.model_based,
-            ns2: if ns2_compat { variant.ns2 } else { Ns2Compat::Timer },
+            ns2: Ns2Config::read(variant, section, report),
             max_window: section.number("max_window").unwrap_or(300.0).floor(),
             initial_window: section.number("initial_window").unwrap_or(initial_window).floor(),
             handshake: section.switch("handshake").unwrap_or(modern),
@@ -170,9 +178,8 @@ impl TcpConfig {
             tick_phase: section.number("tick_phase"),
             min_rto: time("min_rto", min_rto_ms),
             initial_rto: time("initial_rto", initial_rto_ms),
-            max_rto: time("max_rto", if linux.is_some() { 120_000 } else { 64_000 }),
+            max_rto: time("max_rto", max_rto_ms),
             linux,
-            ns2_compat,
             max_doublings: max_doublings(section),
             transfer_bytes: transfer_bytes(section, report),
             app_rate_bps: section.number("app_rate").map(|rate| rate as u64),
@@ -198,18 +205,13 @@ impl TcpConfig {
         self.one_way_delays || self.linux.is_some_and(|linux| linux.timestamps)
     }
 
-    /// Whether its window and its recovery are those of ns-2's agent of that name.
-    #[inline]
-    pub fn recovers_as_ns2(&self) -> bool {
-        self.ns2 == Ns2Compat::Recovery
-    }
-
     /// The settings that all TCPs have, those of the loss recovery, and those of the congestion control.
     pub fn to_json(&self) -> Json {
         let mut all = json!(self);
         let sack = if self.has_sack() { json!(self.sack) } else { Json::Null };
         let linux = self.linux.map_or(Json::Null, |linux| json!(linux));
-        for more in [sack, linux, self.congestion.to_json()] {
+        let ns2 = if self.ns2.is_any() { json!(self.ns2) } else { json!({ "ns2_compat": false }) };
+        for more in [sack, linux, ns2, self.congestion.to_json()] {
             if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
                 all.extend(more);
             }

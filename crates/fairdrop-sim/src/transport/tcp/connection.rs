@@ -6,7 +6,7 @@ use super::messages::Send;
 use super::scoreboard::Scoreboard;
 use super::timer::RetransmissionTimeout;
 use crate::prefetch::prefetch;
-use crate::transport::congestion::{Control, LossEvent, Ns2Compat, SendEvent, Window};
+use crate::transport::congestion::{Control, LossEvent, SendEvent, Window};
 use crate::transport::count::TransportCount;
 use fairdrop::Time;
 
@@ -230,16 +230,16 @@ impl Sender {
         self.in_flight() - f64::from(self.limited)
     }
 
-    /// What congestion control reduces: `flight`, or what ns-2 takes in its place, whose half is in whole segments.
+    /// What congestion control reduces: `flight`, or what ns-2 takes in its place, so that `ssthresh` is whole.
     pub fn flight_to_reduce(&self, flight: f64, config: &TcpConfig) -> f64 {
-        if config.ns2 == Ns2Compat::Timer { flight } else { 2.0 * self.half_window(config) }
+        if config.ns2.halving { 2.0 * self.half_window(config).floor() } else { flight }
     }
 
-    /// Half of the window without its inflation, in whole segments: what ns-2 halves.
+    /// Half of the window without its inflation: what ns-2 halves, in whole segments unless `precision_reduce`.
     pub fn half_window(&self, config: &TcpConfig) -> f64 {
         let inflation = if self.phase == Phase::Recovery { self.duplicate_acks } else { 0 };
         let window = (self.window.cwnd - f64::from(inflation)).min(config.max_window);
-        f64::from(window as u32 / 2)
+        if config.ns2.precision_reduce { window / 2.0 } else { f64::from(window as u32 / 2) }
     }
 
     /// Whether the window was reduced for an echo of congestion, and the ACK of what was sent then is still to come.

@@ -4,6 +4,7 @@ mod config;
 mod connection;
 mod linux;
 mod messages;
+mod ns2;
 mod recovery;
 mod scoreboard;
 mod sender;

@@ -12,7 +12,7 @@ use super::linux;
 use super::messages::{Ack, Send};
 use super::recovery::{self, sack};
 use super::scoreboard::Scoreboard;
-use crate::transport::congestion::{AckEvent, LossRecovery};
+use crate::transport::congestion::{AckEvent, LossRecovery, MIN_SSTHRESH};
 use fairdrop::Time;
 
 impl Sender {
@@ -68,6 +68,8 @@ impl Sender {
         let may_be_duplicate = !has_sack || sack::update(self, ack.next, ack.blocks);
         let newly_acked = ack.next.saturating_sub(self.una);
         let is_new = newly_acked > 0;
+        // ns-2 without `timerfix_`: what the ACK measures is for the next timer, and so is the end of the backing off.
+        let unfixed = (!config.ns2.timerfix).then(|| self.rto.current(config));
         if is_new && self.timed.get().is_some_and(|segment| ack.next > segment) {
             self.rto.measure(self.timed_at, now, config);
             self.timed = MaybeSegment::NONE;
@@ -77,7 +79,7 @@ impl Sender {
             ack_event(now, ack, newly_acked, range, self.rto.smoothed(config), config)
         });
         if is_new {
-            self.on_new_ack(now, ack, newly_acked, config, out);
+            self.on_new_ack(now, ack, newly_acked, unfixed, config, out);
         } else if ack.next == self.una && self.high > self.una && may_be_duplicate {
             self.on_duplicate_ack(now, config, out);
         }
@@ -95,6 +97,7 @@ impl Sender {
         now: Time,
         ack: Ack<'_>,
         newly_acked: u32,
+        unfixed: Option<Time>,
         config: &TcpConfig,
         out: &mut Vec<Send>,
     ) {
@@ -106,7 +109,7 @@ impl Sender {
         if recovering {
             keep_timer = recovery::on_new_ack(self, now, newly_acked, config, out);
         }
-        if self.phase == Phase::Open && (!recovering || config.recovers_as_ns2()) {
+        if self.phase == Phase::Open && (!recovering || config.ns2.recovery) {
             self.duplicate_acks = 0;
             if (!self.app_limited && !ack.echo) || self.control.opens_when_limited() {
                 self.open_window(now, ack, newly_acked, config);
@@ -115,7 +118,7 @@ impl Sender {
         if self.una >= self.high {
             self.deadline = Time::NEVER;
         } else if !keep_timer {
-            self.restart_timer(now, config);
+            self.deadline = now.after(unfixed.unwrap_or_else(|| self.rto.current(config)));
         }
         if self.control.suspects_loss(now, 0) && self.phase == Phase::Open {
             recovery::begin(self, now, config, out);
@@ -171,7 +174,7 @@ impl Sender {
             return;
         }
         // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
-        if self.timed_out.replace(self.una) != Some(self.una) || config.recovers_as_ns2() {
+        if self.timed_out.replace(self.una) != Some(self.una) || config.ns2.recovery {
             // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
             let in_recovery = self.phase == Phase::Recovery;
             let most = if in_recovery { self.window.ssthresh } else { f64::INFINITY };
@@ -190,9 +193,12 @@ impl Sender {
     }
 
     pub(super) fn on_lost_syn(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-        if self.timed.take().is_none() {
-            // RFC 6928, section 2: one segment after more than one lost SYN.
+        // RFC 6928, section 2: one segment after more than one lost SYN; in ns-2 after one, which is a loss like any other.
+        if self.timed.take().is_none() || config.ns2.recovery {
             self.window.cwnd = 1.0;
+        }
+        if config.ns2.recovery {
+            self.window.ssthresh = MIN_SSTHRESH;
         }
         self.counted.retransmissions += 1;
         out.push(Send::Syn);
@@ -208,8 +214,12 @@ impl Sender {
             sack::fill_window(self, now, config, out);
             return;
         }
-        let limited_transmit = config.limited_transmit && self.phase == Phase::Open && self.next == self.high;
+        // In ns-2 each of the first two duplicate ACKs sends a segment, and while going back, too; later ones do not.
+        let singledup = config.ns2.singledup;
+        let limited_transmit =
+            config.limited_transmit && self.phase == Phase::Open && (singledup || self.next == self.high);
         let left = self.board().map_or(self.duplicate_acks, Scoreboard::count);
+        let left = if singledup && left >= DUPLICATE_ACKS { 0 } else { left };
         let extra = if limited_transmit { left.min(DUPLICATE_ACKS - 1) } else { 0 };
         let own_end = self.una.saturating_add(self.window.cwnd as u32);
         let window = (self.window.cwnd + f64::from(extra)).min(config.max_window) as u32;
@@ -249,7 +259,7 @@ impl Sender {
     /// In ns-2 NewReno answers a duplicate or partial ACK with two new segments at most.
     fn sends_two_at_most(&self, config: &TcpConfig) -> bool {
         let recovering = self.phase == Phase::Recovery || self.duplicate_acks >= DUPLICATE_ACKS;
-        config.recovers_as_ns2() && config.recovery == LossRecovery::NewReno && recovering
+        config.ns2.recovery && config.recovery == LossRecovery::NewReno && recovering
     }
 }
 

@@ -41,7 +41,7 @@ impl RetransmissionTimeout {
 
     /// A round trip was measured on a segment that was sent once, at `sent` (Karn's algorithm, RFC 6298, section 3).
     pub fn measure(&mut self, sent: Time, now: Time, config: &TcpConfig) {
-        if config.ns2_compat {
+        if config.ns2.timer {
             self.measure_jacobson_1988(sent, now, config);
         } else {
             self.measure_rfc_6298(now.since(sent), config);
@@ -95,7 +95,7 @@ impl RetransmissionTimeout {
     pub fn back_off(&mut self, config: &TcpConfig) {
         self.backoff = (self.backoff + 1).min(config.max_doublings);
         // As 4.3BSD: the path may have become another.
-        self.anew |= config.ns2_compat && self.backoff >= CLOBBERED;
+        self.anew |= config.ns2.timer && self.backoff >= CLOBBERED;
     }
 
     /// The smoothed round-trip time in seconds; `None` before the first measurement.
@@ -123,7 +123,7 @@ impl RetransmissionTimeout {
 
     /// The timeout that the measurements give.
     fn ticks(&self, config: &TcpConfig) -> f64 {
-        if config.ns2_compat {
+        if config.ns2.timer {
             f64::from((self.srtt + 4.0 * self.rttvar) as u32).max(2.0)
         } else {
             (self.srtt + (4.0 * self.rttvar).max(1.0)).ceil()

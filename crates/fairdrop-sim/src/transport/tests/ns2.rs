@@ -1,9 +1,11 @@
 //! What ns-2's agents do otherwise than the RFCs (`ns2_compat`, which its eras have). `make validate` compares whole
 //! runs with ns-2, packet by packet, and `tests/python/test_ns2.py` with what ns-2 once sent.
 
+use super::config_of;
 use super::pipe::Packet::Segment;
 use super::pipe::Pipe;
 use super::script::play;
+use fairdrop::Time;
 
 /// Jacobson 1988, appendix A: ticks of 100 ms are counted, and fractions cut off.
 #[test]
@@ -76,7 +78,7 @@ fn reno_halves_whole_segments_and_opens_at_the_end_of_recovery() {
          150 | ack 1 | -   | 9 | 4  | recovery | 430
          160 | ack 1 | 10  | 10 | 4 | recovery | 430
          230 | ack 10 | 11-13 | 4.25 | 4 | open | 530";
-    play("reno", "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("reno", "era=ns2-1998 timerfix=true initial_window=8p max_window=50p", table);
 }
 
 /// Each timeout lowers `ssthresh`, also that of a segment which was already sent again by the timer.
@@ -107,7 +109,7 @@ fn newreno_measures_what_it_sent_in_recovery() {
          240 | ack 4 | 13  | 10 | 4 | recovery | 530
         # 10, from 160 to 330: two ticks. srtt 1.125, rttvar 0.75.
          330 | ack 12 | 14-15 | 4.25 | 4 | open | 730";
-    play("newreno", "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("newreno", "era=ns2-1998 timerfix=true initial_window=8p max_window=50p", table);
 }
 
 /// What a partial ACK acknowledges beyond the inflation is taken off the window for good; and an ACK in recovery sends
@@ -126,7 +128,134 @@ fn newreno_deflates_the_window_itself() {
          240 | ack 9 | 11  | 3 | 4 | recovery | 530
         # The window was left with 1, and is below ssthresh.
          330 | ack 11 | 12 | 2 | 4 | open | 630";
-    play("newreno", "era=ns2-1998 initial_window=8p max_window=50p", table);
+    play("newreno", "era=ns2-1998 timerfix=true initial_window=8p max_window=50p", table);
+}
+
+/// `timerfix_` false: the timer is restarted with what was measured before, and still backed off; where nothing is
+/// outstanding it begins anew with the next segment, and so after the measurement.
+#[test]
+fn without_timerfix_the_timer_is_older_than_the_measurement() {
+    let table = |after_first: &str, after_backoff: &str| {
+        format!(
+            "
+           0 | start   | 0-1 | 2 | 50 | open | 6000
+        # srtt 1, rttvar 0.5, rto 3 ticks; before that 6 s.
+         100 | ack 1   | 2-3 | 3 | 50 | open | {after_first}
+        # All is acknowledged: the next segment starts the timer. From 100 to 200: srtt 1, rttvar 0.5.
+         200 | ack 4   | 4-7 | 4 | 50 | open | 500
+         500 | timeout | 4   | 1 | 2  | open | 1100
+         510 | ack 6   | 6-7 | 2 | 2  | open | 1110
+         520 | ack 8   | 8-9 | 2.5 | 2 | open | 1120
+        # Measured, which ends the backing off; 9 is outstanding still.
+         620 | ack 9   | 10 | 2.9 | 2 | open | {after_backoff}"
+        )
+    };
+    let settings = "era=ns2-1998 initial_window=2p max_window=50p";
+    play("reno", settings, &table("6100", "1220"));
+    play("reno", &format!("{settings} timerfix=true"), &table("400", "920"));
+}
+
+/// `singledup_`: the first two duplicate ACKs send a segment each, while going back after a timeout as well; not those
+/// after Tahoe's fast retransmit, which is the third.
+#[test]
+fn singledup_goes_on_while_going_back() {
+    let start = "
+           0 | start | 0-7 | 8 | 50 | open | 6000
+         100 | ack 1 | 8-9 | 9 | 50 | open | 400
+        # Limited transmit.
+         101 | ack 1 | 10  | 9 | 50 | open | 400";
+    let back = |duplicates: &str| {
+        format!(
+            "{start}
+         400 | timeout | 1 | 1 | 4 | open | 1000
+         {duplicates}
+         403 | ack 1 | - | 1 | 4 | open | 1000"
+        )
+    };
+    let settings = "era=ns2-1998 timerfix=true initial_window=8p max_window=50p limited_transmit=true";
+    play(
+        "reno",
+        settings,
+        &back("401 | ack 1 | 2 | 1 | 4 | open | 1000\n402 | ack 1 | 3 | 1 | 4 | open | 1000"),
+    );
+    let silent = format!("{settings} ns2_singledup=false");
+    play(
+        "reno",
+        &silent,
+        &back("401 | ack 1 | - | 1 | 4 | open | 1000\n402 | ack 1 | - | 1 | 4 | open | 1000"),
+    );
+    let tahoe = format!(
+        "{start}
+         102 | ack 1 | 11 | 9 | 50 | open | 400
+         103 | ack 1 | 1  | 1 | 4  | open | 403
+         104 | ack 1 | -  | 1 | 4  | open | 403"
+    );
+    play("tahoe", settings, &tahoe);
+}
+
+/// `precisionReduce_`: half of 8.125 segments is 4.0625, not 4; `ssthresh` is whole all the same.
+#[test]
+fn the_window_is_halved_with_its_fraction_since_2006() {
+    let table = |cwnd: &str| {
+        format!(
+            "
+           0 | start   | 0   | 1 | 50 | open | 6000
+        6000 | timeout | 0   | 1 | 2  | open | 18000
+        6100 | ack 1   | 1-2 | 2 | 2  | open | 18100
+        6200 | ack 3   | 3-4 | 2.5 | 2 | open | 6500
+        6300 | ack 5   | 5-6 | 2.9 | 2 | open | 6600
+        6400 | ack 7   | 7-9 | 3.245 | 2 | open | 6700
+        6500 | ack 10  | 10-12 | 3.553 | 2 | open | 6800
+        6600 | ack 13  | 13-15 | 3.834 | 2 | open | 6900
+        6700 | ack 16  | 16-19 | 4.095 | 2 | open | 7000
+        6800 | ack 16  | -     | 4.095 | 2 | open | 7000
+        6810 | ack 16  | -     | 4.095 | 2 | open | 7000
+        6820 | ack 16  | 16, 20 | {cwnd} | 2 | recovery | 7120"
+        )
+    };
+    let settings = "era=ns2-1998 timerfix=true max_window=50p";
+    play("reno", settings, &table("5"));
+    play("reno", &format!("{settings} precision_reduce=true"), &table("5.047"));
+}
+
+/// A lost SYN is a loss like any other: `ssthresh` 2, and one segment to begin with.
+#[test]
+fn a_lost_syn_lowers_ssthresh() {
+    let table = "
+           0 | start   | syn | 2 | 300 | syn sent | 3000
+        3000 | timeout | syn | 1 | 2   | syn sent | 9000
+        3100 | syn-ack | 0   | 1 | 2   | open     | 9100";
+    for era in ["ns2-2005", "ns2-2.35"] {
+        play("reno", &format!("era={era}"), table);
+    }
+}
+
+/// Each behaviour has its switch; `ns2_compat` is what they are unless set.
+#[test]
+fn every_behaviour_of_ns2_has_a_switch() {
+    let all = config_of("reno", "era=ns2-1998").ns2;
+    assert_eq!(
+        (all.timer, all.timerfix, all.halving, all.recovery, all.singledup),
+        (true, false, true, true, true)
+    );
+    let set = [
+        "ns2_timer=false",
+        "timerfix=true",
+        "ns2_halving=false",
+        "ns2_recovery=false",
+        "ns2_singledup=false",
+    ];
+    for (number, set) in set.into_iter().enumerate() {
+        let one = config_of("reno", &format!("era=ns2-1998 {set}")).ns2;
+        let found = [one.timer, !one.timerfix, one.halving, one.recovery, one.singledup];
+        for (other, on) in found.into_iter().enumerate() {
+            assert_eq!(on, other != number, "{set}: {one:?}");
+        }
+    }
+    assert!(!config_of("reno", "era=ns2-1998 ns2_compat=false timerfix=true").ns2.is_any());
+    let of_2011 = config_of("reno", "era=ns2-2.35");
+    assert!(of_2011.ns2.precision_reduce && of_2011.ns2.timerfix && of_2011.max_rto == Time::from_ms(60_000));
+    assert!(!config_of("reno", "era=ns2-2005").ns2.precision_reduce);
 }
 
 /// Of all this Vegas, CUBIC, LEDBAT and DCTCP have the timer only: losses that no timer repairs make them send as ever.

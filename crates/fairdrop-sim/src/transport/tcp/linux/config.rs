@@ -9,7 +9,21 @@ const TRANSPORTS: [&str; 4] = ["reno", "cubic", "bbr", "bbr3"];
 /// The switches, all of them on unless a scenario says otherwise.
 const SWITCHES: [&str; 6] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack"];
 /// Fields that say nothing here.
-const WITHOUT_EFFECT: [&str; 5] = ["limited_transmit", "rescue", "ns2_compat", "max_doublings", "tick_phase"];
+const WITHOUT_EFFECT: [&str; 13] = [
+    "limited_transmit",
+    "rescue",
+    "max_doublings",
+    "tick_phase",
+    "ns2_compat",
+    "ns2_timer",
+    "timerfix",
+    "ns2_halving",
+    "precision_reduce",
+    "ns2_recovery",
+    "ns2_singledup",
+    "ns2_sack1",
+    "ns2_vegas",
+];
 
 /// What a sender and its receiver do as the Linux kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -15,7 +15,7 @@ pub fn on_new_ack(
     config: &TcpConfig,
     out: &mut Vec<Send>,
 ) -> bool {
-    if config.recovers_as_ns2() {
+    if config.ns2.recovery {
         return as_ns2(tcp, now, newly_acked, out);
     }
     if tcp.una >= tcp.recover {

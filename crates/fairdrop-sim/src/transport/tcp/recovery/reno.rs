@@ -14,14 +14,14 @@ pub fn is_lost(tcp: &Sender) -> bool {
 
 /// The first unacknowledged segment is lost: the window counts what has left the network (steps 2 and 3).
 pub fn begin(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-    let reduced = config.recovers_as_ns2().then(|| tcp.half_window(config));
+    let reduced = config.ns2.recovery.then(|| tcp.half_window(config));
     tcp.enter_recovery(now, config, out);
     tcp.window.cwnd = reduced.unwrap_or(tcp.window.ssthresh) + f64::from(tcp.duplicate_acks);
 }
 
 /// A new ACK in recovery (step 6).
 pub fn on_new_ack(tcp: &mut Sender, config: &TcpConfig) {
-    if config.recovers_as_ns2() {
+    if config.ns2.recovery {
         end_as_ns2(tcp);
         return;
     }
