@@ -130,7 +130,12 @@ impl CongestionControl for Bbr {
         self.full_bw = 0.0;
         self.round_start = true;
         let (total_delivered, total_lost) = (self.delivered, self.lost);
-        self.model_policer(&RateSample { newly_lost: 1, total_delivered, total_lost, ..RateSample::default() });
+        self.model_policer(&RateSample {
+            newly_lost: 1,
+            total_delivered,
+            total_lost,
+            ..RateSample::default()
+        });
     }
 
     /// `bbr_undo_cwnd`: the window stays as it is, and recovers by itself.
@@ -224,8 +229,7 @@ impl Bbr {
         let bw = self.max_bw.get();
         if self.pacing_gain > 1.0 {
             let departing = in_flight + self.quantum();
-            is_full_length
-                && (sample.newly_lost > 0 || departing >= self.inflight(bw, self.pacing_gain))
+            is_full_length && (sample.newly_lost > 0 || departing >= self.inflight(bw, self.pacing_gain))
         } else if self.pacing_gain < 1.0 {
             is_full_length || in_flight <= self.inflight(bw, 1.0)
         } else {
@@ -367,7 +371,8 @@ impl Bbr {
 
     /// `bbr_quantization_budget`: room for what hosts hold back, and an even number for delayed ACKs.
     fn quantized(&self, cwnd: f64) -> f64 {
-        let even = ((cwnd + 3.0 * self.quantum()) / 2.0).ceil() * 2.0;
+        let cwnd = cwnd + 3.0 * self.quantum();
+        let even = (cwnd / 2.0).ceil() * 2.0;
         even + if self.mode == Mode::ProbeBw && self.cycle == 0 { 2.0 } else { 0.0 }
     }
 

@@ -168,6 +168,8 @@ struct Probe {
 /// What a spurious recovery restores (section 5.5.11.1).
 #[derive(Clone, Copy, Debug)]
 struct Undo {
+    /// It is of the present episode of recovery.
+    is_saved: bool,
     state: Option<State>,
     short: ShortTerm,
     inflight_longterm: f64,
@@ -254,6 +256,7 @@ impl CongestionControl for Bbr3 {
         if was_repairing && sample.repair == Repair::No {
             self.restore_cwnd(window);
         }
+        self.undo.is_saved &= sample.repair != Repair::No;
         self.update_model_and_state(window, now, sample);
         self.update_control_parameters(window, sample);
         self.state == State::ProbeRtt
@@ -360,7 +363,12 @@ impl BuiltIn for Bbr3 {
             min_rtt: never,
             aggregation: Aggregation::default(),
             probe,
-            undo: Undo { state: None, short: ShortTerm::UNBOUNDED, inflight_longterm: f64::INFINITY },
+            undo: Undo {
+                is_saved: false,
+                state: None,
+                short: ShortTerm::UNBOUNDED,
+                inflight_longterm: f64::INFINITY,
+            },
             prior_cwnd: 0.0,
             initial_cwnd: 0.0,
             idle_restart: false,

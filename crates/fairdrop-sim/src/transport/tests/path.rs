@@ -33,10 +33,10 @@ pub struct Path {
     pub per_s: f64,
     /// Segments that may wait.
     pub buffer: f64,
-    one_way: Time,
+    pub one_way: Time,
     /// By time, segment and copy (from 1).
     pub fate: Box<dyn FnMut(Time, u32, u32) -> Fate>,
-    /// ACKs come in batches, at multiples of this.
+    /// ACKs come at multiples of this only, one for all that is acknowledged until then.
     pub batch: Option<Time>,
     /// Segments that the application writes per second; without end when 0.
     app: f64,
@@ -48,7 +48,7 @@ pub struct Path {
     order: u64,
     free_at: Time,
     ack_due: Time,
-    last_batch: Time,
+    last_ack: Time,
     out: Vec<Send>,
 }
 
@@ -75,7 +75,7 @@ impl Path {
             order: 0,
             free_at: Time::ZERO,
             ack_due: Time::NEVER,
-            last_batch: Time::ZERO,
+            last_ack: Time::ZERO,
             out: Vec::new(),
         };
         path.sender.start(Time::ZERO, &path.config, &mut path.out);
@@ -125,9 +125,10 @@ impl Path {
         let mut at = self.now.after(self.one_way);
         if let Some(batch) = self.batch {
             at = Time::from_ns(at.ns().div_ceil(batch.ns()) * batch.ns());
+            self.events.retain(|(due, _), event| *due != at || !matches!(event, Event::AckArrives(..)));
         }
-        self.last_batch = self.last_batch.max(at);
-        self.schedule(self.last_batch, Event::AckArrives(self.receiver.next, blocks, self.receiver.echoed()));
+        self.last_ack = self.last_ack.max(at);
+        self.schedule(self.last_ack, Event::AckArrives(self.receiver.next, blocks, self.receiver.echoed()));
     }
 
     /// The next event.

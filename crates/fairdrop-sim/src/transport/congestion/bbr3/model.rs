@@ -189,6 +189,10 @@ impl Bbr3 {
     fn note_loss(&mut self, window: &Window, loss: &SegmentLoss) {
         if !self.losses.in_round {
             self.losses.round_delivered = self.delivered;
+        }
+        // The pseudocode saves at the first loss of each round trip, which losses of one episode then do twice, for what they
+        // lead to begins another; the text says once in an episode.
+        if !self.undo.is_saved {
             self.save_state_upon_loss(window);
         }
         let Losses { in_round, ranges, end, .. } = &mut self.losses;
@@ -212,7 +216,8 @@ impl Bbr3 {
     /// Section 5.5.11.1.
     fn save_state_upon_loss(&mut self, window: &Window) {
         self.save_cwnd(window.cwnd);
-        self.undo = Undo { state: None, short: self.short, inflight_longterm: self.inflight_longterm };
+        let Self { short, inflight_longterm, .. } = *self;
+        self.undo = Undo { is_saved: true, state: None, short, inflight_longterm };
     }
 
     /// Section 5.5.11.2.
