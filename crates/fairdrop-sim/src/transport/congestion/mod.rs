@@ -3,6 +3,8 @@
 //! A control knows the contract and nothing else. To add one: its file, its line among the modules, and its place in the list at the
 //! end of this file.
 
+mod bbr;
+mod bbr3;
 mod contract;
 mod cubic;
 mod dctcp;
@@ -10,6 +12,7 @@ mod ledbat;
 mod rate;
 mod reno;
 mod vegas;
+mod windowed_max;
 
 pub use contract::{
     AckEvent, CongestionControl, LossEvent, LossRecovery, MIN_SSTHRESH, Ns2Agent, SendEvent, Variant, Window,
@@ -279,4 +282,4 @@ macro_rules! controls {
     };
 }
 
-controls! { reno::Reno; vegas::Vegas, cubic::Cubic, ledbat::Ledbat, dctcp::Dctcp }
+controls! { reno::Reno; vegas::Vegas, cubic::Cubic, ledbat::Ledbat, dctcp::Dctcp, bbr::Bbr, bbr3::Bbr3 }

@@ -62,6 +62,7 @@ impl RateSample {
 /// A segment counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentLoss {
+    pub segment: u32,
     /// Segments that have arrived so far (`C.delivered`).
     pub total_delivered: u64,
     /// Segments in flight just after it was sent (`P.tx_in_flight`).

@@ -15,7 +15,7 @@ const RFC_6298: &str = "RFC 6298";
 
 /// Fields of all TCPs.
 const FIELDS: &[FieldSpec] = &[
-    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005", "ns2-2.35"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno and cubic)."),
+    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005", "ns2-2.35"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno, cubic, bbr and bbr3; the last two always)."),
     field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
     field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern and linux 10, ns2-1998 1, ns2-2005 and ns2-2.35 2; with ledbat at most 2.").cited("RFC 6928"),
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: ns2-1998 false, otherwise true.").cited("RFC 9293"),

@@ -189,6 +189,15 @@ impl Sender {
         }
     }
 
+    /// The rate sample of the last ACK, where there are any.
+    #[cfg(test)]
+    pub fn rate_sample(&self) -> Option<crate::transport::congestion::RateSample> {
+        match self.kept.as_deref() {
+            Some(Kept::Linux(linux)) => linux.rate_sample(),
+            _ => None,
+        }
+    }
+
     /// Whether the counters of a sender as the kernel's are those of its segments.
     #[cfg(test)]
     pub fn check_kept(&self) {

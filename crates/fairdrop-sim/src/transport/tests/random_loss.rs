@@ -17,13 +17,22 @@ fn lose(seed: u64, data: f64, acks: f64, lossy: u32) -> impl FnMut(Packet, u32) 
     }
 }
 
+/// Those that are as the kernel's only, and set their windows themselves.
+const BY_MODEL: [&str; 2] = ["bbr", "bbr3"];
+
 /// Every TCP, with settings.
 fn tcps() -> impl Strategy<Value = (&'static str, String)> {
-    prop_oneof![3 => (transports(), settings()), 1 => (prop::sample::select(vec!["reno", "cubic"]), as_linux())]
+    let by_model = as_linux().prop_map(|settings| settings.replace("prr=", "handshake="));
+    prop_oneof![
+        3 => (transports(), settings()),
+        1 => (prop::sample::select(vec!["reno", "cubic"]), as_linux()),
+        1 => (prop::sample::select(BY_MODEL.to_vec()), by_model),
+    ]
 }
 
 fn transports() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(tcp::infos().map(|info| info.name).collect::<Vec<_>>())
+    let names = tcp::infos().map(|info| info.name).filter(|name| !BY_MODEL.contains(name));
+    prop::sample::select(names.collect::<Vec<_>>())
 }
 
 fn settings() -> impl Strategy<Value = String> {

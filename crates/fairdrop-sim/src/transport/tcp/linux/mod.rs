@@ -38,6 +38,10 @@ use state::State;
 
 #[cfg(test)]
 impl Linux {
+    pub fn rate_sample(&self) -> Option<crate::transport::congestion::RateSample> {
+        self.paced.as_ref().map(|paced| paced.sample)
+    }
+
     /// What holds after every event.
     pub fn check(&self, tcp: &Sender) {
         self.outstanding.check();

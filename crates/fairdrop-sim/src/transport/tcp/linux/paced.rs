@@ -7,7 +7,6 @@ use super::rates::Rates;
 use super::state::{Linux, State};
 use crate::transport::congestion::{RateSample, Repair};
 use crate::transport::tcp::connection::Sender;
-use fairdrop::Time;
 
 /// What a sender remembers for such a control.
 #[derive(Debug, Default)]
@@ -30,16 +29,19 @@ impl Linux {
     }
 
     /// During an event the deadline is that of loss recovery alone.
-    pub(super) fn begin_event(&self, tcp: &mut Sender) {
-        if let Some(paced) = &self.paced {
-            tcp.deadline = paced.pacer.timer;
+    pub(super) fn begin_event(&mut self, tcp: &mut Sender) {
+        if let Some(paced) = &mut self.paced
+            && let Some(timer) = paced.pacer.held_timer.take()
+        {
+            tcp.deadline = timer;
         }
     }
 
     pub(super) fn end_event(&mut self, tcp: &mut Sender) {
-        if let Some(paced) = &mut self.paced {
-            paced.pacer.timer = tcp.deadline;
-            tcp.deadline = tcp.deadline.min(paced.pacer.end().unwrap_or(Time::NEVER));
+        if let Some(paced) = &mut self.paced
+            && let Some(next) = paced.pacer.end().filter(|next| *next < tcp.deadline)
+        {
+            paced.pacer.held_timer = Some(std::mem::replace(&mut tcp.deadline, next));
         }
     }
 

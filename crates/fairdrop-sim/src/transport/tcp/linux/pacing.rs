@@ -4,7 +4,7 @@
 use fairdrop::Time;
 
 /// When segments may leave.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pacer {
     /// The next quantum may leave (`C.next_send_time`).
     next: Time,
@@ -12,14 +12,8 @@ pub struct Pacer {
     left: u32,
     /// Something waits for `next`.
     is_waiting: bool,
-    /// When the timer of loss recovery runs out; that of the sender may be nearer, for `next`.
-    pub timer: Time,
-}
-
-impl Default for Pacer {
-    fn default() -> Self {
-        Self { next: Time::ZERO, left: 0, is_waiting: false, timer: Time::NEVER }
-    }
+    /// When the timer of loss recovery runs out, where that of the sender is `next`.
+    pub held_timer: Option<Time>,
 }
 
 impl Pacer {

@@ -92,6 +92,7 @@ impl Rates {
         self.lost += 1;
         let Snapshot { lost, in_flight, is_app_limited, .. } = self.snapshots[(segment - self.una) as usize];
         SegmentLoss {
+            segment,
             total_delivered: self.delivered,
             tx_in_flight: in_flight,
             lost: (self.lost - lost) as u32,
