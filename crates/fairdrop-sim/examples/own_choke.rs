@@ -52,10 +52,10 @@ impl MyChoke {
         let slots = Heap.take(slots_for(setup.limit)).ok_or("there is no memory")?;
         Ok(Self {
             limit: setup.limit,
-            min_th: setup.number("min_th"),
-            max_th: setup.number("max_th"),
-            max_p: setup.number("max_p"),
-            w_q: setup.number("w_q"),
+            min_th: setup.values.number("min_th"),
+            max_th: setup.values.number("max_th"),
+            max_p: setup.values.number("max_p"),
+            w_q: setup.values.number("w_q"),
             packet_ns: 8_000_000_000_000 / setup.rate_bps,
             fifo: LeakyFifo::new(slots),
             avg: 0.0,

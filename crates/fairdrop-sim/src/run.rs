@@ -24,7 +24,7 @@ pub enum RunError {
     /// A discipline refuses its parameters, or there is no memory for its queue.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A discipline of one's own went wrong.
+    /// A part of one's own went wrong.
     #[error(transparent)]
     Fault(#[from] Fault),
     /// What was under way needed more memory than there is.
@@ -297,11 +297,7 @@ impl Rows {
     }
 
     fn name(&self, scenario: &Scenario, row: usize) -> String {
-        let group = &scenario.groups[self.group[row]];
-        if group.is_population() {
-            group.name.clone()
-        } else {
-            format!("{}[{}]", group.name, row - self.first[self.group[row]])
-        }
+        let group = self.group[row];
+        scenario.groups[group].flow_name((row - self.first[group]) as u32)
     }
 }

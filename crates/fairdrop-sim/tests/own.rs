@@ -144,7 +144,7 @@ const WAY: ParamSpec = ParamSpec {
 fn parts() -> Parts {
     let mut parts = Parts::default();
     let make = |setup: &Setup| {
-        let way = WAYS.iter().find(|(word, _)| *word == setup.word("way"));
+        let way = WAYS.iter().find(|(word, _)| *word == setup.values.word("way"));
         way.map(|(_, way)| Fifo::new(*way, setup.limit)).ok_or_else(|| "no such way".to_owned())
     };
     parts.add(OwnDiscipline::new(&INFO, make)).expect("a name of its own");
@@ -253,8 +253,8 @@ fn parts_have_names_of_their_own_and_valid_defaults() {
         let own = OwnDiscipline::new(info, |setup| Ok(Fifo::new(Way::Right, setup.limit)));
         parts().add(own).expect_err("not valid")
     };
-    assert_eq!(add(&RED), PartError::Taken("red".into()));
-    assert_eq!(add(&AGAIN), PartError::Taken("mine".into()));
+    assert_eq!(add(&RED), PartError::Taken("discipline", "red".into()));
+    assert_eq!(add(&AGAIN), PartError::Taken("discipline", "mine".into()));
     assert_eq!(add(&SPACED), PartError::Name("my own".into()));
     let bad = add(&BAD).to_string();
     assert!(bad.starts_with("the default of other.way is up; valid: one of \"right\""), "{bad}");

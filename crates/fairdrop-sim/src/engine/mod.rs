@@ -236,9 +236,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.room = bytes;
     }
 
-    /// What a discipline of one's own did that ends the run.
+    /// What a part of one's own did that ends the run.
     pub fn fault(&self) -> Option<&Fault> {
-        self.links.ports().find_map(Port::fault)
+        self.links.ports().find_map(Port::fault).or_else(|| self.flows.fault())
     }
 
     /// Why the run ended before its end, when it was for want of room.

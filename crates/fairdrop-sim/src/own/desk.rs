@@ -27,6 +27,11 @@ const STREAMS: [&str; Stream::COUNT] = [
 /// Set in the purposes of all other streams.
 const OTHER: u32 = 1 << 31;
 
+/// FNV-1a of 32 bits.
+fn hash(bytes: impl Iterator<Item = u8>) -> u32 {
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// The cause of a drop with this name.
 ///
 /// # Errors
@@ -47,12 +52,14 @@ impl Dice {
     /// The stream called `name` of the queue that `setup` is for.
     pub fn new(setup: &Setup, name: &str) -> Self {
         let known = STREAMS.iter().position(|known| *known == name);
-        // FNV-1a of 32 bits.
-        let hash = name
-            .bytes()
-            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        let purpose = known.map_or(hash | OTHER, |number| number as u32);
+        let purpose = known.map_or_else(|| hash(name.bytes()) | OTHER, |number| number as u32);
         Self(Philox::new(setup.seed, setup.queue, purpose))
+    }
+
+    /// The stream called `name` of a flow: no queue has one with its numbers.
+    pub fn of_flow(seed: u64, flow: u32, name: &str) -> Self {
+        // No name of a queue's stream begins with a byte that UTF-8 does not have.
+        Self(Philox::new(seed, flow, hash(std::iter::once(0xff).chain(name.bytes())) | OTHER))
     }
 
     /// The streams that disciplines of the catalogue draw from, by [`Stream`] number, for the queue that `setup` is for.
@@ -127,11 +134,12 @@ impl Desk {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Values;
     use super::*;
     use crate::random;
 
     fn setup(queue: u32) -> Setup {
-        Setup { limit: 10, rate_bps: 1_000_000, seed: 7, queue, values: Vec::new() }
+        Setup { limit: 10, rate_bps: 1_000_000, seed: 7, queue, values: Values::default() }
     }
 
     fn numbers(name: &str, queue: u32) -> [u64; 4] {
@@ -157,5 +165,8 @@ mod tests {
             .collect();
         assert!(all.iter().enumerate().all(|(i, one)| !all[..i].contains(one)));
         assert_eq!(numbers("coin", 0), numbers("coin", 0));
+        let of_flow = |flow| Dice::of_flow(7, flow, "coin").bits();
+        assert!(of_flow(0) != of_flow(1) && of_flow(0) == of_flow(0));
+        assert_ne!(of_flow(0), numbers("coin", 0)[0], "a flow and a queue of the same number");
     }
 }

@@ -1,28 +1,10 @@
 //! Watches a queue of somebody's own: packets are neither lost, nor made, nor changed.
 
-use super::queue::{OwnQueue, Wrong};
+use super::fault::{Fault, Place, Wrong};
+use super::queue::OwnQueue;
 use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Packet, Stats, Stream, Time};
 use fairdrop_capture::count;
 use std::fmt;
-use thiserror::Error;
-
-/// What a discipline of one's own did that ends the run.
-#[derive(Clone, Debug, Error, PartialEq)]
-#[error("{discipline}: {what} (in {call}, at {at_s} s, packet {packet}){trace}", at_s = at.seconds())]
-pub struct Fault {
-    /// Its name.
-    pub discipline: &'static str,
-    /// What it did, or what its language says of it.
-    pub what: String,
-    /// Where in its text, as its language says it: empty, or lines that each begin with a line feed.
-    pub trace: String,
-    /// The call in which it did.
-    pub call: &'static str,
-    /// When, in simulated time.
-    pub at: Time,
-    /// Packets that had been offered to it, the last one included.
-    pub packet: u64,
-}
 
 /// The packets that wait, by handle.
 #[derive(Debug, Default)]
@@ -161,9 +143,7 @@ impl Guarded {
 
     #[cold]
     fn set_fault<R>(&mut self, call: &'static str, at: Time, wrong: impl Into<Wrong>) -> Option<R> {
-        let Wrong { what, trace } = wrong.into();
-        let trace = trace.lines().flat_map(|line| ["\n", line]).collect();
-        let fault = Fault { discipline: self.name, what, trace, call, at, packet: self.offered };
+        let fault = Fault::new(self.name, wrong.into(), call, at, Place::Packet(self.offered));
         self.fault.get_or_insert_with(|| Box::new(fault));
         None
     }

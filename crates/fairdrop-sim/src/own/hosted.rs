@@ -1,6 +1,7 @@
 //! What a port holds: a discipline of the catalogue, or one of somebody's own.
 
-use super::guard::{Fault, Guarded};
+use super::fault::Fault;
+use super::guard::Guarded;
 use fairdrop::{AnyDiscipline, Backlog, Discipline, Env, Heap, LeakyFifo, Memory, Packet, Slot, Stats, Time};
 
 /// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.

@@ -1,22 +1,8 @@
 //! A discipline behind a pointer: what the generic calls of [`Discipline`] become for queues that are not compiled with
 //! the simulator.
 
+use super::fault::Wrong;
 use fairdrop::{Backlog, Discipline, DropCause, Env, Packet, Stats, Stream, Time};
-
-/// What went wrong in a queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wrong {
-    /// In one line.
-    pub what: String,
-    /// Where in its text, line by line, as its language says it; may be empty.
-    pub trace: String,
-}
-
-impl From<String> for Wrong {
-    fn from(what: String) -> Self {
-        Self { what, trace: String::new() }
-    }
-}
 
 /// A queue of one's own. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 pub trait OwnQueue: Send {

@@ -8,7 +8,7 @@ use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use crate::meter::End;
 use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
-use crate::transport::{self, Transport};
+use crate::transport::{self, Transport, TransportInfo};
 use fairdrop::Time;
 
 /// Nodes of a dumbbell.
@@ -19,7 +19,7 @@ const RIGHT: &str = "R2";
 const MAX_SAMPLES: u64 = 10_000_000;
 
 /// What the list of parts may have.
-const PARTS_VALID: &str = "files beside the scenario, .py or .so, with disciplines";
+const PARTS_VALID: &str = "files beside the scenario, .py or .so, with disciplines or congestion controls";
 
 /// The largest packet on the wire, bytes.
 const MAX_PACKET: u32 = 65_535;
@@ -44,7 +44,7 @@ pub fn scenario(
     let parts = &with_files(&top, parts, &mut report);
     let queue = QueueConfig::read(root.get("queue"), "queue", parts, &mut report);
     let (links, access) = topology(root, &queue, parts, &mut report);
-    let groups = groups(root, &links, &access, &mut report);
+    let groups = groups(root, &links, &access, parts, &mut report);
     let duration = top.time("duration").unwrap_or(Time::ZERO);
     let warm_up = warm_up(&top, duration, &mut report);
     let sample = grid("sample", &top, duration, &mut report);
@@ -286,7 +286,13 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
     links
 }
 
-fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report<'_>) -> Vec<Group> {
+fn groups(
+    root: &Node,
+    links: &[Link],
+    access: &Access,
+    parts: &Parts,
+    report: &mut Report<'_>,
+) -> Vec<Group> {
     let items = match root.get("groups").map(|node| (&node.data, node)) {
         Some((Data::List(items), _)) if !items.is_empty() => items,
         Some((_, node)) => {
@@ -300,7 +306,7 @@ fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report<'_>)
     };
     let mut groups: Vec<Group> = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        if let Some(group) = group(item, &format!("groups.{index}"), links, access, report) {
+        if let Some(group) = group(item, &format!("groups.{index}"), links, access, parts, report) {
             if groups.iter().any(|other| other.name == group.name) {
                 report.add(
                     &item.origin,
@@ -315,12 +321,20 @@ fn groups(root: &Node, links: &[Link], access: &Access, report: &mut Report<'_>)
     groups
 }
 
-fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut Report<'_>) -> Option<Group> {
+fn group(
+    item: &Node,
+    path: &str,
+    links: &[Link],
+    access: &Access,
+    parts: &Parts,
+    report: &mut Report<'_>,
+) -> Option<Group> {
+    let transports = || transport::infos().chain(parts.transports());
     let info = match item.get("transport").map(|node| (&node.data, node)) {
         Some((Data::Text(name), node)) => {
-            let info = transport::infos().find(|info| info.name == name);
+            let info = transports().find(|info| info.name == name);
             if info.is_none() {
-                let names: Vec<_> = transport::infos().map(|info| info.name).collect();
+                let names: Vec<_> = transports().map(|info| info.name).collect();
                 let valid = format!("one of {}", names.join(", "));
                 report.add(&node.origin, &format!("{path}.transport"), &node.shown(), &valid);
             }
@@ -331,14 +345,16 @@ fn group(item: &Node, path: &str, links: &[Link], access: &Access, report: &mut 
     // Without a transport the fields of all are let through, so that only the transport is reported.
     let own: Vec<_> = match info {
         Some(info) => info.fields().copied().collect(),
-        None => transport::infos()
+        None => transports()
             .flat_map(|info| info.fields())
             .map(|f| FieldSpec { default: Some(""), ..*f })
             .collect(),
     };
     let fields: Vec<_> = GROUP.iter().copied().chain(own).collect();
     let section = Section::read(Some(item), path, &fields, &["mark_excess"], report);
-    let transport = info.and_then(|info| Transport::read(info.name, &section, report));
+    let read =
+        |info: TransportInfo| Transport::read(info.name, parts.congestion(info.name), &section, report);
+    let transport = info.and_then(read);
     let mark_excess = mark_excess(item, path, report);
     let paths = paths(&section, links, access, report);
     let (packet_size, header) = sizes(&section, transport.as_ref(), report);

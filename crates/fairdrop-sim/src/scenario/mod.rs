@@ -10,6 +10,7 @@ mod schema;
 
 pub use crate::input::{Origin, Problem, Problems};
 pub use crate::transport::Transport;
+pub(crate) use fields::GROUP;
 pub use queue::{QueueConfig, QueueError};
 pub use schema::{catalogue, json_schema};
 
@@ -150,6 +151,11 @@ impl Group {
     /// Whether its flows are connections that come and go, rather than `count` that are there from the start.
     pub fn is_population(&self) -> bool {
         self.transport.tcp().is_some_and(|tcp| tcp.connections.is_some())
+    }
+
+    /// Name of its flow number `index`; of its connections together, if they come and go.
+    pub fn flow_name(&self, index: u32) -> String {
+        if self.is_population() { self.name.clone() } else { format!("{}[{index}]", self.name) }
     }
 
     /// Flows that are there from the start.

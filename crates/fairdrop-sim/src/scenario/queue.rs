@@ -243,7 +243,7 @@ impl QueueConfig {
     pub(crate) fn build(&self, rate_bps: u64, seed: u64, queue: u32) -> Result<Hosted, QueueError> {
         if let Some(own) = self.own() {
             let table = self.tables.iter().find(|table| table.owner == own.info.name);
-            let values = table.map_or_else(Vec::new, |table| table.values.clone());
+            let values = table.map(|table| table.values.iter().cloned().collect()).unwrap_or_default();
             let setup = Setup { limit: self.limit, rate_bps, seed, queue, values };
             return Ok(Hosted::Own(Box::new(own.queue(&setup)?)));
         }

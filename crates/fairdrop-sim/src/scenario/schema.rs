@@ -165,6 +165,7 @@ pub fn catalogue(parts: &Parts) -> Json {
         })
         .collect();
     let transports: Vec<_> = transport::infos()
+        .chain(parts.transports())
         .map(|info| {
             json!({
                 "name": info.name, "title": info.title, "doc": info.doc, "source": info.source,

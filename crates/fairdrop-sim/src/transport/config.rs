@@ -4,6 +4,7 @@ use super::info::TransportInfo;
 use super::sources::{self, SourceConfig};
 use super::tcp::{self, TcpConfig};
 use crate::input::{Report, Section};
+use crate::own::OwnCongestion;
 use serde_json::{Value as Json, json};
 
 /// How sources send.
@@ -21,9 +22,15 @@ pub fn infos() -> impl Iterator<Item = TransportInfo> {
 }
 
 impl Transport {
-    /// The transport called `name` with the settings of `section`; `None` when something is wrong with them.
-    pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
-        let tcp = TcpConfig::read(name, section, report).map(Self::Tcp);
+    /// The transport called `name`, or a TCP with a congestion control of one's `own`, with the settings of `section`;
+    /// `None` when something is wrong with them.
+    pub fn read(
+        name: &str,
+        own: Option<&OwnCongestion>,
+        section: &Section,
+        report: &mut Report<'_>,
+    ) -> Option<Self> {
+        let tcp = TcpConfig::read(name, own, section, report).map(Self::Tcp);
         tcp.or_else(|| SourceConfig::read(name, section, report).map(Self::OpenLoop))
     }
 

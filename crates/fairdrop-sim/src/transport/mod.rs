@@ -17,3 +17,4 @@ mod tests;
 
 pub use config::{Transport, infos};
 pub use count::TransportCount;
+pub use info::TransportInfo;

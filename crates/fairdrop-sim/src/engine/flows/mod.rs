@@ -24,6 +24,7 @@ use super::edge_meter::EdgeMeter;
 use super::population::Population;
 use crate::control::Control;
 use crate::meter::TransferMeter;
+use crate::own::{Connection, Fault, Values, Witness};
 use crate::random::{self, FlowPurpose};
 use crate::scenario::{Group, Scenario};
 use crate::transport::Transport;
@@ -71,6 +72,8 @@ pub struct Flows<'s> {
     under_way: Vec<u32>,
     /// The hosts are outside.
     outside: bool,
+    /// Sees what goes wrong in congestion controls of one's own.
+    witness: Witness,
 }
 
 impl<'s> Flows<'s> {
@@ -98,6 +101,7 @@ impl<'s> Flows<'s> {
             lasting: total as u32,
             under_way: Vec::new(),
             outside: false,
+            witness: Witness::default(),
         };
         let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
@@ -123,7 +127,15 @@ impl<'s> Flows<'s> {
             Transport::Tcp(config) => {
                 let random = || random::uniform(&mut random::of_flow(seed, flow, FlowPurpose::Clock));
                 let boot = config.tick_phase.unwrap_or_else(random);
-                let mut sender = Sender::new(config, boot);
+                let connection = || Connection {
+                    name: group.flow_name(index),
+                    flow,
+                    seed,
+                    segment_bytes: group.payload(),
+                    values: Values::default(),
+                };
+                let control = config.congestion.control_of(connection, &self.witness);
+                let mut sender = Sender::with_control(config, boot, control);
                 if config.model_based {
                     sender.control.seed(random::of_flow(seed, flow, FlowPurpose::Congestion).next_u64());
                 }
@@ -234,6 +246,11 @@ impl<'s> Flows<'s> {
     #[inline]
     pub fn tcp_config(&self, group: u16) -> Option<&'s TcpConfig> {
         self.scenario.groups[usize::from(group)].transport.tcp()
+    }
+
+    /// What a congestion control of one's own did that ends the run.
+    pub fn fault(&self) -> Option<&Fault> {
+        self.witness.fault()
     }
 
     /// Group number of a flow.

@@ -6,6 +6,7 @@
 
 use super::rate::{RateSample, SegmentLoss};
 use crate::input::{FieldSpec, Section};
+use crate::own::Wrong;
 use fairdrop::Time;
 use serde::Serialize;
 use std::fmt::Debug;
@@ -24,6 +25,7 @@ pub struct Window {
 }
 
 impl Window {
+    /// Whether this is slow start.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -38,9 +40,11 @@ impl Window {
 /// A segment goes on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct SendEvent {
+    /// When.
     pub now: Time,
     /// First segment not acknowledged.
     pub una: u32,
+    /// Its number.
     pub segment: u32,
     /// It was sent before.
     pub again: bool,
@@ -49,6 +53,7 @@ pub struct SendEvent {
 /// An ACK has come.
 #[derive(Clone, Copy, Debug)]
 pub struct AckEvent {
+    /// When.
     pub now: Time,
     /// Segments that no ACK before this one acknowledged; 0 for a duplicate ACK.
     pub newly_acked: u32,
@@ -62,7 +67,7 @@ pub struct AckEvent {
     pub one_way_delay: Option<Time>,
     /// Smoothed round-trip time in ticks of the sender's clock; 0 before the first measurement.
     pub srtt: Time,
-    /// A round trip that this ACK has measured, where the sender takes the time of every segment (`era = "linux"`).
+    /// A round trip that this ACK has measured: of one segment at a time, of every one with `era = "linux"`.
     pub rtt: Option<Time>,
     /// The rate of delivery, where [`Variant::rates`] asks for it (`era = "linux"`).
     pub rate: Option<RateSample>,
@@ -71,14 +76,25 @@ pub struct AckEvent {
 }
 
 impl AckEvent {
+    /// Segments that no ACK has acknowledged.
     pub fn in_flight(&self) -> f64 {
         f64::from(self.next - self.una)
     }
 }
 
+/// What keeps an ACK from opening the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// It came in loss recovery, which has the window, or has ended it.
+    pub in_recovery: bool,
+    /// The application, not the window, was the limit (RFC 7661).
+    pub app_limited: bool,
+}
+
 /// The first unacknowledged segment is lost, and is sent again without a timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct LossEvent {
+    /// When.
     pub now: Time,
     /// Segments in flight, without those that limited transmit has sent.
     pub flight: f64,
@@ -90,6 +106,10 @@ pub struct LossEvent {
 
 /// What a sender asks of its congestion control, event by event.
 pub trait CongestionControl: Debug {
+    /// A connection begins with this window, which the control may change.
+    #[inline]
+    fn begin(&mut self, _window: &mut Window) {}
+
     /// A segment goes on the wire.
     #[inline]
     fn on_sent(&mut self, _sent: &SendEvent) {}
@@ -103,6 +123,11 @@ pub trait CongestionControl: Debug {
     fn open_window(&mut self, window: &mut Window, _ack: &AckEvent) {
         window.grow();
     }
+
+    /// An ACK has come, whatever it says, and all has followed from it but what an echo says, and sending: may set the
+    /// window, for controls that do all of it here and leave [`Self::open_window`] empty. Not with `era = "linux"`.
+    #[inline]
+    fn after_ack(&mut self, _window: &mut Window, _ack: &AckEvent, _held: Held) {}
 
     /// Whether [`Self::open_window`] is called although the application, not the window, was the limit (RFC 7661), or
     /// the ACK has an echo of congestion: for controls that also shrink the window there.
@@ -131,6 +156,10 @@ pub trait CongestionControl: Debug {
     fn on_echo(&mut self, window: &mut Window, flight: f64) {
         window.ssthresh = self.ssthresh(*window, flight);
     }
+
+    /// The retransmission timer has run out; what follows is asked next. Not with `era = "linux"`.
+    #[inline]
+    fn before_timeout(&mut self, _now: Time) {}
 
     /// The retransmission timer ran out. The sender has asked for `ssthresh`, unless the same segment `una` timed out
     /// before, and goes back to `una` with a window of 1.
@@ -187,6 +216,12 @@ pub trait CongestionControl: Debug {
     /// Where its random numbers begin.
     #[inline]
     fn seed(&mut self, _seed: u64) {}
+
+    /// What went wrong in the last call, in controls that may fail: it ends the run.
+    #[inline]
+    fn wrong(&mut self) -> Option<Box<Wrong>> {
+        None
+    }
 }
 
 /// A congestion control that scenarios know by name.
@@ -217,11 +252,13 @@ pub trait BuiltIn: CongestionControl + Sized {
 pub struct Variant {
     /// Name in scenarios and tables.
     pub name: &'static str,
+    /// Name in headings.
     pub title: &'static str,
     /// What it does, in a sentence.
     pub doc: &'static str,
     /// Where it comes from.
     pub source: &'static str,
+    /// What is under it.
     pub recovery: LossRecovery,
     /// Its data is always ECN-capable.
     pub needs_ecn: bool,
@@ -256,6 +293,17 @@ impl Variant {
         model_based: false,
         ns2: None,
     };
+}
+
+impl Variant {
+    /// The same over any loss recovery, which with `ns2_compat` does what ns-2's agent of its name does.
+    pub const fn over(recovery: LossRecovery) -> Self {
+        let ns2 = match recovery {
+            LossRecovery::Sack => Ns2Agent::Sack1,
+            _ => Ns2Agent::Reno,
+        };
+        Self { recovery, ns2: Some(ns2), ..Self::OVER_SACK }
+    }
 }
 
 /// How lost segments are found and sent again.

@@ -15,11 +15,13 @@ mod vegas;
 mod windowed_max;
 
 pub use contract::{
-    AckEvent, CongestionControl, LossEvent, LossRecovery, MIN_SSTHRESH, Ns2Agent, SendEvent, Variant, Window,
+    AckEvent, CongestionControl, Held, LossEvent, LossRecovery, MIN_SSTHRESH, Ns2Agent, SendEvent, Variant,
+    Window,
 };
 pub use rate::{RateSample, Repair, SegmentLoss};
 
 use crate::input::{FieldSpec, Section};
+use crate::own::{Connection, OwnSettings, Watched, Witness};
 use contract::BuiltIn;
 use fairdrop::Time;
 use reno::Reno;
@@ -53,6 +55,26 @@ macro_rules! of_control {
 
 /// The contract. What an event says is put together only where a control looks at it.
 impl Control {
+    #[inline]
+    pub fn begin(&mut self, window: &mut Window) {
+        of_control!(self, control => control.begin(window));
+    }
+
+    /// That of the next connection with the same settings.
+    pub fn renewed(&self, params: &Params) -> Self {
+        match self {
+            Self::Stateful(control) => match &**control {
+                Stateful::Own(own) => Self::own(own.renewed()),
+                _ => params.control(),
+            },
+            Self::Reno(_) => params.control(),
+        }
+    }
+
+    fn own(control: Watched) -> Self {
+        Self::Stateful(Box::new(Stateful::Own(Box::new(control))))
+    }
+
     #[inline(always)]
     pub fn on_sent(&mut self, sent: impl FnOnce() -> SendEvent) {
         of_control!(self, control => control.on_sent(&sent()));
@@ -66,6 +88,14 @@ impl Control {
     #[inline(always)]
     pub fn open_window(&mut self, window: &mut Window, ack: impl FnOnce() -> AckEvent) {
         of_control!(self, control => control.open_window(window, &ack()));
+    }
+
+    #[inline(always)]
+    pub fn after_ack(&mut self, window: &mut Window, ack: impl FnOnce() -> (AckEvent, Held)) {
+        of_control!(self, control => {
+            let (ack, held) = ack();
+            control.after_ack(window, &ack, held);
+        });
     }
 
     #[inline]
@@ -86,6 +116,11 @@ impl Control {
     #[inline]
     pub fn on_echo(&mut self, window: &mut Window, flight: f64) {
         of_control!(self, control => control.on_echo(window, flight));
+    }
+
+    #[inline]
+    pub fn before_timeout(&mut self, now: Time) {
+        of_control!(self, control => control.before_timeout(now));
     }
 
     #[inline]
@@ -153,12 +188,20 @@ macro_rules! controls {
         pub enum Params {
             $Stateless(<$stateless::$Stateless as BuiltIn>::Params),
             $($Stateful(<$stateful::$Stateful as BuiltIn>::Params),)*
+            /// Of one's own.
+            Own(OwnSettings),
         }
 
         impl Params {
             /// The control of a new connection.
             pub fn control(&self) -> Control {
+                self.control_of(Connection::default, &Witness::default())
+            }
+
+            /// The control of `connection`. One of one's own tells `witness` what goes wrong in it.
+            pub fn control_of(&self, connection: impl FnOnce() -> Connection, witness: &Witness) -> Control {
                 match self {
+                    Self::Own(own) => Control::own(own.connect(connection(), witness)),
                     Self::$Stateless(params) => Control::$Stateless($stateless::$Stateless::new(params)),
                     $(Self::$Stateful(params) => {
                         Control::Stateful(Box::new(Stateful::$Stateful($stateful::$Stateful::new(params))))
@@ -171,6 +214,7 @@ macro_rules! controls {
                 match self {
                     Self::$Stateless(params) => json!(params),
                     $(Self::$Stateful(params) => json!(params),)*
+                    Self::Own(own) => own.to_json(),
                 }
             }
         }
@@ -179,53 +223,74 @@ macro_rules! controls {
         #[derive(Debug)]
         pub enum Stateful {
             $($Stateful($stateful::$Stateful),)*
+            /// Of one's own.
+            Own(Box<Watched>),
         }
 
         // Never inlined: kept out of the way of connections without state.
         impl CongestionControl for Stateful {
             #[inline(never)]
             fn on_sent(&mut self, sent: &SendEvent) {
-                match self { $(Self::$Stateful(control) => control.on_sent(sent),)* }
+                match self { $(Self::$Stateful(control) => control.on_sent(sent),)* Self::Own(control) => control.on_sent(sent) }
             }
 
             #[inline(never)]
             fn on_ack(&mut self, ack: &AckEvent) {
-                match self { $(Self::$Stateful(control) => control.on_ack(ack),)* }
+                match self { $(Self::$Stateful(control) => control.on_ack(ack),)* Self::Own(control) => control.on_ack(ack) }
             }
 
             #[inline(never)]
             fn open_window(&mut self, window: &mut Window, ack: &AckEvent) {
-                match self { $(Self::$Stateful(control) => control.open_window(window, ack),)* }
+                match self { $(Self::$Stateful(control) => control.open_window(window, ack),)* Self::Own(control) => control.open_window(window, ack) }
+            }
+
+            #[inline(never)]
+            fn begin(&mut self, window: &mut Window) {
+                match self { $(Self::$Stateful(control) => control.begin(window),)* Self::Own(control) => control.begin(window) }
+            }
+
+            #[inline(never)]
+            fn after_ack(&mut self, window: &mut Window, ack: &AckEvent, held: Held) {
+                if let Self::Own(control) = self {
+                    control.after_ack(window, ack, held);
+                }
+            }
+
+            #[inline(never)]
+            fn before_timeout(&mut self, now: Time) {
+                if let Self::Own(control) = self {
+                    control.before_timeout(now);
+                }
             }
 
             #[inline(never)]
             fn opens_when_limited(&self) -> bool {
-                match self { $(Self::$Stateful(control) => control.opens_when_limited(),)* }
+                match self { $(Self::$Stateful(control) => control.opens_when_limited(),)* Self::Own(control) => control.opens_when_limited() }
             }
 
             #[inline(never)]
             fn ssthresh(&mut self, window: Window, flight: f64) -> f64 {
-                match self { $(Self::$Stateful(control) => control.ssthresh(window, flight),)* }
+                match self { $(Self::$Stateful(control) => control.ssthresh(window, flight),)* Self::Own(control) => control.ssthresh(window, flight) }
             }
 
             #[inline(never)]
             fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {
-                match self { $(Self::$Stateful(control) => control.on_loss(window, loss),)* }
+                match self { $(Self::$Stateful(control) => control.on_loss(window, loss),)* Self::Own(control) => control.on_loss(window, loss) }
             }
 
             #[inline(never)]
             fn on_echo(&mut self, window: &mut Window, flight: f64) {
-                match self { $(Self::$Stateful(control) => control.on_echo(window, flight),)* }
+                match self { $(Self::$Stateful(control) => control.on_echo(window, flight),)* Self::Own(control) => control.on_echo(window, flight) }
             }
 
             #[inline(never)]
             fn on_timeout(&mut self, una: u32) {
-                match self { $(Self::$Stateful(control) => control.on_timeout(una),)* }
+                match self { $(Self::$Stateful(control) => control.on_timeout(una),)* Self::Own(control) => control.on_timeout(una) }
             }
 
             #[inline(never)]
             fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
-                match self { $(Self::$Stateful(control) => control.suspects_loss(now, duplicate_acks),)* }
+                match self { $(Self::$Stateful(control) => control.suspects_loss(now, duplicate_acks),)* Self::Own(control) => control.suspects_loss(now, duplicate_acks) }
             }
 
             #[inline(never)]

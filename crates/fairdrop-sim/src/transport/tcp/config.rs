@@ -4,6 +4,7 @@ use super::linux::LinuxConfig;
 use super::ns2::Ns2Config;
 use super::transfers::{Connections, connections, transfer_bytes};
 use crate::input::{ANY_RATE, FieldKind, FieldSpec, PACKET_BYTES, Report, SWITCH, Section, field};
+use crate::own::OwnCongestion;
 use crate::transport::congestion::{CONTROLS, Declared, LossRecovery, Params, Variant};
 use crate::transport::info::TransportInfo;
 use crate::units::as_seconds;
@@ -137,10 +138,21 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// The TCP called `name` with the settings of `section`; `None` when there is none of that name.
-    pub fn read(name: &str, section: &Section, report: &mut Report<'_>) -> Option<Self> {
-        let (control, variant) = variants().find(|(_, variant)| variant.name == name)?;
-        let (congestion, recovery) = (control.read)(variant, section);
+    /// The TCP called `name`, or with a congestion control of one's `own`, with the settings of `section`; `None` when there
+    /// is none of that name.
+    pub fn read(
+        name: &str,
+        own: Option<&OwnCongestion>,
+        section: &Section,
+        report: &mut Report<'_>,
+    ) -> Option<Self> {
+        let (variant, (congestion, recovery)) = match own {
+            Some(own) => (own.variant, (Params::Own(own.settings(section)), own.variant.recovery)),
+            None => {
+                let (control, variant) = variants().find(|(_, variant)| variant.name == name)?;
+                (variant, (control.read)(variant, section))
+            }
+        };
         let era =
             if variant.model_based && !section.is_set("era") { Some("linux") } else { section.text("era") };
         let (initial_window, modern, tick_ms, min_rto_ms, initial_rto_ms) = match era {
@@ -255,12 +267,17 @@ fn variants() -> impl Iterator<Item = (&'static Declared, &'static Variant)> {
 
 /// What a list of transports says of every TCP.
 pub fn infos() -> impl Iterator<Item = TransportInfo> {
-    variants().map(|(control, variant)| TransportInfo {
-        name: variant.name,
-        title: variant.title,
-        doc: variant.doc,
-        source: variant.source,
-        backs_off: true,
-        fields: [FIELDS, if variant.recovery == LossRecovery::Sack { SACK } else { &[] }, control.fields],
-    })
+    variants().map(|(control, variant)| info_of(variant, control.fields))
+}
+
+/// What a list says of a TCP whose congestion control has `fields` of its own.
+pub fn info_of(variant: &Variant, fields: &'static [FieldSpec]) -> TransportInfo {
+    let &Variant { name, title, doc, source, recovery, .. } = variant;
+    let sack = if recovery == LossRecovery::Sack { SACK } else { &[] };
+    TransportInfo { name, title, doc, source, backs_off: true, fields: [FIELDS, sack, fields] }
+}
+
+/// The fields of all TCPs, and those of the ones with SACK.
+pub fn common_fields() -> impl Iterator<Item = &'static FieldSpec> {
+    FIELDS.iter().chain(SACK)
 }

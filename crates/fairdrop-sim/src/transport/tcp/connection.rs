@@ -112,17 +112,17 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Not started yet. Its clock was `boot` of a tick old at time 0.
-    pub fn new(config: &TcpConfig, boot: f64) -> Self {
+    /// Not started yet, with this congestion control. Its clock was `boot` of a tick old at time 0.
+    pub fn with_control(config: &TcpConfig, boot: f64, mut control: Control) -> Self {
+        let mut window =
+            Window { cwnd: config.initial_window.min(config.max_window), ssthresh: config.max_window };
+        control.begin(&mut window);
         Self {
             phase: Phase::Idle,
             una: 0,
             next: 0,
             high: 0,
-            window: Window {
-                cwnd: config.initial_window.min(config.max_window),
-                ssthresh: config.max_window,
-            },
+            window,
             duplicate_acks: 0,
             recover: 0,
             partial_seen: false,
@@ -139,14 +139,21 @@ impl Sender {
             cwr: false,
             echoed: 0,
             kept: config.linux.map(|_| Box::new(Kept::Linux(Box::new(Linux::new(config.rates))))),
-            control: config.congestion.control(),
+            control,
         }
+    }
+
+    /// The same for a flow of no scenario.
+    #[cfg(test)]
+    pub fn new(config: &TcpConfig, boot: f64) -> Self {
+        Self::with_control(config, boot, config.congestion.control())
     }
 
     /// Another connection of the same host: its clock and the counters go on.
     pub fn renew(&mut self, config: &TcpConfig) {
         let (rto, counted) = (self.rto.renewed(), self.counted);
-        *self = Self { rto, counted, ..Self::new(config, 0.0) };
+        let control = self.control.renewed(&config.congestion);
+        *self = Self { rto, counted, ..Self::with_control(config, 0.0, control) };
     }
 
     /// What it did, since its counters last began.

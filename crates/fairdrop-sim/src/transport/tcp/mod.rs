@@ -11,7 +11,7 @@ mod sender;
 mod timer;
 mod transfers;
 
-pub use config::{TcpConfig, infos};
+pub use config::{TcpConfig, common_fields, info_of, infos};
 pub use connection::{Sender, SenderCount};
 pub use messages::{Ack, Send};
 pub use transfers::{Connections, SizeLaw};

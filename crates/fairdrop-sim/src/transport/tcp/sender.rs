@@ -12,7 +12,7 @@ use super::linux;
 use super::messages::{Ack, Send};
 use super::recovery::{self, sack};
 use super::scoreboard::Scoreboard;
-use crate::transport::congestion::{AckEvent, LossRecovery, MIN_SSTHRESH};
+use crate::transport::congestion::{AckEvent, Held, LossRecovery, MIN_SSTHRESH};
 use fairdrop::Time;
 
 impl Sender {
@@ -70,19 +70,29 @@ impl Sender {
         let is_new = newly_acked > 0;
         // ns-2 without `timerfix_`: what the ACK measures is for the next timer, and so is the end of the backing off.
         let unfixed = (!config.ns2.timerfix).then(|| self.rto.current(config));
+        let mut rtt = None;
         if is_new && self.timed.get().is_some_and(|segment| ack.next > segment) {
             self.rto.measure(self.timed_at, now, config);
             self.timed = MaybeSegment::NONE;
+            rtt = Some(now.since(self.timed_at));
         }
+        let (was_recovering, app_limited) = (self.phase == Phase::Recovery, self.app_limited);
         self.control.on_ack(|| {
             let range = (self.una + newly_acked, self.next.max(ack.next));
-            ack_event(now, ack, newly_acked, range, self.rto.smoothed(config), config)
+            AckEvent { rtt, ..ack_event(now, ack, newly_acked, range, self.rto.smoothed(config), config) }
         });
         if is_new {
             self.on_new_ack(now, ack, newly_acked, unfixed, config, out);
         } else if ack.next == self.una && self.high > self.una && may_be_duplicate {
             self.on_duplicate_ack(now, config, out);
         }
+        self.control.after_ack(&mut self.window, || {
+            let range = (self.una, self.next);
+            let event = ack_event(now, ack, newly_acked, range, self.rto.smoothed(config), config);
+            let is_recovering = self.phase == Phase::Recovery;
+            let in_recovery = is_recovering || (was_recovering && !config.ns2.recovery);
+            (AckEvent { rtt, ..event }, Held { in_recovery, app_limited })
+        });
         if ack.echo {
             self.on_echo(config);
         }
@@ -173,6 +183,7 @@ impl Sender {
             self.on_lost_syn(now, config, out);
             return;
         }
+        self.control.before_timeout(now);
         // RFC 5681, section 3.1: held when this segment was already sent again by the timer.
         if self.timed_out.replace(self.una) != Some(self.una) || config.ns2.recovery {
             // Section 4.3: a retransmission that is lost lowers it twice; recovery's inflated window does not count.
