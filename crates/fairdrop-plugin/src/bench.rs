@@ -3,7 +3,7 @@
 use fairdrop::{DropCause, Ecn, LeakyFifo, Meta, Packet, Position, Slot, Stream, Time, slots_for};
 use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Packet as CPacket, PluginHost};
 use fairdrop_sim::input::Value;
-use fairdrop_sim::own::{Desk, Dice, Setup};
+use fairdrop_sim::own::{Desk, Dice, Setup, Values};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -19,7 +19,7 @@ pub struct Bench {
     /// What it gave up for.
     pub wrong: Option<String>,
     limit: u32,
-    values: Vec<(&'static str, Value)>,
+    values: Values,
     words: Words,
     dice: [Dice; Stream::COUNT],
     /// The packet that was shown last, and where it waits.
@@ -43,7 +43,7 @@ impl Bench {
 
     fn value(&self, name: &CStr) -> Option<&Value> {
         let name = name.to_str().ok()?;
-        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+        self.values.value(name)
     }
 
     fn show(&mut self, place: Option<Position>) -> Option<CPacket> {

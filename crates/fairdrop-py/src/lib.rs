@@ -44,7 +44,7 @@ mod _core {
     #[pymodule_export]
     use crate::document::Document as DocumentClass;
     #[pymodule_export]
-    use crate::own::{Discipline, Part, PyDice, PyPacket, Queue};
+    use crate::own::{Discipline, Part, PyAck, PyCongestion, PyControl, PyDice, PyPacket, Queue};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -264,7 +264,7 @@ mod _core {
     /// The discipline in a shared object, a plug-in of `fairdrop.h`. Raises `ValueError`.
     #[pyfunction]
     fn load_plugin(path: PathBuf) -> PyResult<Part> {
-        fairdrop_plugin::load(&path).map(Part).map_err(PyValueError::new_err)
+        fairdrop_plugin::load(&path).map(|own| Part(own.into())).map_err(PyValueError::new_err)
     }
 
     /// Disciplines, `parts` included, and transports with their parameters, as JSON text.

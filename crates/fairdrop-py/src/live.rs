@@ -2,7 +2,7 @@
 
 use crate::document::MAX_BYTES;
 use fairdrop::Time;
-use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::scenario::{Group, Scenario};
 use fairdrop_sim::{Control, RunResult};
 use serde_json::{Value as Json, json};
 use std::io::{self, Read, Write};
@@ -47,6 +47,11 @@ impl Daemon {
             let name = own.info.name;
             return Err(format!(
                 "queue.discipline = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"
+            ));
+        }
+        if let Some(name) = scenario.groups.iter().find_map(Group::own_congestion) {
+            return Err(format!(
+                "transport = \"{name}\" is one's own, which is simulated only; valid: one of `fairdrop list`"
             ));
         }
         let child = self.start(scenario, &["--check"])?;

@@ -50,8 +50,8 @@ impl Hosted {
     fn make(py: Python<'_>, shape: &Shape, setup: &Setup) -> PyResult<Self> {
         let class = shape.class.bind(py);
         let object = class.call_method1(intern!(py, "__new__"), (class, PySetup(setup.clone())))?;
-        for (name, value) in &setup.values {
-            object.setattr(*name, python_value(py, value)?)?;
+        for (name, value) in setup.values.iter() {
+            object.setattr(name, python_value(py, value)?)?;
         }
         object.call_method0(intern!(py, "__init__"))?;
         let method = |name, there: bool| -> PyResult<Option<Py<PyAny>>> {
@@ -173,7 +173,8 @@ impl OwnQueue for Hosted {
     }
 }
 
-fn python_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+/// The value of a parameter as an object.
+pub fn python_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Number(number) => number.into_pyobject(py)?.into_any(),
         Value::Integer(number) => number.into_pyobject(py)?.into_any(),
@@ -185,7 +186,7 @@ fn python_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAn
 }
 
 /// An exception, and where it was raised: the lines that Python would print.
-fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
+pub fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
     let printed = py
         .import("traceback")
         .and_then(|module| {

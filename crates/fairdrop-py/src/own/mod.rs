@@ -1,16 +1,19 @@
-//! Disciplines of one's own, in Python: classes that derive from `fairdrop.Discipline`.
+//! Parts of one's own, in Python: classes that derive from `fairdrop.Discipline` or `fairdrop.CongestionControl`.
 
+mod control;
 mod discipline;
 mod hosted;
 mod packet;
 mod queue;
 
+pub use control::{PyAck, PyCongestion, PyControl};
 pub use discipline::Discipline;
 pub use packet::PyPacket;
 pub use queue::{PyDice, Queue};
 
+use control::HostedControl;
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
-use fairdrop_sim::own::{OwnDiscipline, Parts, kept};
+use fairdrop_sim::own::{self, LossRecovery, OwnCongestion, OwnDiscipline, Parts, Variant, kept};
 use hosted::{Hosted, Shape};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -70,20 +73,74 @@ pub struct Described {
     identity: String,
 }
 
-/// A discipline of one's own that scenarios may name.
+/// What a class of congestion controls is.
+#[derive(FromPyObject)]
+pub struct DescribedControl {
+    name: String,
+    doc: String,
+    source: String,
+    recovery: String,
+    needs_ecn: bool,
+    echoes_each_packet: bool,
+    one_way_delays: bool,
+    parameters: Vec<Declared>,
+    identity: String,
+}
+
+impl DescribedControl {
+    fn variant(&self) -> PyResult<Variant> {
+        let recovery = match &*self.recovery {
+            "tahoe" => LossRecovery::GoBackN,
+            "reno" => LossRecovery::Reno,
+            "newreno" => LossRecovery::NewReno,
+            "sack" => LossRecovery::Sack,
+            other => {
+                let valid = "one of \"sack\", \"newreno\", \"reno\", \"tahoe\"";
+                let text = format!("{}: recovery = {other:?} is not valid; valid: {valid}", self.name);
+                return Err(PyValueError::new_err(text));
+            }
+        };
+        Ok(Variant {
+            name: kept(&self.name),
+            title: kept(&self.name),
+            doc: kept(&self.doc),
+            source: kept(&self.source),
+            needs_ecn: self.needs_ecn,
+            echoes_each_packet: self.echoes_each_packet,
+            one_way_delays: self.one_way_delays,
+            ..Variant::over(recovery)
+        })
+    }
+}
+
+fn specs(parameters: &[Declared]) -> PyResult<&'static [ParamSpec]> {
+    let specs: Vec<_> = parameters.iter().map(Declared::spec).collect::<PyResult<_>>()?;
+    Ok(specs.leak())
+}
+
+/// A part of one's own that scenarios may name.
 #[pyclass(frozen)]
-pub struct Part(pub OwnDiscipline);
+pub struct Part(pub own::Part);
+
+impl Part {
+    /// It is valid by itself, whatever else there is.
+    fn checked(part: impl Into<own::Part>) -> PyResult<Self> {
+        let part = part.into();
+        Parts::default().add(part.clone()).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self(part))
+    }
+}
 
 #[pymethods]
 impl Part {
     /// The discipline that `class` is. What is said of it lives as long as the process: make one part of each class.
     #[new]
     fn new(py: Python<'_>, class: Py<PyType>, about: Described) -> PyResult<Self> {
-        let params = about.parameters.iter().map(Declared::spec).collect::<PyResult<Vec<_>>>()?;
+        let params = specs(&about.parameters)?;
         let info = DisciplineInfo {
             timed: about.timed,
             source: kept(&about.source),
-            ..DisciplineInfo::named(kept(&about.name), kept(&about.doc), params.leak())
+            ..DisciplineInfo::named(kept(&about.name), kept(&about.doc), params)
         };
         let internals =
             about.internals.iter().map(|name| (kept(name), PyString::intern(py, name).unbind())).collect();
@@ -105,15 +162,23 @@ impl Part {
             })
         };
         let own = OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(about.identity);
-        // It is valid by itself, whatever else there is.
-        Parts::default().add(own.clone()).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self(own))
+        Self::checked(own)
+    }
+
+    /// The congestion control that `class` is; as a discipline.
+    #[staticmethod]
+    fn of_control(class: Py<PyType>, about: DescribedControl) -> PyResult<Self> {
+        let (variant, params) = (Box::leak(Box::new(about.variant()?)), specs(&about.parameters)?);
+        let make = move |connection: &own::Connection| {
+            Python::attach(|py| HostedControl::new(py, &class, connection))
+        };
+        Self::checked(OwnCongestion::new(variant, params, make).with_identity(about.identity))
     }
 
     /// Its name.
     #[getter]
     fn name(&self) -> &'static str {
-        self.0.info.name
+        self.0.name()
     }
 }
 
@@ -136,7 +201,7 @@ pub fn parts(py: Python<'_>, known: &[Py<Part>], load: Option<Py<PyAny>>) -> PyR
                 .call1(py, (path,))
                 .and_then(|found| found.extract(py))
                 .map_err(|error: PyErr| error.value(py).to_string())?;
-            Ok(found.iter().map(|part| part.bind(py).get().0.clone()).collect())
+            Ok(found.iter().map(|part| part.bind(py).get().0.clone()).collect::<Vec<_>>())
         })
     };
     Ok(parts.with_loader(from_file))

@@ -17,6 +17,12 @@ impl PyDice {
     }
 }
 
+impl From<Dice> for PyDice {
+    fn from(dice: Dice) -> Self {
+        Self(dice)
+    }
+}
+
 #[pymethods]
 impl PyDice {
     /// A number from 0 up to, and not including, 1: in steps of 2^-53.

@@ -158,6 +158,12 @@ impl Group {
         if self.is_population() { self.name.clone() } else { format!("{}[{index}]", self.name) }
     }
 
+    /// Name of its congestion control, where that is one's own.
+    pub fn own_congestion(&self) -> Option<&'static str> {
+        let tcp = self.transport.tcp()?;
+        tcp.has_own_congestion().then_some(tcp.name)
+    }
+
     /// Flows that are there from the start.
     pub fn lasting_flows(&self) -> u32 {
         if self.is_population() { 0 } else { self.count }

@@ -200,6 +200,11 @@ impl TcpConfig {
         })
     }
 
+    /// Whether its congestion control is one's own.
+    pub const fn has_own_congestion(&self) -> bool {
+        matches!(self.congestion, Params::Own(_))
+    }
+
     /// Whether its sources always have data.
     pub const fn is_greedy(&self) -> bool {
         self.transfer_bytes.is_none() && self.app_rate_bps.is_none()
