@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairdrop.changes import diff
     from fairdrop.host import queue_host
     from fairdrop.library import catalogue, schema
-    from fairdrop.parts import Discipline, param, register
+    from fairdrop.parts import CongestionControl, Discipline, param, register
     from fairdrop.result import Result, read_result
     from fairdrop.scenario import Scenario, ScenarioError, load
     from fairdrop.study.axes import StudyError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fairdrop.table import Table
 
 __all__ = [
+    "CongestionControl",
     "Discipline",
     "Result",
     "Scenario",
@@ -59,6 +60,7 @@ __all__ = [
 # Ctrl-C finds the command ready.
 _HOMES = {
     "__version__": "_core",
+    "CongestionControl": "parts.congestion",
     "Discipline": "parts.discipline",
     "Result": "result",
     "Scenario": "scenario",

@@ -44,7 +44,7 @@ mod _core {
     #[pymodule_export]
     use crate::document::Document as DocumentClass;
     #[pymodule_export]
-    use crate::own::{Discipline, Part, PyAck, PyCongestion, PyControl, PyDice, PyPacket, Queue};
+    use crate::own::{Discipline, Part, PyAck, PyCongestion, PyControl, PyDice, PyPacket, PyRate, Queue};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

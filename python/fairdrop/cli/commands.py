@@ -160,9 +160,9 @@ def list_catalogue(options: Namespace) -> int:
 
 def new(options: Namespace) -> int:
     """``fairdrop new``."""
-    from fairdrop.parts.new import new_discipline
+    from fairdrop.parts.new import new_part
 
-    for path in new_discipline(options.name, options.language, options.out, options.library):
+    for path in new_part(options.part, options.name, options.language, options.out, options.library):
         print(path)
     return 0
 

@@ -285,12 +285,12 @@ def _add_schema(subcommands: _Subcommands) -> None:
 def _add_new(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "new",
-        help="begin a discipline of your own",
-        description="Write a small project for a discipline of your own, with its test, into a new folder.",
+        help="begin a discipline or congestion control of your own",
+        description="Write a small project for a part of your own, with its test, into a new folder.",
     )
-    parser.add_argument("part", choices=("discipline",), help="what it is")
+    parser.add_argument("part", choices=("discipline", "congestion-control"), help="what it is")
     parser.add_argument("name", metavar="NAME", help="name in scenarios, and of the folder")
-    parser.add_argument("--language", choices=("python", "rust", "c"), default="python", help="(python)")
+    parser.add_argument("--language", choices=("python", "rust", "c"), default="python", help="(python; c for disciplines only)")
     parser.add_argument("--out", metavar="DIR", help="another folder")
     parser.add_argument("--library", metavar="DIR", help="checkout of fairdrop that a project in Rust builds with")
     parser.set_defaults(action=commands.new)
@@ -321,7 +321,7 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="disciplines of your own, from a Python file or a shared object; repeatable",
+        help="disciplines and congestion controls of your own, from a Python file or a shared object; repeatable",
     )
 
 

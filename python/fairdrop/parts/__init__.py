@@ -1,9 +1,10 @@
-"""Parts of one's own: queue disciplines in Python or compiled, under their own names in scenarios."""
+"""Parts of one's own: queue disciplines and congestion controls, under their own names in scenarios."""
 
 from __future__ import annotations
 
 from fairdrop.parts import param
+from fairdrop.parts.congestion import CongestionControl
 from fairdrop.parts.discipline import Discipline
 from fairdrop.parts.registry import register, registered
 
-__all__ = ["Discipline", "param", "register", "registered"]
+__all__ = ["CongestionControl", "Discipline", "param", "register", "registered"]

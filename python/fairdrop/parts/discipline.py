@@ -1,17 +1,11 @@
-"""The base class of disciplines in Python, and what the simulator is told of a class."""
+"""The base class of disciplines in Python."""
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import marshal
-import re
-from types import CodeType
 from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
 
 from fairdrop import _core
-from fairdrop.parts.param import Param, written
+from fairdrop.parts.described import Declared, identity, name_of, parameters, sentence
 
 __all__ = ["Discipline", "part_of"]
 
@@ -53,94 +47,21 @@ class _Described(NamedTuple):
     counts: bool
     internals: list[str]
     at_departures: bool
-    parameters: list[_Declared]
+    parameters: list[Declared]
     identity: str
 
 
-class _Declared(NamedTuple):
-    """A parameter."""
-
-    name: str
-    unit: str
-    kind: str
-    low: float
-    high: float
-    words: list[str]
-    default: str
-    doc: str
-    source: str
-
-
-_parts: WeakKeyDictionary[type[Discipline], _core.Part] = WeakKeyDictionary()
-
-
 def part_of(class_: type[Discipline]) -> _core.Part:
-    """What scenarios may name; the same for the same class. Raises ValueError for a class that is no discipline."""
-    part = _parts.get(class_)
-    if part is None:
-        part = _parts[class_] = _core.Part(class_, _described(class_))
-    return part
-
-
-def name_of(class_: type[Discipline]) -> str:
-    """The name in scenarios: ``name``, or that of the class in small letters."""
-    return class_.name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_.__name__).lower()
-
-
-def _described(class_: type[Discipline]) -> _Described:
-    name = name_of(class_)
-    parameters = []
-    for attribute, param in _params(class_).items():
-        if hasattr(Discipline, attribute):
-            why = "disciplines have an attribute of that name; valid: another name"
-            raise ValueError(f"{name}: {attribute} is not valid as a parameter: {why}")
-        parameters.append(
-            _Declared(
-                attribute, param.unit, param.kind, param.low, param.high, list(param.words), written(param.default),
-                param.doc, param.source,
-            )
-        )  # fmt: skip
-    doc = inspect.getdoc(class_) if class_.__doc__ is not None else None
-    sentence = (doc or "A discipline of one's own.").split("\n\n")[0].replace("\n", " ")
-    return _Described(
-        name,
-        sentence,
+    """What scenarios may name. Raises ValueError for a class that is no discipline."""
+    about = _Described(
+        name_of(class_),
+        sentence(class_, "A discipline of one's own."),
         class_.source or class_.__name__,
         hasattr(class_, "timer"),
         hasattr(class_, "backlog"),
         list(class_.internals),
         class_.departures_change_internals,
-        parameters,
-        _identity(class_),
+        parameters(class_, Discipline),
+        identity(class_, Discipline),
     )
-
-
-def _params(class_: type[Discipline]) -> dict[str, Param]:
-    """Declared parameters, those of base classes first."""
-    found: dict[str, Param] = {}
-    for base in reversed(class_.__mro__):
-        found |= {name: value for name, value in vars(base).items() if isinstance(value, Param)}
-    return found
-
-
-def _identity(class_: type[Discipline]) -> str:
-    """A hash of what the class is made of: the text of its file, or its compiled methods where there is none."""
-    content = hashlib.sha256()
-    for base in class_.__mro__[: class_.__mro__.index(Discipline)]:
-        content.update(_text(base))
-    return f"python:{content.hexdigest()[:32]}"
-
-
-def _text(class_: type) -> bytes:
-    try:
-        return inspect.getsource(inspect.getmodule(class_) or class_).encode()
-    except (OSError, TypeError):
-        codes = [value.__code__ for _, value in sorted(vars(class_).items()) if inspect.isfunction(value)]
-        return b"".join(_code(code) for code in codes)
-
-
-def _code(code: CodeType) -> bytes:
-    """What a function does, without where it was written."""
-    plain = [value for value in code.co_consts if not isinstance(value, CodeType)]
-    inner = b"".join(_code(value) for value in code.co_consts if isinstance(value, CodeType))
-    return code.co_code + marshal.dumps((code.co_names, code.co_varnames, repr(plain))) + inner
+    return _core.Part(class_, about)

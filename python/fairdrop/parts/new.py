@@ -1,4 +1,4 @@
-"""``fairdrop new``: a small project for a discipline of one's own, with its test."""
+"""``fairdrop new``: a small project for a part of one's own, with its test."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ from pathlib import Path
 from fairdrop import _core
 from fairdrop.files import write_text
 
-__all__ = ["LANGUAGES", "new_discipline"]
+__all__ = ["LANGUAGES", "new_part"]
 
-LANGUAGES = ("python", "rust", "c")
+#: Languages of each kind of part.
+LANGUAGES = {"discipline": ("python", "rust", "c"), "congestion-control": ("python", "rust")}
 _TEMPLATES = Path(__file__).parent / "templates"
 # Of a checkout, beside which this package lies.
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
-def new_discipline(
-    name: str, language: str = "python", folder: str | Path | None = None, library: str | Path | None = None
+def new_part(
+    kind: str,
+    name: str,
+    language: str = "python",
+    folder: str | Path | None = None,
+    library: str | Path | None = None,
 ) -> list[Path]:
-    """Write the files of a project into a new folder, called as the discipline by default; returns their paths.
+    """Write the files of a project into a new folder, called as the part by default; returns their paths.
 
     A project in Rust builds with the checkout ``library``, by default the one that this package is part of. Raises
     ValueError for names that do not do, OSError when the folder is there.
     """
-    if language not in LANGUAGES:
-        raise ValueError(f"language = {language!r} is not valid; valid: one of {', '.join(LANGUAGES)}")
+    languages = LANGUAGES[kind]
+    if language not in languages:
+        raise ValueError(f"language = {language!r} is not valid; valid: one of {', '.join(languages)}")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name) or keyword.iskeyword(name) or name in _taken():
         raise ValueError(
-            f"{name!r} is not valid as the name of a new discipline; "
-            "valid: small letters, digits and underscores, which no discipline has yet"
+            f"{name!r} is not valid as the name of a new {kind.replace('-', ' ')}; "
+            "valid: small letters, digits and underscores, which no discipline or transport has yet"
         )
     target = Path(name if folder is None else folder)
     if target.exists():
@@ -44,10 +50,12 @@ def new_discipline(
     }
     if language == "rust":
         words["LIBRARY"] = _checkout(library)
-    texts = {_named(path, _TEMPLATES / language, name): path.read_text() for path in _files(language)}
-    texts["scenario.toml"] = (_TEMPLATES / "scenario.toml.in").read_text()
+    templates = _TEMPLATES / kind
+    root = templates / language
+    texts = {_named(path, root, name): path.read_text() for path in sorted(root.rglob("*.in"))}
+    texts["scenario.toml"] = (templates / "scenario.toml.in").read_text()
     if language == "c":
-        texts[f"test_{name}.py"] = (_TEMPLATES / "python" / "test_NAME.py.in").read_text()
+        texts[f"test_{name}.py"] = (templates / "python" / "test_NAME.py.in").read_text()
     texts = {path: _filled(text, words) for path, text in texts.items()}
     if language == "c":
         texts["fairdrop.h"] = _core.HEADER
@@ -55,10 +63,6 @@ def new_discipline(
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         write_text(target / path, text)
     return sorted(target / path for path in texts)
-
-
-def _files(language: str) -> list[Path]:
-    return [path for path in sorted((_TEMPLATES / language).rglob("*.in")) if path.is_file()]
 
 
 def _named(path: Path, root: Path, name: str) -> str:
@@ -70,7 +74,8 @@ def _filled(text: str, words: dict[str, str]) -> str:
 
 
 def _taken() -> set[str]:
-    return {entry["name"] for entry in json.loads(_core.catalogue())["disciplines"]}
+    listed = json.loads(_core.catalogue())
+    return {entry["name"] for entry in [*listed["disciplines"], *listed["transports"]]}
 
 
 def _checkout(library: str | Path | None) -> str:

@@ -11,29 +11,39 @@ from os import PathLike, fspath
 from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from fairdrop import _core
-from fairdrop.parts.discipline import Discipline, name_of, part_of
+from fairdrop.parts import congestion, discipline
+from fairdrop.parts.congestion import CongestionControl
+from fairdrop.parts.described import name_of
+from fairdrop.parts.discipline import Discipline
 
 __all__ = ["Registered", "load_file", "parts_of", "register", "registered"]
 
+Class: TypeAlias = "type[Discipline] | type[CongestionControl]"
 #: A class, or the path of a file with some.
-Registered: TypeAlias = "type[Discipline] | str"
+Registered: TypeAlias = "Class | str"
 
 _registered: dict[str, Registered] = {}
+_DERIVED = "a class that derives from fairdrop.Discipline or fairdrop.CongestionControl"
 # Files that were read: path, hash of the content, what they hold.
 _files: dict[Path, tuple[str, list[_core.Part]]] = {}
+# What is said of a class is kept until the process ends: it is said once.
+_parts: WeakKeyDictionary[Class, _core.Part] = WeakKeyDictionary()
 
 
-def register(part: type[Discipline] | str | PathLike[str]) -> type[Discipline] | str:
-    """Let scenarios name a discipline: a class, or those in a file (``.py``, ``.so``). Works as a decorator, too.
+def register(part: Class | str | PathLike[str]) -> Registered:
+    """Let scenarios name a discipline or congestion control: a class, or those in a file (``.py``, ``.so``).
+
+    Works as a decorator, too.
 
     A class takes the place of one that was registered under its name. Raises ValueError when it cannot be one.
     """
     if isinstance(part, type):
-        if not issubclass(part, Discipline):
-            raise ValueError(f"{part.__name__} is no discipline; valid: a class that derives from fairdrop.Discipline")
-        part_of(part)
+        if not issubclass(part, (Discipline, CongestionControl)):
+            raise ValueError(f"{part.__name__} is no discipline and no congestion control; valid: {_DERIVED}")
+        _part_of(part)
         _registered[name_of(part)] = part
         return part
     path = str(Path(fspath(part)).resolve())
@@ -51,13 +61,21 @@ def parts_of(chosen: Iterable[Registered]) -> list[_core.Part]:
     """The parts that these are."""
     found: dict[str, _core.Part] = {}
     for one in chosen:
-        for part in load_file(one) if isinstance(one, str) else [part_of(one)]:
+        for part in load_file(one) if isinstance(one, str) else [_part_of(one)]:
             found[part.name] = part
     return list(found.values())
 
 
+def _part_of(class_: Class) -> _core.Part:
+    part = _parts.get(class_)
+    if part is None:
+        of = discipline.part_of if issubclass(class_, Discipline) else congestion.part_of
+        part = _parts[class_] = of(class_)  # type: ignore[arg-type]
+    return part
+
+
 def load_file(path: str | PathLike[str]) -> list[_core.Part]:
-    """The disciplines that a file holds. Raises ValueError, which says what is wrong with it."""
+    """The parts that a file holds. Raises ValueError, which says what is wrong with it."""
     file = Path(path).resolve()
     try:
         content = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -106,8 +124,8 @@ def _of_module(module: ModuleType) -> list[_core.Part]:
     own = [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Discipline) and value.__module__ == module.__name__
+        if isinstance(value, type) and issubclass(value, (Discipline, CongestionControl)) and value.__module__ == module.__name__
     ]
     if not own:
-        raise ValueError("it has no discipline; valid: a class that derives from fairdrop.Discipline")
-    return [part_of(class_) for class_ in own]
+        raise ValueError(f"it has no discipline and no congestion control; valid: {_DERIVED}")
+    return [_part_of(class_) for class_ in own]

@@ -63,10 +63,12 @@ def find_subject(document: Document) -> Subject | None:
     if is_replay(document):
         name = max(flows, key=lambda flow: flows[flow]["offered_bps"])
         return _subject(document, flows, [name], "largest")
+    # Transports of one's own are congestion controls.
+    own = document.get("scenario", {}).get("parts", {})
     greedy = [
         name
         for name, flow in flows.items()
-        if not backs_off(flow["transport"]) and flow["offered_over_fair"] >= GREEDY_OVER_FAIR
+        if flow["transport"] not in own and not backs_off(flow["transport"]) and flow["offered_over_fair"] >= GREEDY_OVER_FAIR
     ]
     if greedy:
         return _subject(document, flows, greedy, "greedy")

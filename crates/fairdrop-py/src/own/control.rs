@@ -3,7 +3,9 @@
 use super::hosted::{python_value, wrong};
 use super::queue::PyDice;
 use fairdrop::Time;
-use fairdrop_sim::own::{AckEvent, CongestionControl, Connection, Dice, Held, LossEvent, Window, Wrong};
+use fairdrop_sim::own::{
+    AckEvent, CongestionControl, Connection, Dice, Held, LossEvent, RateSample, Repair, Window, Wrong,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -23,6 +25,7 @@ pub struct PyControl {
     /// As of the present call.
     now: Time,
     window: Window,
+    pacing_rate: Option<f64>,
 }
 
 fn segments(name: &str, value: f64, most: f64) -> PyResult<f64> {
@@ -37,7 +40,13 @@ impl PyControl {
     #[new]
     fn new(connection: PyRef<'_, PyConnection>) -> Self {
         let window = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
-        Self { connection: connection.0.clone(), streams: BTreeMap::new(), now: Time::ZERO, window }
+        Self {
+            connection: connection.0.clone(),
+            streams: BTreeMap::new(),
+            now: Time::ZERO,
+            window,
+            pacing_rate: None,
+        }
     }
 
     /// Congestion window, segments: how many may be outstanding. In fast recovery it is loss recovery's.
@@ -61,6 +70,23 @@ impl PyControl {
     #[setter]
     fn set_ssthresh(&mut self, ssthresh: f64) -> PyResult<()> {
         self.window.ssthresh = segments("ssthresh", ssthresh, f64::INFINITY)?;
+        Ok(())
+    }
+
+    /// Rate at which segments leave, segments per second, with `model_based`; None: as soon as the window allows it.
+    #[getter]
+    fn pacing_rate(&self) -> Option<f64> {
+        self.pacing_rate
+    }
+
+    #[setter]
+    fn set_pacing_rate(&mut self, pacing_rate: Option<f64>) -> PyResult<()> {
+        if let Some(rate) = pacing_rate.filter(|rate| !(*rate > 0.0 && rate.is_finite())) {
+            return Err(PyValueError::new_err(format!(
+                "pacing_rate = {rate} is not valid; valid: segments per second, above 0, or None"
+            )));
+        }
+        self.pacing_rate = pacing_rate;
         Ok(())
     }
 
@@ -105,6 +131,7 @@ impl PyControl {
 pub struct PyAck {
     event: AckEvent,
     held: Held,
+    rate: Option<RateSample>,
     segment_bytes: u32,
 }
 
@@ -176,8 +203,92 @@ impl PyAck {
         self.event.newly_acked > 0 && self.held == Held::default() && !self.event.echo
     }
 
+    /// What it says of the rate of delivery, with `model_based`; None otherwise.
+    #[getter]
+    fn rate(&self) -> Option<PyRate> {
+        self.rate.map(PyRate)
+    }
+
     fn __repr__(&self) -> String {
         format!("<Ack of {} segments, {} in flight>", self.event.newly_acked, self.in_flight())
+    }
+}
+
+/// A sample of the rate of delivery (draft-ietf-ccwg-bbr, section 4.1). Volumes are in segments.
+#[pyclass(name = "RateSample", module = "fairdrop", frozen)]
+pub struct PyRate(RateSample);
+
+#[pymethods]
+impl PyRate {
+    /// Segments per second; None where there is no telling.
+    #[getter]
+    fn rate(&self) -> Option<f64> {
+        Some(self.0.rate()).filter(|&rate| rate > 0.0)
+    }
+
+    /// Segments that have arrived over the interval.
+    #[getter]
+    fn delivered(&self) -> u64 {
+        self.0.delivered
+    }
+
+    /// Its length, seconds; None where it is too short to say anything.
+    #[getter]
+    fn interval(&self) -> Option<f64> {
+        (self.0.interval > Time::ZERO).then(|| self.0.interval.seconds())
+    }
+
+    /// `total_delivered` when the interval began; None when nothing has arrived. Once it is no less than what
+    /// `total_delivered` was, a round trip is over.
+    #[getter]
+    fn prior_delivered(&self) -> Option<u64> {
+        self.0.prior_delivered
+    }
+
+    /// Segments that have arrived so far.
+    #[getter]
+    fn total_delivered(&self) -> u64 {
+        self.0.total_delivered
+    }
+
+    /// The application, not the network, limited the rate.
+    #[getter]
+    fn app_limited(&self) -> bool {
+        self.0.is_app_limited
+    }
+
+    /// The window was full in the last round trip.
+    #[getter]
+    fn cwnd_limited(&self) -> bool {
+        self.0.is_cwnd_limited
+    }
+
+    /// Segments found lost by this ACK.
+    #[getter]
+    fn newly_lost(&self) -> u32 {
+        self.0.newly_lost
+    }
+
+    /// Segments lost since the newest that has arrived was sent.
+    #[getter]
+    fn lost(&self) -> u32 {
+        self.0.lost
+    }
+
+    /// Segments in flight just after that was sent.
+    #[getter]
+    fn tx_in_flight(&self) -> u32 {
+        self.0.tx_in_flight
+    }
+
+    /// Segments in flight now: neither arrived nor found lost.
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.0.in_flight
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<RateSample of {} segments in {} s>", self.0.delivered, self.0.interval.seconds())
     }
 }
 
@@ -203,6 +314,9 @@ pub struct HostedControl {
     methods: Option<Methods>,
     now: Time,
     window: Window,
+    pacing_rate: Option<f64>,
+    /// The ACK that has come last.
+    ack: Option<AckEvent>,
     /// The timeout that is going on has been told.
     told: bool,
     wrong: Option<Box<Wrong>>,
@@ -235,7 +349,17 @@ impl HostedControl {
         let object = object.cast_into::<PyControl>()?.unbind();
         let window = object.borrow(py).window;
         let segment_bytes = connection.segment_bytes;
-        Ok(Self { object, segment_bytes, methods: None, now: Time::ZERO, window, told: false, wrong: None })
+        Ok(Self {
+            object,
+            segment_bytes,
+            methods: None,
+            now: Time::ZERO,
+            window,
+            pacing_rate: None,
+            ack: None,
+            told: false,
+            wrong: None,
+        })
     }
 
     fn initialise(&self, py: Python<'_>) -> PyResult<Methods> {
@@ -258,10 +382,20 @@ impl HostedControl {
                 (object.now, object.window) = (self.now, *window);
             }
             match call(self, py) {
-                Ok(()) => *window = self.object.borrow(py).window,
+                Ok(()) => {
+                    let object = self.object.borrow(py);
+                    (*window, self.pacing_rate) = (object.window, object.pacing_rate);
+                }
                 Err(error) => self.wrong = Some(Box::new(wrong(py, &error))),
             }
             self.window = *window;
+        });
+    }
+
+    fn tell_ack(&mut self, window: &mut Window, event: AckEvent, held: Held, rate: Option<RateSample>) {
+        let ack = PyAck { event, held, rate, segment_bytes: self.segment_bytes };
+        self.call(window, |this, py| {
+            this.methods.as_ref().map_or(Ok(()), |methods| methods.on_ack.call1(py, (ack,)).map(drop))
         });
     }
 
@@ -286,16 +420,27 @@ impl CongestionControl for HostedControl {
     }
 
     fn on_ack(&mut self, ack: &AckEvent) {
-        self.now = ack.now;
+        (self.now, self.ack) = (ack.now, Some(*ack));
     }
 
     fn open_window(&mut self, _window: &mut Window, _ack: &AckEvent) {}
 
     fn after_ack(&mut self, window: &mut Window, ack: &AckEvent, held: Held) {
-        let event = PyAck { event: *ack, held, segment_bytes: self.segment_bytes };
-        self.call(window, |this, py| {
-            this.methods.as_ref().map_or(Ok(()), |methods| methods.on_ack.call1(py, (event,)).map(drop))
-        });
+        self.tell_ack(window, *ack, held, None);
+    }
+
+    fn on_rate(&mut self, window: &mut Window, now: Time, sample: &RateSample) -> bool {
+        self.now = now;
+        if let Some(ack) = self.ack {
+            let held =
+                Held { in_recovery: sample.repair != Repair::No, app_limited: !sample.is_cwnd_limited };
+            self.tell_ack(window, ack, held, Some(*sample));
+        }
+        false
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.pacing_rate
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {

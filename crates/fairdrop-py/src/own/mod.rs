@@ -6,7 +6,7 @@ mod hosted;
 mod packet;
 mod queue;
 
-pub use control::{PyAck, PyCongestion, PyControl};
+pub use control::{PyAck, PyCongestion, PyControl, PyRate};
 pub use discipline::Discipline;
 pub use packet::PyPacket;
 pub use queue::{PyDice, Queue};
@@ -83,6 +83,7 @@ pub struct DescribedControl {
     needs_ecn: bool,
     echoes_each_packet: bool,
     one_way_delays: bool,
+    model_based: bool,
     parameters: Vec<Declared>,
     identity: String,
 }
@@ -108,6 +109,8 @@ impl DescribedControl {
             needs_ecn: self.needs_ecn,
             echoes_each_packet: self.echoes_each_packet,
             one_way_delays: self.one_way_delays,
+            rates: self.model_based,
+            model_based: self.model_based,
             ..Variant::over(recovery)
         })
     }

@@ -4,7 +4,7 @@ use super::fault::{Fault, Place, Wrong};
 use super::values::Values;
 use crate::input::{FieldSpec, Section};
 use crate::transport::congestion::{
-    AckEvent, CongestionControl, Held, LossEvent, SendEvent, Variant, Window,
+    AckEvent, CongestionControl, Held, LossEvent, RateSample, SegmentLoss, SendEvent, Variant, Window,
 };
 use fairdrop::{ParamSpec, Time};
 use serde_json::{Map, Value as Json};
@@ -190,10 +190,12 @@ impl Watched {
     fn is_valid(&mut self, call: &'static str, Window { cwnd, ssthresh }: Window) -> bool {
         let wrong = if !(cwnd > 0.0 && cwnd.is_finite()) {
             format!("cwnd = {cwnd} is not valid; valid: segments, above 0")
-        } else if ssthresh > 0.0 {
-            return true;
-        } else {
+        } else if !(ssthresh > 0.0) {
             format!("ssthresh = {ssthresh} is not valid; valid: segments, above 0")
+        } else if let Some(rate) = self.pacing_rate().filter(|rate| !(*rate > 0.0 && rate.is_finite())) {
+            format!("pacing_rate = {rate} is not valid; valid: segments per second, above 0, or none")
+        } else {
+            return true;
         };
         self.set_fault(call, wrong);
         false
@@ -259,5 +261,45 @@ impl CongestionControl for Watched {
     fn suspects_loss(&mut self, now: Time, duplicate_acks: u32) -> bool {
         let suspects = self.call("suspects_loss", |control| control.suspects_loss(now, duplicate_acks));
         suspects == Some(true)
+    }
+
+    fn on_undo(&mut self, window: &mut Window, before: Window) {
+        self.call_for("on_undo", window, |control, window| control.on_undo(window, before));
+    }
+
+    fn pacing_rate(&self) -> Option<f64> {
+        self.control.as_ref()?.pacing_rate()
+    }
+
+    fn send_quantum(&self) -> u32 {
+        self.control.as_ref().map_or(1, |control| control.send_quantum())
+    }
+
+    fn on_established(&mut self, window: &mut Window, now: Time, rtt: Option<Time>) {
+        self.now = now;
+        self.call_for("on_established", window, |control, window| control.on_established(window, now, rtt));
+    }
+
+    fn on_restart(&mut self, window: &mut Window, now: Time) {
+        self.now = now;
+        self.call_for("on_restart", window, |control, window| control.on_restart(window, now));
+    }
+
+    fn on_segment_lost(&mut self, window: &mut Window, now: Time, loss: &SegmentLoss) {
+        self.now = now;
+        self.call_for("on_segment_lost", window, |control, window| {
+            control.on_segment_lost(window, now, loss);
+        });
+    }
+
+    fn on_rate(&mut self, window: &mut Window, now: Time, sample: &RateSample) -> bool {
+        self.now = now;
+        let mut is_limited = false;
+        self.call_for("on_ack", window, |control, window| is_limited = control.on_rate(window, now, sample));
+        is_limited
+    }
+
+    fn seed(&mut self, seed: u64) {
+        self.call("begin", |control| control.seed(seed));
     }
 }

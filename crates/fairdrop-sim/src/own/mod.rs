@@ -25,7 +25,8 @@ mod queue;
 mod values;
 
 pub use crate::transport::congestion::{
-    AckEvent, CongestionControl, Held, LossEvent, LossRecovery, Ns2Agent, SendEvent, Variant, Window,
+    AckEvent, CongestionControl, Held, LossEvent, LossRecovery, Ns2Agent, RateSample, Repair, SegmentLoss,
+    SendEvent, Variant, Window,
 };
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
 pub use desk::{Desk, Dice, cause_named};

@@ -157,7 +157,7 @@ pub trait CongestionControl: Debug {
         window.ssthresh = self.ssthresh(*window, flight);
     }
 
-    /// The retransmission timer has run out; what follows is asked next. Not with `era = "linux"`.
+    /// The retransmission timer has run out; what follows is asked next.
     #[inline]
     fn before_timeout(&mut self, _now: Time) {}
 

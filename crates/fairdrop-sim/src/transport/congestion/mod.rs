@@ -295,42 +295,42 @@ macro_rules! controls {
 
             #[inline(never)]
             fn on_undo(&mut self, window: &mut Window, before: Window) {
-                match self { $(Self::$Stateful(control) => control.on_undo(window, before),)* }
+                match self { $(Self::$Stateful(control) => control.on_undo(window, before),)* Self::Own(control) => control.on_undo(window, before) }
             }
 
             #[inline(never)]
             fn pacing_rate(&self) -> Option<f64> {
-                match self { $(Self::$Stateful(control) => control.pacing_rate(),)* }
+                match self { $(Self::$Stateful(control) => control.pacing_rate(),)* Self::Own(control) => control.pacing_rate() }
             }
 
             #[inline(never)]
             fn send_quantum(&self) -> u32 {
-                match self { $(Self::$Stateful(control) => control.send_quantum(),)* }
+                match self { $(Self::$Stateful(control) => control.send_quantum(),)* Self::Own(control) => control.send_quantum() }
             }
 
             #[inline(never)]
             fn on_established(&mut self, window: &mut Window, now: Time, rtt: Option<Time>) {
-                match self { $(Self::$Stateful(control) => control.on_established(window, now, rtt),)* }
+                match self { $(Self::$Stateful(control) => control.on_established(window, now, rtt),)* Self::Own(control) => control.on_established(window, now, rtt) }
             }
 
             #[inline(never)]
             fn on_restart(&mut self, window: &mut Window, now: Time) {
-                match self { $(Self::$Stateful(control) => control.on_restart(window, now),)* }
+                match self { $(Self::$Stateful(control) => control.on_restart(window, now),)* Self::Own(control) => control.on_restart(window, now) }
             }
 
             #[inline(never)]
             fn on_segment_lost(&mut self, window: &mut Window, now: Time, loss: &SegmentLoss) {
-                match self { $(Self::$Stateful(control) => control.on_segment_lost(window, now, loss),)* }
+                match self { $(Self::$Stateful(control) => control.on_segment_lost(window, now, loss),)* Self::Own(control) => control.on_segment_lost(window, now, loss) }
             }
 
             #[inline(never)]
             fn on_rate(&mut self, window: &mut Window, now: Time, sample: &RateSample) -> bool {
-                match self { $(Self::$Stateful(control) => control.on_rate(window, now, sample),)* }
+                match self { $(Self::$Stateful(control) => control.on_rate(window, now, sample),)* Self::Own(control) => control.on_rate(window, now, sample) }
             }
 
             #[inline(never)]
             fn seed(&mut self, seed: u64) {
-                match self { $(Self::$Stateful(control) => control.seed(seed),)* }
+                match self { $(Self::$Stateful(control) => control.seed(seed),)* Self::Own(control) => control.seed(seed) }
             }
         }
     };

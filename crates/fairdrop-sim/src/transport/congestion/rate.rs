@@ -49,6 +49,7 @@ pub struct RateSample {
     pub in_flight: u32,
     /// The window was full in the last round trip (`C.is_cwnd_limited`).
     pub is_cwnd_limited: bool,
+    /// What loss recovery is doing now.
     pub repair: Repair,
 }
 

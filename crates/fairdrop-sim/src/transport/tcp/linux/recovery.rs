@@ -221,6 +221,7 @@ impl Linux {
             return;
         }
         event.tcp.counted.timeouts += 1;
+        event.tcp.control.before_timeout(event.now);
         let is_new = self.state < State::Recovery;
         let Self { outstanding, rack, .. } = self;
         let (now, is_by_time) = (event.now, event.switches.rack);

@@ -1,0 +1,80 @@
+"""What the simulator is told of a class of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import marshal
+import re
+from types import CodeType
+from typing import Any, NamedTuple
+
+from fairdrop.parts.param import Param, written
+
+__all__ = ["Declared", "identity", "name_of", "parameters", "sentence"]
+
+
+class Declared(NamedTuple):
+    """A parameter."""
+
+    name: str
+    unit: str
+    kind: str
+    low: float
+    high: float
+    words: list[str]
+    default: str
+    doc: str
+    source: str
+
+
+def name_of(class_: type[Any]) -> str:
+    """The name in scenarios: ``name``, or that of the class in small letters."""
+    return str(class_.name) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_.__name__).lower()
+
+
+def sentence(class_: type[Any], default: str) -> str:
+    """The first paragraph of its docstring, as lists show it."""
+    doc = inspect.getdoc(class_) if class_.__doc__ is not None else None
+    return (doc or default).split("\n\n")[0].replace("\n", " ")
+
+
+def parameters(class_: type[Any], base: type[Any]) -> list[Declared]:
+    """Declared parameters, those of base classes first. Raises ValueError for names that ``base`` has."""
+    found: dict[str, Param] = {}
+    for one in reversed(class_.__mro__):
+        found |= {name: value for name, value in vars(one).items() if isinstance(value, Param)}
+    for name in found:
+        if hasattr(base, name):
+            why = f"{base.__name__} has an attribute of that name; valid: another name"
+            raise ValueError(f"{name_of(class_)}: {name} is not valid as a parameter: {why}")
+    return [
+        Declared(
+            name, param.unit, param.kind, param.low, param.high, list(param.words), written(param.default),
+            param.doc, param.source,
+        )
+        for name, param in found.items()
+    ]  # fmt: skip
+
+
+def identity(class_: type[Any], base: type[Any]) -> str:
+    """A hash of what the class is made of: the text of its file, or its compiled methods where there is none."""
+    content = hashlib.sha256()
+    for one in class_.__mro__[: class_.__mro__.index(base)]:
+        content.update(_text(one))
+    return f"python:{content.hexdigest()[:32]}"
+
+
+def _text(class_: type) -> bytes:
+    try:
+        return inspect.getsource(inspect.getmodule(class_) or class_).encode()
+    except (OSError, TypeError):
+        codes = [value.__code__ for _, value in sorted(vars(class_).items()) if inspect.isfunction(value)]
+        return b"".join(_code(code) for code in codes)
+
+
+def _code(code: CodeType) -> bytes:
+    """What a function does, without where it was written."""
+    plain = [value for value in code.co_consts if not isinstance(value, CodeType)]
+    inner = b"".join(_code(value) for value in code.co_consts if isinstance(value, CodeType))
+    return code.co_code + marshal.dumps((code.co_names, code.co_varnames, repr(plain))) + inner
