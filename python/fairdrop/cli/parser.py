@@ -290,7 +290,8 @@ def _add_new(subcommands: _Subcommands) -> None:
     )
     parser.add_argument("part", choices=("discipline", "congestion-control"), help="what it is")
     parser.add_argument("name", metavar="NAME", help="name in scenarios, and of the folder")
-    parser.add_argument("--language", choices=("python", "rust", "c"), default="python", help="(python; c for disciplines only)")
+    languages = "(python; c for disciplines only)"
+    parser.add_argument("--language", choices=("python", "rust", "c"), default="python", help=languages)
     parser.add_argument("--out", metavar="DIR", help="another folder")
     parser.add_argument("--library", metavar="DIR", help="checkout of fairdrop that a project in Rust builds with")
     parser.set_defaults(action=commands.new)

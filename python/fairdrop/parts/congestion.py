@@ -14,9 +14,9 @@ class CongestionControl(_core.CongestionControl):
     """A congestion control of one's own; the simulator makes an object of the class for each connection.
 
     A class has a ``name`` for scenarios (its own in small letters by default), parameters as class attributes (see
-    ``fairdrop.param``), a docstring whose first sentence lists show, and the methods below, of which those that are left
-    out are Reno's (RFC 5681). They set ``cwnd`` and ``ssthresh``, in segments. ``__init__`` has no arguments: when it
-    runs, the parameters, ``cwnd``, ``ssthresh`` and ``segment_bytes`` are there.
+    ``fairdrop.param``), a docstring whose first sentence lists show, and the methods below, of which those that are
+    left out are Reno's (RFC 5681). They set ``cwnd`` and ``ssthresh``, in segments. ``__init__`` has no arguments: when
+    it runs, the parameters, ``cwnd``, ``ssthresh`` and ``segment_bytes`` are there.
 
     Under it is the loss recovery that ``recovery`` names: ``"sack"`` (RFC 6675), ``"newreno"`` (RFC 6582), ``"reno"``
     (RFC 5681) or ``"tahoe"``. With ``needs_ecn`` data is always ECN-capable; with ``echoes_each_packet`` each ACK says

@@ -121,11 +121,9 @@ def _line(error: Exception, file: Path) -> int | None:
 
 
 def _of_module(module: ModuleType) -> list[_core.Part]:
-    own = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, (Discipline, CongestionControl)) and value.__module__ == module.__name__
-    ]
+    classes = [value for value in vars(module).values() if isinstance(value, type)]
+    derived = [class_ for class_ in classes if issubclass(class_, (Discipline, CongestionControl))]
+    own = [class_ for class_ in derived if class_.__module__ == module.__name__]
     if not own:
         raise ValueError(f"it has no discipline and no congestion control; valid: {_DERIVED}")
     return [_part_of(class_) for class_ in own]

@@ -65,11 +65,10 @@ def find_subject(document: Document) -> Subject | None:
         return _subject(document, flows, [name], "largest")
     # Transports of one's own are congestion controls.
     own = document.get("scenario", {}).get("parts", {})
-    greedy = [
-        name
-        for name, flow in flows.items()
-        if flow["transport"] not in own and not backs_off(flow["transport"]) and flow["offered_over_fair"] >= GREEDY_OVER_FAIR
+    unresponsive = [
+        name for name, flow in flows.items() if flow["transport"] not in own and not backs_off(flow["transport"])
     ]
+    greedy = [name for name in unresponsive if flows[name]["offered_over_fair"] >= GREEDY_OVER_FAIR]
     if greedy:
         return _subject(document, flows, greedy, "greedy")
     top = max(flows, key=lambda flow: flows[flow]["best_over_fair"])

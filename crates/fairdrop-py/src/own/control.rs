@@ -323,10 +323,10 @@ pub struct HostedControl {
 }
 
 struct Methods {
-    on_ack: Py<PyAny>,
-    on_loss: Py<PyAny>,
-    on_ecn: Py<PyAny>,
-    on_timeout: Py<PyAny>,
+    ack: Py<PyAny>,
+    loss: Py<PyAny>,
+    ecn: Py<PyAny>,
+    timeout: Py<PyAny>,
 }
 
 impl fmt::Debug for HostedControl {
@@ -367,10 +367,10 @@ impl HostedControl {
         object.call_method0(intern!(py, "__init__"))?;
         let method = |name| object.getattr(name).map(Bound::unbind);
         Ok(Methods {
-            on_ack: method("on_ack")?,
-            on_loss: method("on_loss")?,
-            on_ecn: method("on_ecn")?,
-            on_timeout: method("on_timeout")?,
+            ack: method("on_ack")?,
+            loss: method("on_loss")?,
+            ecn: method("on_ecn")?,
+            timeout: method("on_timeout")?,
         })
     }
 
@@ -395,7 +395,7 @@ impl HostedControl {
     fn tell_ack(&mut self, window: &mut Window, event: AckEvent, held: Held, rate: Option<RateSample>) {
         let ack = PyAck { event, held, rate, segment_bytes: self.segment_bytes };
         self.call(window, |this, py| {
-            this.methods.as_ref().map_or(Ok(()), |methods| methods.on_ack.call1(py, (ack,)).map(drop))
+            this.methods.as_ref().map_or(Ok(()), |methods| methods.ack.call1(py, (ack,)).map(drop))
         });
     }
 
@@ -446,12 +446,12 @@ impl CongestionControl for HostedControl {
     fn on_loss(&mut self, window: &mut Window, loss: &LossEvent) {
         self.now = loss.now;
         let event = PyCongestion { flight: Some(loss.flight), follows_ecn: loss.follows_echo, again: false };
-        self.tell(window, |methods| &methods.on_loss, event);
+        self.tell(window, |methods| &methods.loss, event);
     }
 
     fn on_echo(&mut self, window: &mut Window, flight: f64) {
         let event = PyCongestion { flight: Some(flight), follows_ecn: false, again: false };
-        self.tell(window, |methods| &methods.on_ecn, event);
+        self.tell(window, |methods| &methods.ecn, event);
     }
 
     fn before_timeout(&mut self, now: Time) {
@@ -461,7 +461,7 @@ impl CongestionControl for HostedControl {
     fn ssthresh(&mut self, mut window: Window, flight: f64) -> f64 {
         self.told = true;
         let event = PyCongestion { flight: Some(flight), follows_ecn: false, again: false };
-        self.tell(&mut window, |methods| &methods.on_timeout, event);
+        self.tell(&mut window, |methods| &methods.timeout, event);
         window.ssthresh
     }
 
@@ -469,7 +469,7 @@ impl CongestionControl for HostedControl {
         if !self.told {
             let event = PyCongestion { flight: None, follows_ecn: false, again: true };
             let mut window = self.window;
-            self.tell(&mut window, |methods| &methods.on_timeout, event);
+            self.tell(&mut window, |methods| &methods.timeout, event);
         }
     }
 

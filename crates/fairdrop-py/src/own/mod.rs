@@ -75,6 +75,7 @@ pub struct Described {
 
 /// What a class of congestion controls is.
 #[derive(FromPyObject)]
+#[expect(clippy::struct_excessive_bools, reason = "a class says each by itself")]
 pub struct DescribedControl {
     name: String,
     doc: String,

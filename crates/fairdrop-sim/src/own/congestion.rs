@@ -190,7 +190,7 @@ impl Watched {
     fn is_valid(&mut self, call: &'static str, Window { cwnd, ssthresh }: Window) -> bool {
         let wrong = if !(cwnd > 0.0 && cwnd.is_finite()) {
             format!("cwnd = {cwnd} is not valid; valid: segments, above 0")
-        } else if !(ssthresh > 0.0) {
+        } else if ssthresh.is_nan() || ssthresh <= 0.0 {
             format!("ssthresh = {ssthresh} is not valid; valid: segments, above 0")
         } else if let Some(rate) = self.pacing_rate().filter(|rate| !(*rate > 0.0 && rate.is_finite())) {
             format!("pacing_rate = {rate} is not valid; valid: segments per second, above 0, or none")

@@ -88,7 +88,7 @@ type Loader = dyn Fn(&Path) -> Result<Vec<Part>, String> + Send + Sync;
 /// Parts of one's own that scenarios may name.
 #[derive(Clone, Default)]
 pub struct Parts {
-    parts: Vec<Part>,
+    known: Vec<Part>,
     loader: Option<Arc<Loader>>,
     /// Names of disciplines, by the files that scenarios name in their place.
     files: BTreeMap<String, &'static str>,
@@ -96,13 +96,13 @@ pub struct Parts {
 
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&self.parts).finish()
+        f.debug_list().entries(&self.known).finish()
     }
 }
 
 impl PartialEq for Parts {
     fn eq(&self, other: &Self) -> bool {
-        self.parts == other.parts
+        self.known == other.known
     }
 }
 
@@ -153,7 +153,7 @@ impl Parts {
 
     /// What each part is made of, by name.
     pub fn identities(&self) -> BTreeMap<&'static str, &str> {
-        self.parts.iter().map(|part| (part.name(), part.identity())).collect()
+        self.known.iter().map(|part| (part.name(), part.identity())).collect()
     }
 
     /// Takes a part.
@@ -182,12 +182,12 @@ impl Parts {
                 return Err(PartError::Field(taken.into()));
             }
         }
-        self.parts.push(part);
+        self.known.push(part);
         Ok(())
     }
 
     fn find(&self, name: &str) -> Option<&Part> {
-        self.parts.iter().find(|part| part.name() == name)
+        self.known.iter().find(|part| part.name() == name)
     }
 
     /// The discipline called `name`.
@@ -208,7 +208,7 @@ impl Parts {
 
     /// What is said of each discipline.
     pub fn infos(&self) -> impl Iterator<Item = &'static DisciplineInfo> {
-        self.parts.iter().filter_map(|part| match part {
+        self.known.iter().filter_map(|part| match part {
             Part::Discipline(own) => Some(own.info),
             Part::Congestion(_) => None,
         })
@@ -216,7 +216,7 @@ impl Parts {
 
     /// The transports that its congestion controls make.
     pub(crate) fn transports(&self) -> impl Iterator<Item = TransportInfo> {
-        self.parts.iter().filter_map(|part| match part {
+        self.known.iter().filter_map(|part| match part {
             Part::Discipline(_) => None,
             Part::Congestion(own) => Some(tcp::info_of(own.variant, own.fields)),
         })

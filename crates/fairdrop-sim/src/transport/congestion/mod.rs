@@ -189,7 +189,7 @@ macro_rules! controls {
             $Stateless(<$stateless::$Stateless as BuiltIn>::Params),
             $($Stateful(<$stateful::$Stateful as BuiltIn>::Params),)*
             /// Of one's own.
-            Own(OwnSettings),
+            Own(Box<OwnSettings>),
         }
 
         impl Params {

@@ -147,7 +147,7 @@ impl TcpConfig {
         report: &mut Report<'_>,
     ) -> Option<Self> {
         let (variant, (congestion, recovery)) = match own {
-            Some(own) => (own.variant, (Params::Own(own.settings(section)), own.variant.recovery)),
+            Some(own) => (own.variant, (Params::Own(Box::new(own.settings(section))), own.variant.recovery)),
             None => {
                 let (control, variant) = variants().find(|(_, variant)| variant.name == name)?;
                 (variant, (control.read)(variant, section))

@@ -68,7 +68,7 @@ impl LinuxConfig {
             }
             return None;
         }
-        if !TRANSPORTS.contains(&variant.name) {
+        if !TRANSPORTS.contains(&variant.name) && !variant.model_based {
             let valid = "reno, cubic, bbr or bbr3 with era = \"linux\"";
             report.add(section.origin("era"), &section.path("transport"), variant.name, valid);
         }
