@@ -458,7 +458,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn schedule_sent(&mut self, done: Time, link: u32) {
         self.events.push_next(done, Kind::Sent, link);
         if self.flows.len() > self.few_flows {
