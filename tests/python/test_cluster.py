@@ -105,6 +105,41 @@ def test_the_rule_for_seeds_is_the_same_there(nodes, scenario, tmp_path):
     assert as_bytes(there.folder) == as_bytes(fairdrop.sweep(scenario, **asked, out=tmp_path / "here").folder)
 
 
+PARTS = """\
+from fairdrop import CongestionControl, Discipline, param
+
+
+class Short(Discipline):
+    room = param.packets(10)
+
+    def enqueue(self, packet):
+        if len(self.queue) < self.room:
+            self.queue.push(packet)
+        else:
+            self.drop(packet, "overflow")
+
+
+class Careful(CongestionControl):
+    decrease = param.number(0.5, 0.1, 0.9)
+
+    def on_loss(self, loss):
+        self.ssthresh = max(loss.flight * self.decrease, 2)
+"""
+
+
+def test_parts_of_ones_own_go_there(nodes, headline, tmp_path):
+    """A discipline and a congestion control in Python: the same bits as here."""
+    (tmp_path / "parts.py").write_text(PARTS)
+    text = headline.read_text(encoding="utf-8").replace('schema = "', 'parts = ["parts.py"]\nschema = "', 1)
+    settings = ["duration=10s", "warm_up=2s", "queue.discipline=short", "groups.tcp.transport=careful"]
+    scenario = fairdrop.Scenario(text, str(tmp_path / "own.toml"), settings)
+    axes = {"groups.tcp.decrease": [0.3, 0.8]}
+    there = fairdrop.sweep(scenario, axes=axes, seeds=4, out=tmp_path / "there", dask=nodes.address)
+    here = fairdrop.sweep(scenario, axes=axes, seeds=4, out=tmp_path / "here")
+    assert there.runs == here.runs == 8 and not there.problems
+    assert as_bytes(tmp_path / "there") == as_bytes(tmp_path / "here")
+
+
 def test_the_command_goes_there(nodes, headline, tmp_path):
     (tmp_path / "s.toml").write_text(
         f'base = "{headline}"\nsettings = ["duration=3s", "warm_up=1s"]\nseeds = 2\n'

@@ -458,7 +458,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn schedule_sent(&mut self, done: Time, link: u32) {
         self.events.push_next(done, Kind::Sent, link);
         if self.flows.len() > self.few_flows {
