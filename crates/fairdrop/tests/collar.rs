@@ -2,7 +2,7 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, IdBlock, Meta,
+    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, Meta,
     Packet, ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-type CollarQueue = Collar<u32, Box<[Slot<u32>]>, Box<[IdBlock]>, Box<[SuspectSet]>>;
-type Decision = CollarDecision<Box<[IdBlock]>, Box<[SuspectSet]>>;
+type CollarQueue = Collar<u32, Box<[Slot<u32>]>, Box<[u32]>, Box<[SuspectSet]>>;
+type Decision = CollarDecision<Box<[u32]>, Box<[SuspectSet]>>;
 
 fn collar(link: &Bottleneck) -> &CollarQueue {
     let AnyDiscipline::Collar(queue) = &link.queue else { panic!("not COLLAR") };
@@ -24,7 +24,7 @@ fn collar(link: &Bottleneck) -> &CollarQueue {
 }
 
 fn decision(params: &CollarParams) -> Decision {
-    let ids = vec![IdBlock::default(); params.blocks()].into();
+    let ids = vec![0; params.ids as usize].into();
     let suspects = vec![SuspectSet::default(); params.sets as usize].into();
     CollarDecision::new(params.clone(), ids, suspects).expect("parameters are valid")
 }
@@ -159,7 +159,7 @@ fn flows_in_turns_are_both_remembered() {
     let decision = collar(&link).decision();
     let ids = [0, 1].map(|flow| decision.id_of(flow));
     let counts =
-        ids.map(|id| decision.memory().iter().flat_map(|block| block.0).filter(|&x| x == id).count());
+        ids.map(|id| decision.memory().iter().filter(|&&x| x == id).count());
     assert!(counts.iter().all(|&count| count > 80), "{counts:?} of 256");
 }
 
@@ -174,7 +174,7 @@ fn the_memory_holds_late_departures() {
     }
     let decision = collar(&link).decision();
     let late: Vec<u32> = (400..1000).map(|flow| decision.id_of(flow)).collect();
-    assert!(decision.memory().iter().flat_map(|block| block.0).all(|id| late.contains(&id)));
+    assert!(decision.memory().iter().all(|id| late.contains(id)));
 }
 
 /// Where drops are rare, capable packets are marked in their place.
@@ -259,13 +259,13 @@ fn errors_name_the_parameter() {
     assert_eq!(name(CollarParams { target: Time::ZERO, ..CollarParams::default() }), "target");
     let few = CollarDecision::new(
         CollarParams::default(),
-        vec![IdBlock::default(); 31],
+        vec![0; 255],
         vec![SuspectSet::default(); 16],
     );
     assert_eq!(few.expect_err("one is missing").name, "ids");
     let few = CollarDecision::new(
         CollarParams::default(),
-        vec![IdBlock::default(); 32],
+        vec![0; 256],
         vec![SuspectSet::default(); 15],
     );
     assert_eq!(few.expect_err("one is missing").name, "sets");
