@@ -78,7 +78,7 @@ impl CollarModel {
                     target = f64::min(target, service * f64::from(self.params.limit) / 2.0);
                 }
                 let aim = f64::max(target, service / self.s);
-                let g = f64::min(self.params.target.seconds() / aim, 1.0);
+                let g = f64::min((0.1 + self.params.target.seconds()) / (0.1 + aim), 1.0);
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
                 self.root = self.root.clamp(0.0, 1.0);
                 self.old_delay = self.delay;
@@ -102,7 +102,7 @@ impl CollarModel {
     }
 
     fn phi(&self) -> f64 {
-        if self.root > 0.0 { 1.0 + f64::min(1.0, 0.003 / self.root) } else { 2.0 }
+        if self.root > 0.0 { f64::min(1.0 + 0.003 / self.root, 1.4) } else { 1.4 }
     }
 
     fn set_of(&mut self, id: u32) -> &mut Vec<Option<Suspect>> {
@@ -212,7 +212,7 @@ impl CollarModel {
 
     /// Why the packet is dropped or marked at the base, and whether at all.
     fn base(&self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
-        let by_share = f64::min(p, 32.0 * self.s);
+        let by_share = f64::min(p, 64.0 * self.s);
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());

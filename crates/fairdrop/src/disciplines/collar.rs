@@ -45,6 +45,8 @@ const MARKS_BELOW: f64 = 0.25;
 const T_UPDATE: Time = Time::from_ms(16);
 const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
+/// The longest round trip that these are for, without the wait; in seconds.
+const RTT_MAX: f64 = 0.1;
 /// The part of the buffer that the target takes at most.
 const MOST_OF_BUFFER: f64 = 0.5;
 /// The least mean distance of samples, in packets: by chance, so that flows that take turns are all sampled.
@@ -55,14 +57,16 @@ const PROBED: usize = 4 * BLOCK;
 const AVERAGED: f64 = 512.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
 const WINDOW: f64 = 32.0;
-/// While the root is below it, suspects may send twice their limit: few flows on a fast link need little loss.
+/// The limit is loosened by this over the root, as few flows on a fast link need little loss; at most so many times, with
+/// which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
 const SLACK: f64 = 0.003;
+const LOOSEST: f64 = 1.4;
 /// Times its limit from which on all is dropped that a suspect sends too much.
 const KNEE: f64 = 2.0;
 /// Fair shares that a new suspect is taken to have sent.
 const ASSUMED: f64 = 0.5;
-/// Most draws that an arrival stands for, one block.
-const MOST_DRAWS: f64 = BLOCK as f64;
+/// Most draws that an arrival stands for: two blocks, of which it sees one.
+const MOST_DRAWS: f64 = 64.0;
 /// What a byte may count before all counts are made smaller; a power of two, so that nothing is rounded.
 const MOST_SCALE: f64 = 1_099_511_627_776.0;
 
@@ -294,10 +298,10 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             per_limit: 1.0 / params.share,
             per_size: 0.0,
             by_share: MOST_DRAWS,
-            phi: 2.0,
-            per_phi: 0.5,
+            phi: LOOSEST,
+            per_phi: 1.0 / LOOSEST,
             base: 0.0,
-            calm: 2.0,
+            calm: LOOSEST,
         };
         let hash = PlaceHash::new(1);
         Ok(Self {
@@ -502,7 +506,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// What arrivals are judged by from now on, as far as the controller says.
     fn judge(&mut self) {
         let root = self.controller.root;
-        let phi = if root > SLACK { 1.0 + SLACK / root } else { 2.0 };
+        let phi = lesser(1.0 + SLACK / root, LOOSEST);
         self.limits = Limits {
             phi,
             per_phi: 1.0 / phi,
@@ -551,15 +555,15 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.judge();
     }
 
-    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer. A longer
-    /// target gets smaller gains.
+    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer. Gains are
+    /// for round trips that hold the wait: a longer target gets smaller ones.
     fn update(&mut self) {
         let (target, delay) = (self.params.target.seconds(), self.output.delay.seconds());
         let service = self.output.service * 1e-9;
         let half = MOST_OF_BUFFER * f64::from(self.params.limit) * service;
         let wanted = if service > 0.0 { target.min(half) } else { target };
         let aim = wanted.max(service / self.output.s);
-        let gain = (target / aim).min(1.0);
+        let gain = ((RTT_MAX + target) / (RTT_MAX + aim)).min(1.0);
         let Controller { root, old_delay } = self.controller;
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
         self.controller = Controller { root: (root + step).clamp(0.0, 1.0), old_delay: delay };
