@@ -80,7 +80,7 @@ impl CollarModel {
                 let aim = f64::max(target, service / self.s);
                 let g = f64::min((0.1 + self.params.target.seconds()) / (0.1 + aim), 1.0);
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
-                self.root = self.root.clamp(0.0, 1.0);
+                self.root = self.root.clamp(0.0, 0.5);
                 self.old_delay = self.delay;
             }
             if now - self.last_sample > period {

@@ -90,7 +90,7 @@ fn nothing_is_dropped_before_two_wait() {
         decision.departure::<u32, _>(meta.flow, 1000, Time::from_ms(1000), 1000, &mut world);
         world.now = world.now.after(Time::from_ms(1));
     }
-    assert_eq!(decision.root(), 1.0);
+    assert_eq!(decision.root(), 0.5);
     let mut dropped = |waiting| {
         let mut decision = decision.clone();
         let verdicts =
@@ -320,7 +320,7 @@ proptest! {
             let waiting = link.waiting().len();
             let step = link.step(event);
             let decision = collar(&link).decision();
-            prop_assert!((0.0..=1.0).contains(&decision.root()));
+            prop_assert!((0.0..=0.5).contains(&decision.root()));
             prop_assert!((1.0 / 16_384.0..=1.0).contains(&decision.s()));
             prop_assert!(decision.sent() >= 1.0);
             prop_assert!(decision.suspects().all(|(_, bytes)| bytes > 0.0 && bytes.is_finite()));

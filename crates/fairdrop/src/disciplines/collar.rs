@@ -38,8 +38,10 @@ const PRIOR_MATCHES: f64 = 16.0;
 const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST: f64 = 1.0 / 16_384.0;
-/// From this probability on, packets that could be marked are dropped.
-const MARKS_BELOW: f64 = 0.25;
+/// The most base probability, and that from which on packets that could be marked are dropped (RFC 9332, A.1, `p_Cmax`); its
+/// root.
+const MOST_BASE: f64 = MOST_ROOT * MOST_ROOT;
+const MOST_ROOT: f64 = 0.5;
 /// The controller: time between updates, weights of the distance of the waiting time from the target and of its change
 /// (RFC 9332, A.1, and Linux, `net/sched/sch_dualpi2.c`).
 const T_UPDATE: Time = Time::from_ms(16);
@@ -519,7 +521,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// A drop or a mark by a coin of this probability.
     #[inline]
     fn refuse(&self, ecn: Ecn, probability: f64, cause: DropCause) -> CollarVerdict {
-        if self.params.ecn && probability < MARKS_BELOW && ecn != Ecn::NotCapable {
+        if self.params.ecn && probability < MOST_BASE && ecn != Ecn::NotCapable {
             CollarVerdict::Mark(cause)
         } else {
             CollarVerdict::Drop(cause)
@@ -566,7 +568,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let gain = ((RTT_MAX + target) / (RTT_MAX + aim)).min(1.0);
         let Controller { root, old_delay } = self.controller;
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
-        self.controller = Controller { root: (root + step).clamp(0.0, 1.0), old_delay: delay };
+        self.controller = Controller { root: (root + step).clamp(0.0, MOST_ROOT), old_delay: delay };
     }
 
     /// The set that `id` belongs to.
