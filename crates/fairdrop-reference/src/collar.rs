@@ -319,8 +319,7 @@ impl Slow for CollarModel {
             suspect.bytes = theirs.1;
         }
         let mut ours = self.looked_at(self.params.ids as usize / 32, 0);
-        let mut theirs: Vec<u32> =
-            fast.memory().iter().copied().filter(|&id| id != 0).collect();
+        let mut theirs: Vec<u32> = fast.memory().iter().copied().filter(|&id| id != 0).collect();
         ours.sort_unstable();
         theirs.sort_unstable();
         if ours == theirs { Ok(()) } else { Err("another memory".into()) }

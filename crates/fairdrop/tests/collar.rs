@@ -2,8 +2,8 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, Meta,
-    Packet, ParamValue, Philox, Slot, SuspectSet, Time,
+    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, Meta, Packet,
+    ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::cases;
@@ -158,8 +158,7 @@ fn flows_in_turns_are_both_remembered() {
     }
     let decision = collar(&link).decision();
     let ids = [0, 1].map(|flow| decision.id_of(flow));
-    let counts =
-        ids.map(|id| decision.memory().iter().filter(|&&x| x == id).count());
+    let counts = ids.map(|id| decision.memory().iter().filter(|&&x| x == id).count());
     assert!(counts.iter().all(|&count| count > 80), "{counts:?} of 256");
 }
 
@@ -257,17 +256,9 @@ fn errors_name_the_parameter() {
     assert_eq!(name(CollarParams { ids: 192, ..CollarParams::default() }), "ids");
     assert_eq!(name(CollarParams { share: 0.0, ..CollarParams::default() }), "share");
     assert_eq!(name(CollarParams { target: Time::ZERO, ..CollarParams::default() }), "target");
-    let few = CollarDecision::new(
-        CollarParams::default(),
-        vec![0; 255],
-        vec![SuspectSet::default(); 16],
-    );
+    let few = CollarDecision::new(CollarParams::default(), vec![0; 255], vec![SuspectSet::default(); 16]);
     assert_eq!(few.expect_err("one is missing").name, "ids");
-    let few = CollarDecision::new(
-        CollarParams::default(),
-        vec![0; 256],
-        vec![SuspectSet::default(); 15],
-    );
+    let few = CollarDecision::new(CollarParams::default(), vec![0; 256], vec![SuspectSet::default(); 15]);
     assert_eq!(few.expect_err("one is missing").name, "sets");
     let mut params = CollarParams::default();
     assert!(params.set("ids", ParamValue::Number(128.0)) && params.validate().is_ok());

@@ -819,7 +819,10 @@ mod tests {
     #[test]
     fn blocks_count_their_matches() {
         let mut block = [7_u32; BLOCK];
-        assert_eq!((matches(&block, 7), is_in(&block, 7), matches(&block, 1), is_in(&block, 1)), (32, true, 0, false));
+        assert_eq!(
+            (matches(&block, 7), is_in(&block, 7), matches(&block, 1), is_in(&block, 1)),
+            (32, true, 0, false)
+        );
         (block[0], block[13], block[31]) = (1, 1, 1);
         assert_eq!((matches(&block, 1), matches(&block[..31], 1), is_in(&block, 1)), (3, 2, true));
     }
