@@ -88,9 +88,10 @@ bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulat
 	cargo build --release --package fairdrop-live --bins --examples
 	$(BIN)/python benches/live/bench_live.py $(LIVE_BENCH)
 
-bench-shares: .venv/installed ## how far flows are from max-min shares, on two sets of loads (see benches/shares/README.md)
-	$(BIN)/python benches/shares/bench_shares.py development --summary benches/shares/development.csv
-	$(BIN)/python benches/shares/bench_shares.py validation --summary benches/shares/validation.csv
+bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see benches/shares/README.md)
+	$(BIN)/python benches/shares/bench_shares.py fresh --store benches/shares/runs.csv
+	$(BIN)/python benches/shares/bench_shares.py validation --store benches/shares/runs.csv
+	$(BIN)/python benches/shares/page.py
 
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
 	$(BIN)/python validation/validate.py

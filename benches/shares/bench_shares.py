@@ -85,13 +85,13 @@ def campaign(
 ) -> list[Row]:
     """Makes the runs that ``store`` lacks; returns all of them, in the order of loads."""
     _cut_off(store)
-    done = {tuple(row[key] for key in KEYS): row for row in _read(store)}
+    done = {tuple(row[key] for key in KEYS): row for row in read(store)}
     tasks = [
         (which, load, discipline, seed)
         for load in SETS[which]()
         if only in load.name
         for discipline in disciplines
-        for seed in range(1, min(load.seeds, most_seeds) + 1)
+        for seed in range(load.first_seed, load.first_seed + min(load.seeds, most_seeds))
     ]
     key = {id(task): (task[0], task[1].name, task[2], str(task[3])) for task in tasks}
     missing = [task for task in tasks if key[id(task)] not in done]
@@ -107,11 +107,12 @@ def campaign(
             print(f"\r{number} of {len(missing)} runs", end="", file=sys.stderr, flush=True)
     if missing:
         print(file=sys.stderr)
-    done = {tuple(row[name] for name in KEYS): row for row in _read(store)}
+    done = {tuple(row[name] for name in KEYS): row for row in read(store)}
     return [done[key[id(task)]] for task in tasks]
 
 
-def _read(store: Path) -> list[dict[str, str]]:
+def read(store: Path) -> list[dict[str, str]]:
+    """The stored runs; none where there is no store."""
     if not store.exists():
         return []
     with store.open(newline="") as file:
@@ -171,21 +172,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="loads whose names hold this")
     parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--summary", type=Path, help="CSV file for the distribution over loads")
     args = parser.parse_args()
     store = args.store or Path("results") / "shares.csv"
     store.parent.mkdir(parents=True, exist_ok=True)
     rows = campaign(args.set, args.disciplines, store, args.processes, args.only, args.seeds)
-    if args.set == "development":
+    if args.set != "validation":
         print("\n".join(by_load(rows)))
-    summary = over_loads(rows)
-    for line in summary:
+    for line in over_loads(rows):
         print(" ".join(f"{value:>14}" for value in line.values()))
-    if args.summary:
-        with args.summary.open("w", newline="") as file:
-            writer = csv.DictWriter(file, summary[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(summary)
 
 
 if __name__ == "__main__":

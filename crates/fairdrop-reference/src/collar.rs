@@ -32,7 +32,7 @@ pub struct CollarModel {
     sent: f64,
     size: f64,
     service: f64,
-    last_departure: u64,
+    /// Whether something was left behind by every departure from the last sample on.
     busy: bool,
     /// Bytes that left since the last sample, and how many make the next one.
     passed: f64,
@@ -58,7 +58,6 @@ impl CollarModel {
             sent: 1.0,
             size: 0.0,
             service: 0.0,
-            last_departure: 0,
             busy: false,
             passed: 0.0,
             distance: 0.0,
@@ -79,9 +78,9 @@ impl CollarModel {
                     target = f64::min(target, service * f64::from(self.params.limit) / 2.0);
                 }
                 let aim = f64::max(target, service / self.s);
-                let g = f64::min(self.params.target.seconds() / aim, 1.0);
+                let g = f64::min((0.1 + self.params.target.seconds()) / (0.1 + aim), 1.0);
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
-                self.root = self.root.clamp(0.0, 1.0);
+                self.root = self.root.clamp(0.0, 0.5);
                 self.old_delay = self.delay;
             }
             if now - self.last_sample > period {
@@ -94,7 +93,7 @@ impl CollarModel {
     /// The ids of a group of `blocks` blocks that `bits` choose. The n-th id ever remembered lies in block n modulo their
     /// number.
     fn looked_at(&self, blocks: usize, bits: u64) -> Vec<u32> {
-        let all = self.params.ids as usize / 8;
+        let all = self.params.ids as usize / 32;
         let group = ((u128::from(bits >> 32) * (all / blocks) as u128) >> 32) as usize;
         let chosen: Vec<usize> = (group * blocks..(group + 1) * blocks).collect();
         let first = self.remembered.len().saturating_sub(self.params.ids as usize);
@@ -103,66 +102,69 @@ impl CollarModel {
     }
 
     fn phi(&self) -> f64 {
-        if self.root > 0.0 { 1.0 + f64::min(1.0, 0.003 / self.root) } else { 2.0 }
+        if self.root > 0.0 { f64::min(1.0 + 0.003 / self.root, 1.4) } else { 1.4 }
     }
 
-    /// How much of its limit the flow has sent; `None` where it is no suspect, or no longer.
+    fn set_of(&mut self, id: u32) -> &mut Vec<Option<Suspect>> {
+        &mut self.suspects[((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize]
+    }
+
+    /// How much of its limit the flow has sent; `None` where it is no suspect.
     fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
         let limit = self.params.share * self.s * self.sent;
-        let set = ((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize;
-        let place = self.suspects[set].iter_mut().find(|place| place.as_ref().is_some_and(|e| e.id == id))?;
-        let suspect = place.as_mut().expect("it was found");
+        let suspect = self.set_of(id).iter_mut().flatten().find(|e| e.id == id)?;
         suspect.bytes += f64::from(len);
-        let over = suspect.bytes / limit;
-        if over < 0.2 {
-            *place = None;
-            return None;
-        }
-        Some(over)
+        Some(suspect.bytes / limit)
     }
 
-    /// Makes the flow a suspect; `false` where there is no room.
-    fn enter(&mut self, id: u32) -> bool {
+    /// Makes the flow a suspect where there is room.
+    fn suspect(&mut self, id: u32) {
         let assumed = 0.5 * self.s * self.sent;
-        let set = &mut self.suspects[((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize];
+        let set = self.set_of(id);
+        if set.iter().flatten().any(|e| e.id == id) {
+            return;
+        }
         let place = match set.iter().position(Option::is_none) {
             Some(free) => free,
             None => {
                 let held: Vec<f64> = set.iter().flatten().map(|e| e.bytes).collect();
                 let least = held.iter().copied().fold(f64::INFINITY, f64::min);
-                // Those that entered since the last sample hold as much, but for rounding.
-                if least >= assumed * (1.0 - 1e-12) {
-                    return false;
+                if least >= assumed {
+                    return;
                 }
                 held.iter().position(|&bytes| bytes == least).expect("it is one of them")
             }
         };
         set[place] = Some(Suspect { id, bytes: assumed });
-        true
     }
 
     /// What a departure tells that chance has chosen.
     fn sample(&mut self, id: u32, len: f64, now: u64, bits: u64) {
-        let gap = (now - self.last_departure) as f64;
-        if self.busy {
-            self.service += if self.service > 0.0 { (gap - self.service) / 16.0 } else { gap };
-        }
-        self.size += if self.size > 0.0 { (len - self.size) / 16.0 } else { len };
-        let elapsed = f64::min((now - self.last_sample) as f64 / self.params.span.ns() as f64, 1.0);
+        let gap = (now - self.last_sample) as f64;
         self.last_sample = now;
+        self.size += if self.size > 0.0 { (len - self.size) / 16.0 } else { len };
+        if self.busy && self.passed > 0.0 {
+            let service = gap * self.size / self.passed;
+            self.service += if self.service > 0.0 { (service - self.service) / 16.0 } else { service };
+        }
+        self.busy = true;
+        let elapsed = f64::min(gap / self.params.span.ns() as f64, 1.0);
 
-        let windows = if self.size > 0.0 { self.passed * self.s / (32.0 * self.size) } else { 1.0 };
+        let windows = self.passed * self.s / (32.0 * self.size);
         let faded = 1.0 + f64::min(windows, elapsed);
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
         }
         self.sent = f64::max(self.sent / faded + self.passed, 1.0);
 
-        let seen = self.looked_at(16, bits);
+        let seen = self.looked_at(4, bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
         self.matches = (self.matches + hits).min(496.0);
         let change = (hits - seen.len() as f64 * self.s) / (16.0 + self.matches);
         self.s = (self.s + self.s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+        if hits > 0.0 {
+            self.suspect(id);
+        }
         self.remembered.push(id);
 
         let turns = elapsed * f64::from(self.params.ids);
@@ -174,23 +176,56 @@ impl CollarModel {
         self.passed = 0.0;
     }
 
+    /// Why the packet is dropped or marked, and whether it is marked; nothing where it is queued as it came.
+    fn judge(
+        &self,
+        id: u32,
+        over: Option<f64>,
+        len: u32,
+        capable: bool,
+        random: Random,
+    ) -> Option<(DropCause, bool)> {
+        let mut marked = None;
+        if let Some(over) = over {
+            let u = over / self.phi();
+            let excess = if u <= 1.0 {
+                0.0
+            } else if u < 2.0 {
+                (u - 1.0) * (u - 1.0) / 2.0
+            } else {
+                1.0 - 1.0 / u
+            };
+            if coin(excess, Stream::FilterCoin, random) {
+                if !(capable && excess < 0.25) {
+                    return Some((DropCause::Filter, false));
+                }
+                marked = Some((DropCause::Filter, true));
+            }
+        }
+        let p0 = self.root * self.root;
+        let part = if self.size > 0.0 { f64::min(f64::from(len) / self.size, 1.0) } else { 1.0 };
+        match self.base(id, over, p0 * part, random) {
+            Some(cause) => Some((cause, capable && p0 < 0.25)),
+            None => marked,
+        }
+    }
+
     /// Why the packet is dropped or marked at the base, and whether at all.
-    fn base(&mut self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
+    fn base(&self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
         let by_share = f64::min(p, 64.0 * self.s);
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
             return coin(by_share * over * over + rest, Stream::PieCoin, random).then_some(DropCause::Pie);
         }
+        if self.root == 0.0 {
+            return None;
+        }
         let m = by_share / self.s;
-        let blocks = if m <= 8.0 { 1 } else { self.params.ids as usize / 8 };
-        let seen = self.looked_at(blocks, random(Stream::Candidate));
+        let seen = self.looked_at(1, random(Stream::Candidate));
         let hits = seen.iter().filter(|&&other| other == id).count();
-        if hits > 0 && !self.enter(id) {
-            let hit = coin(m * hits as f64 / seen.len() as f64, Stream::FilterCoin, random);
-            if hit {
-                return Some(DropCause::Memory);
-            }
+        if hits > 0 && coin(m * hits as f64 / seen.len() as f64, Stream::FilterCoin, random) {
+            return Some(DropCause::Memory);
         }
         coin(rest, Stream::PieCoin, random).then_some(DropCause::Pie)
     }
@@ -227,33 +262,14 @@ impl Slow for CollarModel {
     ) -> Result<Drops, String> {
         self.updates(now);
         let id = id_of(packet.meta.flow, fast);
-        let waits = self.queue.len() >= 2;
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
         let over = self.charge(id, packet.meta.len);
         let mut marked = false;
-        if let Some(over) = over.filter(|_| waits) {
-            let u = over / self.phi();
-            let excess = if u <= 1.0 {
-                0.0
-            } else if u < 2.0 {
-                (u - 1.0) * (u - 1.0) / 2.0
-            } else {
-                1.0 - 1.0 / u
-            };
-            if coin(excess, Stream::FilterCoin, random) {
-                if !(capable && excess < 0.2) {
-                    return Ok(vec![(packet, DropCause::Filter)]);
-                }
-                marked = true;
+        if self.queue.len() >= 2 {
+            match self.judge(id, over, packet.meta.len, capable, random) {
+                Some((cause, false)) => return Ok(vec![(packet, cause)]),
+                verdict => marked = verdict.is_some(),
             }
-        }
-        let p0 = self.root * self.root;
-        let part = if self.size > 0.0 { f64::min(f64::from(packet.meta.len) / self.size, 1.0) } else { 1.0 };
-        if let Some(cause) = self.base(id, over, p0 * part, random).filter(|_| waits) {
-            if !(capable && p0 < 0.25) {
-                return Ok(vec![(packet, cause)]);
-            }
-            marked = true;
         }
         if self.queue.len() == self.params.limit as usize {
             return Ok(vec![(packet, DropCause::Overflow)]);
@@ -271,17 +287,15 @@ impl Slow for CollarModel {
         }
         self.updates(now);
         let packet = self.queue.remove(0);
-        self.delay = (now - packet.enqueued.ns()) as f64 / 1e9;
-        if self.queue.is_empty() {
-            self.delay = 0.0;
-        }
         self.passed += f64::from(packet.meta.len);
         if self.passed >= self.distance {
             let bits = random(Stream::Candidate);
             self.sample(id_of(packet.meta.flow, fast), f64::from(packet.meta.len), now, bits);
+            self.delay = (now - packet.enqueued.ns()) as f64 / 1e9;
         }
-        self.last_departure = now;
-        self.busy = !self.queue.is_empty();
+        if self.queue.is_empty() {
+            (self.delay, self.busy) = (0.0, false);
+        }
         Ok((Vec::new(), Some(packet)))
     }
 
@@ -304,9 +318,8 @@ impl Slow for CollarModel {
         for (suspect, theirs) in self.suspects.iter_mut().flatten().flatten().zip(theirs) {
             suspect.bytes = theirs.1;
         }
-        let mut ours = self.looked_at(self.params.ids as usize / 8, 0);
-        let mut theirs: Vec<u32> =
-            fast.memory().iter().flat_map(|block| block.0).filter(|&id| id != 0).collect();
+        let mut ours = self.looked_at(self.params.ids as usize / 32, 0);
+        let mut theirs: Vec<u32> = fast.memory().iter().copied().filter(|&id| id != 0).collect();
         ours.sort_unstable();
         theirs.sort_unstable();
         if ours == theirs { Ok(()) } else { Err("another memory".into()) }

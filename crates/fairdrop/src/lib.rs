@@ -56,7 +56,7 @@ pub use contract::time::{MOST_UPDATES, Time};
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkedEntry};
 pub use disciplines::chokew::Weights;
-pub use disciplines::collar::{CollarDecision, CollarVerdict, IdBlock, SuspectSet};
+pub use disciplines::collar::{CollarDecision, CollarVerdict, SuspectSet};
 pub use disciplines::csfq::RateEstimate;
 pub use disciplines::drr::Turn;
 pub use disciplines::flow_valve::ValveFlow;

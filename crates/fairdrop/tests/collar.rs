@@ -2,8 +2,8 @@
 
 use fairdrop::DropCause::{Filter, Memory as Met, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, IdBlock, Meta,
-    Packet, ParamValue, Philox, Slot, SuspectSet, Time,
+    AnyDiscipline, AnyParams, Collar, CollarDecision, CollarParams, CollarVerdict, Ecn, Env, Meta, Packet,
+    ParamValue, Philox, Slot, SuspectSet, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::cases;
@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-type CollarQueue = Collar<u32, Box<[Slot<u32>]>, Box<[IdBlock]>, Box<[SuspectSet]>>;
-type Decision = CollarDecision<Box<[IdBlock]>, Box<[SuspectSet]>>;
+type CollarQueue = Collar<u32, Box<[Slot<u32>]>, Box<[u32]>, Box<[SuspectSet]>>;
+type Decision = CollarDecision<Box<[u32]>, Box<[SuspectSet]>>;
 
 fn collar(link: &Bottleneck) -> &CollarQueue {
     let AnyDiscipline::Collar(queue) = &link.queue else { panic!("not COLLAR") };
@@ -24,7 +24,7 @@ fn collar(link: &Bottleneck) -> &CollarQueue {
 }
 
 fn decision(params: &CollarParams) -> Decision {
-    let ids = vec![IdBlock::default(); params.blocks()].into();
+    let ids = vec![0; params.ids as usize].into();
     let suspects = vec![SuspectSet::default(); params.sets as usize].into();
     CollarDecision::new(params.clone(), ids, suspects).expect("parameters are valid")
 }
@@ -90,7 +90,7 @@ fn nothing_is_dropped_before_two_wait() {
         decision.departure::<u32, _>(meta.flow, 1000, Time::from_ms(1000), 1000, &mut world);
         world.now = world.now.after(Time::from_ms(1));
     }
-    assert_eq!(decision.root(), 1.0);
+    assert_eq!(decision.root(), 0.5);
     let mut dropped = |waiting| {
         let mut decision = decision.clone();
         let verdicts =
@@ -158,8 +158,7 @@ fn flows_in_turns_are_both_remembered() {
     }
     let decision = collar(&link).decision();
     let ids = [0, 1].map(|flow| decision.id_of(flow));
-    let counts =
-        ids.map(|id| decision.memory().iter().flat_map(|block| block.0).filter(|&x| x == id).count());
+    let counts = ids.map(|id| decision.memory().iter().filter(|&&x| x == id).count());
     assert!(counts.iter().all(|&count| count > 80), "{counts:?} of 256");
 }
 
@@ -174,7 +173,7 @@ fn the_memory_holds_late_departures() {
     }
     let decision = collar(&link).decision();
     let late: Vec<u32> = (400..1000).map(|flow| decision.id_of(flow)).collect();
-    assert!(decision.memory().iter().flat_map(|block| block.0).all(|id| late.contains(&id)));
+    assert!(decision.memory().iter().all(|id| late.contains(id)));
 }
 
 /// Where drops are rare, capable packets are marked in their place.
@@ -257,17 +256,9 @@ fn errors_name_the_parameter() {
     assert_eq!(name(CollarParams { ids: 192, ..CollarParams::default() }), "ids");
     assert_eq!(name(CollarParams { share: 0.0, ..CollarParams::default() }), "share");
     assert_eq!(name(CollarParams { target: Time::ZERO, ..CollarParams::default() }), "target");
-    let few = CollarDecision::new(
-        CollarParams::default(),
-        vec![IdBlock::default(); 31],
-        vec![SuspectSet::default(); 16],
-    );
+    let few = CollarDecision::new(CollarParams::default(), vec![0; 255], vec![SuspectSet::default(); 16]);
     assert_eq!(few.expect_err("one is missing").name, "ids");
-    let few = CollarDecision::new(
-        CollarParams::default(),
-        vec![IdBlock::default(); 32],
-        vec![SuspectSet::default(); 15],
-    );
+    let few = CollarDecision::new(CollarParams::default(), vec![0; 256], vec![SuspectSet::default(); 15]);
     assert_eq!(few.expect_err("one is missing").name, "sets");
     let mut params = CollarParams::default();
     assert!(params.set("ids", ParamValue::Number(128.0)) && params.validate().is_ok());
@@ -320,7 +311,7 @@ proptest! {
             let waiting = link.waiting().len();
             let step = link.step(event);
             let decision = collar(&link).decision();
-            prop_assert!((0.0..=1.0).contains(&decision.root()));
+            prop_assert!((0.0..=0.5).contains(&decision.root()));
             prop_assert!((1.0 / 16_384.0..=1.0).contains(&decision.s()));
             prop_assert!(decision.sent() >= 1.0);
             prop_assert!(decision.suspects().all(|(_, bytes)| bytes > 0.0 && bytes.is_finite()));

@@ -28,44 +28,47 @@ use crate::storage::flow_table::PlaceHash;
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 use crate::storage::memory::{Memory, Storage};
 
-/// Ids that are compared at once, and places of a set of suspects.
-pub const LANES: usize = 8;
+/// Ids that lie side by side and that an arrival is compared with at once.
+const BLOCK: usize = 32;
+/// Places of a set of suspects.
+const PLACES: usize = 8;
 /// The weight of the first value of `s`, in matches.
 const PRIOR_MATCHES: f64 = 16.0;
 /// Weight of a sampled departure in the averages of lengths, service times and the distance of samples.
 const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST: f64 = 1.0 / 16_384.0;
-/// From these probabilities on, packets that could be marked are dropped.
-const MARKS_BELOW: f64 = 0.25;
-const LIMIT_MARKS_BELOW: f64 = 0.2;
+/// The most base probability, and that from which on packets that could be marked are dropped (RFC 9332, A.1, `p_Cmax`); its
+/// root.
+const MOST_BASE: f64 = MOST_ROOT * MOST_ROOT;
+const MOST_ROOT: f64 = 0.5;
 /// The controller: time between updates, weights of the distance of the waiting time from the target and of its change
 /// (RFC 9332, A.1, and Linux, `net/sched/sch_dualpi2.c`).
 const T_UPDATE: Time = Time::from_ms(16);
 const ALPHA: f64 = 0.16;
 const BETA: f64 = 3.2;
+/// The longest round trip that these are for, without the wait; in seconds.
+const RTT_MAX: f64 = 0.1;
 /// The part of the buffer that the target takes at most.
 const MOST_OF_BUFFER: f64 = 0.5;
 /// The least mean distance of samples, in packets: by chance, so that flows that take turns are all sampled.
 const NEAREST: f64 = 2.0;
-/// Blocks that a sampled departure is compared with.
-const PROBED: usize = 16;
+/// Ids that a sampled departure is compared with: blocks side by side.
+const PROBED: usize = 4 * BLOCK;
 /// Matches that `s` averages.
 const AVERAGED: f64 = 512.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
 const WINDOW: f64 = 32.0;
-/// While the root is below it, suspects may send twice their limit: few flows on a fast link need little loss.
+/// The limit is loosened by this over the root, as few flows on a fast link need little loss; at most so many times, with
+/// which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
 const SLACK: f64 = 0.003;
+const LOOSEST: f64 = 1.4;
 /// Times its limit from which on all is dropped that a suspect sends too much.
 const KNEE: f64 = 2.0;
 /// Fair shares that a new suspect is taken to have sent.
 const ASSUMED: f64 = 0.5;
-/// Limits below which a suspect is cleared.
-const CLEAR: f64 = 0.2;
-/// Most draws of an arrival whose flow the table has no room for.
+/// Most draws that an arrival stands for: two blocks, of which it sees one.
 const MOST_DRAWS: f64 = 64.0;
-/// Draws that one block does for.
-const FEW_DRAWS: f64 = LANES as f64;
 /// What a byte may count before all counts are made smaller; a power of two, so that nothing is rounded.
 const MOST_SCALE: f64 = 1_099_511_627_776.0;
 
@@ -107,10 +110,10 @@ impl Registered for CollarParams {
         ..facts::<Self>()
     };
 
-    type Queue<H, M: Memory> = Collar<H, Ring<H, M>, M::Of<IdBlock>, M::Of<SuspectSet>>;
+    type Queue<H, M: Memory> = Collar<H, Ring<H, M>, M::Of<u32>, M::Of<SuspectSet>>;
 
     fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
-        let ids = take(memory, self.blocks(), self.limit)?;
+        let ids = take(memory, self.ids as usize, self.limit)?;
         let suspects = take(memory, self.sets as usize, self.limit)?;
         let ring = ring(memory, self.limit)?;
         Collar::new(self, ring, ids, suspects)
@@ -121,59 +124,63 @@ impl Registered for CollarParams {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        let probed = (PROBED * LANES) as u32;
-        require(self.ids.is_multiple_of(probed), "ids", f64::from(self.ids), "a multiple of 128")
+        require(self.ids.is_multiple_of(PROBED as u32), "ids", f64::from(self.ids), "a multiple of 128")
     }
 }
 
-impl CollarParams {
-    /// Blocks of the memory.
-    pub fn blocks(&self) -> usize {
-        self.ids as usize / LANES
-    }
+/// How many of `ids` are `id`.
+#[inline(never)]
+fn matches(ids: &[u32], id: u32) -> u32 {
+    ids.iter().map(|&other| u32::from(other == id)).sum()
 }
 
-/// Ids that lie side by side, 0 where nothing was remembered yet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IdBlock(pub [u32; LANES]);
-
-/// How many ids of `blocks` are `id`: counted lane by lane, so that vectors compare them.
-#[inline]
-fn matches(blocks: &[IdBlock], id: u32) -> u32 {
-    let mut lanes = [0_u32; LANES];
-    for block in blocks {
-        for (count, other) in lanes.iter_mut().zip(block.0) {
-            *count += u32::from(other == id);
-        }
-    }
-    lanes.iter().sum()
+/// Whether any of the ids of a block is `id`: all are compared before any is looked at, so that vectors do it.
+#[inline(never)]
+fn is_in(block: &[u32; BLOCK], id: u32) -> bool {
+    block.iter().fold(false, |found, &other| found | (other == id))
 }
 
 /// Suspects whose ids begin alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SuspectSet {
+    /// The last bytes of their ids: all are compared at once.
+    tags: [u8; PLACES],
     /// Their ids; 0 where the place is free.
-    ids: [u32; LANES],
+    ids: [u32; PLACES],
     /// Bytes they have sent, at what a byte counted then; 0 where the place is free.
-    bytes: [f64; LANES],
+    bytes: [f64; PLACES],
 }
 
 impl SuspectSet {
     /// The place of `id`.
-    #[inline]
+    #[inline(always)]
     fn place_of(&self, id: u32) -> Option<usize> {
-        // All places before any is chosen, so that vectors compare them. One of them holds it at most.
-        let mut places = [0_u32; LANES];
-        for (at, (place, other)) in places.iter_mut().zip(self.ids).enumerate() {
-            *place = if other == id { at as u32 + 1 } else { 0 };
+        const ONES: u64 = u64::MAX / 0xff;
+        let differ = u64::from_le_bytes(self.tags) ^ u64::from(id as u8) * ONES;
+        // The lowest of the highest bits of bytes that is set is that of the lowest byte that is zero.
+        let alike = differ.wrapping_sub(ONES) & !differ & (ONES << 7);
+        if alike == 0 {
+            return None;
         }
-        let found: u32 = places.iter().sum();
-        (found != 0).then_some((found as usize).wrapping_sub(1) % LANES)
+        let first = alike.trailing_zeros() as usize / 8 % PLACES;
+        if self.ids[first] == id { Some(first) } else { self.place_after(first, id) }
+    }
+
+    /// The place of `id` beyond one whose tag alone is its.
+    #[cold]
+    #[inline(never)]
+    fn place_after(&self, first: usize, id: u32) -> Option<usize> {
+        (first..PLACES).find(|&at| self.ids[at] == id)
+    }
+
+    /// Gives the place to `id`.
+    fn put(&mut self, at: usize, id: u32, bytes: f64) {
+        (self.tags[at], self.ids[at], self.bytes[at]) = (id as u8, id, bytes);
     }
 
     /// The place that holds least, the first of several: an unused one if there is one.
     fn least(&self) -> usize {
-        (1..LANES).fold(0, |least, at| if self.bytes[at] < self.bytes[least] { at } else { least })
+        (1..PLACES).fold(0, |least, at| if self.bytes[at] < self.bytes[least] { at } else { least })
     }
 }
 
@@ -197,13 +204,12 @@ struct Controller {
     old_delay: f64,
 }
 
-/// What departures tell. All but the waiting time is renewed by sampled ones.
+/// What departures tell. All is renewed by sampled ones, but for a queue that they leave empty.
 #[derive(Clone, Copy, Debug)]
 struct Output {
-    /// Waiting time of the packet that left last; zero when it left nothing behind.
+    /// Waiting time of the packet that was sampled last; zero once one left nothing behind.
     delay: Time,
-    last_departure: Time,
-    /// Whether something waited behind the last departure.
+    /// Whether something has waited behind every departure from the last sample on.
     busy: bool,
     /// Bytes until the next sample, and how many they were at the last one.
     until: i64,
@@ -230,7 +236,8 @@ struct Limits {
     /// One over what a suspect may have sent.
     per_limit: f64,
     per_size: f64,
-    per_s: f64,
+    /// What falls of the base probability by share, at most.
+    by_share: f64,
     /// How far the limit is loosened, and one over it.
     phi: f64,
     per_phi: f64,
@@ -242,13 +249,15 @@ struct Limits {
 
 /// COLLAR without the packets: what to do with an arrival at the tail of any FIFO, and what departures tell.
 ///
-/// `I` holds the memory of ids ([`CollarParams::blocks`]), `T` the suspects (`sets`).
+/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`).
 #[derive(Clone, Debug)]
 pub struct CollarDecision<I, T> {
     params: CollarParams,
     hash: PlaceHash,
     ids: I,
     suspects: T,
+    /// One over `span`, in nanoseconds.
+    per_span: f64,
     /// Departures remembered so far, as far as it matters.
     remembered: usize,
     controller: Controller,
@@ -257,27 +266,22 @@ pub struct CollarDecision<I, T> {
     limits: Limits,
 }
 
-impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
+impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// Nothing seen yet; updates are at multiples of 16 ms.
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
     pub fn new(params: CollarParams, mut ids: I, mut suspects: T) -> Result<Self, ParamError> {
         params.validate()?;
-        let blocks = ids.as_ref().len();
-        require(
-            blocks >= params.blocks(),
-            "ids",
-            (blocks * LANES) as f64,
-            "room for as many as the parameter says",
-        )?;
+        let places = ids.as_ref().len();
+        let enough = places >= params.ids as usize;
+        require(enough, "ids", places as f64, "room for as many as the parameter says")?;
         let sets = suspects.as_ref().len();
         require(sets >= params.sets as usize, "sets", sets as f64, "room for as many as the parameter says")?;
-        ids.as_mut().fill(IdBlock::default());
+        ids.as_mut().fill(0);
         suspects.as_mut().fill(SuspectSet::default());
         let output = Output {
             delay: Time::ZERO,
-            last_departure: Time::ZERO,
             busy: false,
             until: 0,
             distance: 0,
@@ -295,17 +299,18 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let limits = Limits {
             per_limit: 1.0 / params.share,
             per_size: 0.0,
-            per_s: 1.0,
-            phi: 2.0,
-            per_phi: 0.5,
+            by_share: MOST_DRAWS,
+            phi: LOOSEST,
+            per_phi: 1.0 / LOOSEST,
             base: 0.0,
-            calm: 2.0,
+            calm: LOOSEST,
         };
         let hash = PlaceHash::new(1);
         Ok(Self {
             hash,
             ids,
             suspects,
+            per_span: 1.0 / params.span.ns() as f64,
             remembered: 0,
             controller,
             next_update: T_UPDATE,
@@ -337,8 +342,8 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     }
 
     /// Departures remembered: block after block, 0 where there was none yet.
-    pub fn memory(&self) -> &[IdBlock] {
-        self.ids.as_ref().get(..self.params.blocks()).unwrap_or_default()
+    pub fn memory(&self) -> &[u32] {
+        self.ids.as_ref().get(..self.params.ids as usize).unwrap_or_default()
     }
 
     /// The id of each suspect, and its bytes, faded.
@@ -350,130 +355,145 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     }
 
     /// What becomes of a packet that finds `waiting` others.
-    #[inline]
+    #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarVerdict {
         self.catch_up(env.now());
         self.hash.ensure_key(|| env.flow_key());
         let id = self.id_of(meta.flow);
-        let waits = waiting >= 2;
-        if let Some(over) = self.charge(id, meta.len) {
-            if over <= self.limits.calm {
-                return CollarVerdict::Queue;
-            }
-            return self.judge_suspect(over, meta, waits, env);
-        }
-        let bits = env.random(Stream::Candidate);
-        let block = self.first_of_group(1, bits);
-        let hits = self.hits_in_block(id, block);
-        if hits == 0 && self.limits.base <= 0.0 {
+        let sent = self.charge(id, meta.len);
+        if waiting < 2 {
             return CollarVerdict::Queue;
         }
-        self.judge_other(id, (hits, block), meta, waits, env)
+        match sent {
+            Some(over) => self.judge_suspect(over, meta, env),
+            None => self.judge_other(id, meta, env),
+        }
     }
 
     /// What becomes of a packet of a suspect that has sent `over` times its limit: what is above it is dropped, and the base
     /// probability falls on it as the square of what it sends.
-    #[inline(never)]
-    fn judge_suspect<H, E: Env<H>>(&self, over: f64, meta: &Meta, waits: bool, env: &mut E) -> CollarVerdict {
-        let mut verdict = CollarVerdict::Queue;
-        if waits {
-            let excess = excess(over * self.limits.per_phi);
-            if coin(excess, Stream::FilterCoin, env) {
-                verdict = self.refuse(meta.ecn, excess < LIMIT_MARKS_BELOW, DropCause::Filter);
-                if matches!(verdict, CollarVerdict::Drop(_)) {
-                    return verdict;
-                }
-            }
+    #[inline(always)]
+    fn judge_suspect<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
+        if over <= self.limits.calm {
+            return CollarVerdict::Queue;
         }
-        let (by_share, rest) = self.base_for(meta.len);
-        let over = over.min(self.limits.phi);
-        if coin(by_share * over * over + rest, Stream::PieCoin, env) && waits {
-            return self.refuse(meta.ecn, self.limits.base < MARKS_BELOW, DropCause::Pie);
+        if over > self.limits.phi {
+            return self.judge_greedy(over, meta, env);
         }
-        verdict
+        self.judge_base(over, meta, env)
     }
 
-    /// What becomes of a packet of a flow that is no suspect, and was met so often in a block: that makes it one if there is
-    /// room. The base probability falls on it as often as it is met, and it is dropped by that where there is none.
+    /// The same for one that is over its limit.
     #[inline(never)]
-    fn judge_other<H, E: Env<H>>(
-        &mut self,
-        id: u32,
-        met: (u32, usize),
-        meta: &Meta,
-        waits: bool,
-        env: &mut E,
-    ) -> CollarVerdict {
+    fn judge_greedy<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
+        let mut verdict = CollarVerdict::Queue;
+        let excess = excess(over * self.limits.per_phi);
+        if coin(excess, Stream::FilterCoin, env) {
+            verdict = self.refuse(meta.ecn, excess, DropCause::Filter);
+            if matches!(verdict, CollarVerdict::Drop(_)) {
+                return verdict;
+            }
+        }
+        match self.judge_base(self.limits.phi, meta, env) {
+            CollarVerdict::Queue => verdict,
+            other => other,
+        }
+    }
+
+    /// What the base probability makes of a packet of a suspect.
+    #[inline(always)]
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
         let (by_share, rest) = self.base_for(meta.len);
-        let draws = by_share * self.limits.per_s;
-        // So many draws are made with the whole memory at once.
-        let few = draws <= FEW_DRAWS;
-        let hits = if few { met.0 } else { matches(self.memory(), id) };
-        let mut cause = None;
-        if hits > 0 && !self.enter(id) {
-            let compared = if few { self.filled(met.1, 1) } else { self.filled(0, self.params.blocks()) };
-            let part = f64::from(hits) / f64::from(compared);
-            cause = coin(draws * part, Stream::FilterCoin, env).then_some(DropCause::Memory);
+        if coin(by_share * over * over + rest, Stream::PieCoin, env) {
+            return self.refuse(meta.ecn, self.limits.base, DropCause::Pie);
         }
-        if cause.is_none() {
-            cause = coin(rest, Stream::PieCoin, env).then_some(DropCause::Pie);
+        CollarVerdict::Queue
+    }
+
+    /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
+    /// memory, which one block tells.
+    #[inline(always)]
+    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, env: &mut E) -> CollarVerdict {
+        if self.limits.base <= 0.0 {
+            return CollarVerdict::Queue;
         }
-        match cause.filter(|_| waits) {
-            Some(cause) => self.refuse(meta.ecn, self.limits.base < MARKS_BELOW, cause),
-            None => CollarVerdict::Queue,
+        let from = self.first_of_group(BLOCK, env.random(Stream::Candidate));
+        let block = self.ids.as_ref().get(from..).and_then(<[u32]>::first_chunk);
+        if block.is_some_and(|block| is_in(block, id)) {
+            return self.judge_met(id, from, meta, env);
         }
+        self.judge_rest(meta, env)
+    }
+
+    /// The same for one that was met in the block from `from` on.
+    #[inline(never)]
+    fn judge_met<H, E: Env<H>>(&self, id: u32, from: usize, meta: &Meta, env: &mut E) -> CollarVerdict {
+        let part = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
+        let draws = self.base_for(meta.len).0 / self.output.s;
+        if coin(draws * part, Stream::FilterCoin, env) {
+            return self.refuse(meta.ecn, self.limits.base, DropCause::Memory);
+        }
+        self.judge_rest(meta, env)
+    }
+
+    /// What becomes of a packet by the part of the base probability that falls on all alike.
+    #[inline(always)]
+    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, env: &mut E) -> CollarVerdict {
+        if coin(self.base_for(meta.len).1, Stream::PieCoin, env) {
+            return self.refuse(meta.ecn, self.limits.base, DropCause::Pie);
+        }
+        CollarVerdict::Queue
     }
 
     /// The base probability for a packet of `len` bytes: the part that falls by share, and the rest.
     #[inline]
     fn base_for(&self, len: u32) -> (f64, f64) {
-        let limits = &self.limits;
-        let relative = if limits.per_size > 0.0 { (f64::from(len) * limits.per_size).min(1.0) } else { 1.0 };
-        let probability = limits.base * relative;
-        let by_share = probability.min(MOST_DRAWS * self.output.s);
+        let probability = self.limits.base * lesser(f64::from(len) * self.limits.per_size, 1.0);
+        let by_share = lesser(probability, self.limits.by_share);
         (by_share, probability - by_share)
     }
 
     /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
-    #[inline]
+    #[inline(always)]
     pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
-        let now = env.now();
-        self.catch_up(now);
-        self.output.delay = if waiting == 0 { Time::ZERO } else { wait };
+        self.catch_up(env.now());
         self.output.until -= i64::from(len);
         if self.output.until <= 0 {
-            self.sample(flow, len, env);
+            self.sample(flow, len, wait, env);
         }
-        (self.output.last_departure, self.output.busy) = (now, waiting > 0);
+        if waiting == 0 {
+            (self.output.delay, self.output.busy) = (Time::ZERO, false);
+        }
     }
 
     /// A departure that chance has chosen, by bytes: what it and those since the last one tell.
     #[inline(never)]
-    fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, env: &mut E) {
+    fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, env: &mut E) {
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
         let from = self.first_of_group(PROBED, bits);
-        let hits = matches(self.memory().get(from..from + PROBED).unwrap_or_default(), id);
+        let hits = self.hits(from, PROBED, id);
         let compared = self.filled(from, PROBED);
         let output = &mut self.output;
-        if output.busy {
-            let gap = now.since(output.last_departure).ns() as f64;
-            output.service += (gap - output.service) * if output.service > 0.0 { SMOOTH } else { 1.0 };
-        }
-        let len = f64::from(len);
-        output.size += (len - output.size) * if output.size > 0.0 { SMOOTH } else { 1.0 };
-        let elapsed = (now.since(output.last_sample).ns() as f64 / self.params.span.ns() as f64).min(1.0);
+        let gap = now.since(output.last_sample).ns() as f64;
         let passed = (output.distance - output.until) as f64;
-        output.pass(passed, elapsed);
+        output.lengths(f64::from(len), passed, gap);
+        (output.delay, output.busy, output.last_sample) = (wait, true, now);
+        self.limits.per_size = 1.0 / output.size;
+        let elapsed = (gap * self.per_span).min(1.0);
+        output.pass(passed, elapsed, self.limits.per_size);
         output.estimate(f64::from(hits), f64::from(compared));
         output.next_sample(passed, elapsed * f64::from(self.params.ids), bits as u32);
-        output.last_sample = now;
+        if hits > 0 {
+            self.suspect(id);
+        }
         self.remember(id);
         if self.output.scale >= MOST_SCALE {
             self.rescale();
         }
-        self.judge();
+        self.limits.by_share = MOST_DRAWS * self.output.s;
+        self.limits.per_limit = 1.0 / (self.params.share * self.output.s * self.output.sent);
     }
 
     /// Counts all in a larger unit.
@@ -485,25 +505,23 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         }
     }
 
-    /// What arrivals are judged by from now on.
+    /// What arrivals are judged by from now on, as far as the controller says.
     fn judge(&mut self) {
-        let (root, output) = (self.controller.root, &self.output);
-        let phi = if root > SLACK { 1.0 + SLACK / root } else { 2.0 };
+        let root = self.controller.root;
+        let phi = lesser(1.0 + SLACK / root, LOOSEST);
         self.limits = Limits {
-            per_limit: 1.0 / (self.params.share * output.s * output.sent),
-            per_size: if output.size > 0.0 { 1.0 / output.size } else { 0.0 },
-            per_s: 1.0 / output.s,
             phi,
             per_phi: 1.0 / phi,
             base: root * root,
             calm: if root > 0.0 { 0.0 } else { phi },
+            ..self.limits
         };
     }
 
-    /// A drop or a mark.
+    /// A drop or a mark by a coin of this probability.
     #[inline]
-    fn refuse(&self, ecn: Ecn, marks: bool, cause: DropCause) -> CollarVerdict {
-        if self.params.ecn && marks && ecn != Ecn::NotCapable {
+    fn refuse(&self, ecn: Ecn, probability: f64, cause: DropCause) -> CollarVerdict {
+        if self.params.ecn && probability < MOST_BASE && ecn != Ecn::NotCapable {
             CollarVerdict::Mark(cause)
         } else {
             CollarVerdict::Drop(cause)
@@ -539,18 +557,18 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.judge();
     }
 
-    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer. A longer
-    /// target gets smaller gains.
+    /// One update, as in PI2, with a target of at least one packet of each active flow, and at most half the buffer. Gains are
+    /// for round trips that hold the wait: a longer target gets smaller ones.
     fn update(&mut self) {
         let (target, delay) = (self.params.target.seconds(), self.output.delay.seconds());
         let service = self.output.service * 1e-9;
         let half = MOST_OF_BUFFER * f64::from(self.params.limit) * service;
         let wanted = if service > 0.0 { target.min(half) } else { target };
         let aim = wanted.max(service / self.output.s);
-        let gain = (target / aim).min(1.0);
+        let gain = ((RTT_MAX + target) / (RTT_MAX + aim)).min(1.0);
         let Controller { root, old_delay } = self.controller;
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
-        self.controller = Controller { root: (root + step).clamp(0.0, 1.0), old_delay: delay };
+        self.controller = Controller { root: (root + step).clamp(0.0, MOST_ROOT), old_delay: delay };
     }
 
     /// The set that `id` belongs to.
@@ -560,76 +578,83 @@ impl<I: Storage<IdBlock>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.suspects.as_mut().get_mut(at as usize)
     }
 
-    /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect, or no longer.
+    /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect.
     #[inline]
     fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
         let (bytes, per_limit) = (f64::from(len) * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
-        let at = set.place_of(id)? % LANES;
+        let at = set.place_of(id)?;
         set.bytes[at] += bytes;
-        let over = set.bytes[at] * per_limit;
-        if over < CLEAR {
-            (set.ids[at], set.bytes[at]) = (0, 0.0);
-            return None;
-        }
-        Some(over)
+        Some(set.bytes[at] * per_limit)
     }
 
-    /// Makes `id` a suspect if its set has room, or a place that holds less.
-    #[inline(never)]
-    fn enter(&mut self, id: u32) -> bool {
+    /// Makes `id` a suspect, if it is none and its set has room, or a place that holds less.
+    #[inline]
+    fn suspect(&mut self, id: u32) {
         let assumed = ASSUMED * self.output.s * self.output.sent;
-        let Some(set) = self.set_of(id) else { return false };
-        let at = set.least() % LANES;
-        if set.bytes[at] >= assumed {
-            return false;
+        let Some(set) = self.set_of(id) else { return };
+        if set.place_of(id).is_some() {
+            return;
         }
-        (set.ids[at], set.bytes[at]) = (id, assumed);
-        true
+        let at = set.least() % PLACES;
+        if set.bytes[at] < assumed {
+            set.put(at, id, assumed);
+        }
     }
 
-    /// The first block of the group of `size` blocks that `bits` choose.
+    /// The first place of the group of `size` ids that `bits` choose.
     #[inline]
     fn first_of_group(&self, size: usize, bits: u64) -> usize {
-        let groups = self.params.blocks() / size.max(1);
+        let groups = self.params.ids as usize / size;
         (((bits >> 32) * groups as u64) >> 32) as usize * size
     }
 
-    /// How many of the ids of a block are `id`.
+    /// How many of `size` ids from `from` on are `id`.
     #[inline]
-    fn hits_in_block(&self, id: u32, block: usize) -> u32 {
-        self.ids.as_ref().get(block).map_or(0, |block| matches(core::slice::from_ref(block), id))
+    fn hits(&self, from: usize, size: usize, id: u32) -> u32 {
+        matches(self.ids.as_ref().get(from..from + size).unwrap_or_default(), id)
     }
 
-    /// Ids in `size` blocks from `from` on.
+    /// Ids in `size` places from `from` on, whole blocks.
     fn filled(&self, from: usize, size: usize) -> u32 {
-        let all = self.params.blocks().max(1);
-        if self.remembered >= all * LANES {
-            return (size * LANES) as u32;
+        let ids = self.params.ids as usize;
+        if self.remembered >= ids {
+            return size as u32;
         }
-        let (rounds, more) = (self.remembered / all, self.remembered % all);
-        (from..from + size).map(|block| rounds as u32 + u32::from(block < more)).sum()
+        let blocks = ids / BLOCK;
+        let (rounds, more) = (self.remembered / blocks, self.remembered % blocks);
+        let first = from / BLOCK;
+        (first..first + size / BLOCK).map(|block| rounds as u32 + u32::from(block < more)).sum()
     }
 
     /// Puts `id` into the memory in place of the oldest. Departures that follow each other lie in different blocks.
     #[inline]
     fn remember(&mut self, id: u32) {
-        let blocks = self.params.blocks().max(1);
-        let (block, lane) = (self.remembered % blocks, self.remembered / blocks % LANES);
-        if let Some(block) = self.ids.as_mut().get_mut(block) {
-            block.0[lane] = id;
+        let (ids, blocks) = (self.params.ids as usize, self.params.ids as usize / BLOCK);
+        let at = self.remembered % blocks * BLOCK + self.remembered / blocks % BLOCK;
+        if let Some(place) = self.ids.as_mut().get_mut(at) {
+            *place = id;
         }
         self.remembered += 1;
-        if self.remembered == 2 * blocks * LANES {
-            self.remembered = blocks * LANES;
+        if self.remembered == 2 * ids {
+            self.remembered = ids;
         }
     }
 }
 
 impl Output {
+    /// What a sampled packet of `len` bytes and the `passed` bytes of the `gap` before it tell of lengths and of the link.
+    fn lengths(&mut self, len: f64, passed: f64, gap: f64) {
+        self.size += (len - self.size) * if self.size > 0.0 { SMOOTH } else { 1.0 };
+        if self.busy && passed > 0.0 {
+            let service = gap * self.size / passed;
+            self.service += (service - self.service) * if self.service > 0.0 { SMOOTH } else { 1.0 };
+        }
+    }
+
     /// Lets what was counted fade while `bytes` leave in this part of `span`.
-    fn pass(&mut self, bytes: f64, elapsed: f64) {
-        let windows = if self.size > 0.0 { bytes * self.s / (WINDOW * self.size) } else { 1.0 };
+    fn pass(&mut self, bytes: f64, elapsed: f64, per_size: f64) {
+        let windows = bytes * self.s * per_size * (1.0 / WINDOW);
         self.scale *= 1.0 + windows.min(elapsed);
         self.sent = (self.sent + bytes * self.scale).max(self.scale);
     }
@@ -651,6 +676,12 @@ impl Output {
         self.distance = (f64::from(dice) * (2.0 / 4_294_967_296.0) * mean) as i64;
         self.until = self.distance;
     }
+}
+
+/// The lesser of two numbers.
+#[inline(always)]
+fn lesser(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
 }
 
 /// The part that is dropped of a suspect that sends `over` times its limit.
@@ -681,7 +712,7 @@ pub struct Collar<H, S, I, T> {
 impl<H, S, I, T> Collar<H, S, I, T>
 where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    I: Storage<IdBlock>,
+    I: Storage<u32>,
     T: Storage<SuspectSet>,
 {
     /// An empty queue in `slots` (see [`crate::slots_for`]), with its memory in `ids` and its table in `suspects`.
@@ -709,10 +740,10 @@ where
 impl<H, S, I, T> Discipline<H> for Collar<H, S, I, T>
 where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
-    I: Storage<IdBlock>,
+    I: Storage<u32>,
     T: Storage<SuspectSet>,
 {
-    #[inline]
+    #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         match self.decision.arrival(&packet.meta, self.fifo.len(), env) {
@@ -725,7 +756,7 @@ where
         append_or_overflow(&mut self.fifo, self.decision.params.limit, &mut self.stats, packet, env);
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.stats)?;
         let wait = env.now().since(packet.enqueued);
@@ -763,18 +794,36 @@ mod tests {
 
     #[test]
     fn the_least_suspect_gives_way() {
-        let mut set = SuspectSet { ids: [9, 8, 7, 6, 5, 4, 3, 2], bytes: [100.0; LANES] };
+        let mut set = SuspectSet::default();
+        (0..PLACES).for_each(|at| set.put(at, 9 - at as u32, 100.0));
         assert_eq!(set.least(), 0);
         set.bytes[5] = 99.0;
         assert_eq!((set.least(), set.place_of(4), set.place_of(1)), (5, Some(5), None));
-        (set.ids[6], set.bytes[6]) = (0, 0.0);
+        set.put(6, 0, 0.0);
         assert_eq!(set.least(), 6);
+    }
+
+    /// Tags of one byte find ids of four: whichever share the byte, or differ from one that does in the lowest bit.
+    #[test]
+    fn suspects_are_found_behind_others_with_their_tag() {
+        let mut set = SuspectSet::default();
+        assert_eq!(set.place_of(0x100), None);
+        for (at, id) in [0x101, 0x100, 0x201, 0x1ff, 0x301, 0x200, 0x2ff, 0x80].into_iter().enumerate() {
+            set.put(at, id, 1.0);
+        }
+        for id in 1..0x400 {
+            assert_eq!(set.place_of(id), set.ids.iter().position(|&other| other == id), "{id:#x}");
+        }
     }
 
     #[test]
     fn blocks_count_their_matches() {
-        let block = IdBlock([1, 2, 1, 0, 0, 1, 7, 1]);
-        assert_eq!([1, 2, 3, 7].map(|id| matches(&[block], id)), [4, 1, 0, 1]);
-        assert_eq!(matches(&[block; 5], 1), 20);
+        let mut block = [7_u32; BLOCK];
+        assert_eq!(
+            (matches(&block, 7), is_in(&block, 7), matches(&block, 1), is_in(&block, 1)),
+            (32, true, 0, false)
+        );
+        (block[0], block[13], block[31]) = (1, 1, 1);
+        assert_eq!((matches(&block, 1), matches(&block[..31], 1), is_in(&block, 1)), (3, 2, true));
     }
 }
