@@ -252,6 +252,35 @@ def collar_equilibrium(
     Raises ``ValueError`` naming the argument, and :class:`NoEquilibriumError` if the load is below the capacity or no
     fixed point holds.
     """
+    link = _link(capacity, flows, share, target, buffer, variation)
+    points = _fixed_points(link)
+    slopes = [_slope(link, s) for s in points]
+    holding = [s for s, slope in zip(points, slopes, strict=True) if slope < 1.0]
+    if not holding:
+        raise NoEquilibriumError("no fixed point of the limit holds")
+    return _result(link, holding[0], points, slopes)
+
+
+@solver
+def collar_map(
+    s: float,
+    capacity: float,
+    flows: Iterable[FlowClass],
+    *,
+    share: float = 0.9,
+    target: float = 0.015,
+    buffer: float = 1e9,
+    variation: float = 0.0,
+) -> float:
+    """S(s): the sum of squares of the output that a limit set by ``s`` makes; see :func:`collar_equilibrium`."""
+    at = _check.within("s", s, LEAST_S, 1.0)
+    return _link(capacity, flows, share, target, buffer, variation).squares(at)
+
+
+def _link(
+    capacity: float, flows: Iterable[FlowClass], share: float, target: float, buffer: float, variation: float
+) -> _Link:
+    """The link, checked, whose flows offer more than it carries."""
     link = _Link(
         _check.positive("capacity", capacity), flow_classes(flows), _check.positive("share", share),
         _check.positive("target", target), _check.positive("buffer", buffer),
@@ -260,12 +289,7 @@ def collar_equilibrium(
     offered = sum(math.inf if not isinstance(flow, ConstantRate) else flow.count * flow.rate for flow in link.flows)
     if offered <= link.capacity:
         raise NoEquilibriumError("the load is below the capacity: nothing need be dropped")
-    points = _fixed_points(link)
-    slopes = [_slope(link, s) for s in points]
-    holding = [s for s, slope in zip(points, slopes, strict=True) if slope < 1.0]
-    if not holding:
-        raise NoEquilibriumError("no fixed point of the limit holds")
-    return _result(link, holding[0], points, slopes)
+    return link
 
 
 def _fixed_points(link: _Link) -> list[float]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from typing import Any
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-import fairdrop
 from fairdrop.models import (
     ConstantRate,
     NoEquilibriumError,
@@ -21,34 +23,22 @@ from fairdrop.models import (
 from fairdrop.models.collar import SLACK
 from fairdrop.models.collar_loop import ALPHA, BETA, T_UPDATE
 
+FIGURES = Path(__file__).resolve().parents[3] / "docs" / "figures"
+
+
+def _figures() -> ModuleType:
+    """What the chapter's tables are made with."""
+    for name in ("make_background", "make_collar"):
+        spec = importlib.util.spec_from_file_location(name, FIGURES / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules["make_collar"]
+
+
+made = _figures()
 #: 10 Mb/s in packets of 1000 bytes.
-C = 1250.0
-
-
-def simulated(
-    groups: list[dict[str, Any]], rtt_s: float = 0.02, seeds: int = 2, rate: float = 8e3 * C, **top: Any
-) -> Any:
-    """Runs of COLLAR on one link."""
-    fields = {"duration": 60.0, "warm_up": 20.0, "sample": 0.01} | top
-    tables: list[tuple[str, dict[str, Any]]] = [
-        ("", fields),
-        ("[dumbbell]", {"rate": rate, "delay": 0.001, "access_rate": 1e9, "access_delay": (rtt_s - 0.002) / 4}),
-        ("[queue]", {"discipline": "collar", "limit": 2000}),
-        *(("[[groups]]", group) for group in groups),
-    ]
-    lines = []
-    for head, values in tables:
-        lines += [head, *(f"{name} = {value!r}" for name, value in values.items())]
-    return fairdrop.Scenario("\n".join(lines).replace("'", '"'), "test").run(seeds).document["runs"]
-
-
-def shares(runs: Any) -> np.ndarray:
-    """Of the link, of each group, the mean over runs."""
-    return np.mean([[group["share"] for group in run["groups"]] for run in runs], axis=0)
-
-
-def internal(run: Any, name: str) -> float:
-    return next(one["mean"] for one in run["queues"][0]["internals"] if one["name"] == name)
+C = made.C
 
 
 @pytest.mark.parametrize(("senders", "flows"), [(1, 32), (5, 100), (20, 100), (1, 1)])
@@ -87,9 +77,10 @@ def test_any_mix_of_rates_is_shared_as_simulated(times: float) -> None:
     """Six Poisson senders from a fiftieth of the link on. Shares within 0.02 of the link, s within 2 %."""
     rates = [times * rate for rate in (50, 100, 200, 400, 800, 1600)]
     model = collar_equilibrium(C, [ConstantRate(rate) for rate in rates])
-    runs = simulated([{"name": f"u{k}", "transport": "poisson", "rate": 8e3 * rate} for k, rate in enumerate(rates)])
-    assert shares(runs) == pytest.approx(model.mu, abs=0.02)
-    assert np.mean([internal(run, "s") for run in runs]) == pytest.approx(model.s, rel=0.02)
+    sent = [{"name": f"u{k}", "transport": "poisson", "rate": 8e3 * rate} for k, rate in enumerate(rates)]
+    runs = made.simulated(sent, seeds=2)
+    assert [np.mean(made.shares(runs, k)) for k in range(len(rates))] == pytest.approx(model.mu, abs=0.02)
+    assert np.mean(made.internals(runs, "s")) == pytest.approx(model.s, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +92,9 @@ def test_greedy_senders_beside_tcp_get_what_the_model_says(flows: int, senders: 
     Told only how much TCP's shares vary, as much as makes that s, the model is within 30 %: its TCP knows no timeouts,
     so its root is larger.
     """
-    groups = [
-        {"name": "udp", "transport": "cbr", "count": senders, "rate": 8e3 * rate},
-        {"name": "tcp", "transport": "newreno", "count": flows, "max_window": 2000},
-    ]
-    runs = simulated(groups, rtt_s, seeds=4)
-    udp, tcp = shares(runs)
-    s, root = (float(np.mean([internal(run, name) for run in runs])) for name in ("s", "root"))
+    runs = made.greedy(flows, senders, rate, rtt_s, seeds=4)
+    udp, tcp = (float(np.mean(made.shares(runs, group))) for group in (0, 1))
+    s, root = (float(np.mean(made.internals(runs, name))) for name in ("s", "root"))
     loosened = 1.0 + min(1.0, SLACK / root)
     assert udp / senders == pytest.approx(0.9 * loosened * s * (1.0 - (root * loosened) ** 2), rel=0.2)
     variation = (s - udp**2 / senders) * flows / tcp**2 - 1.0
@@ -180,10 +167,9 @@ def test_noise_is_that_of_draws(output: list[float], tolerance: float) -> None:
 def test_noise_is_that_of_the_simulator(flows: int) -> None:
     """Equal Poisson flows: the deviation of s within 15 %. It is the same for any number of them."""
     group = {"name": "u", "transport": "poisson", "count": flows, "rate": 1.2e7 / flows}
-    runs = simulated([group], duration=320.0, warm_up=80.0, sample=0.5)
-    s = np.concatenate([run["queues"][0]["series"]["internals"]["s"][-480:] for run in runs])
-    assert s.mean() * flows == pytest.approx(1.0, abs=0.02)
-    assert s.std() / s.mean() == pytest.approx(collar_noise([1.0], [flows]).deviation, rel=0.15)
+    runs = made.simulated([group], seeds=2, duration=320.0, warm_up=80.0, sample=0.5)
+    assert np.mean(made.internals(runs, "s")) * flows == pytest.approx(1.0, abs=0.02)
+    assert np.mean(made.deviations(runs, 480)) == pytest.approx(collar_noise([1.0], [flows]).deviation, rel=0.15)
 
 
 @pytest.mark.parametrize(("flows", "delay"), [(20, 0.05), (20, 0.1), (20, 0.2), (10, 0.2), (60, 0.2)])
@@ -213,17 +199,9 @@ def test_the_margin_tells_whether_small_deviations_grow(flows: int, delay: float
     assert loop.stable == (loop.phase_margin > 0.0)
 
 
-@pytest.mark.parametrize(("rate", "flows", "rtt_s"), [(2e7, 20, 0.05), (2e7, 60, 0.2), (1e8, 20, 0.05)])
-def test_the_wait_swings_as_fast_as_the_loop_would(rate: float, flows: int, rtt_s: float) -> None:
+@pytest.mark.parametrize(("packets", "flows", "rtt_s"), [(2500, 20, 0.05), (2500, 60, 0.2), (12500, 20, 0.05)])
+def test_the_wait_swings_as_fast_as_the_loop_would(packets: float, flows: int, rtt_s: float) -> None:
     """Margins of 0 to 70 degrees, where a loop rings: the strongest frequency is within 30 % of that at half a turn."""
-    loop = collar_margin(rate / 8e3, flows, rtt_s)
+    loop = collar_margin(packets, flows, rtt_s)
     assert 0.0 < loop.phase_margin < 70.0
-    group = {"name": "tcp", "transport": "sack", "count": flows, "max_window": 20_000}
-    runs = simulated([group], rtt_s, rate=rate, duration=120.0)
-    spectrum = 0.0
-    for run in runs:
-        queue = np.array(run["queues"][0]["series"]["packets"][2000:], dtype=np.float64)
-        spectrum = spectrum + np.abs(np.fft.rfft((queue - queue.mean()) * np.hanning(queue.size))) ** 2
-    smooth = np.convolve(spectrum, np.ones(9) / 9, mode="same")
-    strongest = 2 * np.pi * np.fft.rfftfreq(queue.size, 0.01)[3 + int(np.argmax(smooth[3:]))]
-    assert strongest == pytest.approx(loop.swing, rel=0.3)
+    assert made.strongest(made.tcp_alone(packets, flows, rtt_s, seeds=2)) == pytest.approx(loop.swing, rel=0.3)
