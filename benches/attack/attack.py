@@ -32,7 +32,7 @@ from senders import GOALS, ROADS, Goal, Road, read, score, text  # noqa: E402
 
 DISCIPLINES = ("collar", "choke", "afd", "sfb", "fq_codel")
 KEYS = ("road", "goal", "discipline", "attack", "seed")
-RATES = ("attack", "tcp", "victim")
+RATES = ("attack_bps", "tcp_bps", "victim_bps")
 #: Seeds of the search, and of the check, which are others.
 SEARCH_SEEDS, CHECK_SEEDS = (1, 2), tuple(range(1001, 1011))
 #: Senders of a generation, and generations, the first one random but for what is known.
@@ -65,7 +65,7 @@ def measure(task: Task) -> tuple[Key, dict[str, float]]:
     rates = dict.fromkeys(RATES, 0.0)
     for group in result.document["runs"][0]["groups"]:
         kind = "attack" if group["name"].startswith("attack") else group["name"]
-        rates[kind] += group["goodput_bps" if kind == "victim" else "throughput_bps"]
+        rates[f"{kind}_bps"] += group["goodput_bps" if kind == "victim" else "throughput_bps"]
     return task.key, rates
 
 

@@ -93,7 +93,7 @@ class Road:
 
 ROADS = (
     Road("10 Mb/s, 20 NewReno", 1e7, 0.042, 300, 20, "newreno", 30.0, 10.0),
-    Road("100 Mb/s, 50 CUBIC", 1e8, 0.04, 1000, 50, "cubic", 14.0, 6.0),
+    Road("50 Mb/s, 50 CUBIC", 5e7, 0.04, 500, 50, "cubic", 12.0, 4.0),
 )
 
 
@@ -123,14 +123,14 @@ def read(words: str) -> Attack:
 
 
 def score(goal: Goal, road: Road, attack: Attack, rates: Mapping[str, float]) -> float:
-    """How far an attack has come; ``rates`` in bit/s of all attackers, of TCP, and of the victim at its sink."""
+    """How far an attack has come; ``rates`` of all attackers, of TCP, and of the victim at its sink."""
     if goal.name == "harm":
-        return 1.0 - rates["tcp"] / (road.flows * road.fair(1))
+        return 1.0 - rates["tcp_bps"] / (road.flows * road.fair(1))
     if goal.forged:
-        return 1.0 - rates["victim"] / road.fair(0)
+        return 1.0 - rates["victim_bps"] / road.fair(0)
     if goal.name == "split":
-        return rates["attack"] / road.rate_bps
-    return rates["attack"] / (attack["ids"] * road.fair(attack["ids"]))
+        return rates["attack_bps"] / road.rate_bps
+    return rates["attack_bps"] / (attack["ids"] * road.fair(attack["ids"]))
 
 
 def _flood(road: Road) -> Attack:
@@ -196,12 +196,27 @@ def _forged_known(road: Road) -> dict[str, Attack]:
     }
 
 
+def _no_knobs(road: Road) -> tuple[Knob, ...]:
+    return ()
+
+
 def _split_known(road: Road) -> dict[str, Attack]:
     flood = _flood(road)
+
+    def in_turns(ids: int, length: float) -> Attack:
+        return flood | {"ids": ids, "period": ids * length, "on": 1 / ids, "spread": 1.0}
+
     return {
-        "1": flood, "4": flood | {"ids": 4}, "16": flood | {"ids": 16}, "64": flood | {"ids": 64},
-        "256": flood | {"ids": 256}, "a new one for every packet": flood | {"ids": 20_000 * road.rate_bps / 1e7},
-    }  # fmt: skip
+        "1": flood,
+        "4": flood | {"ids": 4},
+        "16": flood | {"ids": 16},
+        "64": flood | {"ids": 64},
+        "256": flood | {"ids": 256},
+        "a new one for every packet": flood | {"ids": 20_000 * road.rate_bps / 1e7},
+        "4 in turns of 100 ms": in_turns(4, 0.1),
+        "8 in turns of 100 ms": in_turns(8, 0.1),
+        "16 in turns of 100 ms": in_turns(16, 0.1),
+    }
 
 
 GOALS = {
@@ -213,7 +228,7 @@ GOALS = {
         Goal(
             "forged", "at most a fair share under the id of a victim, what it loses", _forged_knobs, _forged_known, True
         ),
-        Goal("split", "a flood of twice the link from so many ids, part of the link", lambda _: (), _split_known),
+        Goal("split", "a flood of twice the link from so many ids, part of the link", _no_knobs, _split_known),
     )
 }
 

@@ -221,7 +221,7 @@ def maps() -> Figure:
         axes.set_xlim(0.02, 1.0)
         axes.set_ylim(0.02, 1.0)
         axes.set_xlabel("s, by which the limit is set")
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper left" if axes is simple else "upper center")
     simple.set_title("two classes: 1 greedy sender, 32 TCP")
     whole.set_title("all of the limit; UDP at the link's rate")
     simple.set_ylabel("Σ q² of the output that follows")
