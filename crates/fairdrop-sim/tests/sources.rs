@@ -93,7 +93,10 @@ fn a_forged_id_shares_the_queue_of_its_owner() {
     };
     let found = |seen: &str| run_as(&text(seen), "test");
     let rates = |run: &RunResult| -> Vec<_> {
-        run.flows.iter().map(|flow| (flow.measured.throughput_bps, flow.measured.goodput_bps.unwrap_or(0.0))).collect()
+        run.flows
+            .iter()
+            .map(|flow| (flow.measured.throughput_bps, flow.measured.goodput_bps.unwrap_or(0.0)))
+            .collect()
     };
     let honest = found("");
     for (queue, sink) in rates(&honest) {
@@ -102,16 +105,16 @@ fn a_forged_id_shares_the_queue_of_its_owner() {
     }
     let forged = found("seen_as = \"owner\"");
     assert!(forged.valid);
-    let [other, owner, second, forger] = rates(&forged)[..] else { panic!("four flows") };
+    let [other, owner, second, taker] = rates(&forged)[..] else { panic!("four flows") };
     for id in [other, owner, second] {
         close(id.0, 1e6 / 3.0, 0.02);
     }
     // The first id of the group is shared by its owner and the forger, whose packets the queue does not know as its own.
     close(other.1, 1e6 / 3.0, 0.02);
     close(second.1, 1e6 / 3.0, 0.02);
-    assert_eq!(forger.0, 0.0);
+    assert_eq!(taker.0, 0.0);
     close(owner.1, 1e6 / 6.0, 0.1);
-    close(forger.1, 1e6 / 6.0, 0.1);
+    close(taker.1, 1e6 / 6.0, 0.1);
 }
 
 /// Times, sizes, flows and classes of a list.
