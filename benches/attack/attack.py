@@ -30,14 +30,14 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from senders import GOALS, ROADS, Goal, Road, read, score, text  # noqa: E402
 
-DISCIPLINES = ("collar", "choke", "afd", "sfb", "fq_codel")
+DISCIPLINES = ("collar", "collar:collar.ids=1024", "choke", "afd", "sfb", "fq_codel")
 KEYS = ("road", "goal", "discipline", "attack", "seed")
 RATES = ("attack_bps", "tcp_bps", "victim_bps")
 #: Seeds of the search, and of the check, which are others.
 SEARCH_SEEDS, CHECK_SEEDS = (1, 2), tuple(range(1001, 1011))
 #: Senders of a generation, and generations, the first one random but for what is known.
 GENERATION, GENERATIONS = 16, 6
-SUMMARY = ("road", "goal", "discipline", "kind", "name", "attack", "searched", "score", "half", "n")
+SUMMARY = ("road", "goal", "discipline", "kind", "name", "attack", "searched", "score", "half", "tcp", "n")
 Key = tuple[str, ...]
 Row = dict[str, Any]
 
@@ -60,7 +60,8 @@ class Task:
 def measure(task: Task) -> tuple[Key, dict[str, float]]:
     """Rates of attackers and TCP at the queue, and of the victim at its sink, bit/s."""
     load = task.road.load(read(task.attack), task.goal.forged)
-    settings = [f"queue.discipline={task.discipline}", f"seed={task.seed}"]
+    name, _, more = task.discipline.partition(":")
+    settings = [f"queue.discipline={name}", f"seed={task.seed}", *(f"queue.{one}" for one in more.split("+") if one)]
     result = fairdrop.Scenario(load.toml(), load.name, settings).run(1, threads=1)
     rates = dict.fromkeys(RATES, 0.0)
     for group in result.document["runs"][0]["groups"]:
@@ -157,9 +158,11 @@ def campaign(
         for (kind, label, attack, searched_score), scores in zip(attacks, found, strict=True):
             checked = estimate(scores)
             assert checked is not None
-            values = (road.name, goal.name, name, kind, label, attack, searched_score)
             spread = "" if checked.half is None else f"{checked.half:.2g}"
-            rows.append(dict(zip(SUMMARY, (*values, f"{checked.mean:.4g}", spread, checked.n), strict=True)))
+            tcp = fmean(rates["tcp_bps"] for rates in store.rates([Task(*about, attack, seed) for seed in CHECK_SEEDS]))
+            values = (road.name, goal.name, name, kind, label, attack, searched_score, f"{checked.mean:.4g}", spread)
+            part = f"{tcp / road.rate_bps:.4f}"
+            rows.append(dict(zip(SUMMARY, (*values, part, str(checked.n)), strict=True)))
     return rows
 
 
@@ -172,7 +175,7 @@ def main() -> None:
     roads = {road.name: road for road in ROADS}
     parser.add_argument("--roads", nargs="+", choices=roads, default=list(roads))
     parser.add_argument("--goals", nargs="+", choices=GOALS, default=list(GOALS))
-    parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES)
+    parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
     parser.add_argument("--generations", type=int, default=GENERATIONS, help=f"of {GENERATION} senders each")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--store", type=Path, default=Path("results") / "attack.csv", help="CSV file of finished runs")

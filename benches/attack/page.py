@@ -26,15 +26,24 @@ def table(rows: list[Row], goal: str) -> list[str]:
     """Attacks by disciplines, the worst found last; what is found lists its sender."""
     names = list(dict.fromkeys(row["discipline"] for row in rows))
     head = "ids" if goal == "split" else "attack"
-    lines = [f"| {head} | {' | '.join(map(discipline_name, names))} |", "| --- |" + " ---: |" * len(names)]
+    lines = [f"| {head} | {' | '.join(map(_label, names))} |", "| --- |" + " ---: |" * len(names)]
+    cell = {(row["discipline"], row["name"]): _cell(row, goal) for row in rows}
     for label in dict.fromkeys(row["name"] for row in rows):
-        cells = [_cell(row) for name in names for row in rows if (row["discipline"], row["name"]) == (name, label)]
+        cells = [cell[name, label] for name in names]
         lines.append(f"| {label or '**worst found**'} | {' | '.join(cells)} |")
     return lines
 
 
-def _cell(row: Row) -> str:
+def _label(discipline: str) -> str:
+    """Its name, and what is not its default."""
+    name, _, settings = discipline.partition(":")
+    return ", ".join([discipline_name(name), *(one.partition(".")[2] for one in settings.split("+") if one)])
+
+
+def _cell(row: Row, goal: str) -> str:
     value, half = float(row["score"]), float(row["half"])
+    if goal == "split":
+        return f"{100 * value:.1f} / {100 * float(row['tcp']):.1f}"
     places = 1 if abs(value) >= 10 else 2
     return f"{value:.{places}f} ± {half:.{places}f}"
 
@@ -51,7 +60,7 @@ def worst(rows: list[Row], goal: str) -> list[str]:
         if row["kind"] != "worst":
             continue
         one = read(row["attack"])
-        cells = [discipline_name(row["discipline"]), f"{one['load']:.3g}"]
+        cells = [_label(row["discipline"]), f"{one['load']:.3g}"]
         cells += [f"{one['ids']:.0f}"] if several else []
         cells += [f"{1e3 * one['period']:.3g}", f"{100 * one['on']:.3g}"]
         cells += [f"{one['spread']:.2g}"] if several else []

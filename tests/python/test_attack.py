@@ -84,7 +84,7 @@ def test_scores() -> None:
     assert _rates("fq", "gain", flood) == pytest.approx(1.0, rel=0.3)
     even = senders.text(senders.GOALS["harm"].known(ROAD)["its fair share, evenly"])
     assert _rates("fq", "harm", even) == pytest.approx(0.0, abs=0.1)
-    assert _rates("fq", "forged", even) > 0.5
+    assert _rates("fq", "forged", even) > 0.35
     assert _rates("fq", "gain", even) == pytest.approx(1.0, rel=0.1)
 
 
@@ -105,3 +105,7 @@ def test_searches_are_resumed(tmp_path: Path) -> None:
     assert path.read_text() == whole
 
 
+def test_the_page_is_that_of_the_results() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.made(text) == text
+    assert text.count("worst found**") == len(senders.ROADS) * sum(bool(g.knobs(ROAD)) for g in senders.GOALS.values())
