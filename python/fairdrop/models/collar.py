@@ -38,7 +38,7 @@ from fairdrop.models.errors import NoEquilibriumError
 from fairdrop.models.flows import ConstantRate, FlowClass, allowed_rates, class_dict, flow_classes
 
 #: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
-SLACK, KNEE, MOST_DRAWS, LEAST_S = 0.003, 2.0, 64.0, 1.0 / 16_384.0
+SLACK, LOOSEST, KNEE, MOST_DRAWS, LEAST = 0.003, 2.0, 2.0, 64.0, 1.0 / 16_384.0
 _STEPS_PER_E = 24
 _LEAST_ROOT = 1e-6
 _LEAST_LOG_RATE, _MOST_LOG_RATE = -60.0, 10.0
@@ -145,7 +145,7 @@ class _Limits:
 
     def loss(self, x: float) -> tuple[float, float, float]:
         """Excess over the limit, loss and survival of a flow that sends the part x of the link."""
-        phi = 1.0 + min(1.0, SLACK / self.root) if self.root > 0.0 else 2.0
+        phi = min(1.0 + SLACK / self.root, LOOSEST) if self.root > 0.0 else LOOSEST
         over = x / (self.share * self.s)
         kept = 1.0 - self.active * _excess(over / phi)
         p = self.root * self.root
@@ -273,7 +273,7 @@ def collar_map(
     variation: float = 0.0,
 ) -> float:
     """S(s): the sum of squares of the output that a limit set by ``s`` makes; see :func:`collar_equilibrium`."""
-    at = _check.within("s", s, LEAST_S, 1.0)
+    at = _check.within("s", s, LEAST, 1.0)
     return _link(capacity, flows, share, target, buffer, variation).squares(at)
 
 
@@ -295,7 +295,7 @@ def _link(
 def _fixed_points(link: _Link) -> list[float]:
     """All s with S(s) = s, the least first: changes of sign on a fine grid of its logarithm."""
     number = sum(flow.count for flow in link.flows)
-    low = math.log(max(0.25 / number, LEAST_S))
+    low = math.log(max(0.25 / number, LEAST))
 
     def gap(log_s: float) -> float:
         return math.log(link.squares(math.exp(log_s))) - log_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,12 +16,14 @@ from fairdrop.models import (
     ConstantRate,
     NoEquilibriumError,
     Responsive,
+    collar,
     collar_equilibrium,
+    collar_loop,
     collar_margin,
     collar_noise,
     collar_shares,
 )
-from fairdrop.models.collar import SLACK
+from fairdrop.models.collar import LOOSEST, SLACK
 from fairdrop.models.collar_loop import ALPHA, BETA, T_UPDATE
 
 FIGURES = Path(__file__).resolve().parents[3] / "docs" / "figures"
@@ -39,6 +42,18 @@ def _figures() -> ModuleType:
 made = _figures()
 #: 10 Mb/s in packets of 1000 bytes.
 C = made.C
+
+
+def test_constants_are_those_of_the_discipline() -> None:
+    source = FIGURES.parents[1] / "crates" / "fairdrop" / "src" / "disciplines" / "collar.rs"
+    written = dict(re.findall(r"const (\w+): \w+ = ([^;]+);", source.read_text(encoding="utf-8")))
+    times = {"T_UPDATE": "Time::from_ms(16)"}
+    assert {name: written[name] for name in times} == times and collar_loop.T_UPDATE == 0.016
+    ours = ((collar, ("SLACK", "KNEE", "MOST_DRAWS", "LEAST")), (collar_loop, ("ALPHA", "BETA", "AVERAGED")))
+    for module, names in ours:
+        for name in names:
+            one, _, other = written[name].replace("_", "").partition("/")
+            assert getattr(module, name) == float(one) / float(other or 1), name
 
 
 @pytest.mark.parametrize(("senders", "flows"), [(1, 32), (5, 100), (20, 100), (1, 1)])
@@ -95,7 +110,7 @@ def test_greedy_senders_beside_tcp_get_what_the_model_says(flows: int, senders: 
     runs = made.greedy(flows, senders, rate, rtt_s, seeds=4)
     udp, tcp = (float(np.mean(made.shares(runs, group))) for group in (0, 1))
     s, root = (float(np.mean(made.internals(runs, name))) for name in ("s", "root"))
-    loosened = 1.0 + min(1.0, SLACK / root)
+    loosened = min(1.0 + SLACK / root, LOOSEST)
     assert udp / senders == pytest.approx(0.9 * loosened * s * (1.0 - (root * loosened) ** 2), rel=0.2)
     variation = (s - udp**2 / senders) * flows / tcp**2 - 1.0
     assert 0.0 < variation < 1.0
