@@ -23,6 +23,7 @@ from scipy.optimize import Bounds, differential_evolution
 from scipy.stats import qmc
 
 import fairdrop
+from fairdrop.engine import engine
 from fairdrop.estimate import estimate
 from fairdrop.files import write_text
 
@@ -31,7 +32,8 @@ sys.path.insert(0, str(HERE))
 from senders import GOALS, ROADS, Goal, Road, read, score, text  # noqa: E402
 
 DISCIPLINES = ("collar", "collar:collar.ids=1024", "choke", "afd", "sfb", "fq_codel")
-KEYS = ("road", "goal", "discipline", "attack", "seed")
+#: What decides a run; another engine is another result.
+KEYS = ("engine", "road", "goal", "discipline", "attack", "seed")
 RATES = ("attack_bps", "tcp_bps", "victim_bps")
 #: Seeds of the search, and of the check, which are others.
 SEARCH_SEEDS, CHECK_SEEDS = (1, 2), tuple(range(1001, 1011))
@@ -54,7 +56,7 @@ class Task:
 
     @property
     def key(self) -> Key:
-        return (self.road.name, self.goal.name, self.discipline, self.attack, str(self.seed))
+        return (engine(), self.road.name, self.goal.name, self.discipline, self.attack, str(self.seed))
 
 
 def measure(task: Task) -> tuple[Key, dict[str, float]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,18 +77,35 @@ class Road:
         ids, size = round(attack["ids"]), round(attack["size"])
         rate = attack["load"] * self.fair(0 if forged else 1) / ids
         if ids > 64:
-            # So many send at a constant rate; one packet each, and they are as many as packets.
+            # So many send at a constant rate.
             return [Group("attack", {"transport": "cbr", "rate": rate, "packet_size": size}, ids, rate)]
-        packets = min(max(round(rate * attack["period"] / (8 * size)), 1), _MOST_PACKETS)
+        packets = max(round(rate * attack["period"] / (8 * size)), 1)
         period = packets * 8 * size / rate
-        fields: dict[str, object] = {
-            "transport": "burst", "burst_packets": packets, "period": period, "access_rate": rate / attack["on"],
-            "packet_size": size, "start_spread": 0.0,
-        }  # fmt: skip
-        if forged:
-            fields["seen_as"] = "victim"
         turns = [attack["spread"] * period * turn / ids for turn in range(ids)]
-        return [Group(f"attack{turn}", fields | {"phase": phase}, 1, rate) for turn, phase in enumerate(turns)]
+        seen_as, on = "victim" if forged else None, attack["on"]
+        return [
+            group
+            for turn, phase in enumerate(turns)
+            for group in _bursts(f"attack{turn}", rate, size, packets, on, phase, seen_as)
+        ]
+
+
+def _bursts(
+    name: str, rate: float, size: int, packets: int, on: float, phase: float, seen_as: str | None
+) -> Iterator[Group]:
+    """The sender of one id. A long burst is that of several hosts, one after another, under the id of the first."""
+    period, hosts = packets * 8 * size / rate, math.ceil(packets / _MOST_PACKETS)
+    sent = 0
+    for host in range(hosts):
+        part = (packets + host) // hosts
+        fields: dict[str, object] = {
+            "transport": "burst", "burst_packets": part, "period": period, "access_rate": rate / on,
+            "packet_size": size, "start_spread": 0.0, "phase": phase + on * period * sent / packets,
+        }  # fmt: skip
+        passes_as = seen_as or (name if host else None)
+        more = {} if passes_as is None else {"seen_as": passes_as}
+        yield Group(f"{name}.{host}" if host else name, fields | more, 1, rate * part / packets)
+        sent += part
 
 
 ROADS = (
@@ -212,7 +229,7 @@ def _split_known(road: Road) -> dict[str, Attack]:
         "16": flood | {"ids": 16},
         "64": flood | {"ids": 64},
         "256": flood | {"ids": 256},
-        "a new one for every packet": flood | {"ids": 20_000 * road.rate_bps / 1e7},
+        "20,000": flood | {"ids": 20_000},
         "4 in turns of 100 ms": in_turns(4, 0.1),
         "8 in turns of 100 ms": in_turns(8, 0.1),
         "16 in turns of 100 ms": in_turns(16, 0.1),
