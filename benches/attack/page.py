@@ -44,6 +44,9 @@ def _cell(row: Row, goal: str) -> str:
     value, half = float(row["score"]), float(row["half"])
     if goal == "split":
         return f"{100 * value:.1f} / {100 * float(row['tcp']):.1f}"
+    if goal in ("harm", "forged"):
+        # Without a minus sign before what is rounded to nothing.
+        return f"{round(100 * value, 1) + 0.0:.1f} ± {100 * half:.1f}"
     places = 1 if abs(value) >= 10 else 2
     return f"{value:.{places}f} ± {half:.{places}f}"
 
@@ -62,9 +65,10 @@ def worst(rows: list[Row], goal: str) -> list[str]:
         one = read(row["attack"])
         cells = [_label(row["discipline"]), f"{one['load']:.3g}"]
         cells += [f"{one['ids']:.0f}"] if several else []
-        cells += [f"{1e3 * one['period']:.3g}", f"{100 * one['on']:.3g}"]
+        cells += [f"{1e3 * one['period']:.4g}", f"{100 * one['on']:.3g}"]
         cells += [f"{one['spread']:.2g}"] if several else []
-        cells += [f"{one['size']:.0f}", f"{float(row['searched']):.2f}"]
+        times = 100 if goal in ("harm", "forged") else 1
+        cells += [f"{one['size']:.0f}", f"{round(times * float(row['searched']), 2) + 0.0:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
