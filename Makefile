@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -93,6 +93,10 @@ bench-shares: .venv/installed ## how far flows are from max-min shares, and the 
 	$(BIN)/python benches/shares/bench_shares.py validation --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/page.py
 
+attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)
+	$(BIN)/python benches/attack/attack.py --summary benches/attack/attack.csv $(ATTACK)
+	$(BIN)/python benches/attack/page.py
+
 validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
 	$(BIN)/python validation/validate.py
 
@@ -119,6 +123,7 @@ reference: .venv/installed ## the tables of docs/reference and the index of the 
 images: .venv/installed ## the pictures of the README, and the figures and tables of docs/background (minutes)
 	$(BIN)/python docs/make_images.py
 	$(BIN)/python docs/figures/make_background.py
+	$(BIN)/python docs/figures/make_collar.py
 
 schema: .venv/installed ## the JSON Schema of a scenario
 	$(BIN)/fairdrop schema > schema/scenario.json.new

@@ -400,9 +400,9 @@ def by_flows(counts: tuple[int, ...] = (12, 16, 24, 32, 48, 64)) -> str:
     return "\n".join(lines)
 
 
-def put(name: str, rows: str) -> None:
-    """Replaces a table of the chapter, which stands between two comments."""
-    page = TARGET / "leaky-buffer.md"
+def put(name: str, rows: str, chapter: str = "leaky-buffer.md") -> None:
+    """Replaces a table of a chapter, which stands between two comments."""
+    page = TARGET / chapter
     place = re.compile(rf"(<!-- measured by make_background: {name} -->\n\n).*?(\n\n<!-- end -->)", re.DOTALL)
     text, times = place.subn(lambda old: f"{old[1]}{rows}{old[2]}", page.read_text(encoding="utf-8"))
     if times != 1:

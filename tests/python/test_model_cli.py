@@ -581,8 +581,7 @@ def chapter_rows(name: str) -> list[list[float]]:
     table = re.search(rf"<!-- measured by make_background: {name} -->\n\n((?:\|.*\n)+)", text)
     assert table, name
     return [
-        [float(cell.split("±")[0]) for cell in line.strip().strip("|").split("|")]
-        for line in table[1].splitlines()[2:]
+        [float(cell.split("±")[0]) for cell in line.strip().strip("|").split("|")] for line in table[1].splitlines()[2:]
     ]
 
 
@@ -632,6 +631,7 @@ SOURCES = cut("--capacity 125 --tcp-flows 32 --delay 0.006 --udp-rate 250")
 MORE: dict[str, list[str]] = {
     "chokew": ["chokew", *SOURCES, "--udp-weight", "2"],
     "ward": ["ward", *SOURCES, "--buffer", "200"],
+    "collar": cut("collar --capacity 125000 --tcp-flows 4 --delay 0.042 --udp-rate 125000"),
     "peak": ["peak", *LINK],
     "asymptote": ["asymptote", *LINK],
     "minimum-flows": cut("minimum-flows --capacity 125 --delay 0.1 --min-th 20 --udp-rate 1250"),
@@ -656,6 +656,10 @@ def test_other_models_are_documented_and_strict(solved: Callable[..., Document],
     [
         ("chokew", [r"^note: tcp loses 1\d\.\d %: above a loss of 10 to 20 %", r"^udp +1 +250", r"drawing factor p0 "]),
         ("ward", [r"^note: tcp loses 12\.6 %", r"pinned at a stair, wait 920\.1 ms, compared 74\.41 % of the time"]),
+        (
+            "collar",
+            [r"^udp +1 +1\.25e\+05 +43\.58 %.* 56\.42 %", r"0\.6015 \(does not hold\)", r"phase margin 8 degrees"],
+        ),
         ("peak", [r"^udp +1 +144\.33 .*24\.86 %"]),
         ("asymptote", [r"^tcp +32 +4\.6292 +15\.62 %", r"UDP ends 67\.6 packets from the tail"]),
         ("minimum-flows", [r"min-th: 7\.14$", r"fast UDP flow: 8\.08\)"]),
@@ -694,6 +698,8 @@ def test_theory_in_its_range_has_no_note(run: Run) -> None:
         (["sweep", *LINK, "--udp-rate", "1", "--over", "speed=1"], "--over must name parameters"),
         (["chokew", *SOURCES, "--udp-weight", "0"], "--udp-weight must be positive"),
         (["chokew", *SOURCES, "--backlog", "0"], "--backlog must be positive"),
+        (["collar", *SOURCES, "--share", "0"], "--share must be positive"),
+        (["collar", *SOURCES, "--variation", "-1"], "--variation must not be negative"),
         (["ward", *SOURCES, "--buffer", "0"], "--buffer must be positive"),
     ],
 )

@@ -73,6 +73,50 @@ fn bursts_are_exact() {
     assert!((queue.sojourn_s.mean - 14.4e-3).abs() < 1e-12, "{}", queue.sojourn_s.mean);
 }
 
+/// Four senders of nearly the whole link each under fair queueing: with ids of their own each has a quarter. Where one passes
+/// as another, three ids have a third each, and two senders share one.
+#[test]
+fn a_forged_id_shares_the_queue_of_its_owner() {
+    let group = |name: &str, more: &str| {
+        format!(
+            "[[groups]]\nname = \"{name}\"\ntransport = \"cbr\"\npacket_size = 1000\nstart_spread = 0\n{more}\n"
+        )
+    };
+    let text = |seen: &str| {
+        format!(
+            "duration = 110\nwarm_up = 10\nsample = 0\n[dumbbell]\nrate = \"1mbit\"\n[queue]\ndiscipline = \"fq\"\n\
+             limit = \"60p\"\n{}{}{}",
+            group("other", "rate = \"900kbit\""),
+            group("owner", "count = 2\nrate = \"900kbit\"\njitter = 0.5"),
+            group("forger", &format!("rate = \"900kbit\"\njitter = 0.5\n{seen}")),
+        )
+    };
+    let found = |seen: &str| run_as(&text(seen), "test");
+    let rates = |run: &RunResult| -> Vec<_> {
+        run.flows
+            .iter()
+            .map(|flow| (flow.measured.throughput_bps, flow.measured.goodput_bps.unwrap_or(0.0)))
+            .collect()
+    };
+    let honest = found("");
+    for (queue, sink) in rates(&honest) {
+        close(queue, 2.5e5, 0.02);
+        close(sink, 2.5e5, 0.02);
+    }
+    let forged = found("seen_as = \"owner\"");
+    assert!(forged.valid);
+    let [other, owner, second, taker] = rates(&forged)[..] else { panic!("four flows") };
+    for id in [other, owner, second] {
+        close(id.0, 1e6 / 3.0, 0.02);
+    }
+    // The first id of the group is shared by its owner and the forger, whose packets the queue does not know as its own.
+    close(other.1, 1e6 / 3.0, 0.02);
+    close(second.1, 1e6 / 3.0, 0.02);
+    assert_eq!(taker.0, 0.0);
+    close(owner.1, 1e6 / 6.0, 0.1);
+    close(taker.1, 1e6 / 6.0, 0.1);
+}
+
 /// Times, sizes, flows and classes of a list.
 #[test]
 fn a_list_of_arrivals_is_played_as_it_is() {

@@ -204,6 +204,7 @@ class = 256
 #[test]
 fn what_does_not_fit_together_is_refused() {
     const END: &str = "[[groups]]\nname = \"a\"\ntransport = \"newreno\"\n";
+    const FORGER: &str = "[[groups]]\nname = \"b\"\ntransport = \"cbr\"\nrate = 1\n";
     let chain = "[chain]\nrates = [\"1mbit\", \"2mbit\"]\n";
     for (text, expected) in [
         (format!("{chain}delays = [1, 2, 3]\n{END}"), "t:3: chain.delays = 3 entries"),
@@ -227,6 +228,13 @@ fn what_does_not_fit_together_is_refused() {
         ),
         (format!("{END}mark_excess = {{ rate = 1 }}\n"), "t:4: groups.0.mark_excess.burst is missing"),
         (format!("{END}rate = 1\n"), "t:4: there is no field groups.0.rate"),
+        (format!("{END}seen_as = \"a\"\n"), "t:4: groups.0.seen_as is given"),
+        (format!("{END}{FORGER}seen_as = \"b\"\n"), "t:8: groups.1.seen_as = \"b\""),
+        (format!("{END}{FORGER}seen_as = \"a\"\ncount = 2\n"), "t:8: groups.1.seen_as = \"a\""),
+        (
+            format!("{END}connections = 1\ntransfer = 1000\n{FORGER}seen_as = \"a\"\n"),
+            "t:10: groups.1.seen_as = \"a\"",
+        ),
     ] {
         let told = Scenario::parse(&text, "t", &[]).expect_err("it has a mistake").to_string();
         assert!(told.starts_with(expected) && !told.contains('\n'), "{told}\nnot {expected}");

@@ -98,7 +98,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
-    """CHOKeW, WARD, a FIFO, the limits of CHOKe, and sweeps."""
+    """CHOKeW, WARD, COLLAR, a FIFO, the limits of CHOKe, and sweeps."""
     chokew = names.add_parser("chokew", help="TCP and constant-rate flows under CHOKeW: weights in place of RED")
     _add_sources(chokew)
     _number(chokew, "--udp-weight", "weight of the constant-rate flows (1); once, or once for each",
@@ -114,6 +114,14 @@ def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
         "--arrival-lost", action="store_true", help="an arrival is lost with a pair of another flow (it is queued)"
     )
     ward.set_defaults(action=model_schemes.ward)
+
+    collar = names.add_parser("collar", help="TCP and constant-rate flows under COLLAR, and how steady it is")
+    _add_sources(collar)
+    _number(collar, "--share", "what a suspect may send, as a part of s (0.9)", default=0.9)
+    _number(collar, "--target", "wait that the controller aims at, s (0.015)", default=0.015)
+    _number(collar, "--buffer", "packets that fit (no limit)")
+    _number(collar, "--variation", "squared variation of the shares of TCP flows within the memory (0.2)", default=0.2)
+    collar.set_defaults(action=model_schemes.collar)
 
     fifo = names.add_parser("fifo", help="TCP and constant-rate flows in a FIFO without leaks, under RED or DropTail")
     _add_sources(fifo)
@@ -151,7 +159,7 @@ def _add_schemes(names: Any) -> list[argparse.ArgumentParser]:
     )  # fmt: skip
     sweep.add_argument("--csv", metavar="FILE", help="write the points, one a row")
     sweep.set_defaults(action=model_schemes.sweep)
-    return [chokew, ward, fifo, peak, asymptote, fewest, sweep]
+    return [chokew, ward, collar, fifo, peak, asymptote, fewest, sweep]
 
 
 def _number(parser: argparse.ArgumentParser, flag: str, text: str, **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the other commands of ``fairdrop model`` do: CHOKeW, WARD, the limits of CHOKe, sweeps."""
+"""What the other commands of ``fairdrop model`` do: CHOKeW, WARD, COLLAR, the limits of CHOKe, sweeps."""
 
 from __future__ import annotations
 
@@ -43,6 +43,31 @@ def ward(options: Namespace) -> int:
 
     asked = {"buffer": options.buffer, "arrival_lost": options.arrival_lost}
     return answer(options, "ward", {**_sources(options), **asked}, solve)
+
+
+def collar(options: Namespace) -> int:
+    """``fairdrop model collar``."""
+    names = ("share", "target", "buffer", "variation")
+    asked = {name: getattr(options, name) for name in names}
+
+    def solve() -> Document:
+        from fairdrop.models import NoEquilibriumError, collar_equilibrium, collar_margin, collar_noise
+
+        flows = flow_classes(options)
+        buffer = {} if options.buffer is None else {"buffer": options.buffer}
+        given = {"share": options.share, "target": options.target, "variation": options.variation}
+        found = collar_equilibrium(options.capacity, flows, **given, **buffer)
+        noise = collar_noise(found.mu, [flow.count for flow in flows])
+        greedy = float(found.mu[:-1].sum())
+        try:
+            margin = collar_margin(
+                options.capacity, options.tcp_flows, options.delay, greedy=greedy, target=options.target
+            ).to_dict()
+        except NoEquilibriumError:
+            margin = None
+        return {**told(found), "noise": noise.to_dict(), "margin": margin}
+
+    return answer(options, "collar", {**_sources(options), **asked}, solve)
 
 
 def fifo(options: Namespace) -> int:

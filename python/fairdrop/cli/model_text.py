@@ -10,7 +10,7 @@ def lines(document: Mapping[str, Any]) -> str:
     """A model's document as a table."""
     writers = {
         "front": _front_text, "back": _back_text, "scenario": _scenario_text, "asymptote": _asymptote_text,
-        "minimum-flows": _minimum_text, "sweep": _sweep_text,
+        "minimum-flows": _minimum_text, "sweep": _sweep_text, "collar": _collar_text,
     }  # fmt: skip
     shown = writers.get(document["kind"], _equilibrium_text)(document)
     return "\n".join([*(f"note: {note}" for note in document["notes"]), *shown])
@@ -58,6 +58,40 @@ def _equilibrium_text(document: Mapping[str, Any]) -> list[str]:
     if document["kind"] == "spatial":
         text += ["", *_profile_text(document)]
     return text
+
+
+def _collar_text(document: Mapping[str, Any]) -> list[str]:
+    keys = ("names", "count", "x", "p", "goodput", "mu", "over")
+    head = ("flows", "number", "each sends", "lost", "each gets", "of link", "together", "of its limit")
+    lines = [
+        (
+            name,
+            f"{count:g}",
+            _number(x),
+            _percent(p),
+            _number(goodput),
+            _percent(mu),
+            _percent(mu * count),
+            f"{over:.3f}",
+        )
+        for name, count, x, p, goodput, mu, over in zip(*(document[key] for key in keys), strict=True)
+    ]
+    points = ", ".join(
+        f"{s:.4g} ({'holds' if slope < 1.0 else 'does not hold'})"
+        for s, slope in zip(document["fixed_points"], document["slopes"], strict=True)
+    )
+    noise, margin = document["noise"], document["margin"]
+    state = f"wait {1e3 * document['tau']:.1f} ms, s {document['s']:.4g} ± {_percent(noise['deviation'])}"
+    told = [
+        _table(head, lines),
+        f"(rates in packets/s; {state}, root {document['root']:.4g}; fixed points of s: {points})",
+    ]
+    if margin is None:
+        return [*told, "(the controller: TCP's windows are too small for its model)"]
+    return [
+        *told,
+        f"(the controller: phase margin {margin['phase_margin']:.0f} degrees, gain margin {margin['gain_margin']:.2f})",
+    ]
 
 
 def _profile_text(document: Mapping[str, Any]) -> list[str]:

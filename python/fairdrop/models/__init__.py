@@ -9,6 +9,9 @@
   :func:`maximum_share`, :func:`tcp_approximate`: the approximate models.
 * :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
 * :func:`chokew_equilibrium`, :func:`ward_equilibrium`: equilibria of two other matching schemes.
+* :func:`collar_shares`, :func:`collar_equilibrium`, :func:`collar_map`: the fixed points of COLLAR's limit, and which
+  of them hold.
+  :func:`collar_noise`, :func:`collar_margin`: the noise of its estimate, and the margin of its controller.
 * :func:`sized_equilibrium`: packets of several sizes, drawn whole or chopped into cells. :func:`leaky_buffer`: other
   leaky buffers, and a FIFO that does not leak; :func:`fifo_profile`. :func:`network_equilibrium`: several congested
   links. :func:`integrate`: how an equilibrium is reached.
@@ -38,6 +41,8 @@ from fairdrop.models.back import (
     tail_pair_shares,
 )
 from fairdrop.models.chokew import ChokeWEquilibrium, chokew_equilibrium
+from fairdrop.models.collar import CollarEquilibrium, CollarShares, collar_equilibrium, collar_map, collar_shares
+from fairdrop.models.collar_loop import CollarMargin, CollarNoise, collar_margin, collar_noise
 from fairdrop.models.equilibrium import (
     ChokeLink,
     Equilibrium,
@@ -86,6 +91,10 @@ __all__ = [
     "BelowThresholdError",
     "ChokeLink",
     "ChokeWEquilibrium",
+    "CollarEquilibrium",
+    "CollarMargin",
+    "CollarNoise",
+    "CollarShares",
     "ConstantRate",
     "ConvergenceError",
     "Equilibrium",
@@ -116,6 +125,11 @@ __all__ = [
     "back_chain",
     "back_choke",
     "chokew_equilibrium",
+    "collar_equilibrium",
+    "collar_map",
+    "collar_margin",
+    "collar_noise",
+    "collar_shares",
     "doubts",
     "draw_rate",
     "drop_needed",

@@ -511,9 +511,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let about = About { kind, seq: packet.seq, data_size: group.packet_size };
                     port.tracer_mut().about(handle, about);
                 }
-                let InFlight { flow, len, label, ecn, .. } = packet;
+                let InFlight { flow, group, len, label, ecn, .. } = packet;
+                let (flow, group) =
+                    if self.flows.has_forged() { self.flows.seen_as(flow, group) } else { (flow, group) };
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
-                let done = port.arrive(self.now, frame, packet.group, &mut self.lost);
+                let done = port.arrive(self.now, frame, group, &mut self.lost);
                 if self.flows.len() > self.few_flows {
                     port.prefetch_ends();
                     self.watch_timer(link);

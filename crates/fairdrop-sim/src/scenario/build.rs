@@ -318,7 +318,38 @@ fn groups(
             groups.push(group);
         }
     }
+    // When a group was refused, the others have no place in the list.
+    if items.len() == groups.len() {
+        let seen: Vec<_> = (0..groups.len()).map(|number| seen_as(items, number, &groups, report)).collect();
+        groups.iter_mut().zip(seen).for_each(|(group, other)| group.seen_as = other);
+    }
     groups
+}
+
+/// Number of the group whose flows the queues take those of group `number` for.
+fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report<'_>) -> Option<usize> {
+    let node = items[number].get("seen_as")?;
+    let Data::Text(name) = &node.data else { return None };
+    let (group, path) = (&groups[number], format!("groups.{number}.seen_as"));
+    if group.transport.tcp().is_some() {
+        let valid = "nothing: only senders that wait for no answer pass as others";
+        report.add(&node.origin, "", &format!("{path} is given"), valid);
+        return None;
+    }
+    let is_other = |&other: &usize| {
+        let it = &groups[other];
+        let forges = items[other].get("seen_as").is_some();
+        it.name == *name && other != number && !forges && it.lasting_flows() >= group.count
+    };
+    let found = (0..groups.len()).find(is_other);
+    if found.is_none() {
+        let valid = format!(
+            "the name of another group, of at least {} lasting flows, that has no seen_as itself",
+            group.count
+        );
+        report.add(&node.origin, &path, &node.shown(), &valid);
+    }
+    found
 }
 
 fn group(
@@ -377,6 +408,7 @@ fn group(
         stop: section.time("stop").unwrap_or(Time::NEVER),
         class: section.integer("class") as u8,
         mark_excess,
+        seen_as: None,
         access_rate_bps: section.number("access_rate").map(|rate| rate as u64).or(access.rate_bps),
         access_delay: section.time("access_delay").unwrap_or(access.delay),
         forward,

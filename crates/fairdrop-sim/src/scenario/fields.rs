@@ -209,6 +209,13 @@ pub const GROUP: &[FieldSpec] = &[
         Some("0"),
         "Priority class that its packets carry.",
     ),
+    field(
+        "seen_as",
+        "",
+        FieldKind::Name,
+        Some(""),
+        "Group whose flows the queues take its flows for, the first for the first: forged ids. Not for TCP.",
+    ),
     field("from", "", FieldKind::Name, Some(""), "Node that its sources are at; needed with [[links]]."),
     field("to", "", FieldKind::Name, Some(""), "Node that its sinks are at; needed with [[links]]."),
     field("enter", "", ROUTER, Some(""), "Router that its sources are at, by number: 2 is from = \"R2\"."),

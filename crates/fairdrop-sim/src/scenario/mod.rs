@@ -132,6 +132,8 @@ pub struct Group {
     pub class: u8,
     /// Where each flow enters the network, what exceeds this gets another class.
     pub mark_excess: Option<MarkExcess>,
+    /// The group whose flows queues take its flows for, the i-th for the i-th.
+    pub seen_as: Option<usize>,
     /// Each host's own link: rate in bit/s (`None`: unlimited).
     pub access_rate_bps: Option<u64>,
     /// Delay of each host's own link.

@@ -216,7 +216,7 @@ impl Scenario {
     fn group_json(&self, group: &Group) -> Json {
         let names =
             |route: &[usize]| route.iter().map(|&link| self.links[link].name.clone()).collect::<Vec<_>>();
-        json!({
+        let mut json = json!({
             "name": group.name,
             "transport": group.transport.name(),
             "settings": group.transport.to_json(),
@@ -232,7 +232,12 @@ impl Scenario {
             "access_delay_s": group.access_delay.seconds(),
             "forward": names(&group.forward),
             "backward": names(&group.backward),
-        })
+        });
+        // Where there is none, documents stay as they were before there was this field.
+        if let Some(victim) = group.seen_as {
+            json["seen_as"] = json!(self.groups[victim].name);
+        }
+        json
     }
 }
 

@@ -74,6 +74,16 @@ pub struct Flows<'s> {
     outside: bool,
     /// Sees what goes wrong in congestion controls of one's own.
     witness: Witness,
+    /// By group, what queues take its flows for; empty where they are all what they are.
+    seen_as: Vec<Option<SeenAs>>,
+}
+
+/// Flows of another group, for which the queues take those of one.
+#[derive(Clone, Copy, Debug)]
+struct SeenAs {
+    group: u16,
+    /// From a flow's number to the other's, wrapping around.
+    step: u32,
 }
 
 impl<'s> Flows<'s> {
@@ -102,6 +112,7 @@ impl<'s> Flows<'s> {
             under_way: Vec::new(),
             outside: false,
             witness: Witness::default(),
+            seen_as: seen_as(scenario),
         };
         let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
@@ -186,6 +197,21 @@ impl<'s> Flows<'s> {
         }
     }
 
+    /// Whether queues take some flows for others.
+    #[inline]
+    pub fn has_forged(&self) -> bool {
+        !self.seen_as.is_empty()
+    }
+
+    /// What queues take `flow` of `group` for: flow and group.
+    #[inline]
+    pub fn seen_as(&self, flow: u32, group: u16) -> (u32, u16) {
+        match self.seen_as[usize::from(group)] {
+            Some(other) => (flow.wrapping_add(other.step), other.group),
+            None => (flow, group),
+        }
+    }
+
     pub fn len(&self) -> u32 {
         self.group_of.len() as u32
     }
@@ -257,4 +283,18 @@ impl<'s> Flows<'s> {
     pub fn group_number(&self, flow: u32) -> usize {
         usize::from(self.group_of[flow as usize])
     }
+}
+
+/// By group, what queues take its flows for; empty where no group says so.
+fn seen_as(scenario: &Scenario) -> Vec<Option<SeenAs>> {
+    let groups = &scenario.groups;
+    if groups.iter().all(|group| group.seen_as.is_none()) {
+        return Vec::new();
+    }
+    let first = |group: usize| groups[..group].iter().map(Group::lasting_flows).sum::<u32>();
+    let of = |(number, group): (usize, &Group)| {
+        let other = group.seen_as?;
+        Some(SeenAs { group: other as u16, step: first(other).wrapping_sub(first(number)) })
+    };
+    groups.iter().enumerate().map(of).collect()
 }
