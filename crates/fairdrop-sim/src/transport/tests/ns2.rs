@@ -215,7 +215,7 @@ fn the_window_is_halved_with_its_fraction_since_2006() {
     };
     let settings = "era=ns2-1998 timerfix=true max_window=50p";
     play("reno", settings, &table("5"));
-    play("reno", &format!("{settings} precision_reduce=true"), &table("5.047"));
+    play("reno", &format!("{settings} precision_reduce=true"), &table("5.048"));
 }
 
 /// A lost SYN is a loss like any other: `ssthresh` 2, and one segment to begin with.
