@@ -103,7 +103,7 @@ impl Vegas {
         if self.base.is_none() {
             self.base = Some(now);
             self.smoothed = (now * 8.0, now);
-            self.timeout = (now * 2.0 + now) / 2.0;
+            self.timeout = f64::midpoint(now * 2.0, now);
         }
         if ack.next > agent.tcp.una {
             self.on_new_ack(agent, now, ack.next);
@@ -207,7 +207,7 @@ impl Vegas {
             let error = round_trip - *smoothed / 8.0;
             *smoothed += error;
             *deviation += error.abs() - *deviation / 4.0;
-            self.timeout = (*smoothed / 4.0 + *deviation) / 2.0;
+            self.timeout = f64::midpoint(*smoothed / 4.0, *deviation);
             self.timeout += self.timeout / 16.0;
         }
     }
