@@ -68,6 +68,8 @@ start_spread = "0s"
 tick_phase = {tick:.9f}
 """
 
+# In the earlier eras these are not as ns-2 has them unless asked.
+AGENTS = {"sack": "ns2_sack1 = true\n", "vegas": "ns2_vegas = true\n"}
 
 # Without early drops, for which the two draw different random numbers.
 RED = """
@@ -90,6 +92,15 @@ class Sender(NamedTuple):
     def counts_syn(self) -> bool:
         """Whether segment 0 is the SYN. (ns-2's Vegas knows none: what it sends first is data.)"""
         return bool(ERAS[self.era].get("syn")) and self.transport != "vegas"
+
+    @property
+    def size_step(self) -> int:
+        """How much larger packets are from flow to flow, bytes.
+
+        Vegas rounds what it has in queues. Where all packets take the same time, round trips are whole numbers of them, and
+        what is to be rounded often is a whole number and a half: there ns-2 lets the rounding of its clock decide.
+        """
+        return 1 if self.transport == "vegas" else 0
 
     def __str__(self) -> str:
         return f"{self.transport} of {self.era}"
@@ -168,6 +179,7 @@ def theirs(command: str, sender: Sender, load: Load, duration_s: int, seed: int)
             "scheduler": "List",
             "seed": seed,
             "trace": trace.name,
+            "size_step": sender.size_step,
             **ERAS[sender.era],
         }
         words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
@@ -196,8 +208,9 @@ def ours(sender: Sender, load: Load, duration_s: int, drawn: Drawn) -> list[Arri
         min_th, max_th = load.thresholds
         text += RED.format(min_th=min_th, max_th=max_th, size=PACKET_BYTES)
     for number, (start, tick) in enumerate(zip(*drawn, strict=True), 1):
-        values = {"transport": sender.transport, "era": sender.era, "size": PACKET_BYTES}
-        text += GROUP.format(number=number, start=start, tick=tick, **values)
+        size = PACKET_BYTES + number * sender.size_step
+        values = {"transport": sender.transport, "era": sender.era, "size": size}
+        text += GROUP.format(number=number, start=start, tick=tick, **values) + AGENTS.get(sender.transport, "")
     with tempfile.TemporaryDirectory() as folder:
         fairdrop.Scenario(text, "validation").run(trace=folder)
         (file,) = Path(folder).glob("*/*.parquet")

@@ -21,7 +21,7 @@ proc defaults {} {
         -use_mark_p  1
         -window      300      -initial_window 1 -tick       0.1
         -min_rto     0.2      -max_rto   64     -initial_rto 6   -rfc2988 0
-        -timerfix    1        -singledup 0      -syn       0      -precision 0
+        -size_step   0        -timerfix    1        -singledup 0      -syn       0      -precision 0
         -start_spread 1       -overhead  0      -scheduler  Splay  -tcp Reno
         -trace       {}       -hosts     0
     }
@@ -156,9 +156,10 @@ proc build_bottleneck {} {
 }
 
 proc tcp_flow {source sink} {
-    global ns cfg
+    global ns cfg id
     set sender [new Agent/TCP[expr {$cfg(-tcp) eq "Tahoe" ? "" : "/$cfg(-tcp)"}]]
     set receiver [new Agent/TCPSink[expr {$cfg(-tcp) eq "Sack1" ? "/Sack1" : ""}]]
+    $sender set packetSize_ [expr {int($cfg(-packet_size) + $id * $cfg(-size_step))}]
     $ns attach-agent $source $sender
     $ns attach-agent $sink $receiver
     $ns connect $sender $receiver

@@ -11,7 +11,7 @@ pub fn reference(params: ChokeHardwareParams) -> Option<Box<dyn Slow>> {
         && matches!(params.addresses, Addresses::Live | Addresses::Occupied)
         && (params.banks, params.fifos, params.cell_size) == (1, 1, 0)
         && !params.physical_length;
-    let scheme =
-        ChokeScheme { replacement: true, ..ChokeScheme::plain(params.candidates, DrawFrom::Uniform) };
+    let plain_scheme = ChokeScheme::plain(params.candidates, DrawFrom::Uniform);
+    let scheme = ChokeScheme { replacement: true, count_on_match: params.count_on_match, ..plain_scheme };
     if plain { Some(Box::new(Reference::new(Scheme::Choke(params.red, scheme)))) } else { None }
 }

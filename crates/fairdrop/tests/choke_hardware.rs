@@ -86,11 +86,11 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     let marked = prop_oneof![Just(MarkedEntry::Reject), Just(MarkedEntry::Miss), Just(MarkedEntry::Blind)];
     let sizes = (1_u16..200, 0_u32..20, prop_oneof![Just(0_u32), 1_u32..3000], 0_u32..20);
     let parts = (0_u8..6, 1_u8..6, 1_u8..=8);
-    let switches = prop::array::uniform3(any::<bool>());
+    let switches = prop::array::uniform4(any::<bool>());
     (red_params(), all_addresses(), marked, sizes, parts, switches).prop_map(
         |(red, addresses, marked, sizes, (candidates, banks, fifos), switches)| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
-            let [unoccupied_misses, physical_length, mark_one_cell] = switches;
+            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match] = switches;
             let linux = addresses == Addresses::Linux;
             ChokeHardwareParams {
                 red,
@@ -100,6 +100,7 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
                 marked,
                 unoccupied_misses,
                 max_tries,
+                count_on_match,
                 physical_length,
                 list_limit,
                 fifos: if linux { 1 } else { fifos },
@@ -119,10 +120,10 @@ proptest! {
     #[test]
     fn mark_bits_are_immediate_removal(
         red in red_params(), trace in events(5), seed in any::<u64>(), candidates in 0_u8..5,
-        addresses in all_addresses(), mark_one_cell in any::<bool>(),
+        addresses in all_addresses(), mark_one_cell in any::<bool>(), count_on_match in any::<bool>(),
     ) {
         let params = ChokeHardwareParams {
-            red: red.clone(), candidates, addresses, mark_one_cell, ..ChokeHardwareParams::default()
+            red: red.clone(), candidates, addresses, mark_one_cell, count_on_match, ..ChokeHardwareParams::default()
         };
         let scheme = ChokeScheme {
             plan: Plan::Fixed(candidates),
@@ -131,7 +132,7 @@ proptest! {
             sampling: Sampling::Packet,
             average_in: AverageIn::Packets,
             order: Order::MatchFirst,
-            count_on_match: false,
+            count_on_match,
         };
         // Eight FIFOs have an average each, seven of which stay 0.
         let fast = mixed(AnyParams::ChokeHardware(params), seed);

@@ -169,6 +169,8 @@ fn hardware() -> Vec<Case> {
             .set(&[("choke_hardware.marked", "blind")]),
         of("banks", "Three candidates from two banks of the memory, in turn.")
             .set(&[("choke_hardware.banks", "2"), ("choke_hardware.candidates", "3")]),
+        of("count-on-match", "A matched arrival advances count.")
+            .set(&[("choke_hardware.count_on_match", "true"), ("red.max_p", "0.4")]),
         of("physical-length", "The average counts marked packets as well.")
             .set(&[("choke_hardware.physical_length", "true")]),
     ]

@@ -634,22 +634,26 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let class = self.scenario.groups[usize::from(packet.group)].class;
                 let answer = InFlight { class, ..InFlight::new(packet.flow, packet.group, seq, len, role) };
                 *self.packets.get_mut(handle) = answer;
-                if role == Role::Ack {
-                    self.report(handle, packet);
-                }
-                self.depart(handle, Heading::of(&answer), at);
+                let more = if role == Role::Ack { self.report(handle, packet) } else { 0 };
+                self.depart(handle, Heading { len: len + more, ..Heading::of(&answer) }, at);
             }
         }
     }
 
-    /// Puts into an ACK what its receiver knows now.
+    /// Puts into an ACK what its receiver knows now. Returns how many bytes longer it is for that.
     #[inline]
-    fn report(&mut self, handle: u32, InFlight { flow, group, .. }: InFlight) {
-        let Some(config) = self.flows.tcp_config(group) else { return };
+    fn report(&mut self, handle: u32, InFlight { flow, group, .. }: InFlight) -> u16 {
+        let Some(config) = self.flows.tcp_config(group) else { return 0 };
         let (echo, blocks) = self.flows.report(flow, config);
         self.packets.get_mut(handle).echo = echo;
+        let mut more = 0;
         if let Some(blocks) = blocks {
             self.packets.attach(handle, blocks);
+            // In ns-2 they are on the wire.
+            if config.ns2.sack1 {
+                more = 8 * blocks.len() as u16;
+                self.packets.get_mut(handle).len += more;
+            }
         }
         if self.has_stamps(group) {
             match self.flows.echoed(flow) {
@@ -657,6 +661,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 None => self.stamps.report(handle, flow),
             }
         }
+        more
     }
 
     fn on_ack_due(&mut self, flow: u32) {
@@ -664,8 +669,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             let (group, class) = (self.flows.group_number(flow) as u16, self.flows.group(flow).class);
             let ack = InFlight { class, ..InFlight::new(flow, group, seq, len, Role::Ack) };
             let handle = self.add_packet(ack);
-            self.report(handle, ack);
-            self.depart(handle, Heading::of(&ack), self.now);
+            let more = self.report(handle, ack);
+            self.depart(handle, Heading { len: len + more, ..Heading::of(&ack) }, self.now);
         }
     }
 

@@ -47,6 +47,8 @@ struct Range {
     end: u32,
     /// The receiver's stamp when the range last grew.
     grown: u32,
+    /// It is not reported until it grows.
+    forgotten: bool,
 }
 
 /// One connection's receiving side.
@@ -122,7 +124,8 @@ impl Receiver {
             }
             Some(range) if range.end == segment || range.first == segment + 1 => self.grow(at, segment),
             _ => {
-                self.beyond.insert(at, Range { first: segment, end: segment + 1, grown: 0 });
+                self.beyond
+                    .insert(at, Range { first: segment, end: segment + 1, grown: 0, forgotten: false });
                 self.grow(at, segment);
             }
         }
@@ -136,7 +139,7 @@ impl Receiver {
         let range = &mut self.beyond[at];
         range.first = range.first.min(segment);
         range.end = range.end.max(segment + 1);
-        range.grown = stamp;
+        (range.grown, range.forgotten) = (stamp, false);
         let end = range.end;
         if self.beyond.get(at + 1).is_some_and(|next| next.first == end) {
             self.beyond[at].end = self.beyond.remove(at + 1).end;
@@ -148,12 +151,26 @@ impl Receiver {
         !self.beyond.is_empty()
     }
 
+    /// ns-2's `Sack1` sink remembers as many ranges as it reports, the most recent ones: those older say nothing until they
+    /// grow.
+    pub fn forget_beyond(&mut self, most: u8) {
+        if self.beyond.len() <= usize::from(most) {
+            return;
+        }
+        let remembered = self.blocks(most);
+        let stamp = self.stamp;
+        for range in &mut self.beyond {
+            range.forgotten =
+                !remembered.as_slice().contains(&(range.first, range.end)) && range.grown != stamp;
+        }
+    }
+
     /// What an ACK sent now reports (RFC 2018, section 4): at most `most` blocks, the most recent ones first.
     pub fn blocks(&self, most: u8) -> Blocks {
         let mut blocks = Blocks::default();
         let mut ages = [0; Blocks::MOST];
         let most = usize::from(most).min(Blocks::MOST);
-        for range in &self.beyond {
+        for range in self.beyond.iter().filter(|range| !range.forgotten) {
             let age = self.stamp.wrapping_sub(range.grown);
             let at = ages[..blocks.len()].iter().position(|&other| age < other).unwrap_or(blocks.len());
             if at < most {

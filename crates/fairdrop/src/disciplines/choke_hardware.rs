@@ -86,6 +86,8 @@ params! {
         unoccupied_misses: bool = false, Switch, "IEEE Micro 2001 leaves it open";
         /// Most tries of one draw, after which there is no candidate; 0 for no bound.
         max_tries: u32 = 0, Integer(0, 1_000_000), "chosen here: \"may require drawing samples until\" has no bound";
+        /// A matched arrival advances RED's count of packets since the last early drop.
+        count_on_match: bool = false, Switch, "left open by Pan, Prabhakar, Psounis 2000, II.A";
         /// The average counts marked packets as well, until they are discarded at the head.
         physical_length: bool = false, Switch, "left open by Pan, Prabhakar, Psounis 2000, II.A";
         /// Entries of the list memory, marked ones included; an arrival that does not fit is dropped.
@@ -472,6 +474,9 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
         own.red.update(&self.params.red, length, env.now());
         let compared = !own.red.below_min_th(&self.params.red) && own.live > 0;
         if compared && self.drop_matches(fifo, packet.meta.flow, env) {
+            if let Some(own) = self.fifos.get_mut(usize::from(fifo)).filter(|_| self.params.count_on_match) {
+                own.red.count_matched();
+            }
             drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
             return;
         }

@@ -61,6 +61,9 @@ impl Flows<'_> {
             return (receiver.echo, receiver.blocks_as_linux(config.sack.sack_blocks));
         }
         let blocks = config.has_sack() && receiver.has_gap();
+        if blocks && config.ns2.sack1 {
+            receiver.forget_beyond(config.sack.sack_blocks);
+        }
         (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
     }
 

@@ -41,9 +41,10 @@ impl Hosts {
     pub fn new(scenario: &Scenario, number: u32, group: &Group) -> Self {
         let tcp = group.transport.tcp();
         let ack = tcp.map_or(0, |tcp| tcp.ack_size);
+        let blocks = tcp.filter(|tcp| tcp.ns2.sack1).map_or(0, |tcp| 8 * u32::from(tcp.sack.sack_blocks));
         Self {
             rate: group.access_rate_bps.map(|bps| Rate::new(bps, [group.packet_size, ack])),
-            largest: [largest_packet(group), ack.max(SYN_BYTES.into())],
+            largest: [largest_packet(group), (ack + blocks).max(SYN_BYTES.into())],
             delay: group.access_delay,
             stop: group.stop.min(scenario.duration),
             lanes: [0, 1, 2, 3].map(|lane| Lane::new(scenario.links.len() as u32 + 4 * number + lane)),

@@ -209,6 +209,11 @@ macro_rules! controls {
                 }
             }
 
+            /// Of Vegas: alpha, beta and gamma.
+            pub fn vegas_thresholds(&self) -> (f64, f64, f64) {
+                if let Self::Vegas(params) = self { params.thresholds() } else { (1.0, 3.0, 1.0) }
+            }
+
             /// As results show them.
             pub fn to_json(&self) -> Json {
                 match self {

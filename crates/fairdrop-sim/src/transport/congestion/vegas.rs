@@ -33,6 +33,13 @@ pub struct VegasParams {
     halve_on_loss: bool,
 }
 
+impl VegasParams {
+    /// alpha, beta and gamma.
+    pub const fn thresholds(&self) -> (f64, f64, f64) {
+        (self.alpha, self.beta, self.gamma)
+    }
+}
+
 /// When a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {

@@ -3,6 +3,7 @@
 use super::config::TcpConfig;
 use super::linux::Linux;
 use super::messages::Send;
+use super::ns2::{self, Sack1, Vegas};
 use super::scoreboard::Scoreboard;
 use super::timer::RetransmissionTimeout;
 use crate::prefetch::prefetch;
@@ -67,6 +68,10 @@ pub enum Kept {
     Board(Scoreboard),
     /// Of a sender as the Linux kernel's, always.
     Linux(Box<Linux>),
+    /// Of ns-2's `Sack1`, always.
+    Sack1(Box<Sack1>),
+    /// Of ns-2's `Vegas`, always.
+    Vegas(Box<Vegas>),
 }
 
 /// One connection's sending side. What every ACK needs comes first, and fills a line of the cache.
@@ -138,7 +143,10 @@ impl Sender {
             counted: SenderCount::default(),
             cwr: false,
             echoed: 0,
-            kept: config.linux.map(|_| Box::new(Kept::Linux(Box::new(Linux::new(config.rates))))),
+            kept: config
+                .linux
+                .map(|_| Box::new(Kept::Linux(Box::new(Linux::new(config.rates)))))
+                .or_else(|| ns2::kept(config)),
             control,
         }
     }

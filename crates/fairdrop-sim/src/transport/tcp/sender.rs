@@ -10,6 +10,7 @@ use super::config::TcpConfig;
 use super::connection::{DUPLICATE_ACKS, MaybeSegment, Phase, Sender};
 use super::linux;
 use super::messages::{Ack, Send};
+use super::ns2;
 use super::recovery::{self, sack};
 use super::scoreboard::Scoreboard;
 use crate::transport::congestion::{AckEvent, Held, LossRecovery, MIN_SSTHRESH};
@@ -18,7 +19,8 @@ use fairdrop::Time;
 impl Sender {
     /// Opens the connection.
     pub fn start(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
-        if config.handshake {
+        // ns-2's Vegas sends no SYN; its first segment is data.
+        if config.handshake && !config.ns2.vegas {
             self.phase = Phase::SynSent;
             (self.timed, self.timed_at) = (MaybeSegment::some(0), now);
             out.push(Send::Syn);
@@ -27,6 +29,9 @@ impl Sender {
             self.phase = Phase::Open;
             if config.linux.is_some() {
                 return linux::on_open(self, now, config, out);
+            }
+            if config.handshake {
+                self.window.cwnd = 1.0;
             }
             self.fill_window(now, config, out);
         }
@@ -62,6 +67,9 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
         if config.linux.is_some() {
             return linux::on_ack(self, now, ack, config, out);
+        }
+        if config.ns2.is_agent() {
+            return ns2::on_ack(self, now, ack, config, out);
         }
         // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
         let has_sack = config.has_sack();
@@ -176,6 +184,9 @@ impl Sender {
         if config.linux.is_some() {
             return linux::on_timer(self, now, config, out);
         }
+        if config.ns2.is_agent() && self.phase != Phase::SynSent {
+            return ns2::on_timeout(self, now, config, out);
+        }
         self.deadline = Time::NEVER;
         self.counted.timeouts += 1;
         self.rto.back_off(config);
@@ -195,20 +206,25 @@ impl Sender {
         self.note_loss();
         self.phase = Phase::Open;
         self.window.cwnd = 1.0;
-        self.duplicate_acks = 0;
+        let duplicates = std::mem::take(&mut self.duplicate_acks);
         self.next = self.una;
         // RFC 2018, section 8: the receiver may have dropped what it reported.
         self.kept = None;
         self.control.on_timeout(self.una);
         self.fill_window(now, config, out);
+        if config.ns2.recovery && config.recovery == LossRecovery::GoBackN {
+            // ns-2's Tahoe goes on counting.
+            self.duplicate_acks = duplicates;
+        }
     }
 
     pub(super) fn on_lost_syn(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        let lowers = config.ns2.recovery || config.ns2.sack1;
         // RFC 6928, section 2: one segment after more than one lost SYN; in ns-2 after one, which is a loss like any other.
-        if self.timed.take().is_none() || config.ns2.recovery {
+        if self.timed.take().is_none() || lowers {
             self.window.cwnd = 1.0;
         }
-        if config.ns2.recovery {
+        if lowers {
             self.window.ssthresh = MIN_SSTHRESH;
         }
         self.counted.retransmissions += 1;
@@ -220,6 +236,9 @@ impl Sender {
     fn fill_window(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         if !matches!(self.phase, Phase::Open | Phase::Recovery) {
             return;
+        }
+        if config.ns2.is_agent() {
+            return ns2::on_supply(self, now, config, out);
         }
         if config.has_sack() && self.phase == Phase::Recovery {
             sack::fill_window(self, now, config, out);
@@ -235,6 +254,7 @@ impl Sender {
         let own_end = self.una.saturating_add(self.window.cwnd as u32);
         let window = (self.window.cwnd + f64::from(extra)).min(config.max_window) as u32;
         let end = self.una.saturating_add(window.max(1));
+        let end = if singledup { end.min(own_end.max(self.next + 1)) } else { end };
         let end = if self.sends_two_at_most(config) { end.min(self.next + 2) } else { end };
         self.app_limited = end > self.supply;
         let end = end.min(self.supply);

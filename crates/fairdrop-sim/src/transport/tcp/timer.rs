@@ -91,6 +91,11 @@ impl RetransmissionTimeout {
         Time::from_ns((self.srtt * config.tick.ns() as f64) as u64)
     }
 
+    /// ns-2's `Sack1` ends the backing off without a measurement.
+    pub fn end_back_off(&mut self) {
+        self.backoff = 0;
+    }
+
     /// The timer ran out (section 5.5).
     pub fn back_off(&mut self, config: &TcpConfig) {
         self.backoff = (self.backoff + 1).min(config.max_doublings);

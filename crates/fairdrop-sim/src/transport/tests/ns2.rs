@@ -5,6 +5,7 @@ use super::config_of;
 use super::pipe::Packet::Segment;
 use super::pipe::Pipe;
 use super::script::play;
+use crate::scenario::Scenario;
 use fairdrop::Time;
 
 /// Jacobson 1988, appendix A: ticks of 100 ms are counted, and fractions cut off.
@@ -215,7 +216,7 @@ fn the_window_is_halved_with_its_fraction_since_2006() {
     };
     let settings = "era=ns2-1998 timerfix=true max_window=50p";
     play("reno", settings, &table("5"));
-    play("reno", &format!("{settings} precision_reduce=true"), &table("5.047"));
+    play("reno", &format!("{settings} precision_reduce=true"), &table("5.048"));
 }
 
 /// A lost SYN is a loss like any other: `ssthresh` 2, and one segment to begin with.
@@ -256,6 +257,87 @@ fn every_behaviour_of_ns2_has_a_switch() {
     let of_2011 = config_of("reno", "era=ns2-2.35");
     assert!(of_2011.ns2.precision_reduce && of_2011.ns2.timerfix && of_2011.max_rto == Time::from_ms(60_000));
     assert!(!config_of("reno", "era=ns2-2005").ns2.precision_reduce);
+}
+
+/// `Sack1`: the pipe begins three below what is in flight, falls by one with each ACK and by two with a partial one; a
+/// segment is sent again as soon as one above it is reported.
+#[test]
+fn sack1_counts_the_pipe() {
+    let table = "
+           0 | start                | 0-7   | 8 | 50 | open | 6000
+         100 | ack 1                | 8-9   | 9 | 50 | open | 400
+        # 1 and 8 are lost.
+         110 | ack 1 sack 2         | -     | 9 | 50 | open | 400
+         120 | ack 1 sack 2-3       | -     | 9 | 50 | open | 400
+        # In flight 9, pipe 6; half of 9 is 4.
+         130 | ack 1 sack 2-4       | 1     | 4 | 4 | recovery | 430
+         140 | ack 1 sack 2-5       | -     | 4 | 4 | recovery | 430
+         150 | ack 1 sack 2-6       | -     | 4 | 4 | recovery | 430
+        # Pipe 3; nothing is reported above 8.
+         160 | ack 1 sack 2-7       | 10    | 4 | 4 | recovery | 430
+         170 | ack 1 sack 9 2-7     | 8     | 4 | 4 | recovery | 430
+         180 | ack 8 sack 9         | 11-12 | 4 | 4 | recovery | 480
+        # The ACK that ends recovery opens no window. 10 took from 160 to 280: a tick.
+         280 | ack 13               | 13-16 | 4 | 4 | open | 580
+        # After a timeout duplicates say nothing.
+         580 | timeout              | 13    | 1 | 2 | open | 1180
+         590 | ack 13 sack 15       | -     | 1 | 2 | open | 1180
+         600 | ack 14 sack 15       | 14-15 | 2 | 2 | open | 1200";
+    play("sack", "era=ns2-1998 ns2_sack1=true timerfix=true initial_window=8p max_window=50p", table);
+}
+
+/// Vegas of ns-2: every other round trip of slow start each ACK opens the window by one; a segment that is overdue goes again
+/// on the first duplicate ACK, and a loss takes a quarter.
+#[test]
+fn vegas_of_ns2_step_by_step() {
+    let table = "
+           0 | start | 0-1   | 2 | 300 | open | 6000
+         100 | ack 1 | 2     | 2 | 300 | open | 400
+         110 | ack 2 | 3     | 2 | 300 | open | 410
+         200 | ack 3 | 4-5   | 3 | 300 | open | 500
+         210 | ack 4 | 6-7   | 4 | 300 | open | 510
+         300 | ack 5 | 8     | 4 | 300 | open | 600
+         310 | ack 6 | 9     | 4 | 300 | open | 610
+        # 6 is lost, and overdue. A quarter of 4 less, inflated by 1; the timeout doubles.
+         410 | ack 6 | 6     | 4 | 300 | open | 1010
+        # That counts as three duplicates; the next inflates.
+         420 | ack 6 | 10    | 5 | 300 | open | 1010
+        # Without the inflation 3, and slow start is over. Less in queues than alpha: 1/3 for each ACK.
+         510 | ack 10 | 11-12 | 3.333 | 2 | open | 1110";
+    play("vegas", "era=ns2-1998 ns2_vegas=true timerfix=true initial_window=2p", table);
+}
+
+/// ns-2's Vegas sends data where others send a SYN; then its window is one segment until the second ACK.
+#[test]
+fn vegas_of_ns2_has_no_handshake() {
+    let table = "
+           0 | start | 0   | 1 | 300 | open | 3000
+         100 | ack 1 | 1   | 1 | 300 | open | 400
+        # The initial window, and the first step of slow start.
+         200 | ack 2 | 2-4 | 3 | 300 | open | 450";
+    play("vegas", "era=ns2-2.35", table);
+}
+
+/// What no agent of ns-2 has is refused.
+#[test]
+fn switches_are_of_their_transports() {
+    let refused = |transport: &str, setting: &str| {
+        let text = format!("[[groups]]\nname = \"tcp\"\ntransport = \"{transport}\"\n{setting} = true\n");
+        Scenario::parse(&text, "test", &[]).map(|_| ()).map_err(|why| why.to_string())
+    };
+    for (transport, setting, valid) in [
+        ("reno", "ns2_sack1", "with transport = \"sack\""),
+        ("sack", "ns2_vegas", "with transport = \"vegas\""),
+        ("cubic", "ns2_halving", "with tahoe, reno, newreno or sack"),
+        ("vegas", "ns2_recovery", "with tahoe, reno or newreno"),
+        ("sack", "ns2_singledup", "with tahoe, reno or newreno"),
+    ] {
+        let why = refused(transport, setting).expect_err(setting);
+        assert!(why.contains(&format!("{setting} has no effect")) && why.contains(valid), "{why}");
+    }
+    for (transport, setting) in [("sack", "ns2_sack1"), ("vegas", "ns2_vegas"), ("tahoe", "ns2_singledup")] {
+        assert_eq!(refused(transport, setting), Ok(()));
+    }
 }
 
 /// Of all this Vegas, CUBIC, LEDBAT and DCTCP have the timer only: losses that no timer repairs make them send as ever.

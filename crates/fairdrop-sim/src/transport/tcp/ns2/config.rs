@@ -75,7 +75,7 @@ impl Ns2Config {
             has && section.switch(name).unwrap_or(default)
         };
         let of_reno = agent == Some(Ns2Agent::Reno);
-        let sack1 = of_agent("ns2_sack1", agent == Some(Ns2Agent::Sack1), false);
+        let sack1 = of_agent("ns2_sack1", agent == Some(Ns2Agent::Sack1), era == Some(Era::Of2011));
         Self {
             ns2_compat: compat,
             timer: section.switch("ns2_timer").unwrap_or(compat),
@@ -85,8 +85,14 @@ impl Ns2Config {
             recovery: of_agent("ns2_recovery", of_reno, compat),
             singledup: of_agent("ns2_singledup", of_reno, compat),
             sack1,
-            vegas: of_agent("ns2_vegas", agent == Some(Ns2Agent::Vegas), false),
+            vegas: of_agent("ns2_vegas", agent == Some(Ns2Agent::Vegas), era == Some(Era::Of2011)),
         }
+    }
+
+    /// Whether the sender is an agent of its own.
+    #[inline]
+    pub fn is_agent(&self) -> bool {
+        self.sack1 || self.vegas
     }
 
     /// Whether anything is as in ns-2.

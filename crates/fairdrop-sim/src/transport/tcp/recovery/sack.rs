@@ -23,7 +23,7 @@ fn open_board(tcp: &mut Sender) -> &mut Scoreboard {
     let kept = tcp.kept.get_or_insert_with(|| Box::new(Kept::Board(Scoreboard::default())));
     match &mut **kept {
         Kept::Board(board) => board,
-        Kept::Linux(_) => unreachable!("the kernel's sender has its own"),
+        Kept::Linux(_) | Kept::Sack1(_) | Kept::Vegas(_) => unreachable!("these senders have their own"),
     }
 }
 
