@@ -38,13 +38,14 @@ def sections() -> dict[str, str]:
     of_disciplines = {entry["name"] for entry in catalogue["disciplines"]}
     common = transports["reno"]["parameters"]
     group = properties["groups"]["items"]
-    meter = "mark_excess"
+    meter, impairments = "mark_excess", "impairments"
     made = {
         "scenario.top": _fields(schema, leave_out={"dumbbell", "chain", "queue", "links", "groups"}),
-        "scenario.dumbbell": _fields(properties["dumbbell"]),
+        "scenario.dumbbell": _fields(properties["dumbbell"], leave_out={impairments}),
         "scenario.chain": _fields(properties["chain"]),
         "scenario.queue": _fields(properties["queue"], leave_out=of_disciplines),
-        "scenario.links": _fields(properties["links"]["items"]),
+        "scenario.links": _fields(properties["links"]["items"], leave_out={impairments}),
+        f"scenario.{impairments}": _fields(properties["dumbbell"]["properties"][impairments]),
         "scenario.groups": _fields(group, leave_out=of_transports | {meter}),
         f"scenario.{meter}": _fields(group["properties"][meter]),
         "transport.tcp": _parameters(transports["reno"]),

@@ -27,6 +27,14 @@ pub enum FlowPurpose {
     Clock = 0x108,
     /// What a congestion control draws for itself.
     Congestion = 0x109,
+    /// When a link is bad, and what it loses then; as for all of these, its entity is the link.
+    LinkPhase = 0x10a,
+    /// How much longer packets take over a link.
+    LinkJitter = 0x10b,
+    /// Which packets are passed on a link.
+    LinkReordering = 0x10c,
+    /// Which packets arrive twice.
+    LinkDuplication = 0x10d,
 }
 
 /// The stream of `flow` for `purpose`.

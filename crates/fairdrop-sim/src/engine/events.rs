@@ -46,9 +46,11 @@ pub enum Kind {
     Search = 13,
     /// A discipline may want to be called. Entity: link.
     Tick = 14,
+    /// A packet comes to the end of an impaired link. Entity: packet.
+    Emerge = 15,
 }
 
-/// By number; no event has the last one.
+/// By number.
 const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Sent,
     Kind::Arrive,
@@ -65,7 +67,7 @@ const KINDS: [Kind; 1 << KIND_BITS] = [
     Kind::Rate,
     Kind::Search,
     Kind::Tick,
-    Kind::Tick,
+    Kind::Emerge,
 ];
 
 const ENTITY_BITS: u32 = 28;

@@ -1,8 +1,9 @@
-//! Random loss on links: each packet that has left a link's transmitter is lost with the link's probability,
+//! What becomes of packets on links that are not perfect. Random loss: each packet that has left a link's transmitter is lost with the link's probability,
 //! independently of all others (Bernoulli). Each link has a random stream of its own.
 
+use super::impairments::{ImpairedLink, impaired_links};
 use crate::random::{self, FlowPurpose};
-use crate::scenario::Scenario;
+use crate::scenario::{Link, Scenario};
 use fairdrop::{Count, Philox};
 
 /// A link that loses packets, and what it has lost in the measuring window.
@@ -19,9 +20,9 @@ pub struct LossyLink {
 }
 
 impl LossyLink {
-    /// Whether the next packet, of `len` bytes and a flow of `group`, is lost.
-    fn loses(&mut self, group: usize, len: u32) -> bool {
-        let lost = random::uniform(&mut self.random) < self.probability;
+    /// Whether the next packet, of `len` bytes and a flow of `group`, is lost, which it is in a `bad` phase of the link.
+    fn loses(&mut self, group: usize, len: u32, bad: bool) -> bool {
+        let lost = random::uniform(&mut self.random) < self.probability || bad;
         self.offered.add(len);
         if lost { &mut self.lost[group] } else { &mut self.carried }.add(len);
         lost
@@ -43,17 +44,26 @@ impl LossyLink {
     }
 }
 
-/// The links that lose packets, by their number in the scenario; no entries when none does.
+/// Links that are not perfect, by their number in the scenario; no entries when all are.
 #[derive(Debug, Default)]
-pub struct Losses(Vec<Option<LossyLink>>);
+pub struct Losses {
+    lossy: Vec<Option<LossyLink>>,
+    impaired: Vec<Option<ImpairedLink>>,
+}
+
+/// Whether a link loses packets.
+fn is_lossy(link: &Link) -> bool {
+    link.loss > 0.0 || link.impairments.as_ref().is_some_and(|impairments| impairments.bad_enter > 0.0)
+}
 
 impl Losses {
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        if scenario.links.iter().all(|link| link.loss <= 0.0) {
+        let impaired = impaired_links(scenario, seed);
+        if impaired.is_empty() && !scenario.links.iter().any(is_lossy) {
             return Self::default();
         }
         let links = (0_u32..).zip(&scenario.links).map(|(number, link)| {
-            (link.loss > 0.0).then(|| LossyLink {
+            is_lossy(link).then(|| LossyLink {
                 probability: link.loss,
                 random: random::of_flow(seed, number, FlowPurpose::LinkLoss),
                 offered: Count::default(),
@@ -61,20 +71,26 @@ impl Losses {
                 lost: vec![Count::default(); scenario.groups.len()],
             })
         });
-        Self(links.collect())
+        Self { lossy: links.collect(), impaired }
     }
 
-    /// Whether some link loses packets.
+    /// Whether some link is not perfect.
     #[inline]
     pub fn is_some(&self) -> bool {
-        !self.0.is_empty()
+        !self.lossy.is_empty()
+    }
+
+    /// What `link` does to packets that it does not lose.
+    pub fn impaired(&mut self, link: u32) -> Option<&mut ImpairedLink> {
+        self.impaired.get_mut(link as usize)?.as_mut()
     }
 
     /// Whether `link` loses the next packet, of `len` bytes and a flow of `group`.
     #[inline]
     pub fn loses(&mut self, link: u32, group: usize, len: u32) -> bool {
-        let Some(Some(lossy)) = self.0.get_mut(link as usize) else { return false };
-        let lost = lossy.loses(group, len);
+        let bad = self.impaired(link).is_some_and(ImpairedLink::loses);
+        let Some(Some(lossy)) = self.lossy.get_mut(link as usize) else { return false };
+        let lost = lossy.loses(group, len, bad);
         if cfg!(debug_assertions) {
             lossy.check();
         }
@@ -83,7 +99,7 @@ impl Losses {
 
     /// The measuring window opens: counters begin again.
     pub fn open(&mut self) {
-        for link in self.0.iter_mut().flatten() {
+        for link in self.lossy.iter_mut().flatten() {
             (link.offered, link.carried) = (Count::default(), Count::default());
             link.lost.fill(Count::default());
         }
@@ -91,6 +107,6 @@ impl Losses {
 
     /// The links that lose packets, with their numbers.
     pub fn links(&self) -> impl Iterator<Item = (usize, &LossyLink)> {
-        self.0.iter().enumerate().filter_map(|(number, link)| link.as_ref().map(|link| (number, link)))
+        self.lossy.iter().enumerate().filter_map(|(number, link)| link.as_ref().map(|link| (number, link)))
     }
 }

@@ -9,6 +9,7 @@ mod conservation;
 mod edge_meter;
 mod events;
 mod flows;
+mod impairments;
 mod links;
 mod loss;
 mod outside;
@@ -382,6 +383,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Kind::Connect => self.on_connect(entity),
             Kind::Rate => self.links.change(entity),
             Kind::Search => self.on_search(entity, control),
+            Kind::Emerge => self.on_emerge(entity),
             Kind::Tick => self.on_tick(entity),
         }
     }
@@ -561,7 +563,52 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.remove_packet(handle, Fate::LinkLoss);
                 return;
             }
+            if self.impair(link, handle, at) {
+                return;
+            }
         }
+        self.further(link, handle, at);
+    }
+
+    /// An impaired link decides when a packet arrives, and whether twice. Returns whether it does.
+    #[inline(never)]
+    fn impair(&mut self, link: u32, handle: u32, at: Time) -> bool {
+        let Some(impaired) = self.losses.impaired(link) else { return false };
+        let copies = 1 + u32::from(impaired.duplicates());
+        let arrivals = [impaired.arrival(at), if copies > 1 { impaired.arrival(at) } else { at }];
+        self.events.push(arrivals[0].max(self.now), Kind::Emerge, handle);
+        if copies > 1 {
+            let copy = self.copy_packet(handle);
+            self.events.push(arrivals[1].max(self.now), Kind::Emerge, copy);
+        }
+        true
+    }
+
+    /// A copy of a packet, with all that it carries.
+    fn copy_packet(&mut self, handle: u32) -> u32 {
+        let (packet, blocks) = (self.packets.get(handle), self.packets.blocks(handle));
+        let copy = self.add_packet(packet);
+        if let Some(blocks) = blocks {
+            self.packets.attach(copy, blocks);
+        }
+        if self.has_stamps(packet.group) {
+            self.stamps.echo(copy, self.stamps.of(handle));
+        }
+        copy
+    }
+
+    /// A packet comes to the end of an impaired link.
+    fn on_emerge(&mut self, handle: u32) {
+        let packet = self.packets.get(handle);
+        let path = self.flows.path(packet.group, packet.role.is_backward());
+        let link = path[usize::from(packet.hop) - 1] as u32;
+        self.further(link, handle, self.now);
+    }
+
+    /// A packet reaches the end of `link` at `at`.
+    #[inline(always)]
+    fn further(&mut self, link: u32, handle: u32, at: Time) {
+        let packet = self.packets.get(handle);
         let backward = packet.role.is_backward();
         if !self.flows.is_host(packet.group, backward, packet.hop) {
             self.events.push_in(Lane::new(link), at, Kind::Arrive, handle);

@@ -2,7 +2,7 @@
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
-use super::{Group, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
+use super::{Group, Impairments, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use crate::meter::End;
@@ -197,7 +197,8 @@ fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report
         }
         dumbbell => {
             let node = dumbbell.map(|(_, node)| *node);
-            dumbbell_links(&Section::read(node, "dumbbell", DUMBBELL, &[], report))
+            let section = Section::read(node, "dumbbell", DUMBBELL, &["impairments"], report);
+            dumbbell_links(&section, Impairments::read(node, "dumbbell", report))
         }
     }
 }
@@ -217,7 +218,7 @@ fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) 
     (links, access(section, (chain::router(1), last)))
 }
 
-fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
+fn dumbbell_links(section: &Section, impairments: Option<Impairments>) -> (Vec<Link>, Access) {
     let back = if section.switch("both_ways") == Some(true) { LinkQueue::Study } else { LinkQueue::Plain };
     let link = |name: &str, from: &str, to: &str, queue, rate_schedule, loss: &str| Link {
         name: name.into(),
@@ -228,11 +229,13 @@ fn dumbbell_links(section: &Section) -> (Vec<Link>, Access) {
         queue,
         rate_schedule,
         loss: section.number_or_zero(loss),
+        impairments: None,
     };
-    let links = vec![
+    let mut links = vec![
         link("bottleneck", LEFT, RIGHT, LinkQueue::Study, section.rate_steps("rate_schedule"), "loss"),
         link("return", RIGHT, LEFT, back, Vec::new(), "loss_back"),
     ];
+    links[0].impairments = impairments;
     (links, access(section, (LEFT.into(), RIGHT.into())))
 }
 
@@ -244,7 +247,7 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
     let mut links: Vec<Link> = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let path = format!("links.{index}");
-        let section = Section::read(Some(item), &path, LINK, &[], report);
+        let section = Section::read(Some(item), &path, LINK, &["impairments"], report);
         let text = |name| section.text(name).unwrap_or_default().to_owned();
         let (from, to) = (text("from"), text("to"));
         let queue = match item.get("queue") {
@@ -273,9 +276,11 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
             queue: LinkQueue::Plain,
             rate_schedule: Vec::new(),
             loss: section.number_or_zero("loss_back"),
+            impairments: None,
         };
         let loss = section.number_or_zero("loss");
-        links.push(Link { name, from, to, queue, rate_schedule, loss, ..back.clone() });
+        let impairments = Impairments::read(Some(item), &path, report);
+        links.push(Link { name, from, to, queue, rate_schedule, loss, impairments, ..back.clone() });
         if section.switch("one_way") == Some(false) {
             links.push(back);
         } else if section.is_set("loss_back") {

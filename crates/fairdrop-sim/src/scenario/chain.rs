@@ -37,6 +37,7 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) ->
             queue,
             rate_schedule: Vec::<(Time, u64)>::new(),
             loss,
+            impairments: None,
         };
         let back = if both_ways { queue.clone() } else { LinkQueue::Plain };
         links.extend([link(index + 1, index + 2, queue, loss), link(index + 2, index + 1, back, loss_back)]);

@@ -3,6 +3,7 @@
 mod build;
 mod chain;
 mod fields;
+mod impairments;
 mod queue;
 mod remarks;
 mod routes;
@@ -11,6 +12,7 @@ mod schema;
 pub use crate::input::{Origin, Problem, Problems};
 pub use crate::transport::Transport;
 pub(crate) use fields::GROUP;
+pub use impairments::Impairments;
 pub use queue::{QueueConfig, QueueError};
 pub use schema::{catalogue, json_schema};
 
@@ -80,6 +82,8 @@ pub struct Link {
     pub rate_schedule: Vec<(Time, u64)>,
     /// Probability with which it loses a packet that it carries.
     pub loss: f64,
+    /// What it does to packets beside that.
+    pub impairments: Option<Impairments>,
 }
 
 impl Link {

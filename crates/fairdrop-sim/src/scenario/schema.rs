@@ -2,6 +2,7 @@
 //! and a scenario itself after defaults.
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, QUEUE, SCENARIO};
+use super::impairments::IMPAIRMENTS;
 use super::{Group, Link, LinkQueue, QueueConfig, Scenario, queue};
 use crate::input::{FieldKind, FieldSpec, MAX_NAME, valid};
 use crate::meter::End;
@@ -24,10 +25,13 @@ pub fn json_schema() -> Json {
         }
     }
     let mut properties = properties(SCENARIO);
-    properties.insert("dumbbell".into(), object("One congested link, short form.", DUMBBELL, Map::new()));
+    let doc = "What the direction with the queue does to packets beside losing them one by one.";
+    let impairments = Map::from_iter([("impairments".to_owned(), object(doc, IMPAIRMENTS, Map::new()))]);
+    let dumbbell = object("One congested link, short form.", DUMBBELL, impairments.clone());
+    properties.insert("dumbbell".into(), dumbbell);
     properties.insert("chain".into(), object("Links in a row, short form.", CHAIN, Map::new()));
     properties.insert("queue".into(), queue_schema());
-    properties.insert("links".into(), list("Any graph.", &object("A link.", LINK, Map::new())));
+    properties.insert("links".into(), list("Any graph.", &object("A link.", LINK, impairments)));
     let doc = "Edge meter: a token bucket for each flow gives what exceeds it another class.";
     let tables = Map::from_iter([("mark_excess".to_owned(), object(doc, MARK_EXCESS, Map::new()))]);
     properties.insert("groups".into(), list("Groups of flows.", &object("A group.", &group_fields, tables)));
@@ -247,10 +251,14 @@ fn link_json(link: &Link) -> Json {
         LinkQueue::Study => json!("study"),
         LinkQueue::Own(own) => own.to_json(),
     };
-    json!({
+    let mut json = json!({
         "name": link.name, "from": link.from, "to": link.to, "rate_bps": link.rate_bps,
         "delay_s": link.delay.seconds(), "loss": link.loss, "queue": queue,
         "rate_schedule":
             link.rate_schedule.iter().map(|(at, bps)| json!([at.seconds(), bps])).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(impairments) = &link.impairments {
+        json["impairments"] = json!(impairments);
+    }
+    json
 }

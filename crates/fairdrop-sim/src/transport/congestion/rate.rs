@@ -63,6 +63,7 @@ impl RateSample {
 /// A segment counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentLoss {
+    /// Its number.
     pub segment: u32,
     /// Segments that have arrived so far (`C.delivered`).
     pub total_delivered: u64,

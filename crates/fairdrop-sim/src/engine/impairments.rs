@@ -1,0 +1,176 @@
+//! What links do to packets that they carry, beside losing them one by one: bad phases, jitter, reordering, duplication,
+//! slots. Each of these has a random stream of its own, so that none shifts another.
+
+use crate::random::{self, FlowPurpose};
+use crate::scenario::{Impairments, Scenario};
+use fairdrop::{Philox, Time};
+
+/// A link that impairs packets.
+#[derive(Debug)]
+pub struct ImpairedLink {
+    settings: Impairments,
+    is_bad: bool,
+    phases: Philox,
+    jitter: Philox,
+    reordering: Philox,
+    duplication: Philox,
+    /// When the last packet arrives that none may pass.
+    last: Time,
+}
+
+impl ImpairedLink {
+    pub fn new(settings: Impairments, seed: u64, link: u32) -> Self {
+        let stream = |purpose| random::of_flow(seed, link, purpose);
+        Self {
+            settings,
+            is_bad: false,
+            phases: stream(FlowPurpose::LinkPhase),
+            jitter: stream(FlowPurpose::LinkJitter),
+            reordering: stream(FlowPurpose::LinkReordering),
+            duplication: stream(FlowPurpose::LinkDuplication),
+            last: Time::ZERO,
+        }
+    }
+
+    /// Whether bad phases lose the next packet (Elliott 1963): first the phase may change, then the packet may be lost.
+    pub fn loses(&mut self) -> bool {
+        let Impairments { bad_enter, bad_leave, bad_loss, .. } = self.settings;
+        if bad_enter <= 0.0 {
+            return false;
+        }
+        let change = if self.is_bad { bad_leave } else { bad_enter };
+        self.is_bad ^= random::uniform(&mut self.phases) < change;
+        // Two numbers for each packet, whatever the phase.
+        let draw = random::uniform(&mut self.phases);
+        self.is_bad && draw < bad_loss
+    }
+
+    /// Whether the next packet arrives twice.
+    pub fn duplicates(&mut self) -> bool {
+        self.settings.duplicate > 0.0 && random::uniform(&mut self.duplication) < self.settings.duplicate
+    }
+
+    /// When a packet arrives that would at `at`.
+    pub fn arrival(&mut self, at: Time) -> Time {
+        let Impairments { jitter, jitter_reorders, reorder, reorder_by, slot, .. } = self.settings;
+        let mut there = at;
+        if jitter > Time::ZERO {
+            let part = random::uniform(&mut self.jitter) * jitter.ns() as f64;
+            there = at.after(Time::from_ns(part as u64));
+        }
+        let is_passed = reorder > 0.0 && random::uniform(&mut self.reordering) < reorder;
+        if is_passed {
+            there = there.after(reorder_by);
+        } else if !jitter_reorders {
+            there = there.max(self.last);
+            self.last = there;
+        }
+        if slot > Time::ZERO {
+            there = Time::from_ns(there.ns().div_ceil(slot.ns()).saturating_mul(slot.ns()));
+        }
+        there
+    }
+}
+
+/// The links that impair packets, by their number in the scenario; no entries when none does.
+pub fn impaired_links(scenario: &Scenario, seed: u64) -> Vec<Option<ImpairedLink>> {
+    if scenario.links.iter().all(|link| link.impairments.is_none()) {
+        return Vec::new();
+    }
+    let links = (0_u32..).zip(&scenario.links);
+    links
+        .map(|(number, link)| {
+            link.impairments.clone().map(|settings| ImpairedLink::new(settings, seed, number))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Impairments = Impairments {
+        bad_enter: 0.0,
+        bad_leave: 1.0,
+        bad_loss: 1.0,
+        jitter: Time::ZERO,
+        jitter_reorders: false,
+        reorder: 0.0,
+        reorder_by: Time::from_ms(10),
+        duplicate: 0.0,
+        slot: Time::ZERO,
+    };
+
+    fn link(settings: Impairments) -> ImpairedLink {
+        ImpairedLink::new(settings, 3, 0)
+    }
+
+    /// Stationary loss: bad_loss enter / (enter + leave); a bad phase lasts 1 / leave packets (Gilbert 1960).
+    #[test]
+    fn losses_and_bursts_have_the_means_of_the_chain() {
+        for (enter, leave, loss) in [(0.01, 0.25, 1.0), (0.05, 0.5, 0.5), (1.0, 1.0, 1.0)] {
+            let mut link = link(Impairments { bad_enter: enter, bad_leave: leave, bad_loss: loss, ..NONE });
+            let (packets, mut lost, mut bursts, mut before) = (400_000, 0, 0, false);
+            for _ in 0..packets {
+                lost += u32::from(link.loses());
+                bursts += u32::from(link.is_bad && !before);
+                before = link.is_bad;
+            }
+            let expected = loss * enter / (enter + leave);
+            let rate = f64::from(lost) / f64::from(packets);
+            assert!((rate / expected - 1.0).abs() < 0.05, "{rate}, not {expected}");
+            let burst = f64::from(lost) / loss / f64::from(bursts);
+            assert!((burst * leave - 1.0).abs() < 0.05, "{burst} packets, not {}", 1.0 / leave);
+        }
+    }
+
+    #[test]
+    fn the_bounds_of_probabilities_are_certain() {
+        let all = |settings: Impairments| {
+            let mut link = link(settings);
+            (0..1000).map(|_| (link.loses(), link.duplicates(), link.arrival(Time::ZERO))).collect::<Vec<_>>()
+        };
+        assert_eq!(all(NONE), [(false, false, Time::ZERO); 1000]);
+        let certain = Impairments { bad_enter: 1.0, bad_leave: 0.0, duplicate: 1.0, reorder: 1.0, ..NONE };
+        assert_eq!(all(certain), [(true, true, Time::from_ms(10)); 1000]);
+        let harmless = Impairments { bad_enter: 1.0, bad_leave: 0.0, bad_loss: 0.0, ..NONE };
+        assert_eq!(all(harmless), [(false, false, Time::ZERO); 1000]);
+    }
+
+    /// Uniform on [0, 20 ms): the mean is 10 ms; in order, none arrives before the one ahead of it.
+    #[test]
+    fn jitter_keeps_the_order_unless_it_may_not() {
+        for reorders in [true, false] {
+            let jitter = Time::from_ms(20);
+            let mut link = link(Impairments { jitter, jitter_reorders: reorders, ..NONE });
+            let sent = |number: u64| Time::from_ms(number);
+            let there: Vec<_> = (0..20_000).map(|number| link.arrival(sent(number))).collect();
+            assert_eq!(there.is_sorted(), !reorders);
+            let longer: Vec<_> =
+                (0..).zip(&there).map(|(number, at)| at.since(sent(number)).seconds()).collect();
+            assert!(longer.iter().all(|&by| by < 0.02));
+            let mean = longer.iter().sum::<f64>() / 20_000.0;
+            assert!(if reorders { (mean - 0.01).abs() < 2e-4 } else { mean > 0.0101 }, "{mean}");
+        }
+    }
+
+    /// One in ten is passed by those of the next 10 ms; the others keep their times.
+    #[test]
+    fn reordered_packets_are_passed() {
+        let mut link = link(Impairments { reorder: 0.1, ..NONE });
+        let by = |number: u64, at: Time| at.since(Time::from_ms(number)).ns() / 1_000_000;
+        let longer: Vec<_> =
+            (0..10_000).map(|number| by(number, link.arrival(Time::from_ms(number)))).collect();
+        assert!(longer.iter().all(|by| [0, 10].contains(by)));
+        let count = longer.iter().filter(|&&by| by == 10).count();
+        assert!((900..1100).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn slots_are_multiples() {
+        let mut link = link(Impairments { slot: Time::from_ms(5), ..NONE });
+        let there =
+            [0, 1, 4999, 5000, 5001].map(|us| link.arrival(Time::from_ns(1000 * us)).ns() / 1_000_000);
+        assert_eq!(there, [0, 5, 5, 5, 10]);
+    }
+}
