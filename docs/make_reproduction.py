@@ -28,9 +28,12 @@ from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.headlines import errata, told_findings
 from fairdrop.reproduce.judge.peers import PEERS, beside
 from fairdrop.reproduce.judge.verdict import HELD, tally
-from fairdrop.reproduce.show.page import MUTANTS, RELATIONS, apart_of, counted, says_nothing, tried_table
+from fairdrop.reproduce.show.page import (
+    MUTANTS, RELATIONS, after_longer, apart_of, counted, place, says_nothing, tried_table, unsettled,
+)  # fmt: skip
 from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import count
 
 TARGET = Path(__file__).parent / "reproduction"
 STORED = TARGET / "results.json.gz"
@@ -98,12 +101,6 @@ def numbers(found: list[Findings]) -> list[str]:
     return table(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
 
 
-def place(point: dict[str, Any]) -> str:
-    """Where something was measured, in words."""
-    scheme = "" if point["scheme"] == "all" else point["scheme"]
-    return ", ".join(filter(None, [scheme, *(f"{axis} {value}" for axis, value in point["at"].items())]))
-
-
 def searched(one: Findings) -> list[str]:
     """Why claims of an id do not hold, and what became of them under other readings."""
     lines = [f"### {one.definition.name}", ""]
@@ -129,6 +126,33 @@ def searched(one: Findings) -> list[str]:
         )
         lines += [paragraph(told), ""]
     return lines
+
+
+def warm_ups(found: list[Findings]) -> list[str]:
+    """Ids with set-ups that had not settled when measuring began, and what a longer warm-up makes of their verdicts."""
+    asked = sum(one.document["warm_up"]["asked"] for one in found)
+    rows, claims, numbers, set_ups = [], 0, 0, 0
+    for one in found:
+        if not (slow := unsettled(one)):
+            continue
+        longer = one.document["warm_up"]["longer"]
+        claims, numbers = claims + len(longer["claims"]), numbers + len(longer["numbers"])
+        set_ups += len(slow)
+        most = max(slow, key=lambda row: abs(row["by"]))
+        series = "the queue" if most["series"] == "packets" else most["series"]
+        moved = f"{series} ({most['where']}): {digits(most['first'])} to {digits(most['last'])}"
+        still = sum(row["still"] for row in slow)
+        rows.append((one.definition.name, f"{len(slow)}", moved, f"{still}" if still else "", after_longer(one)))
+    told = (
+        f"Geweke's test asks of each of {asked:,} set-ups, over its seeds, whether the queue and what the discipline "
+        f"decides by were the same in the first tenth of the measuring window as in the last half. In {set_ups} they "
+        "were not, by a twentieth or more. These were run again: the whole run as it was is then the warm-up, and "
+        f"another window as long is measured. That changes {count(claims, 'verdict')} on claims and {numbers} on "
+        "printed numbers. The verdicts of these pages are those of the warm-up that the papers' set-ups have. Models, "
+        "queue hosts, runs that are measured from their start, and those in which sources come and go are not asked."
+    )
+    head = "id, set-ups, what moved most, still moving, verdicts after the longer warm-up"
+    return ["## Was the warm-up long enough?", "", paragraph(told), "", *table(head, rows)]
 
 
 def calibration(found: Findings) -> str:
@@ -211,6 +235,7 @@ def index(found: list[Findings]) -> str:
     told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
     empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
     lines += [paragraph(told), "", *table("id, claim, holds also with", empty)]
+    lines += ["", *warm_ups(found)]
     verdicts = tally([one.verdict for one in found])
     lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
     return "\n".join(lines) + "\n"
