@@ -92,8 +92,9 @@ bench-shares: .venv/installed ## how far flows are from max-min shares, on two s
 	$(BIN)/python benches/shares/bench_shares.py development --summary benches/shares/development.csv
 	$(BIN)/python benches/shares/bench_shares.py validation --summary benches/shares/validation.csv
 
-validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
+validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report, and what ns-2 has of the papers
 	$(BIN)/python validation/validate.py
+	$(BIN)/python validation/peers.py
 
 fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with kernel TCP, live beside simulated (an hour; resumes)
 	$(BIN)/python validation/fidelity/campaign.py

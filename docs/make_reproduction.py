@@ -41,6 +41,8 @@ WIDTH = 118
 #: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
 PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
 PROBED_ROWS = 3
+#: Ids of which a page shows all points of a measure: the measure, and the axis that its columns run over.
+IN_FULL = {"micro-fig11": ("udp", "rate")}
 
 
 def cell(text: str) -> str:
@@ -117,6 +119,7 @@ def searched(one: Findings) -> list[str]:
     if rows:
         asked = "; ".join(claim["text"] for claim in open_claims)
         lines += [paragraph(f"Run for: {asked}."), "", *table("reading, found, claims contradicted", rows), ""]
+    lines += in_full(one)
     for state in one.document["states"][:4]:
         where = place(state)
         low, high = state["low"], state["high"]
@@ -153,6 +156,41 @@ def warm_ups(found: list[Findings]) -> list[str]:
     )
     head = "id, set-ups, what moved most, still moving, verdicts after the longer warm-up"
     return ["## Was the warm-up long enough?", "", paragraph(told), "", *table(head, rows)]
+
+
+def peers(found: list[Findings]) -> list[str]:
+    """Which printed numbers stand beside those of ns-2 and Linux, and why others do not."""
+    beside_one, alone, computed, numbers = [], [], [], 0
+    for one in found:
+        points = [point for point in one.document["published"] if point["measured"]]
+        shown = sum(bool(beside(one.definition.name, point, one.document["main"])) for point in points)
+        numbers += shown
+        if points:
+            kind = beside_one if shown else alone if one.definition.simulation else computed
+            kind.append(one.definition.name)
+    told = (
+        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or hosts "
+        "of Linux, with the kernel's Reno (`make fidelity`, which runs figures 3 and 5 of the CHOKe paper live), gave in "
+        f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, which stock "
+        f"ns-2 lacks, in set-ups that were not run live. {', '.join(computed)} are models and queues without a network."
+    )
+    return ["## Beside ns-2 and Linux", "", paragraph(told), ""]
+
+
+def in_full(one: Findings) -> list[str]:
+    """A measure at every point, scheme by scheme."""
+    if one.definition.name not in IN_FULL:
+        return []
+    measure, axis = IN_FULL[one.definition.name]
+    (label,) = (f"{found.label}, {found.unit}" for found in one.definition.measures if found.name == measure)
+    data = one.data[BASE_READING]
+    places = data.axis(axis)
+    rows = []
+    for scheme in one.definition.schemes:
+        found = [data.select(measure, scheme.name, {axis: place})[0].estimate for place in places]
+        rows.append((scheme.label, *(f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in found)))
+    head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, places)])
+    return [*table(head, rows), ""]
 
 
 def calibration(found: Findings) -> str:
@@ -231,6 +269,7 @@ def index(found: list[Findings]) -> str:
     there = {one.definition.paper for one in found}
     lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if name in there]
     lines += ["- [The calibration, cell by cell](calibration.md)", ""]
+    lines += peers(found)
     lines += ["## Claims that say nothing about their scheme", ""]
     told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
     empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
@@ -251,8 +290,10 @@ def slim(one: Findings) -> dict[str, Any]:
     document["probe"] = [{**row, "values": row["values"][:1]} for row in simulated[:PROBED_ROWS]]
     if one.definition.name not in PROBES:
         document["probe"] = []
-    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in base["rows"]]
-    document["data"] = {BASE_READING: {**base, "rows": keep if one.definition.name == "X1" else []}}
+    shown, _ = IN_FULL.get(one.definition.name, ("", ""))
+    kept = base["rows"] if one.definition.name == "X1" else [row for row in base["rows"] if row["measure"] == shown]
+    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in kept]
+    document["data"] = {BASE_READING: {**base, "rows": keep}}
     del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees
     return document
 
