@@ -3,9 +3,9 @@
     python docs/make_reproduction.py DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
     python docs/make_reproduction.py              write the pages again from what is stored
 
-What is stored is ``docs/reproduction/results.json.gz``: every document without its measurements, the grid of the
-calibration, and for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. No
-number on the pages is typed.
+``docs/reproduction/results.json.gz`` holds every document without its measurements, the grid of the calibration, and for
+some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. Beside it are the figures of
+our own campaigns. No number in the tables is typed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,15 @@ from fairdrop.reproduce.judge.headlines import errata, told_findings
 from fairdrop.reproduce.judge.peers import PEERS, beside
 from fairdrop.reproduce.judge.verdict import HELD, tally
 from fairdrop.reproduce.show.page import (
-    MUTANTS, RELATIONS, after_longer, apart_of, counted, place, says_nothing, tried_table, unsettled,
+    MUTANTS,
+    RELATIONS,
+    after_longer,
+    apart_of,
+    counted,
+    place,
+    says_nothing,
+    tried_table,
+    unsettled,
 )  # fmt: skip
 from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.numbers import digits
@@ -37,6 +45,7 @@ from fairdrop.wording.phrases import count
 
 TARGET = Path(__file__).parent / "reproduction"
 STORED = TARGET / "results.json.gz"
+FIGURES = TARGET / "figures"
 WIDTH = 118
 #: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
 PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
@@ -106,6 +115,8 @@ def numbers(found: list[Findings]) -> list[str]:
 def searched(one: Findings) -> list[str]:
     """Why claims of an id do not hold, and what became of them under other readings."""
     lines = [f"### {one.definition.name}", ""]
+    if (FIGURES / f"{one.definition.name}.svg").exists():
+        lines += [f"![{cell(one.definition.title)}](figures/{one.definition.name}.svg)", ""]
     if one.definition.cause:
         lines += [paragraph(one.definition.cause), ""]
     open_claims = [claim for claim in one.document["claims"] if claim["verdict"] != HELD]
@@ -169,8 +180,8 @@ def peers(found: list[Findings]) -> list[str]:
             kind = beside_one if shown else alone if one.definition.simulation else computed
             kind.append(one.definition.name)
     told = (
-        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or hosts "
-        "of Linux, with the kernel's Reno (`make fidelity`, which runs figures 3 and 5 of the CHOKe paper live), gave in "
+        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or "
+        "hosts of Linux, with the kernel's Reno (`make fidelity`: figures 3 and 5 of the CHOKe paper, live), gave in "
         f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, which stock "
         f"ns-2 lacks, in set-ups that were not run live. {', '.join(computed)} are models and queues without a network."
     )
@@ -184,12 +195,13 @@ def in_full(one: Findings) -> list[str]:
     measure, axis = IN_FULL[one.definition.name]
     (label,) = (f"{found.label}, {found.unit}" for found in one.definition.measures if found.name == measure)
     data = one.data[BASE_READING]
-    places = data.axis(axis)
+    points = data.axis(axis)
     rows = []
     for scheme in one.definition.schemes:
-        found = [data.select(measure, scheme.name, {axis: place})[0].estimate for place in places]
-        rows.append((scheme.label, *(f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in found)))
-    head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, places)])
+        values = [data.select(measure, scheme.name, {axis: point})[0].estimate for point in points]
+        shown = (f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in values)
+        rows.append((scheme.label, *shown))
+    head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, points)])
     return [*table(head, rows), ""]
 
 
@@ -211,10 +223,10 @@ def calibration(found: Findings) -> str:
         "| " + " | ".join(name.replace("_", " ") for name in axes) + " |",
         "| --- |" + " --- |" * (len(axes) - 1),
     ]
-    for place in sorted(distances, key=lambda where: distances[where]):
-        at = dict(place)
+    for where in sorted(distances, key=lambda one: distances[one]):
+        at = dict(where)
         rates = [data.select("drop", None, {**at, "rate": rate})[0].estimate.mean for rate, _ in points]
-        cells = [*map(str, at.values()), f"{distances[place]:.2f}", *(f"{value:.1f}" for value in rates)]
+        cells = [*map(str, at.values()), f"{distances[where]:.2f}", *(f"{value:.1f}" for value in rates)]
         bold = [f"**{text}**" for text in cells] if at == dict(frozen) else cells
         lines.append("| " + " | ".join(bold) + " |")
     return "\n".join(lines) + "\n"
@@ -303,6 +315,11 @@ def take_over(directory: Path) -> None:
     documents = [slim(one) for one in Workspace(directory).all()]
     text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
     TARGET.mkdir(exist_ok=True)
+    FIGURES.mkdir(exist_ok=True)
+    for document in documents:
+        drawn = directory / "figures" / f"{document['id']}.svg"
+        if document["paper"] == "cross" and drawn.exists():
+            files.write_bytes(FIGURES / drawn.name, drawn.read_bytes())
     files.write_bytes(STORED, gzip.compress(text.encode(), 9, mtime=0))
 
 

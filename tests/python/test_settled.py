@@ -63,7 +63,7 @@ def test_what_had_not_settled_is_told_and_run_again(slow):
 
 
 def test_a_verdict_that_the_warm_up_made_is_told(slow):
-    """UDP is shut out once the factor has grown: measured from 2 s on it has a twentieth of the link, from 60 s on nothing."""
+    """UDP is shut out once the factor has grown: from 2 s on it has a twentieth of the link, from 60 s on nothing."""
     (claim,) = slow.document["claims"]
     (changed,) = slow.document["warm_up"]["longer"]["claims"]
     assert (claim["verdict"], changed["before"]) == ("holds", "holds")

@@ -394,7 +394,8 @@ def a_transient(rng):
     first = np.flatnonzero(found.average >= red.min_th)
     end = first[0] if len(first) else len(found.t)
     came = np.cumsum(count @ found.x * step)[:end]
-    close(found.b[:end], np.maximum(np.concatenate([[0.0], came[:-1] - np.cumsum(sent)[: end - 1] * step])[:end], 0), 1e-9)
+    queued = np.concatenate([[0.0], came[:-1] - np.cumsum(sent)[: end - 1] * step])[:end]
+    close(found.b[:end], np.maximum(queued, 0.0), 1e-9)
     return found
 
 
