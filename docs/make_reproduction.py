@@ -3,9 +3,9 @@
     python docs/make_reproduction.py DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
     python docs/make_reproduction.py              write the pages again from what is stored
 
-``docs/reproduction/results.json.gz`` holds every document without its measurements, the grid of the calibration, and for
-some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. Beside it are the figures of
-our own campaigns. No number in the tables is typed.
+``docs/reproduction/results.json.gz`` holds every document without its measurements, the grid of the calibration, and
+for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. Beside it are the
+figures of our own campaigns. No number in the tables is typed.
 """
 
 from __future__ import annotations
