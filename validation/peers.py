@@ -89,7 +89,7 @@ def dumbbell(command: str) -> list[dict[str, Any]]:
     """Figure 3 under RED and DropTail, with the senders of 1998."""
     found = []
     for queue in ("red", "droptail"):
-        options = ["-queue", queue, "-measure", "2"]
+        options = ["-queue", queue, "-measure", "2", "-timerfix", "0"]
         runs = [report["flows"] for report in repeated([command, str(SCRIPT), *options])]
         for name, measure, _ in FIGURE_3:
             if measure != "udp_flow":
