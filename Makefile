@@ -97,8 +97,9 @@ attack: .venv/installed ## the worst senders that a search finds, and their page
 	$(BIN)/python benches/attack/attack.py --summary benches/attack/attack.csv $(ATTACK)
 	$(BIN)/python benches/attack/page.py
 
-validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report
+validate: .venv/installed ## the simulator beside exact results, ns-2 and the RFCs; a report, and what ns-2 has of the papers
 	$(BIN)/python validation/validate.py
+	$(BIN)/python validation/peers.py
 
 fidelity-bbr: .venv/installed $(LIVE) ## BBR of the kernel beside the simulator's, live (four minutes)
 	$(BIN)/python validation/fidelity/bbr.py

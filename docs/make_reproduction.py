@@ -3,9 +3,9 @@
     python docs/make_reproduction.py DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
     python docs/make_reproduction.py              write the pages again from what is stored
 
-What is stored is ``docs/reproduction/results.json.gz``: every document without its measurements, the grid of the
-calibration, and for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. No
-number on the pages is typed.
+``docs/reproduction/results.json.gz`` holds every document without its measurements, the grid of the calibration, and
+for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. Beside it are the
+figures of our own campaigns. No number in the tables is typed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,30 @@ from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.headlines import errata, told_findings
 from fairdrop.reproduce.judge.peers import PEERS, beside
 from fairdrop.reproduce.judge.verdict import HELD, tally
-from fairdrop.reproduce.show.page import MUTANTS, RELATIONS, apart_of, counted, says_nothing, tried_table
+from fairdrop.reproduce.show.page import (
+    MUTANTS,
+    RELATIONS,
+    after_longer,
+    apart_of,
+    counted,
+    place,
+    says_nothing,
+    tried_table,
+    unsettled,
+)  # fmt: skip
 from fairdrop.reproduce.workspace import Workspace
 from fairdrop.wording.numbers import digits
+from fairdrop.wording.phrases import count
 
 TARGET = Path(__file__).parent / "reproduction"
 STORED = TARGET / "results.json.gz"
+FIGURES = TARGET / "figures"
 WIDTH = 118
 #: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
 PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
 PROBED_ROWS = 3
+#: Ids of which a page shows all points of a measure: the measure, and the axis that its columns run over.
+IN_FULL = {"micro-fig11": ("udp", "rate")}
 
 
 def cell(text: str) -> str:
@@ -98,15 +112,11 @@ def numbers(found: list[Findings]) -> list[str]:
     return table(f"id, what, printed, measured, apart, verdict, {', '.join(PEERS)}", rows)
 
 
-def place(point: dict[str, Any]) -> str:
-    """Where something was measured, in words."""
-    scheme = "" if point["scheme"] == "all" else point["scheme"]
-    return ", ".join(filter(None, [scheme, *(f"{axis} {value}" for axis, value in point["at"].items())]))
-
-
 def searched(one: Findings) -> list[str]:
     """Why claims of an id do not hold, and what became of them under other readings."""
     lines = [f"### {one.definition.name}", ""]
+    if (FIGURES / f"{one.definition.name}.svg").exists():
+        lines += [f"![{cell(one.definition.title)}](figures/{one.definition.name}.svg)", ""]
     if one.definition.cause:
         lines += [paragraph(one.definition.cause), ""]
     open_claims = [claim for claim in one.document["claims"] if claim["verdict"] != HELD]
@@ -120,6 +130,7 @@ def searched(one: Findings) -> list[str]:
     if rows:
         asked = "; ".join(claim["text"] for claim in open_claims)
         lines += [paragraph(f"Run for: {asked}."), "", *table("reading, found, claims contradicted", rows), ""]
+    lines += in_full(one)
     for state in one.document["states"][:4]:
         where = place(state)
         low, high = state["low"], state["high"]
@@ -129,6 +140,69 @@ def searched(one: Findings) -> list[str]:
         )
         lines += [paragraph(told), ""]
     return lines
+
+
+def warm_ups(found: list[Findings]) -> list[str]:
+    """Ids with set-ups that had not settled when measuring began, and what a longer warm-up makes of their verdicts."""
+    asked = sum(one.document["warm_up"]["asked"] for one in found)
+    rows, claims, numbers, set_ups = [], 0, 0, 0
+    for one in found:
+        if not (slow := unsettled(one)):
+            continue
+        longer = one.document["warm_up"]["longer"]
+        claims, numbers = claims + len(longer["claims"]), numbers + len(longer["numbers"])
+        set_ups += len(slow)
+        most = max(slow, key=lambda row: abs(row["by"]))
+        series = "the queue" if most["series"] == "packets" else most["series"]
+        moved = f"{series} ({most['where']}): {digits(most['first'])} to {digits(most['last'])}"
+        still = sum(row["still"] for row in slow)
+        rows.append((one.definition.name, f"{len(slow)}", moved, f"{still}" if still else "", after_longer(one)))
+    told = (
+        f"Geweke's test asks of each of {asked:,} set-ups, over its seeds, whether the queue and what the discipline "
+        f"decides by were the same in the first tenth of the measuring window as in the last half. In {set_ups} they "
+        "were not, by a twentieth or more. These were run again: the whole run as it was is then the warm-up, and "
+        f"another window as long is measured. That changes {count(claims, 'verdict')} on claims and {numbers} on "
+        "printed numbers. The verdicts of these pages are those of the warm-up that the papers' set-ups have. Models, "
+        "queue hosts, runs that are measured from their start, and those in which sources come and go are not asked."
+    )
+    head = "id, set-ups, what moved most, still moving, verdicts after the longer warm-up"
+    return ["## Was the warm-up long enough?", "", paragraph(told), "", *table(head, rows)]
+
+
+def peers(found: list[Findings]) -> list[str]:
+    """Which printed numbers stand beside those of ns-2 and Linux, and why others do not."""
+    beside_one, alone, computed, numbers = [], [], [], 0
+    for one in found:
+        points = [point for point in one.document["published"] if point["measured"]]
+        shown = sum(bool(beside(one.definition.name, point, one.document["main"])) for point in points)
+        numbers += shown
+        if points:
+            kind = beside_one if shown else alone if one.definition.simulation else computed
+            kind.append(one.definition.name)
+    told = (
+        f"{numbers} printed numbers of {', '.join(beside_one)} have beside them what ns-2 2.35 (`make validate`) or "
+        "hosts of Linux, with the kernel's Reno (`make fidelity`: figures 3 and 5 of the CHOKe paper, live), gave in "
+        f"the same set-up. {', '.join(alone)} have none: their numbers are of CHOKe, CHOKeW, WARD or FRED, which stock "
+        f"ns-2 lacks, in set-ups that were not run live. {', '.join(computed)} are models and queues without a network."
+    )
+    return ["## Beside ns-2 and Linux", "", paragraph(told), ""]
+
+
+def in_full(one: Findings) -> list[str]:
+    """A measure at every point, scheme by scheme."""
+    if one.definition.name not in IN_FULL:
+        return []
+    measure, axis = IN_FULL[one.definition.name]
+    (label,) = (f"{found.label}, {found.unit}" for found in one.definition.measures if found.name == measure)
+    data = one.data[BASE_READING]
+    points = data.axis(axis)
+    rows = []
+    for scheme in one.definition.schemes:
+        values = [data.select(measure, scheme.name, {axis: point})[0].estimate for point in points]
+        shown = (f"{digits(value.mean)} [{digits(value.low)}, {digits(value.high)}]" for value in values)
+        rows.append((scheme.label, *shown))
+    head = ", ".join([f"{label} at {axis}".replace(", ", " in "), *map(str, points)])
+    return [*table(head, rows), ""]
 
 
 def calibration(found: Findings) -> str:
@@ -149,10 +223,10 @@ def calibration(found: Findings) -> str:
         "| " + " | ".join(name.replace("_", " ") for name in axes) + " |",
         "| --- |" + " --- |" * (len(axes) - 1),
     ]
-    for place in sorted(distances, key=lambda where: distances[where]):
-        at = dict(place)
+    for where in sorted(distances, key=lambda one: distances[one]):
+        at = dict(where)
         rates = [data.select("drop", None, {**at, "rate": rate})[0].estimate.mean for rate, _ in points]
-        cells = [*map(str, at.values()), f"{distances[place]:.2f}", *(f"{value:.1f}" for value in rates)]
+        cells = [*map(str, at.values()), f"{distances[where]:.2f}", *(f"{value:.1f}" for value in rates)]
         bold = [f"**{text}**" for text in cells] if at == dict(frozen) else cells
         lines.append("| " + " | ".join(bold) + " |")
     return "\n".join(lines) + "\n"
@@ -207,10 +281,12 @@ def index(found: list[Findings]) -> str:
     there = {one.definition.paper for one in found}
     lines += [f"- [{paper(name).title}]({name}.md)" for name in PAPERS if name in there]
     lines += ["- [The calibration, cell by cell](calibration.md)", ""]
+    lines += peers(found)
     lines += ["## Claims that say nothing about their scheme", ""]
     told = "Judged again with RED, and with DropTail, in the place of the scheme, these hold as well."
     empty = [(one["id"], one["claim"], one["with"]) for one in says_nothing(found)]
     lines += [paragraph(told), "", *table("id, claim, holds also with", empty)]
+    lines += ["", *warm_ups(found)]
     verdicts = tally([one.verdict for one in found])
     lines += ["", "## Ids by their worst claim", "", paragraph(f"{len(found)} ids: {verdicts}.")]
     return "\n".join(lines) + "\n"
@@ -226,8 +302,10 @@ def slim(one: Findings) -> dict[str, Any]:
     document["probe"] = [{**row, "values": row["values"][:1]} for row in simulated[:PROBED_ROWS]]
     if one.definition.name not in PROBES:
         document["probe"] = []
-    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in base["rows"]]
-    document["data"] = {BASE_READING: {**base, "rows": keep if one.definition.name == "X1" else []}}
+    shown, _ = IN_FULL.get(one.definition.name, ("", ""))
+    kept = base["rows"] if one.definition.name == "X1" else [row for row in base["rows"] if row["measure"] == shown]
+    keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in kept]
+    document["data"] = {BASE_READING: {**base, "rows": keep}}
     del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees
     return document
 
@@ -237,6 +315,11 @@ def take_over(directory: Path) -> None:
     documents = [slim(one) for one in Workspace(directory).all()]
     text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
     TARGET.mkdir(exist_ok=True)
+    FIGURES.mkdir(exist_ok=True)
+    for document in documents:
+        drawn = directory / "figures" / f"{document['id']}.svg"
+        if document["paper"] == "cross" and drawn.exists():
+            files.write_bytes(FIGURES / drawn.name, drawn.read_bytes())
     files.write_bytes(STORED, gzip.compress(text.encode(), 9, mtime=0))
 
 

@@ -29,6 +29,8 @@ SEEDS = 5
 _FEWEST = 100
 # Series are taken together until they have at most so many values.
 _MOST = 1000
+# A score of infinity: what varies not at all has moved.
+_CERTAIN = 1e6
 # Averages of the queue, which say what the queue says.
 _AVERAGES = ("avg", "avg_in")
 
@@ -60,20 +62,67 @@ class Unsettled:
         )
 
 
+@dataclass(frozen=True)
+class Trend:
+    """How a series of one run moved over its measuring window."""
+
+    #: Standard normal at rest; beyond ``_CERTAIN`` it is not told how far.
+    z: float
+    #: Means of the first tenth and of the last half.
+    first: float
+    last: float
+    #: From when on the run would have been at rest (MSER-5); None where it was not within its first half.
+    needed_s: float | None
+
+
+#: Of a run, by queue and series.
+Trends = Mapping[tuple[str, str], Trend]
+
+
 def unsettled(document: Mapping[str, Any]) -> list[Unsettled]:
     """What still moved after the warm-up, for each discipline, queue and series; scores of its seeds are put together.
 
     Nothing is said of live runs and replays, of runs without a sampling grid, and of scenarios in which something is
     meant to change while it is measured: a rate, or flows that start or stop.
     """
-    if document.get("kind") != "simulation" or _changes(document.get("scenario") or {}):
+    if document.get("kind") != "simulation" or changes(document.get("scenario") or {}):
         return []
-    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for run in document["runs"]:
-        for queue in run["queues"]:
-            for name in _names(queue):
-                found.setdefault((run["discipline"], queue["name"], name), []).append(run)
-    return [told for place, runs in found.items() if (told := _judge(place, runs)) is not None]
+        found.setdefault(run["discipline"], []).append(run)
+    return [
+        told
+        for discipline, runs in found.items()
+        for told in moved(discipline, [trends(run) for run in runs], float(runs[0]["measured_from_s"]))
+    ]
+
+
+def trends(run: Mapping[str, Any]) -> Trends:
+    """How each series of a run moved; nothing of those with too few values."""
+    start, found = float(run["measured_from_s"]), {}
+    for queue in run["queues"]:
+        for name in _names(queue):
+            if (trend := _trend(*_series(queue, name), start)) is not None:
+                found[queue["name"], name] = trend
+    return found
+
+
+def moved(discipline: str, runs: Sequence[Trends], warm_up_s: float) -> list[Unsettled]:
+    """What still moved in the runs of a discipline, one per seed."""
+    places = dict.fromkeys(place for run in runs for place in run)
+    seen = ((place, [run[place] for run in runs if place in run]) for place in places)
+    found = (_judge(discipline, place, some, warm_up_s) for place, some in seen if len(some) == len(runs))
+    return [told for told in found if told is not None]
+
+
+def changes(scenario: Mapping[str, Any]) -> bool:
+    """Whether something is meant to change in the measuring window."""
+    warm_up = float(scenario.get("warm_up_s", 0.0))
+    rates = any(link.get("rate_schedule") for link in scenario.get("links", ()))
+    return rates or any(
+        group.get("start_s", 0.0) + group.get("start_spread_s", 0.0) > warm_up or group.get("stop_s") is not None
+        for group in scenario.get("groups", ())
+    )
 
 
 def geweke(values: Sequence[float]) -> tuple[float, float, float]:
@@ -124,32 +173,28 @@ def mser(values: Sequence[float], batch: int = BATCH) -> int | None:
     return best * batch if 2 * best <= len(means) else None
 
 
-def _judge(place: tuple[str, str, str], runs: Sequence[Mapping[str, Any]]) -> Unsettled | None:
-    discipline, queue, name = place
-    scores, firsts, lasts, needed = [], [], [], []
-    for run in runs:
-        times, values = _series(run, queue, name)
-        start = float(run["measured_from_s"])
-        window = [value for time, value in zip(times, values, strict=True) if time >= start]
-        if len(window) < _FEWEST:
-            return None
-        score, first, last = geweke(_thinned(window))
-        scores.append(score)
-        firsts.append(first)
-        lasts.append(last)
-        together = _thinned(values)
-        cut = mser(together)
-        needed.append(None if cut is None else cut * (times[-1] - times[0]) / len(together))
-    first, last = fmean(firsts), fmean(lasts)
-    z = _together(scores, [one - other for one, other in zip(firsts, lasts, strict=True)])
+def _trend(times: Sequence[float], values: Sequence[float], start: float) -> Trend | None:
+    window = [value for time, value in zip(times, values, strict=True) if time >= start]
+    if len(window) < _FEWEST:
+        return None
+    score, first, last = geweke(_thinned(window))
+    together = _thinned(values)
+    cut = mser(together)
+    needed = None if cut is None else cut * (times[-1] - times[0]) / len(together)
+    return Trend(max(-_CERTAIN, min(score, _CERTAIN)), first, last, needed)
+
+
+def _judge(discipline: str, place: tuple[str, str], runs: Sequence[Trend], warm_up_s: float) -> Unsettled | None:
+    queue, name = place
+    first, last = fmean(run.first for run in runs), fmean(run.last for run in runs)
+    z = _together([run.z for run in runs], [run.first - run.last for run in runs])
     if abs(z) <= LIMIT or abs(first - last) <= MATTERS * max(abs(first), abs(last)):
         return None
-    known = [seconds for seconds in needed if seconds is not None]
-    longest = max(known) if len(known) == len(needed) else None
-    warm_up = float(runs[0]["measured_from_s"])
+    known = [run.needed_s for run in runs if run.needed_s is not None]
+    longest = max(known) if len(known) == len(runs) else None
     return Unsettled(
-        discipline, queue, name, first, last, z, len(runs), warm_up,
-        None if longest is None or longest <= warm_up else longest,
+        discipline, queue, name, first, last, z, len(runs), warm_up_s,
+        None if longest is None or longest <= warm_up_s else longest,
     )  # fmt: skip
 
 
@@ -164,16 +209,6 @@ def _together(scores: Sequence[float], apart: Sequence[float]) -> float:
     return normal_score(fmean(apart) / (spread / math.sqrt(seeds)), seeds - 1)
 
 
-def _changes(scenario: Mapping[str, Any]) -> bool:
-    """Whether something is meant to change in the measuring window."""
-    warm_up = float(scenario.get("warm_up_s", 0.0))
-    rates = any(link.get("rate_schedule") for link in scenario.get("links", ()))
-    return rates or any(
-        group.get("start_s", 0.0) + group.get("start_spread_s", 0.0) > warm_up or group.get("stop_s") is not None
-        for group in scenario.get("groups", ())
-    )
-
-
 def _names(queue: Mapping[str, Any]) -> Iterator[str]:
     series = queue["series"]
     if len(series["t_s"]):
@@ -181,8 +216,8 @@ def _names(queue: Mapping[str, Any]) -> Iterator[str]:
         yield from (name for name in series.get("internals", {}) if name not in _AVERAGES)
 
 
-def _series(run: Mapping[str, Any], queue: str, name: str) -> tuple[list[float], list[float]]:
-    series = next(row for row in run["queues"] if row["name"] == queue)["series"]
+def _series(queue: Mapping[str, Any], name: str) -> tuple[list[float], list[float]]:
+    series = queue["series"]
     values = series["packets"] if name == "packets" else series["internals"][name]
     return series["t_s"], [float(value) for value in values]
 

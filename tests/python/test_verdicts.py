@@ -26,7 +26,7 @@ from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR, Part, together
 from fairdrop.reproduce.judge.states import critical_ratio, split_ratio, two_states
 from fairdrop.reproduce.measure.data import Data, Row, Sample
 from fairdrop.reproduce.measure.looks import ERROR, Look, seeds_of_looks
-from fairdrop.reproduce.measure.runs import relative_head, relative_profile
+from fairdrop.reproduce.measure.runs import head_share, relative_head, relative_profile, tail_share
 
 SHORT = ["duration=12s", "warm_up=2s"]
 
@@ -209,6 +209,19 @@ def test_the_head_is_found_whatever_the_length_was():
     assert relative_profile(run, "udp", knots=3) == pytest.approx([0.9, 0.5, 0.1], abs=1e-3)
     positions, middle = run["queues"][0]["positions"], int(np.mean(lengths))
     assert positions["by_group"]["udp"][middle] / positions["occupied"][middle] > 0.25
+
+
+def test_counted_from_the_head_the_head_is_the_first_position():
+    """The same queues seen from either end: the head is exact from the head, the tail from the tail."""
+    lengths = np.random.default_rng(4).integers(40, 160, 500).tolist()
+    tail = snapshots(lambda part: 0.9 - 0.8 * part, lengths)
+    head = snapshots(lambda part: 0.1 + 0.8 * part, lengths)
+    for run, end in ((tail, "tail"), (head, "head")):
+        run["queues"][0]["positions"]["from"] = end
+        run["queues"][0]["mean_packets"] = float(np.mean(lengths))
+    assert relative_head(head, "udp") == head_share(head, "udp") == pytest.approx(0.1, abs=0.01)
+    assert relative_head(tail, "udp") == pytest.approx(relative_head(head, "udp"), abs=0.01)
+    assert tail_share(tail, "udp") > 0.8 and tail_share(head, "udp") < tail_share(tail, "udp")
 
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "papers"

@@ -34,7 +34,7 @@ from fairdrop.models import _check
 from fairdrop.models._check import Floats
 from fairdrop.models._frames import Result
 from fairdrop.models._nest import log_rate
-from fairdrop.models._roots import rising, steep_rising
+from fairdrop.models._roots import rising
 from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.errors import BelowThresholdError, NoEquilibriumError
 from fairdrop.models.flows import FlowClass, Responsive, class_dict, flow_classes
@@ -42,6 +42,8 @@ from fairdrop.models.red import Red
 from fairdrop.models.spatial import SpatialProfile
 
 LEAKS = ("own", "any", "none")
+# Logarithm of the fastest rate that is looked for; a Vegas flow that wants more than the queue holds has none.
+_WIDEST = 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,9 @@ def _rate(flow: FlowClass, fate: Any) -> float:
         at = fate(math.exp(log_x))
         return log_x - log_rate(flow.law.rate(at.p, at.survival, at.tau, flow.delay))
 
-    return math.exp(steep_rising(excess, 0.0))
+    # Served at random a faster flow waits less, and so may send more: the slope may be near 0.
+    log_x = rising(excess, 0.0, 1.0, -_WIDEST, _WIDEST)
+    return math.exp(_WIDEST if log_x is None else max(log_x, -_WIDEST))
 
 
 @solver

@@ -23,7 +23,7 @@ import numpy as np
 
 from fairdrop.models import _check
 from fairdrop.models._check import Floats
-from fairdrop.models._verify import equal, solver, verified
+from fairdrop.models._verify import TOLERANCE, equal, solver, verified
 from fairdrop.models.equilibrium import ChokeLink, Equilibrium, Solver
 from fairdrop.models.errors import BelowThresholdError, ConvergenceError
 from fairdrop.models.flows import ConstantRate, FlowClass, Responsive
@@ -85,10 +85,11 @@ class _OnOneLink:
     law: RateLaw
     before: float
     elsewhere: float
+    queueing: float
 
     def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
         through = survival * self.elsewhere
-        return self.before * self.law.rate(1.0 - through, through, queueing, delay)
+        return self.before * self.law.rate(1.0 - through, through, queueing + self.queueing, delay)
 
 
 class _Iteration:
@@ -109,8 +110,8 @@ class _Iteration:
         if isinstance(flow, ConstantRate):
             return replace(flow, rate=flow.rate * before)
         after = math.prod(self.survival[k, other] for other in route[place + 1 :])
-        delay = flow.delay + math.fsum(self.tau[other] for other in route if other != name)
-        return replace(flow, delay=delay, law=_OnOneLink(flow.law, before, before * after))
+        queueing = math.fsum(self.tau[other] for other in route if other != name)
+        return replace(flow, law=_OnOneLink(flow.law, before, before * after, queueing))
 
     def crossing(self, name: str) -> list[int]:
         return [k for k, routed in enumerate(self.flows) if name in routed.route]
@@ -184,7 +185,9 @@ def _network_result(state: _Iteration) -> NetworkEquilibrium:
         count = np.array([state.flows[k].flow.count for k in classes])
         if eq is None:
             over = float(count @ arriving) / state.links[name].capacity - 1.0 if classes else 0.0
-            residuals[f"the load of link {name}"] = np.array([max(over, 0.0)])
+            if over > TOLERANCE:
+                # Matches at min_th lose more than is too much, and below it nothing is lost: the queue hovers there.
+                raise BelowThresholdError(state.links[name].lower_backlog, None)
             continue
         residuals[f"what arrives at link {name}"] = equal(eq.x, arriving)
         residuals[f"the throughput of link {name}"] = equal(count @ (arriving * eq.survival), eq.link.capacity)

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
@@ -21,6 +21,7 @@ from fairdrop.reproduce.execute.work import Measured, measure, part_weight
 from fairdrop.reproduce.judge.document import SCHEMA, Found, finished, pending
 from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.judge.mutants import judge_mutant, mutate
+from fairdrop.reproduce.judge.settled import compared, lengthen, told
 from fairdrop.reproduce.judge.verdict import SHORT, judge, may_hold
 from fairdrop.reproduce.measure.looks import ERROR, Look
 from fairdrop.reproduce.measure.runs import MeasureError
@@ -97,7 +98,23 @@ class _Runs:
             found = self._readings(found, look, seeds, numbers[-1])
             judged, bearing = judge(self.definition, found.data, readings(self.definition))
         mutants = self._mutants(found, numbers[0]) if self.definition.simulation and not self.definition.is_own else {}
-        return Found(found, judged, bearing, look, mutants)
+        return Found(found, judged, bearing, look, mutants, self._settled(found, bearing, look, seeds))
+
+    def _settled(self, found: Measured, bearing: str | None, look: Look, seeds: int) -> dict[str, Any]:
+        """What had not settled under the reading that decides; and what the claims come to after a longer warm-up."""
+        deciding = next(one for one in readings(self.definition) if one.name == (bearing or BASE.name))
+        slow = [one for one in found.moved if one.reading == deciding.name]
+        document: dict[str, Any] = {"asked": found.settling, "unsettled": told(found.moved), "longer": None}
+        if not slow:
+            return document
+        places = frozenset(one.place for one in slow)
+        data = found.data[deciding.name]
+        runs = max(one.told.runs for one in slow)
+        again = self._measure(Part(runs, (deciding,), longer=places), look.error)
+        lengthened = lengthen(data, again.data[deciding.name], places)
+        changed = compared(self.definition, data, lengthened)
+        document["longer"] = {"reading": deciding.name, "set_ups": len(places), **changed, "still": told(again.moved)}
+        return document
 
     def _readings(self, found: Measured, look: Look, seeds: int, most: int) -> Measured:
         """The other readings with the seeds of the verdict, and those that may bear all claims out with the most seeds.
@@ -107,12 +124,12 @@ class _Runs:
         others = self.definition.readings
         error = look.error / (2 * len(others))
         first = self._measure(Part(seeds, others), error)
-        found = replace(found, data={**found.data, **first.data}, runs=found.runs + first.runs)
+        found = _with(found, first)
         hopeful = tuple(one for one in others if one.admitted and may_hold(self.definition, first.data[one.name]))
         if not hopeful or seeds == most:
             return found
         second = self._measure(Part(most, hopeful), error)
-        return replace(found, data={**found.data, **second.data}, runs=found.runs + second.runs)
+        return _with(found, second)
 
     def _mutants(self, found: Measured, seeds: int) -> dict[str, list[str | None]]:
         """Each claim again with a yardstick in the place of the schemes that a paper proposes."""
@@ -128,6 +145,12 @@ class _Runs:
         if part != Part(looks(self.definition, self.order)[0]):
             self.progress.total += part_weight(self.definition, self.order, part)
         return measure(self.definition, self.order, self.store, self.threads, self.progress, part, error)
+
+
+def _with(found: Measured, more: Measured) -> Measured:
+    """Other readings beside what was measured, or again with more seeds."""
+    moved = (*(one for one in found.moved if one.reading not in more.data), *more.moved)
+    return replace(found, data={**found.data, **more.data}, runs=found.runs + more.runs, moved=moved)
 
 
 def read(path: Path, definition: Definition) -> Reproduction | None:

@@ -10,6 +10,7 @@ import math
 import os
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from fairdrop.models import (
     Red,
     Reno,
     Responsive,
+    Routed,
+    Timed,
     Vegas,
     approximate_share,
     asymptote,
@@ -29,10 +32,13 @@ from fairdrop.models import (
     chokew_equilibrium,
     fifo_profile,
     front_choke,
+    integrate,
     leaky_buffer,
     minimum_flows,
+    network_equilibrium,
     peak,
     profile,
+    sized_equilibrium,
     solve,
     tail_pair_shares,
     tcp_approximate,
@@ -272,9 +278,130 @@ def a_curve(rng):
     return eq
 
 
+def a_chopped(rng):
+    """Packets of several sizes, drawn whole or in cells."""
+    given, some = link(rng), flows(rng, 1000.0)
+    red = Red(given["min_th"], given["max_th"], given["max_p"], given["jump"])
+    sizes = np.array([rng.choice([40, 400, 800, 1500]) for _ in some], float)
+    cell = rng.choice([None, 40.0, 400.0])
+    eq = sized_equilibrium(odd(rng, log(rng, 1e3, 1e8)), red, some, sizes, cell=cell)
+    count = np.array([one.count for one in some])
+    close(count @ eq.h, 1.0)
+    close(count @ eq.mu, 1.0)
+    close(eq.goodput, eq.x * eq.survival * sizes)
+    rates(replaced(eq, tau=float(eq.tau)), some)
+    weight = np.ones(len(some)) if cell is None else sizes / cell
+    none = 1.0 - eq.h
+    close(eq.p, eq.h + 1 - (1 - eq.r) * none)
+    close(eq.survival, (1 - eq.r) * none * np.exp(np.log1p(-weight / eq.b) * eq.x * eq.tau))
+    return eq
+
+
+def replaced(eq, **values):
+    """Values of a result under the names that ``rates`` reads."""
+    return SimpleNamespace(**{name: values.get(name, getattr(eq, name)) for name in ("x", "p", "survival", "tau")})
+
+
+def another_leak(rng):
+    """CHOKe served at random, and Random Drop."""
+    given, kind = link(rng), rng.choice(["own", "any"])
+    capacity, some = given["capacity"], flows(rng, given["capacity"])
+    red = Red(given["min_th"], given["max_th"], given["max_p"], given["jump"])
+    limits = {"red": red} if kind == "own" else {"buffer": odd(rng, log(rng, 5, 5000))}
+    eq = leaky_buffer(capacity, some, leak=kind, **limits)
+    filled(np.array([one.count for one in some]), eq.h, eq.goodput, capacity)
+    for k, one in enumerate(some):
+        if isinstance(one, ConstantRate):
+            assert eq.x[k] == one.rate
+        else:
+            close(eq.x[k], one.law.rate(float(eq.p[k]), float(eq.survival[k]), float(eq.tau[k]), one.delay))
+    if kind == "any":
+        close(eq.survival, np.full(len(some), eq.survival[0]))
+    else:
+        close(eq.h, eq.x * (1 - eq.r) / (capacity + eq.x * (2 - eq.r)))
+        close(eq.mu, eq.h)
+    return eq
+
+
+def a_network(rng):
+    """Up to three links in a row, each flow over some of them."""
+    names = ["a", "b", "c"][: rng.randint(2, 3)]
+    links = {}
+    for name in names:
+        given = link(rng)
+        red = Red(given["min_th"], given["max_th"], given["max_p"], given["jump"])
+        links[name] = ChokeLink(log(rng, 10, 1e4), red, rng.choice([1, 1, 2]))
+    routed = []
+    for one in flows(rng, 1000.0):
+        first = rng.randrange(len(names))
+        routed.append(Routed(one, tuple(names[first : rng.randint(first + 1, len(names))])))
+    eq = network_equilibrium(links, routed)
+    close(eq.goodput, eq.x * eq.survival)
+    for name, found in eq.links.items():
+        crossing = [k for k, one in enumerate(routed) if name in one.route]
+        if found is None:
+            continue
+        filled(found.count, found.h, found.goodput, links[name].capacity)
+        for place, k in enumerate(crossing):
+            before = routed[k].route[: routed[k].route.index(name)]
+            thinned = [survival_on(eq, routed, k, other) for other in before]
+            close(found.x[place], eq.x[k] * math.prod(thinned))
+    for k, one in enumerate(routed):
+        close(eq.survival[k], math.prod(survival_on(eq, routed, k, name) for name in one.route))
+        held = [eq.links[name].tau for name in one.route if eq.links[name] is not None]
+        close(eq.tau[k], math.fsum(held))
+        if isinstance(one.flow, ConstantRate):
+            assert eq.x[k] == one.flow.rate
+        else:
+            close(eq.x[k], one.flow.law.rate(float(eq.p[k]), float(eq.survival[k]), float(eq.tau[k]), one.flow.delay))
+    return eq
+
+
+def survival_on(eq, routed, k, name):
+    if eq.links[name] is None:
+        return 1.0
+    crossing = [other for other, one in enumerate(routed) if name in one.route]
+    return float(eq.links[name].survival[crossing.index(k)])
+
+
+def a_transient(rng):
+    """A short start from an empty queue: what entered is there or has left, and the link sends what it can."""
+    given, capacity = link(rng), log(rng, 10, 1e4)
+    red = Red(given["min_th"], given["max_th"], given["max_p"], given["jump"])
+    some = []
+    for _ in range(rng.randint(1, 3)):
+        one = flow(rng, capacity)
+        if isinstance(one, Responsive):
+            one = Responsive(one.count, log(rng, 1e-2, 1), Reno())
+        start = rng.choice([0.0, 0.0, 0.05])
+        some.append(Timed(one, start, rng.choice([math.inf, start + 0.1])))
+    step, candidates = 1.0 / capacity, rng.choice([1, 2])
+    found = integrate(ChokeLink(capacity, red, candidates), some, rng.randint(50, 150) * step, step=step)
+    close(found.backlog.sum(axis=0), found.b)
+    count = np.array([one.flow.count for one in some])
+    assert np.all(found.p >= -1e-12) and np.all(found.p <= 1.0 + candidates + 1e-9) and np.all(found.b >= 0)
+    sent = found.throughput.sum(axis=0)
+    assert np.all(sent <= capacity * (1 + CLOSE))
+    # A queue that does not empty keeps the link busy.
+    busy = found.b[1:] > 0
+    close(sent[:-1][busy], np.full(int(busy.sum()), capacity))
+    for k, one in enumerate(some):
+        on = (found.t >= one.start) & (found.t < one.stop)
+        assert not found.x[k][~on].any()
+        if isinstance(one.flow, ConstantRate):
+            assert np.all(found.x[k][on] == one.flow.rate)
+    # What was not compared and not dropped early is in the queue, or has left.
+    first = np.flatnonzero(found.average >= red.min_th)
+    end = first[0] if len(first) else len(found.t)
+    came = np.cumsum(count @ found.x * step)[:end]
+    queued = np.concatenate([[0.0], came[:-1] - np.cumsum(sent)[: end - 1] * step])[:end]
+    close(found.b[:end], np.maximum(queued, 0.0), 1e-9)
+    return found
+
+
 MODELS = {
     an_equilibrium: 25, a_chokew: 20, a_ward: 20, a_fifo: 8, an_approximation: 10, an_asymptote: 8, a_peak: 1,
-    a_minimum: 4, a_front: 4, a_back: 4, a_curve: 4,
+    a_minimum: 4, a_front: 4, a_back: 4, a_curve: 4, a_chopped: 8, another_leak: 8, a_network: 8, a_transient: 4,
 }  # fmt: skip
 
 

@@ -10,12 +10,19 @@ from typing import Any
 
 from fairdrop.engine import key_of
 from fairdrop.host import queue_host
-from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, Reading, Simulation
+from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, Reading, Simulation, located
 from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.measure.looks import seeds_of_looks
 from fairdrop.scenario import Scenario, ScenarioError
+from fairdrop.warmup import changes
 
 PROFILES = ("quick", "full")
+#: Version of what is kept of a run.
+KEPT = 2
+#: Values of the queue in a measuring window, for runs that record none; a prime, lest it lock with a source's gaps.
+SAMPLES = 401
+#: A scheme, and where its set-up is.
+Place = tuple[str, tuple[tuple[str, Any], ...]]
 BASE = Reading(BASE_READING, "as decided", ())
 #: What the papers compare their schemes with, and what takes the place of these to see whether a claim is about them.
 YARDSTICKS = ("red", "droptail")
@@ -62,7 +69,21 @@ class Cell:
     content: Mapping[str, Any] = field(repr=False)
 
     def key(self, seed: int) -> str:
-        return key_of({"scenario": self.content, "seed": seed})
+        return key_of({"scenario": self.content, "seed": seed, "kept": KEPT})
+
+    @property
+    def place(self) -> Place:
+        return self.scheme, located(self.at)
+
+    @property
+    def is_to_settle(self) -> bool:
+        """Whether it has a warm-up after which nothing is meant to change."""
+        return self.content["warm_up_s"] > 0 and not changes(self.content)
+
+    @property
+    def grid_us(self) -> int:
+        """A sampling interval in microseconds that tells whether the warm-up was long enough."""
+        return max(1, int((self.content["duration_s"] - self.content["warm_up_s"]) / SAMPLES * 1e6))
 
     @property
     def weight(self) -> float:
@@ -113,6 +134,8 @@ class Part:
     readings: tuple[Reading, ...] = (BASE,)
     #: A discipline that takes the place of those that a paper proposes.
     mutant: str | None = None
+    #: Only these set-ups, and all of the run as it was is their warm-up; another window as long follows.
+    longer: frozenset[Place] | None = None
 
 
 def cells(definition: Definition, order: Order, part: Part | None = None) -> Iterator[Cell]:
@@ -209,6 +232,12 @@ def _cell(
     settings += [text for axis in plan.vary for text in axis_settings(axis, point[axis.name])]
     scenario = Scenario(*base, (*settings, *order.settings))
     content = scenario.to_dict()
+    if part.longer is not None:
+        if (scheme, located(point)) not in part.longer:
+            return
+        duration, warm_up = content["duration_s"], content["warm_up_s"]
+        scenario = scenario.with_settings(f"duration={2 * duration - warm_up}s", f"warm_up={duration}s")
+        content = scenario.to_dict()
     if part.mutant:
         if content["queue"]["discipline"] in YARDSTICKS:
             return

@@ -5,20 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
-from fairdrop import host
+from fairdrop import host, warmup
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition, Measure, axis_name, located
-from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, cells, host_cells
+from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, Place, cells, host_cells
 from fairdrop.reproduce.execute.store import Store
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.looks import ERROR
 from fairdrop.reproduce.measure.models import MODELS
 from fairdrop.reproduce.measure.runs import CURVES, HOST_MEASURES, MEASURES, MeasureError
+from fairdrop.warmup import Trend, Trends, Unsettled
 
-_KEPT_OF_QUEUE = {"sojourn_histogram"}
+_LEFT_OUT = {"sojourn_histogram"}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A series that still moved after the warm-up of a set-up."""
+
+    reading: str
+    place: Place
+    told: Unsettled
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,9 @@ class Measured:
     runs: int
     seeds: int
     duration_s: tuple[float, ...]
+    #: Set-ups that were asked whether they had settled, and what had not.
+    settling: int = 0
+    moved: tuple[Moved, ...] = ()
 
 
 class Interrupted(Exception):
@@ -61,11 +74,14 @@ def measure(
     everything: list[Cell | HostCell] = [*simulated, *hosted]
     collected: dict[tuple[Any, ...], dict[int, Any]] = {}
     problems: dict[str, None] = {}
+    settling: dict[tuple[str, Place], dict[int, Trends]] = {}
     jobs: list[tuple[Cell | HostCell, int]] = [(cell, seed) for cell in everything for seed in cell.seeds]
 
     def finished(cell: Cell | HostCell, seed: int, found: Mapping[str, Any]) -> None:
         if isinstance(cell, Cell):
             problems.update(dict.fromkeys(f"{cell.scheme}: {text}" for text in found["problems"]))
+            if cell.is_to_settle:
+                settling.setdefault((cell.reading, cell.place), {})[seed] = _trends(found)
             _collect_run(collected, definition, cell, seed, found, lenient=part.mutant is not None)
         else:
             _collect_host(collected, definition, cell, seed, found)
@@ -74,7 +90,19 @@ def measure(
     data = {reading.name: _data(definition, collected, reading.name, error) for reading in part.readings}
     seeds = max((len(cell.seeds) for cell in everything), default=0)
     durations = sorted({float(cell.content["duration_s"]) for cell in simulated if "duration_s" in cell.content})
-    return Measured(data, tuple(problems), len(jobs), seeds, tuple(durations))
+    moved = _moved(simulated, settling)
+    return Measured(data, tuple(problems), len(jobs), seeds, tuple(durations), len(settling), moved)
+
+
+def _moved(cells: Sequence[Cell], settling: Mapping[tuple[str, Place], Mapping[int, Trends]]) -> tuple[Moved, ...]:
+    """What had not settled, in the order of the definition, whatever the order in which the runs ended."""
+    found = []
+    for cell in cells:
+        runs = settling.get((cell.reading, cell.place), {})
+        seeds = [runs[seed] for seed in sorted(runs)]
+        warm_up = float(cell.content["warm_up_s"])
+        found += [Moved(cell.reading, cell.place, told) for told in warmup.moved(cell.scheme, seeds, warm_up)]
+    return tuple(found)
 
 
 def _work_through(
@@ -121,16 +149,24 @@ def _run(cell: Cell | HostCell, seed: int) -> Mapping[str, Any]:
         arguments = dict(cell.arguments)
         poisson, constant = arguments.pop("poisson"), arguments.pop("constant")
         return host.queue_host(poisson, constant, seed=seed, **arguments)
-    result = cell.scenario.with_settings(f"seed={seed}").run(1, threads=1)
+    sampled = bool(cell.content["sample_s"])
+    grid = () if sampled or not cell.is_to_settle else (f"sample={cell.grid_us}us",)
+    result = cell.scenario.with_settings(f"seed={seed}", *grid).run(1, threads=1)
     if not result.document["runs"]:
         raise KeyboardInterrupt
-    return _slim(result.document["runs"][0])
+    return _slim(result.document["runs"][0], keep_series=sampled)
 
 
-def _slim(run: Mapping[str, Any]) -> dict[str, Any]:
-    """A run without what no measure looks at."""
-    queues = [{name: value for name, value in queue.items() if name not in _KEPT_OF_QUEUE} for queue in run["queues"]]
-    return {**run, "queues": queues}
+def _slim(run: Mapping[str, Any], keep_series: bool) -> dict[str, Any]:
+    """A run without what no measure looks at, and how its series moved over the measuring window."""
+    left_out = _LEFT_OUT if keep_series else _LEFT_OUT | {"series"}
+    queues = [{name: value for name, value in queue.items() if name not in left_out} for queue in run["queues"]]
+    trends = [[*place, *astuple(trend)] for place, trend in warmup.trends(run).items()]
+    return {**run, "queues": queues, "trends": trends}
+
+
+def _trends(run: Mapping[str, Any]) -> Trends:
+    return {(queue, name): Trend(*values) for queue, name, *values in run["trends"]}
 
 
 def _scaled(measure: Measure, value: float) -> float:

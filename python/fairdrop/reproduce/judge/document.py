@@ -19,7 +19,7 @@ from fairdrop.reproduce.judge.verdict import PENDING, Judged, overall
 from fairdrop.reproduce.measure.data import Data
 from fairdrop.reproduce.measure.looks import Look
 
-SCHEMA = "fairdrop/reproduction/2"
+SCHEMA = "fairdrop/reproduction/3"
 
 
 def identity(definition: Definition, order: Order) -> str:
@@ -51,7 +51,7 @@ def pending(definition: Definition, order: Order, reason: str) -> dict[str, Any]
     return {
         **_head(definition, order), "verdict": PENDING, "reason": reason, "seeds": 0, "runs": 0, "duration_s": [],
         "look": {"number": 0, "of": 0, "error": 0.0}, "problems": [], "bearing": None, "claims": [], "states": [],
-        "published": [], "data": {},
+        "warm_up": {"asked": 0, "unsettled": [], "longer": None}, "published": [], "data": {},
     }  # fmt: skip
 
 
@@ -65,6 +65,8 @@ class Found:
     bearing: str | None
     look: Look
     mutants: Mapping[str, Sequence[str | None]]
+    #: Whether runs had settled when measuring began.
+    settled: Mapping[str, Any]
 
 
 def finished(definition: Definition, order: Order, found: Found) -> dict[str, Any]:
@@ -79,6 +81,7 @@ def finished(definition: Definition, order: Order, found: Found) -> dict[str, An
         "runs": measured.runs,
         "duration_s": list(measured.duration_s),
         "problems": list(measured.problems),
+        "warm_up": dict(found.settled),
         "bearing": found.bearing,
         "claims": [
             {

@@ -204,10 +204,12 @@ def positions(run: Run, group: str, link: str | None = None) -> Curve:
 def head_share(run: Run, group: str, link: str | None = None, width: int = 5) -> float:
     """The same at the mean length of the queue, which is where the paper reads what is at the head.
 
-    ``width`` places around it are taken together.
+    ``width`` places around it are taken together. Where positions are counted from the head it is the first.
     """
     found = queue(run, link)
     occupied, there = found["positions"]["occupied"], found["positions"]["by_group"][group]
+    if _from_head(found):
+        return float(there[0] / occupied[0])
     middle = int(found["mean_packets"])
     low, high = max(0, middle - width // 2), middle + width // 2 + 1
     return float(sum(there[low:high]) / sum(occupied[low:high]))
@@ -241,7 +243,12 @@ def relative_profile(run: Run, group: str, link: str | None = None, knots: int =
 
 
 def relative_head(run: Run, group: str, link: str | None = None) -> float:
-    """Part of the packets at the head of the queue that are a group's, whatever the length of the queue."""
+    """Part of the packets at the head of the queue that are a group's, whatever the length of the queue.
+
+    Where positions are counted from the head this is what is at the first of them.
+    """
+    if _from_head(queue(run, link)):
+        return head_share(run, group, link)
     return relative_profile(run, group, link)[-1]
 
 
@@ -251,10 +258,17 @@ def internal(run: Run, value: str, link: str | None = None) -> float:
 
 
 def tail_share(run: Run, group: str, link: str | None = None) -> float:
-    """The same near the tail: mean over the first tenth."""
+    """The same near the tail: mean over the tenth of the positions that is nearest to it."""
     curve = positions(run, group, link)
+    if _from_head(queue(run, link)):
+        curve.reverse()
     first = curve[: max(1, len(curve) // 10)]
     return sum(value for _, value in first) / len(first)
+
+
+def _from_head(found: Mapping[str, Any]) -> bool:
+    """Whether a queue's positions are counted from its head."""
+    return bool(found["positions"].get("from", "tail") == "head")
 
 
 def queue_trace(run: Run, link: str | None = None) -> Curve:

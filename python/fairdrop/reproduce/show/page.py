@@ -79,6 +79,39 @@ def says_nothing(found: Sequence[Findings]) -> list[dict[str, str]]:
     ]
 
 
+def unsettled(found: Findings) -> list[dict[str, Any]]:
+    """Set-ups that had not settled when measuring began, under the reading that decides, each with what moved most."""
+    settled = found.document["warm_up"]
+    if settled["longer"] is None:
+        return []
+    still = {place(one) for one in settled["longer"]["still"]}
+    most: dict[str, dict[str, Any]] = {}
+    for one in settled["unsettled"]:
+        where, size = place(one), max(abs(one["first"]), abs(one["last"]))
+        by = (one["last"] - one["first"]) / size
+        if one["reading"] == settled["longer"]["reading"] and abs(by) > abs(most.get(where, {"by": 0.0})["by"]):
+            most[where] = {**one, "where": where, "by": by, "still": where in still}
+    return list(most.values())
+
+
+def after_longer(found: Findings) -> str:
+    """What the claims and numbers of an id come to after a longer warm-up, in words."""
+    if (longer := found.document["warm_up"]["longer"]) is None:
+        return ""
+    changed = [f"{one['text']}: {one['before']}, then {one['after']}" for one in longer["claims"]]
+    changed += [
+        f"{one['label']} ({place(one)}) {digits(one['published'])}: {one['before']}, then {one['after']}"
+        for one in longer["numbers"]
+    ]
+    return "; ".join(changed) if changed else "no verdict changes"
+
+
+def place(point: Mapping[str, Any]) -> str:
+    """Where something was measured, in words."""
+    scheme = "" if point["scheme"] == "all" else point["scheme"]
+    return ", ".join(filter(None, [scheme, *(f"{axis} {value}" for axis, value in point["at"].items())]))
+
+
 def write_page(found: Sequence[Findings], path: Path) -> None:
     write_text(path, render(found))
 
@@ -113,6 +146,8 @@ def _entry(found: Findings) -> dict[str, Any]:
         "silent": {**paper(one.paper).silent, **one.silent} if one.simulation else one.silent,
         "others": {reading.name: reading.text for reading in one.readings},
         "tried": tried_table(found),
+        "unsettled": unsettled(found),
+        "after_longer": after_longer(found),
         "work": _work(document),
     }
 

@@ -1,0 +1,121 @@
+# A paper's dumbbell in ns-2: groups of flows over one congested link that runs DropTail, RED or RIO. peers.py runs it.
+#
+#   ns printed.tcl -queue red -limit 200 -red {100 200 0.1} -groups {{Reno 32} {CBR 1 2e6}} -seed 1
+#
+# TCP is as ns-2 2.35 has it by default, but for what is set below. Rates are in bit/s, times in seconds, queues in
+# packets. RIO judges by -red what is OUT, and by -in what is IN: all flows but those of the first group. One JSON
+# line is printed: bytes that left the network per flow, and bytes acknowledged, while it was measured.
+
+array set cfg {
+    -queue red  -limit 200  -red {100 200 0.1}  -in {150 250 0.01}  -gentle 0  -groups {}
+    -window 500  -min_rto 1  -duration 300  -warm_up 60  -seed 1
+}
+foreach {name value} $argv {
+    if {![info exists cfg($name)]} { puts stderr "printed.tcl: no option $name: [array names cfg]"; exit 2 }
+    set cfg($name) $value
+}
+
+remove-all-packet-headers
+add-packet-header Common Flags IP TCP RTP
+Agent/TCP set packetSize_ 1000
+Agent/TCP set useHeaders_ false
+Agent/TCP set window_ $cfg(-window)
+Agent/TCP set minrto_ $cfg(-min_rto)
+Queue/RED set bytes_ false
+Queue/RED set queue_in_bytes_ false
+Queue/RED set setbit_ false
+Queue/RED set adaptive_ 0
+Queue/RED set wait_ 0
+Queue/RED set q_weight_ 0.002
+Queue/RED set mean_pktsize_ 1000
+Queue/RED set gentle_ $cfg(-gentle)
+foreach {low high max_p} $cfg(-red) {}
+Queue/RED set thresh_ $low
+Queue/RED set maxthresh_ $high
+Queue/RED set linterm_ [expr {1.0 / $max_p}]
+# RIO has settings of its own, and those of RED for the weight and the probability of OUT.
+foreach name {q_weight_ wait_ gentle_ bytes_ queue_in_bytes_ setbit_ mean_pktsize_ linterm_} {
+    Queue/RED/RIO set $name [Queue/RED set $name]
+}
+Queue/RED/RIO set out_thresh_ $low
+Queue/RED/RIO set out_maxthresh_ $high
+foreach {low high max_p} $cfg(-in) {}
+Queue/RED/RIO set in_thresh_ $low
+Queue/RED/RIO set in_maxthresh_ $high
+Queue/RED/RIO set in_linterm_ [expr {1.0 / $max_p}]
+# A flow id other than 0 says IN.
+Queue/RED/RIO set priority_method_ 1
+
+set ns [new Simulator]
+$defaultRNG seed $cfg(-seed)
+set left [$ns node]
+set right [$ns node]
+
+# ns-2's DropTail holds one packet less than its limit.
+proc link {from to rate kind limit} {
+    global ns
+    $ns simplex-link $from $to $rate 1ms $kind
+    $ns queue-limit $from $to [expr {$limit + ($kind eq "DropTail")}]
+}
+
+array set kinds {droptail DropTail red RED rio RED/RIO}
+link $left $right 1mb $kinds($cfg(-queue)) $cfg(-limit)
+link $right $left 1mb DropTail 1000
+
+proc agents {kind rate} {
+    if {$kind eq "CBR"} {
+        set source [new Agent/UDP]
+        $source set packetSize_ 1000
+        set application [new Application/Traffic/CBR]
+        $application set packetSize_ 1000
+        $application set rate_ $rate
+        $application attach-agent $source
+        return [list $source [new Agent/Null] $application]
+    }
+    set source [new Agent/TCP/$kind]
+    set application [new Application/FTP]
+    $application attach-agent $source
+    return [list $source [new Agent/TCPSink[expr {$kind eq "Sack1" ? "/Sack1" : ""}]] $application]
+}
+
+set flows {}
+foreach group $cfg(-groups) {
+    foreach {kind count rate} $group {}
+    set number [llength [lsort -unique $flows]]
+    for {set i 0} {$i < $count} {incr i} {
+        foreach {source sink application} [agents $kind $rate] {}
+        set near [$ns node]
+        set far [$ns node]
+        foreach {from to} [list $near $left $left $near $right $far $far $right] { link $from $to 10mb DropTail 1000 }
+        $ns attach-agent $near $source
+        $ns attach-agent $far $sink
+        $ns connect $source $sink
+        $source set fid_ [expr {$number > 0}]
+        $ns at [$defaultRNG uniform 0 1] "$application start"
+        lappend flows $number
+        lappend exits [$ns monitor-queue $right $far ""]
+        lappend senders [expr {$kind eq "CBR" ? "" : $source}]
+    }
+}
+
+proc counters {} {
+    global exits senders
+    foreach exit $exits sender $senders {
+        lappend found [$exit set bdepartures_] [expr {$sender eq "" ? 0 : 1000 * [$sender set ack_]}]
+    }
+    return $found
+}
+
+proc finish {} {
+    global flows before
+    foreach group $flows {left acked} [counters] {was_left was_acked} $before {
+        set bytes "\"bytes\": [format %.0f [expr {$left - $was_left}]]"
+        lappend rows "{\"group\": $group, $bytes, \"acked\": [expr {$acked - $was_acked}]}"
+    }
+    puts "\[[join $rows ", "]\]"
+    exit 0
+}
+
+$ns at $cfg(-warm_up) {set before [counters]}
+$ns at $cfg(-duration) finish
+$ns run
