@@ -119,7 +119,7 @@ class Result:
 
     @property
     def positions(self) -> Table:
-        """Snapshots of who is where, from the end that ``positions_from`` says: ``packets`` of ``occupied`` had the group."""
+        """Who is where, from the end that ``positions_from`` says: ``packets`` of ``occupied`` had the group."""
         return self._table("positions")
 
     @property
