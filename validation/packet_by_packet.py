@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The same dumbbell in ns-2 and here, packet by packet: which packet comes to the congested queue when, and is it lost?
 
-    make validate                                    # with the other comparisons
-    validation/packet_by_packet.py --record tests/ns2  # what ns-2 sent, for tests that run without it
+make validate                                    # with the other comparisons
+validation/packet_by_packet.py --record tests/ns2  # what ns-2 sent, for tests that run without it
 """
 
 from __future__ import annotations
@@ -97,8 +97,9 @@ class Sender(NamedTuple):
     def size_step(self) -> int:
         """How much larger packets are from flow to flow, bytes.
 
-        Vegas rounds what it has in queues. Where all packets take the same time, round trips are whole numbers of them, and
-        what is to be rounded often is a whole number and a half: there ns-2 lets the rounding of its clock decide.
+        Vegas rounds what it has in queues. Where all packets take the same time, round trips are whole numbers of
+        them, and what is to be rounded often is a whole number and a half: there ns-2 lets the rounding of its clock
+        decide.
         """
         return 1 if self.transport == "vegas" else 0
 
@@ -267,7 +268,8 @@ def section(seeds: int, duration_s: int) -> Section | None:
         "everything from max_th on. Each flow begins at the time that ns-2 drew, and its clock has the phase that "
         "ns-2 drew; nothing else is random. Compared are all packets that come to the congested queue: whose, which "
         "segment, when (to 2 µs; ns-2 writes microseconds), and whether the queue refuses it. Packets of 1,013 "
-        "bytes, and hosts' links of 9.7 Mb/s, keep packets and timers from meeting in the same nanosecond, where "
+        "bytes (with Vegas one more from flow to flow), and hosts' links of 9.7 Mb/s, keep packets and timers from "
+        "meeting in the same nanosecond, where "
         "ns-2 lets the rounding of its clock decide."
     )
     return Section("Packet by packet beside ns-2", text, checks, [])

@@ -104,7 +104,7 @@ def main() -> int:
         ("waiting times", lambda: waiting.section(seeds, scale)),
         ("throughput laws", lambda: throughput.section(seeds, scale)),
         ("ns-2", lambda: beside_ns2.section(8 if args.quick else 30)),
-        ("packet by packet", lambda: packet_by_packet.section(*((1, 50) if args.quick else (3, 200)))),
+        ("packet by packet", lambda: packet_by_packet.section(1, 20 if args.quick else 100)),
         ("sequences", sequences),
     ]
     sections: list[Section] = []

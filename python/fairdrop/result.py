@@ -119,8 +119,7 @@ class Result:
 
     @property
     def positions(self) -> Table:
-        """Snapshots of who is where, counted from the end of the queue that ``positions_from`` says, the tail by default:
-        ``packets`` of ``occupied`` snapshots had the group."""
+        """Who is where, from the end that ``positions_from`` says: ``packets`` of ``occupied`` had the group."""
         return self._table("positions")
 
     @property
