@@ -1,4 +1,4 @@
-//! Paths as NetEm makes them, from a scenario file to its results: each against what follows by hand.
+//! Paths as `NetEm` makes them, from a scenario file to its results: each against what follows by hand.
 
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult, simulate};

@@ -105,7 +105,7 @@ mod tests {
         ImpairedLink::new(settings, 3, 0)
     }
 
-    /// Stationary loss: bad_loss enter / (enter + leave); a bad phase lasts 1 / leave packets (Gilbert 1960).
+    /// Stationary loss: `bad_loss` enter / (enter + leave); a bad phase lasts 1 / leave packets (Gilbert 1960).
     #[test]
     fn losses_and_bursts_have_the_means_of_the_chain() {
         for (enter, leave, loss) in [(0.01, 0.25, 1.0), (0.05, 0.5, 0.5), (1.0, 1.0, 1.0)] {

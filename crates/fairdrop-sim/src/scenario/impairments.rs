@@ -1,4 +1,4 @@
-//! What a path does to packets beside losing them one by one, as NetEm does: the table `impairments` of a link.
+//! What a path does to packets beside losing them one by one, as `NetEm` does: the table `impairments` of a link.
 
 use crate::input::{FieldKind, FieldSpec, HOUR, Node, Report, SWITCH, Section, field};
 use crate::units::as_seconds;

@@ -2,22 +2,10 @@
 
 use super::Event;
 use super::acknowledged::News;
-use super::pacing::Pacer;
-use super::rates::Rates;
+use super::pacing::Paced;
 use super::state::{Linux, State};
 use crate::transport::congestion::{RateSample, Repair};
 use crate::transport::tcp::connection::Sender;
-
-/// What a sender remembers for such a control.
-#[derive(Debug, Default)]
-pub struct Paced {
-    pub rates: Rates,
-    /// Of the present ACK.
-    pub sample: RateSample,
-    pacer: Pacer,
-    /// Segments lost before the present ACK.
-    lost_before: u64,
-}
 
 impl Linux {
     const fn repair(&self) -> Repair {

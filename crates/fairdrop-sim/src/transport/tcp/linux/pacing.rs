@@ -1,7 +1,20 @@
 //! Pacing (draft-ietf-ccwg-bbr-06, section 5.6.2; `tcp_pacing_check`): segments leave in quanta, each no earlier than the
 //! pacing rate allows after the one before.
 
+use super::rates::Rates;
+use crate::transport::congestion::RateSample;
 use fairdrop::Time;
+
+/// What a sender remembers for a control that is told rates of delivery, and may pace.
+#[derive(Debug, Default)]
+pub struct Paced {
+    pub rates: Rates,
+    /// Of the present ACK.
+    pub sample: RateSample,
+    pub pacer: Pacer,
+    /// Segments lost before the present ACK.
+    pub lost_before: u64,
+}
 
 /// When segments may leave.
 #[derive(Debug, Default)]

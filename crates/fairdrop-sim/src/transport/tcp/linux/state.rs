@@ -1,7 +1,7 @@
 //! What a sender as the Linux kernel's remembers.
 
 use super::outstanding::Outstanding;
-use super::paced::Paced;
+use super::pacing::Paced;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::round_trip::RoundTrip;
