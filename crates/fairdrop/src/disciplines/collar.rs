@@ -137,7 +137,7 @@ fn matches(ids: &[u32], id: u32) -> u32 {
 /// Whether any of the ids of a block is `id`: all are compared before any is looked at, so that vectors do it.
 #[inline(never)]
 fn is_in(block: &[u32; BLOCK], id: u32) -> bool {
-    block.iter().fold(false, |found, &other| found | (other == id))
+    block.iter().fold(0, |found, &other| found | u32::from(other == id)) != 0
 }
 
 /// Suspects whose ids begin alike.
@@ -156,7 +156,7 @@ impl SuspectSet {
     #[inline(always)]
     fn place_of(&self, id: u32) -> Option<usize> {
         const ONES: u64 = u64::MAX / 0xff;
-        let differ = u64::from_le_bytes(self.tags) ^ u64::from(id as u8) * ONES;
+        let differ = u64::from_le_bytes(self.tags) ^ (u64::from(id as u8) * ONES);
         // The lowest of the highest bits of bytes that is set is that of the lowest byte that is zero.
         let alike = differ.wrapping_sub(ONES) & !differ & (ONES << 7);
         if alike == 0 {
