@@ -132,7 +132,7 @@ def beside_tcp() -> str:
         "|" + " ---: |" * 11,
     ]
     for flows, senders, rate, rtt_s in (
-        (32, 1, 2500, 0.042), (32, 5, 500, 0.042), (20, 1, 1250, 0.1), (100, 1, 1250, 0.042), (10, 1, 1250, 0.02),
+        (32, 1, 2500, 0.042), (32, 5, 500, 0.042), (20, 1, 1250, 0.1), (50, 1, 1250, 0.1), (10, 1, 1250, 0.02),
     ):  # fmt: skip
         runs = greedy(flows, senders, rate, rtt_s)
         udp, s = shares(runs, 0), internals(runs, "s")

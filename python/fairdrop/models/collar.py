@@ -2,7 +2,7 @@
 
 Source of the algorithm: this project, ``docs/background/collar.md``; everything here is ours. With ``s`` the sum of the
 squared shares of the output, a flow that sends the part x of the link has sent ``over = x/(a s)`` times its limit,
-where a is the parameter ``share``. With p = root^2 the base probability and phi = 1 + min(1, slack/root),
+where a is the parameter ``share``. With p = root^2 the base probability and phi = min(1 + slack/root, 1.4),
 
     u = over/phi,   L = 0 up to u = 1, (u-1)^2/2 up to 2, 1 - 1/u above;
     B = min(p, 64 s) min(over, phi)^2 + max(p - 64 s, 0);
@@ -38,7 +38,8 @@ from fairdrop.models.errors import NoEquilibriumError
 from fairdrop.models.flows import ConstantRate, FlowClass, allowed_rates, class_dict, flow_classes
 
 #: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
-SLACK, LOOSEST, KNEE, MOST_DRAWS, LEAST = 0.003, 2.0, 2.0, 64.0, 1.0 / 16_384.0
+SLACK, LOOSEST, KNEE, MOST_ROOT = 0.003, 1.4, 2.0, 0.5
+MOST_DRAWS, LEAST = 64.0, 1.0 / 16_384.0
 _STEPS_PER_E = 24
 _LEAST_ROOT = 1e-6
 _LEAST_LOG_RATE, _MOST_LOG_RATE = -60.0, 10.0
@@ -206,7 +207,7 @@ class _Link:
     def balanced(self, s: float) -> _Limits:
         """The base probability with which the link is just full.
 
-        Where it is not even without, how often drops act. Where it is overfull with a probability of 1, the part that
+        Where it is not even without, how often drops act. Where it is overfull with the largest, the part that
         the full buffer drops.
         """
         free = _Limits(s, self.share, 0.0)
@@ -219,10 +220,10 @@ class _Link:
 
         low = math.log(_LEAST_ROOT)
         at_low = excess(low)
-        if excess(0.0) > 0.0:
-            tail = bracketed(lambda part: self.load(_Limits(s, self.share, 1.0, 1.0, part)) - 1.0, 0.0, 1.0)
-            return _Limits(s, self.share, 1.0, 1.0, tail)
-        log_root = low if at_low <= 0.0 else bracketed(excess, low, 0.0, low_value=at_low)
+        if excess(math.log(MOST_ROOT)) > 0.0:
+            tail = bracketed(lambda part: self.load(_Limits(s, self.share, MOST_ROOT, 1.0, part)) - 1.0, 0.0, 1.0)
+            return _Limits(s, self.share, MOST_ROOT, 1.0, tail)
+        log_root = low if at_low <= 0.0 else bracketed(excess, low, math.log(MOST_ROOT), low_value=at_low)
         return _Limits(s, self.share, math.exp(log_root))
 
     def squares(self, s: float) -> float:
@@ -327,7 +328,7 @@ def _slope(link: _Link, s: float) -> float:
 def _result(link: _Link, s: float, points: list[float], slopes: list[float]) -> CollarEquilibrium:
     limits = link.balanced(s)
     if limits.tail > 0.0:
-        raise NoEquilibriumError("the base probability has reached 1: the buffer overflows, which is not modelled")
+        raise NoEquilibriumError("the base probability is at its most: the buffer overflows, which is not modelled")
     shares = np.array(link.rates(limits))
     over, p, survival = np.array([limits.loss(float(x)) for x in shares]).T
     count = np.array([flow.count for flow in link.flows])

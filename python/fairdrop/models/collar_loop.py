@@ -16,7 +16,8 @@ others 2001, with a drop probability r^2 as in RFC 9332:
     G = (1-u) (sqrt(2)/R) e^{-iwR} / ((iw + r (1 + e^{-iwR})/(sqrt(2) R)) (iw + (1-u)/R))
     C = (beta g + alpha g^2/(iw T)) e^{-iwT/2}
 
-where g is the target over the wait aimed at, and T the time between updates, which holds a value for T/2 on average.
+where g is (100 ms + target) / (100 ms + the wait aimed at), and T the time between
+updates, which holds a value for T/2 on average.
 
 Validity: small deviations, all flows in step, one round-trip time; TCP of a window of several packets. What the limit
 of each flow takes is not in the loop.
@@ -39,7 +40,7 @@ from fairdrop.models._verify import equal, solver, verified
 from fairdrop.models.errors import NoEquilibriumError
 
 #: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
-T_UPDATE, ALPHA, BETA = 0.016, 0.16, 3.2
+T_UPDATE, ALPHA, BETA, RTT_MAX, MOST_ROOT = 0.016, 0.16, 3.2, 0.1, 0.5
 COMPARED, AVERAGED = 128, 512.0
 
 
@@ -136,6 +137,11 @@ def _both_ends(g: float, memory: int) -> float:
     return float(np.sum((g * keep**steps + later / memory) ** 2))
 
 
+def gain_of(target: float, wait: float) -> float:
+    """How much of its gains the controller takes while it aims at ``wait``, s."""
+    return min((RTT_MAX + target) / (RTT_MAX + wait), 1.0)
+
+
 @solver
 def collar_margin(
     capacity: float, tcp_flows: float, delay: float, *, greedy: float = 0.0, target: float = 0.015
@@ -145,8 +151,8 @@ def collar_margin(
     ``capacity`` in pkt/s. ``greedy`` is the part of the link that senders which do not answer hold, ``target`` the
     discipline's, s.
 
-    Raises ``ValueError`` naming the argument, and :class:`NoEquilibriumError` where windows would be below sqrt(2)
-    packets (all is dropped) or the loop has a gain below 1 at all frequencies.
+    Raises ``ValueError`` naming the argument, and :class:`NoEquilibriumError` where the root would be above its
+    most, 0.5, or the loop has a gain below 1 at all frequencies.
     """
     c, n = _check.positive("capacity", capacity), _check.positive("tcp_flows", tcp_flows)
     d, u = _check.non_negative("delay", delay), _check.within("greedy", greedy, 0.0, 1.0)
@@ -154,9 +160,9 @@ def collar_margin(
     wait = max(aimed, n / c)
     rtt = d + wait
     window = c * (1.0 - u) * rtt / n
-    if window < math.sqrt(2.0):
-        raise NoEquilibriumError(f"TCP's windows would be {window:.3g} packets: nearly all is dropped")
-    root, g = math.sqrt(2.0) / window, min(aimed / wait, 1.0)
+    if math.sqrt(2.0) / window > MOST_ROOT:
+        raise NoEquilibriumError(f"TCP's windows would be {window:.3g} packets: the root would be above 0.5")
+    root, g = math.sqrt(2.0) / window, gain_of(aimed, wait)
 
     def loop(w: float) -> complex:
         back = cmath.exp(-1j * w * rtt)
