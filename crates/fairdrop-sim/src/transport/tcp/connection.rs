@@ -3,7 +3,7 @@
 use super::config::TcpConfig;
 use super::linux::Linux;
 use super::messages::Send;
-use super::ns2::{self, Sack1, Vegas};
+use super::ns2::{Sack1, Vegas};
 use super::scoreboard::Scoreboard;
 use super::timer::RetransmissionTimeout;
 use crate::prefetch::prefetch;
@@ -116,6 +116,18 @@ pub struct Sender {
     pub counted: SenderCount,
 }
 
+/// What an agent of ns-2 keeps from the first segment on; `None` where the sender is not one.
+fn kept_by_ns2(config: &TcpConfig) -> Option<Box<Kept>> {
+    if config.ns2.sack1 {
+        Some(Box::new(Kept::Sack1(Box::default())))
+    } else if config.ns2.vegas {
+        let thresholds = config.congestion.vegas_thresholds();
+        Some(Box::new(Kept::Vegas(Box::new(Vegas::new(thresholds, config.max_window as u32)))))
+    } else {
+        None
+    }
+}
+
 impl Sender {
     /// Not started yet, with this congestion control. Its clock was `boot` of a tick old at time 0.
     pub fn with_control(config: &TcpConfig, boot: f64, mut control: Control) -> Self {
@@ -146,7 +158,7 @@ impl Sender {
             kept: config
                 .linux
                 .map(|_| Box::new(Kept::Linux(Box::new(Linux::new(config.rates)))))
-                .or_else(|| ns2::kept(config)),
+                .or_else(|| kept_by_ns2(config)),
             control,
         }
     }

@@ -4,29 +4,17 @@
 mod agent;
 mod config;
 mod sack1;
+mod state;
 mod vegas;
 
 pub use config::Ns2Config;
-pub use sack1::Sack1;
-pub use vegas::Vegas;
+pub use state::{Sack1, Vegas};
 
 use super::config::TcpConfig;
 use super::connection::{Kept, Phase, Sender};
 use super::messages::{Ack, Send};
 use agent::Agent;
 use fairdrop::Time;
-
-/// What an agent of its own keeps from the first segment on; `None` where the sender is not one.
-pub fn kept(config: &TcpConfig) -> Option<Box<Kept>> {
-    if config.ns2.sack1 {
-        Some(Box::new(Kept::Sack1(Box::default())))
-    } else if config.ns2.vegas {
-        let thresholds = config.congestion.vegas_thresholds();
-        Some(Box::new(Kept::Vegas(Box::new(Vegas::new(thresholds, config.max_window as u32)))))
-    } else {
-        None
-    }
-}
 
 /// Something happens to the agent that the sender is.
 fn with_agent(

@@ -5,23 +5,8 @@ use super::super::connection::{DUPLICATE_ACKS, Phase};
 use super::super::messages::Ack;
 use super::super::scoreboard::Reported;
 use super::agent::Agent;
+use super::state::Sack1;
 use crate::transport::receiver::Blocks;
-
-/// What the agent keeps, beside what all have.
-#[derive(Clone, Debug, Default)]
-pub struct Sack1 {
-    reported: Reported,
-    /// One past the highest segment sent again in this recovery (`h_seqno_`).
-    retransmitted: u32,
-    /// The first segment that the scoreboard is about (`sack_min`).
-    first: u32,
-    /// Segments thought to be under way (`pipe_`).
-    pipe: i64,
-    /// As `una`, but partial ACKs leave it (`last_ack_`).
-    last: u32,
-    /// Nothing new is acknowledged since the timer ran out (`timeout_`).
-    after_timeout: bool,
-}
 
 impl Sack1 {
     /// `UpdateScoreBoard`: returns whether anything changed.

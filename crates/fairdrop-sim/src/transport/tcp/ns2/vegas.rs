@@ -5,62 +5,12 @@
 use super::super::connection::DUPLICATE_ACKS;
 use super::super::messages::Ack;
 use super::agent::Agent;
-use fairdrop::Time;
+use super::state::Vegas;
 
 /// The window after a timeout (`v_slowstart_`), and the least that Vegas itself shrinks to.
 const SMALL_WINDOW: f64 = 2.0;
 
-/// What the agent keeps, beside what all have. Times are in seconds since the first segment was sent.
-#[derive(Clone, Debug)]
-pub struct Vegas {
-    /// alpha, beta, gamma.
-    thresholds: (f64, f64, f64),
-    /// When segment 0 was last sent.
-    began: Time,
-    /// By number modulo the largest window, when a segment was last sent, and how often: -1 and 0 once it is acknowledged.
-    sent: Vec<(f64, u32)>,
-    /// Least round-trip time; `None` before the first ACK.
-    base: Option<f64>,
-    /// Eight times the smoothed round-trip time, and four times its deviation.
-    smoothed: (f64, f64),
-    timeout: f64,
-    worried: u32,
-    /// The round trip ends when this segment is acknowledged.
-    end: u32,
-    round_began: f64,
-    /// Sum and number of its samples.
-    samples: (f64, u32),
-    increment: f64,
-    grows: bool,
-    /// The window after the last loss, without inflation (`v_newcwnd_`).
-    reduced: f64,
-    /// When that was.
-    reduced_at: f64,
-    /// What last reduced the window was the timer.
-    after_timeout: bool,
-}
-
 impl Vegas {
-    pub fn new(thresholds: (f64, f64, f64), largest_window: u32) -> Self {
-        Self {
-            thresholds,
-            began: Time::ZERO,
-            sent: vec![(-1.0, 0); largest_window.max(1) as usize],
-            base: None,
-            smoothed: (0.0, 0.0),
-            timeout: 1000.0,
-            worried: 0,
-            end: 0,
-            round_began: 0.0,
-            samples: (0.0, 0),
-            increment: 0.0,
-            grows: true,
-            reduced: 0.0,
-            reduced_at: 0.0,
-            after_timeout: false,
-        }
-    }
-
     fn time(&self, agent: &Agent<'_>) -> f64 {
         agent.now.since(self.began).ns() as f64 / 1e9
     }
