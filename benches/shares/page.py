@@ -20,7 +20,7 @@ from bench_shares import DISCIPLINES, Row, read  # noqa: E402
 from loads import SETS, Load  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "background" / "collar.md"
-_SECTION = re.compile(r"<!-- generated: shares\.(\S+) -->\n.*?<!-- end -->", re.DOTALL)
+_SECTION = re.compile(r"<!-- shares: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # Two-sided 95 % of Student's distribution, by degrees of freedom; with more than these, that of 10 is wide enough.
 _STUDENT = (0.0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 # What the prototype was measured to have: load, what is measured, its figure, and whether more is better.
@@ -65,7 +65,7 @@ def main() -> None:
     }
     text = PAGE.read_text()
     page = _SECTION.sub(
-        lambda found: f"<!-- generated: shares.{found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text
+        lambda found: f"<!-- shares: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text
     )
     new = PAGE.with_suffix(".new")
     new.write_text(page)
