@@ -20,7 +20,7 @@ from typing import Any
 
 from fairdrop import files
 from fairdrop.reproduce.define.definition import BASE_READING
-from fairdrop.reproduce.define.papers import PAPERS
+from fairdrop.reproduce.define.papers import PAPERS, names
 from fairdrop.reproduce.define.reading import paper
 from fairdrop.reproduce.definitions import definition
 from fairdrop.reproduce.judge.checks import grid_distances
@@ -311,8 +311,10 @@ def slim(one: Findings) -> dict[str, Any]:
 
 
 def take_over(directory: Path) -> None:
-    """Store what a reproduction found."""
-    documents = [slim(one) for one in Workspace(directory).all()]
+    """Store what a reproduction found; of ids that it does not have, what is stored stays."""
+    new = {one["id"]: slim(one) for one in Workspace(directory).all()}
+    old = {found.definition.name: found.document for found in stored()} if STORED.exists() else {}
+    documents = [(old | new)[name] for name in names() if name in old | new]
     text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
     TARGET.mkdir(exist_ok=True)
     FIGURES.mkdir(exist_ok=True)
