@@ -584,8 +584,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let (bytes, per_limit) = (f64::from(len) * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
-        set.bytes[at] += bytes;
-        Some(set.bytes[at] * per_limit)
+        let sent = set.bytes.get_mut(at)?;
+        *sent += bytes;
+        Some(*sent * per_limit)
     }
 
     /// Makes `id` a suspect, if it is none and its set has room, or a place that holds less.
@@ -621,7 +622,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         if self.remembered >= ids {
             return size as u32;
         }
-        let blocks = ids / BLOCK;
+        let blocks = (ids / BLOCK).max(1);
         let (rounds, more) = (self.remembered / blocks, self.remembered % blocks);
         let first = from / BLOCK;
         (first..first + size / BLOCK).map(|block| rounds as u32 + u32::from(block < more)).sum()
@@ -630,7 +631,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// Puts `id` into the memory in place of the oldest. Departures that follow each other lie in different blocks.
     #[inline]
     fn remember(&mut self, id: u32) {
-        let (ids, blocks) = (self.params.ids as usize, self.params.ids as usize / BLOCK);
+        let ids = self.params.ids as usize;
+        let blocks = (ids / BLOCK).max(1);
         let at = self.remembered % blocks * BLOCK + self.remembered / blocks % BLOCK;
         if let Some(place) = self.ids.as_mut().get_mut(at) {
             *place = id;
