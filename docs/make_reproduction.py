@@ -312,8 +312,8 @@ def slim(one: Findings) -> dict[str, Any]:
 
 def take_over(directory: Path) -> None:
     """Store what a reproduction found; of ids that it does not have, what is stored stays."""
-    new = {one["id"]: slim(one) for one in Workspace(directory).all()}
-    old = {found.definition.name: found.document for found in stored()} if STORED.exists() else {}
+    new = {one["id"]: one for one in map(slim, Workspace(directory).all())}
+    old = {one["id"]: one for one in json.loads(gzip.decompress(STORED.read_bytes()))}
     documents = [(old | new)[name] for name in names() if name in old | new]
     text = json.dumps(documents, allow_nan=False, separators=(",", ":"), sort_keys=True)
     TARGET.mkdir(exist_ok=True)
