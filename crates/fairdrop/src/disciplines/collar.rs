@@ -584,9 +584,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let (bytes, per_limit) = (f64::from(len) * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
-        let sent = set.bytes.get_mut(at)?;
-        *sent += bytes;
-        Some(*sent * per_limit)
+        let charged = set.bytes.get_mut(at)?;
+        *charged += bytes;
+        Some(*charged * per_limit)
     }
 
     /// Makes `id` a suspect, if it is none and its set has room, or a place that holds less.
