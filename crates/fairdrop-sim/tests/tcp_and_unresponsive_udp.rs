@@ -156,18 +156,18 @@ fn interval(values: &[f64]) -> (f64, f64) {
 }
 
 /// Slow start looks greedy: in the first minute the three filters before RED drop up to one arrival in thirty, with most
-/// seeds. After that they drop at most one packet; where they have dropped nothing before either, the run is that of RED to the bit.
+/// seeds. After that they drop one packet in all sixty runs; where they have dropped nothing before either, the run is that
+/// of RED to the bit.
 #[test]
 fn filters_before_red_leave_tcp_alone_after_slow_start() {
     let first_minute = ["duration=60s", "warm_up=0s"].map(String::from);
     let filtered = |run: &RunResult| run.queues[0].drops.0[fairdrop::DropCause::Filter as usize];
-    let mut untouched = 0;
+    let (mut untouched, mut late) = (0, 0);
     for seed in 1..=SEEDS {
         let red = run_with(tcp_alone(), "red", seed, &[]);
         for name in ["penalty_box", "red_pd", "flow_valve"] {
             let run = run_with(tcp_alone(), name, seed, &[]);
-            let late = filtered(&run);
-            assert!(late <= 1, "{name}, seed {seed}: {late} from the second minute on");
+            late += filtered(&run);
             let start = run_with(tcp_alone(), name, seed, &first_minute);
             let (early, arrivals) = (filtered(&start), start.queues[0].arrivals);
             assert!(early * 25 < arrivals, "{name}, seed {seed}: {early} of {arrivals} in the first minute");
@@ -178,6 +178,7 @@ fn filters_before_red_leave_tcp_alone_after_slow_start() {
         }
     }
     assert!(untouched > 0, "no seed shows that RED is left alone");
+    assert!(late <= 1, "{late} packets from the second minute on, in all");
 }
 
 /// AFD drops packets of flows above the fair share: the flow that gets most gets less than under RED. It gives nothing to
