@@ -1,7 +1,8 @@
 """Write docs/reference/characterization.md from a scorecard: ``python docs/make_characterization.py [DIRECTORY]``.
 
 The directory is that of ``fairdrop characterize --out``; its numbers are kept beside the page, as characterization.csv.
-Without one the page is made from those. No measured number on the page is typed.
+Where it has some disciplines or sections alone, theirs are exchanged. Without one the page is made from those that are
+kept. No measured number on the page is typed.
 """
 
 from __future__ import annotations
@@ -12,10 +13,18 @@ from pathlib import Path
 from textwrap import fill
 
 from fairdrop.characterize import Row, read_scorecard
-from fairdrop.characterize.layout import Board, cell_text, influence_rows, score_boards, trial_boards, trial_of
+from fairdrop.characterize.layout import (
+    Board,
+    cell_text,
+    influence_rows,
+    scheduler_board,
+    score_boards,
+    trial_boards,
+    trial_of,
+)
 from fairdrop.characterize.page import trade_off
 from fairdrop.characterize.rows import csv_text, read_csv
-from fairdrop.characterize.trials import UNANSWERED
+from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, trials
 from fairdrop.files import write_text
 from fairdrop.library import catalogue
 from fairdrop.plot import save
@@ -133,8 +142,8 @@ def page(rows: Sequence[Row]) -> str:
         "",
         *(fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False) for text in findings(rows)),
     ]  # fmt: skip
-    for board in boards:
-        lines += ["", f"## {board.title}", "", *table(board, named=True)]
+    for board in (*boards, scheduler_board(rows)):
+        lines += ["", f"## {board.title}", "", *table(board, named=True)] if board else []
     lines += [
         "", "## What parameters change", "",
         fill(
@@ -154,13 +163,22 @@ def page(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def exchanged(kept: Sequence[Row], found: Sequence[Row]) -> list[Row]:
+    """Rows that are kept, those of each trial under each discipline in ``found`` exchanged, in order."""
+    order = [*trials(), SENSITIVITY.name]
+    names = [str(entry["name"]) for entry in catalogue()["disciplines"]]
+    new = {(row.trial, row.discipline) for row in found}
+    rows = [row for row in kept if row.trial in order and (row.trial, row.discipline) not in new]
+    return sorted((*rows, *found), key=lambda row: (order.index(row.trial), names.index(row.discipline)))
+
+
 def main() -> None:
     """Write page, numbers and figure."""
     if len(sys.argv) > 1:
         card = read_scorecard(sys.argv[1])
         if not card.complete:
             raise SystemExit(f"{sys.argv[1]}: incomplete; valid: a finished fairdrop characterize")
-        write_text(NUMBERS, csv_text(card.rows))
+        write_text(NUMBERS, csv_text(exchanged(read_csv(NUMBERS), card.rows)))
     rows = read_csv(NUMBERS)
     write_text(PAGE, page(rows))
     figure = trade_off(rows, DRAWN, "")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 
 import numpy
 import pandas
@@ -18,7 +19,7 @@ import pytest
 
 import fairdrop
 from fairdrop.characterize import Row, characterize, read_scorecard
-from fairdrop.characterize.layout import among_best, cell_text, score_boards, trial_boards, trial_of
+from fairdrop.characterize.layout import among_best, cell_text, scheduler_board, score_boards, trial_boards, trial_of
 from fairdrop.characterize.rows import csv_text, read_csv
 from fairdrop.characterize.sensitivity import KNOBS, influences
 from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, scenario_of, trials
@@ -153,9 +154,16 @@ def test_every_discipline_has_parameters_that_are_its_own():
     known = {entry["name"]: entry for entry in fairdrop.catalogue()["disciplines"]}
     for name, knobs in KNOBS.items():
         tables = {knob.partition(".")[0] for knob in knobs}
-        assert tables <= {name, "red", "codel"}, name
+        assert tables <= {name, "red", "codel", "pie"}, name
         assert len(set(knobs)) == len(knobs)
         assert name in known
+
+
+def test_disciplines_without_knobs_have_no_number_to_set():
+    for entry in fairdrop.catalogue()["disciplines"]:
+        own = [one for one in entry["parameters"] if one["name"] != "limit"]
+        numbers = [one["name"] for one in own if one["unit"] or isinstance(one["default"], float)]
+        assert entry["name"] in KNOBS or not numbers, entry["name"]
 
 
 def test_sensitivity_of_one_discipline(tmp_path):
@@ -198,6 +206,19 @@ def test_best_are_those_that_none_beats_beyond_both_intervals(values, better, be
 )
 def test_cells(mean, half, text):
     assert cell_text(Row("5.3", "t", "", "red", "m", "", "", True, mean, half, 5)) == text
+
+
+def test_section_4_6_is_each_discipline_alone_and_under_a_scheduler(card):
+    board = scheduler_board(card.rows)
+    assert board is None  # FQ-CoDel without CoDel, DropTail without FQ
+    some = [
+        replace(row, discipline={"droptail": "codel"}.get(row.discipline, row.discipline)) for row in card.rows
+    ]  # fmt: skip
+    board = scheduler_board(some)
+    assert list(board.disciplines) == ["codel", "fq_codel"]
+    assert [(column.trial, column.measure) for column in board.columns] == [
+        ("5.3-unresponsive", "protection"), ("6-round-trips", "two_over_one"),
+    ]  # fmt: skip
 
 
 # Files.

@@ -14,6 +14,15 @@ from fairdrop.wording.numbers import digits, number_and_half
 _INDEX = "_index"
 _SPREAD = "_spread"
 _TIMES = ("ms", "s")
+# Section 4.6: disciplines alone, and the schedulers that run one of them for each flow or class.
+_SCHEDULED = {
+    "droptail": ("drr", "fq", "sfq"), "choke": ("class_choke",), "codel": ("fq_codel",), "pie": ("fq_pie",)
+}  # fmt: skip
+# Trial and measure.
+_WITH_SCHEDULER = (
+    ("5.3-unresponsive", "protection"), ("6-round-trips", "two_over_one"), ("9.1-mix", "voice_wait_p99"),
+    ("5.1.1-same-window", "utilisation"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,20 @@ def trial_boards(rows: Sequence[Row]) -> list[Board]:
             where = f" ({at})" if at else ""
             found.append(_board(f"{trial_of(name).section} {trial_of(name).title}{where}", some))
     return found
+
+
+def scheduler_board(rows: Sequence[Row]) -> Board | None:
+    """Section 4.6: each discipline alone, then under a scheduler. None where no such pair was simulated."""
+    known = {row.discipline for row in rows}
+    pairs = {alone: [one for one in under if one in known] for alone, under in _SCHEDULED.items() if alone in known}
+    names = [name for alone, under in pairs.items() if under for name in (alone, *under)]
+    some = [
+        row for row in rows if row.score and row.discipline in names and (row.trial, row.measure) in _WITH_SCHEDULER
+    ]
+    if not some:
+        return None
+    board = _board("4.6 Alone and under a scheduler", some)
+    return Board(board.title, board.columns, board.cells, names)
 
 
 def influence_rows(rows: Iterable[Row]) -> dict[str, dict[str, list[Row]]]:

@@ -12,7 +12,15 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fairdrop import plot
-from fairdrop.characterize.layout import Board, cell_text, influence_rows, score_boards, trial_boards, trial_of
+from fairdrop.characterize.layout import (
+    Board,
+    cell_text,
+    influence_rows,
+    scheduler_board,
+    score_boards,
+    trial_boards,
+    trial_of,
+)
 from fairdrop.characterize.rows import Row
 from fairdrop.characterize.trials import scenario_of
 from fairdrop.files import write_text
@@ -38,7 +46,7 @@ def render_page(rows: Sequence[Row], about: Mapping[str, Any]) -> str:
         title=f"RFC 7928 under {count(len(about['disciplines']), 'discipline')}",
         setting=f"Profile {about['profile']}: {count(about['runs'], 'run')}, {count(about['seeds'], 'seed')} each",
         notices=_notices(about),
-        scores=[_table(board) for board in score_boards(rows)],
+        scores=[_table(board) for board in (*score_boards(rows), scheduler_board(rows)) if board],
         figures=[_figure(rows, name, at) for name, at in _TRADE_OFFS if any(_is_at(row, name, at) for row in rows)],
         details=[_table(board) for board in trial_boards(rows)],
         influences=_influences(rows),

@@ -22,12 +22,15 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "choke_service": _RED,
     "chokew": ("chokew.l_th", "chokew.l_plus", "chokew.p_plus", "chokew.p_minus"),
     "class_choke": (*_RED[:3], "class_choke.quantum"),
+    "cobalt": ("cobalt.target", "cobalt.interval", "cobalt.p_inc", "cobalt.p_dec"),
     "codel": ("codel.target", "codel.interval"),
+    "collar": ("collar.target", "collar.span", "collar.share"),
     "csfq": ("csfq.k", "csfq.k_alpha", "csfq.k_c"),
     "drr": ("drr.quantum",),
     "dualpi2": ("dualpi2.target", "dualpi2.rtt_max", "dualpi2.coupling"),
     "flow_valve": (*_RED[:3], "flow_valve.back_off"),
     "fq_codel": ("codel.target", "codel.interval", "fq_codel.quantum"),
+    "fq_pie": ("pie.target", "pie.t_update", "pie.alpha", "pie.beta", "fq_pie.quantum"),
     "fred": (*_RED[:3], "fred.min_q"),
     "penalty_box": (*_RED[:3], "penalty_box.interval"),
     "pie": ("pie.target", "pie.t_update", "pie.alpha", "pie.beta"),
@@ -39,8 +42,11 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "sred": ("sred.max_p", "sred.overwrite", "sred.zombies"),
 }
 _BUFFER = ("limit",)
-# Where the factor would break the order of thresholds.
-_ENDS = {"chokew.l_th": (71, 124), "chokew.l_plus": (126, 247), "red.min_th": (71, 140), "red.max_th": (142, 283)}
+# Where the factor would break the order of thresholds, or leave the range.
+_ENDS = {
+    "chokew.l_th": (71, 124), "chokew.l_plus": (126, 247), "collar.share": (0.64, 1.0),
+    "red.min_th": (71, 140), "red.max_th": (142, 283),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
