@@ -119,15 +119,25 @@ def _check_plot(options: Namespace) -> None:
 
 def equilibrium_parameters(options: Namespace) -> Document:
     names = ("capacity", "tcp_flows", "delay", "min_th", "max_th", "max_p", "jump", "candidates", "survival", "tcp")
-    return {**{name: getattr(options, name) for name in names}, "alpha": options.alpha, "udp_rate": options.udp_rates}
+    given = {name: getattr(options, name) for name in names}
+    return {**given, **law_parameters(options), "udp_rate": options.udp_rates}
+
+
+def law_parameters(options: Namespace) -> Document:
+    """What the rate law was given, beside its name."""
+    return {"min_rto": options.min_rto, "alpha": options.alpha}
 
 
 def rate_law(options: Namespace) -> RateLaw:
-    from fairdrop.models import Reno, Vegas
+    from fairdrop.models import Pftk, Reno, Vegas
 
+    if options.tcp != "pftk" and options.min_rto is not None:
+        raise ValueError("min_rto must be left out without --tcp pftk")
     if options.tcp != "vegas":
         if options.alpha is not None:
             raise ValueError("alpha must be left out without --tcp vegas")
+        if options.tcp == "pftk":
+            return Pftk() if options.min_rto is None else Pftk(options.min_rto)
         return Reno(small_loss=options.tcp == "reno-small-loss")
     if options.alpha is None:
         raise ValueError("alpha must be given with --tcp vegas")

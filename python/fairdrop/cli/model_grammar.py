@@ -201,9 +201,10 @@ def _add_law(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tcp",
         default="reno",
-        choices=["reno", "reno-small-loss", "vegas"],
-        help="rate law (reno): sqrt(2(1-p)/p)/rtt, sqrt(2/p)/rtt, or alpha/queueing delay",
+        choices=["reno", "reno-small-loss", "pftk", "vegas"],
+        help="rate law (reno): sqrt(2(1-p)/p)/rtt, sqrt(2/p)/rtt, Padhye's with timeouts, or alpha/queueing delay",
     )
+    _number(parser, "--min-rto", "TCP's shortest timeout, s (1); with --tcp pftk")
     _number(parser, "--alpha", "packets that a Vegas flow keeps queued; with --tcp vegas")
 
 

@@ -7,12 +7,22 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from fairdrop.cli.model import Document, answer, choke_link, equilibrium_parameters, flow_classes, rate_law, told
+from fairdrop.cli.model import (
+    Document,
+    answer,
+    choke_link,
+    equilibrium_parameters,
+    flow_classes,
+    law_parameters,
+    rate_law,
+    told,
+)
 
 
 def _sources(options: Namespace) -> Document:
-    names = ("capacity", "tcp_flows", "delay", "tcp", "alpha")
-    return {**{name: getattr(options, name) for name in names}, "udp_rate": options.udp_rates}
+    names = ("capacity", "tcp_flows", "delay", "tcp")
+    given = {name: getattr(options, name) for name in names}
+    return {**given, **law_parameters(options), "udp_rate": options.udp_rates}
 
 
 def chokew(options: Namespace) -> int:
@@ -141,7 +151,7 @@ def minimum_flows(options: Namespace) -> int:
             "estimate": minimum_flows_estimate(options.capacity, options.delay, options.min_th),
         }
 
-    return answer(options, "minimum-flows", {**same, "tcp": options.tcp, "alpha": options.alpha}, solve)
+    return answer(options, "minimum-flows", {**same, "tcp": options.tcp, **law_parameters(options)}, solve)
 
 
 def sweep(options: Namespace) -> int:

@@ -4,7 +4,7 @@
   :func:`back_chain`, :func:`marching_soldiers`, :func:`tail_pair_shares`, :func:`tail_pair_share`.
 * :func:`tcp_equilibrium`, :func:`tcp_sweep`, :func:`solve`: the fluid equilibrium of "Understanding CHOKe",
   with several candidates, several constant rates, several round-trip times; rate laws :class:`Reno`,
-  :class:`Vegas`; :class:`Red`.
+  :class:`Pftk` (with timeouts), :class:`Vegas`; :class:`Red`.
 * :func:`profile`: who is where in the queue. :func:`share_curve`, :func:`approximate_share`,
   :func:`maximum_share`, :func:`tcp_approximate`: the approximate models.
 * :func:`asymptote`, :func:`peak`, :func:`peak_share`, :func:`minimum_flows`, :func:`occupancy_bound`: limits.
@@ -79,7 +79,7 @@ from fairdrop.models.spatial import (
     profile_ode,
 )
 from fairdrop.models.sweep import EquilibriumSweep, tcp_grid, tcp_sweep
-from fairdrop.models.tcp import RateLaw, Reno, Vegas
+from fairdrop.models.tcp import Pftk, RateLaw, Reno, Vegas
 from fairdrop.models.transient import Timed, Transient, integrate
 from fairdrop.models.ward import WardEquilibrium, ward_equilibrium
 
@@ -107,6 +107,7 @@ __all__ = [
     "ModelError",
     "NetworkEquilibrium",
     "NoEquilibriumError",
+    "Pftk",
     "RateLaw",
     "Red",
     "Reno",

@@ -27,7 +27,7 @@ class Reno:
     """Square-root law: ``sqrt(constant (1-p)/p) / (d + tau)``, equation (43).
 
     ``small_loss=True`` drops the factor 1-p, as section VI does for the minimum number of flows.
-    Neither form knows retransmission timeouts: do not trust it above a loss of about 0.1 to 0.2.
+    Neither form knows retransmission timeouts: do not trust it above a loss of about 0.1 to 0.2, and see :class:`Pftk`.
     """
 
     small_loss: bool = False
@@ -48,6 +48,37 @@ class Reno:
         if not self.small_loss:
             ratio *= survival
         return math.sqrt(ratio) / (delay + queueing)
+
+
+@dataclass(frozen=True)
+class Pftk:
+    """Reno with timeouts: ``1 / (R sqrt(2 b p/3) + T min(1, 3 sqrt(3 b p/8)) p (1 + 32 p^2))``.
+
+    J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP throughput", SIGCOMM 1998, equation (33), without a limit
+    of the window. R is d + tau; T, the first timeout, is ``min_rto`` or R, whichever is longer; b, ``packets_per_ack``.
+    The paper takes every packet after a loss in the same round to be lost as well, so losses that are independent leave
+    TCP more than this, and the square-root law, which has no timeouts, is on the other side.
+    """
+
+    min_rto: float = 1.0
+    packets_per_ack: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.store(
+            self,
+            min_rto=_check.positive("min_rto", self.min_rto),
+            packets_per_ack=_check.positive("packets_per_ack", self.packets_per_ack),
+        )
+
+    def rate(self, loss: float, survival: float, queueing: float, delay: float) -> float:
+        """Rate in pkt/s; infinite without loss."""
+        if loss <= 0.0:
+            return math.inf
+        round_trip = delay + queueing
+        timeout = max(self.min_rto, round_trip)
+        halves = math.sqrt(2.0 * self.packets_per_ack * loss / 3.0)
+        timeouts = min(1.0, 3.0 * math.sqrt(3.0 * self.packets_per_ack * loss / 8.0))
+        return 1.0 / (round_trip * halves + timeout * timeouts * loss * (1.0 + 32.0 * loss * loss))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from fairdrop.models import (
     ChokeLink,
     ConstantRate,
     NoEquilibriumError,
+    Pftk,
     Red,
     Reno,
     Responsive,
@@ -46,7 +47,7 @@ def parameters(draw):
         "max_p": draw(log_floats(0.01, 1.0)),
         "udp_rate": c * draw(log_floats(0.05, 200)),
         "survival": draw(st.sampled_from(["cbr", "poisson"])),
-        "law": draw(st.sampled_from([Reno(), Reno(small_loss=True), Vegas(2.0)])),
+        "law": draw(st.sampled_from([Reno(), Reno(small_loss=True), Pftk(), Vegas(2.0)])),
         "jump": draw(st.booleans()),
     }
 
@@ -219,7 +220,7 @@ def test_points_of_the_paper_setting():
     assert round(tcp_equilibrium(**BASE, udp_rate=12500).b, 3) == 144.917
 
 
-@pytest.mark.parametrize("law", [Reno(), Vegas(3.0)])
+@pytest.mark.parametrize("law", [Reno(), Pftk(0.1), Vegas(3.0)])
 @pytest.mark.parametrize("candidates", [1, 3])
 def test_throughput_crosses_the_capacity_once(law, candidates):
     """Uniqueness (A1), probed: over a range of backlogs, each with the delay that fills the queue."""

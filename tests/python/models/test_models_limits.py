@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fairdrop.models import (
     BelowThresholdError,
+    Pftk,
     Reno,
     Vegas,
     asymptote,
@@ -34,7 +35,7 @@ def parameters(draw):
         "capacity": c, "tcp_flows": draw(log_floats(10, 1000)), "delay": draw(log_floats(1e-3, 0.5)),
         "min_th": min_th, "max_th": min_th * draw(log_floats(2, 30)), "max_p": draw(log_floats(0.02, 1.0)),
         "candidates": draw(st.integers(1, 4)), "survival": draw(st.sampled_from(["cbr", "poisson"])),
-        "law": draw(st.sampled_from([Reno(), Vegas(2.0)])), "jump": draw(st.booleans()),
+        "law": draw(st.sampled_from([Reno(), Pftk(), Vegas(2.0)])), "jump": draw(st.booleans()),
     }  # fmt: skip
 
 

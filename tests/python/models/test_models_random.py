@@ -20,6 +20,7 @@ from fairdrop.models import (
     ConstantRate,
     ConvergenceError,
     NoEquilibriumError,
+    Pftk,
     Red,
     Reno,
     Responsive,
@@ -61,7 +62,11 @@ def odd(rng, value):
 
 def law(rng):
     kind = rng.random()
-    return Reno() if kind < 0.6 else Reno(small_loss=True) if kind < 0.75 else Vegas(odd(rng, log(rng, 0.5, 50)))
+    if kind < 0.5:
+        return Reno()
+    if kind < 0.62:
+        return Pftk(odd(rng, log(rng, 0.01, 10)))
+    return Reno(small_loss=True) if kind < 0.75 else Vegas(odd(rng, log(rng, 0.5, 50)))
 
 
 def flow(rng, capacity):

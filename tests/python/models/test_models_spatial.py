@@ -13,6 +13,7 @@ from fairdrop.models import (
     BelowThresholdError,
     ChokeLink,
     ConstantRate,
+    Pftk,
     Red,
     Reno,
     Responsive,
@@ -40,7 +41,7 @@ def equilibria(draw, slowest=0.05, fastest=50.0):
         "capacity": c, "tcp_flows": draw(log_floats(10, 500)), "delay": draw(log_floats(1e-3, 0.5)),
         "min_th": min_th, "max_th": min_th * draw(log_floats(2, 30)), "max_p": draw(log_floats(0.02, 1.0)),
         "candidates": draw(st.integers(1, 3)), "survival": draw(st.sampled_from(["cbr", "poisson"])),
-        "law": draw(st.sampled_from([Reno(), Vegas(2.0)])),
+        "law": draw(st.sampled_from([Reno(), Pftk(), Vegas(2.0)])),
         "udp_rate": c * draw(log_floats(slowest, fastest)),
     }  # fmt: skip
     try:

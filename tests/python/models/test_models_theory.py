@@ -14,7 +14,9 @@ from fairdrop.models import (
     BelowThresholdError,
     ChokeLink,
     ConstantRate,
+    Pftk,
     Red,
+    Reno,
     Responsive,
     Routed,
     TailDropError,
@@ -372,3 +374,67 @@ def test_one_draw_cannot_hold_what_two_hold():
     assert loss[0] < loss[1] < loss[2]
     with pytest.raises(ValueError, match=r"^draws"):
         ward_equilibrium(125, flows, 200, draws=3)
+
+
+# F130: TCP with timeouts
+
+
+def test_pftk_by_hand():
+    """p = 0.06, b = 1, R = 0.2 s, T = 1 s: 1/(0.2 sqrt(0.04) + 0.45 * 0.06 * (1 + 0.1152)) = 1/(0.04 + 0.0301104)."""
+    assert Pftk().rate(0.06, 0.94, 0.1, 0.1) == pytest.approx(1 / (0.04 + 0.0301104), rel=1e-12)
+    # The timeout is no shorter than the round trip, and Reno's halving is all that is left without losses.
+    assert Pftk(0.1).rate(0.06, 0.94, 0.9, 0.1) == pytest.approx(1 / (0.2 + 0.0301104), rel=1e-12)
+    halving = Reno(small_loss=True, constant=1.5).rate(1e-9, 1 - 1e-9, 0.1, 0.1)
+    assert Pftk().rate(1e-9, 1 - 1e-9, 0.1, 0.1) == pytest.approx(halving, rel=1e-3)
+    assert math.isinf(Pftk().rate(0.0, 1.0, 0.1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("loss", "padhye", "root"),
+    [(0.02, (0.7, 0.9), (1.2, 1.5)), (0.1, (0.5, 0.65), (2.2, 2.9)), (0.2, (0.55, 0.75), (6.5, 10))],
+)
+def test_rate_laws_against_the_simulator(tmp_path, loss, padhye, root):
+    """Ten NewReno flows, losses at random, 100 ms: Padhye's law is below what they send, the square-root law above."""
+    text = f"""
+duration = "1000s"
+warm_up = "50s"
+[dumbbell]
+rate = "1gbit"
+delay = "49ms"
+access_rate = "1gbit"
+access_delay = "1ms"
+loss = {loss}
+[queue]
+limit = "1000p"
+[[groups]]
+name = "tcp"
+transport = "newreno"
+count = 10
+min_rto = "1s"
+max_window = "1000p"
+"""
+    sent = by_group(run(tmp_path, text, 2), "throughput_bps")["tcp"] / 8000 / 10
+    for law, (low, high) in ((Pftk(), padhye), (Reno(small_loss=True), root)):
+        assert low < law.rate(loss, 1 - loss, 0.0, 0.1) / sent < high, law
+
+
+@pytest.mark.parametrize("flows", [32, 64])
+def test_figure_5_lies_between_the_laws(tmp_path, flows):
+    """Queue of "Understanding CHOKe", figure 5: longer than with Padhye's law, shorter than with the paper's."""
+    groups = f'''
+[[groups]]
+name = "tcp"
+transport = "newreno"
+count = {flows}
+min_rto = "1s"
+max_window = "1000p"
+[[groups]]
+name = "udp"
+transport = "cbr"
+rate = "10mbit"
+'''
+    found = run(tmp_path, HEAD.format(duration=300, warm_up=60) + DUMBBELL + QUEUE + groups, 2)
+    queue = float(np.mean(found.queues.column("mean_packets")))
+    link, udp = ChokeLink(125, RED), ConstantRate(1250)
+    below, above = (solve(link, [udp, Responsive(flows, 0.1, law)]).b for law in (Pftk(), Reno()))
+    assert 0.8 * queue < below < queue < above < 1.3 * queue
