@@ -86,6 +86,10 @@ def findings(rows: Sequence[Row]) -> list[str]:
     udp, small = found("5.3-unresponsive", "protection"), found("4.4-packet-sizes", "small_over_large")
     heavy, voice = found("8.2-level", "wait_p99"), found("9.1-mix", "voice_wait_p99")
     alone, two = found("5.1.1-same-window", "utilisation"), found("10-two-queues", "both_over_one")
+    quiet, web = found("7.2-web", "dropped"), found("7.2-web", "web_fct")
+    dropping = sorted((name for name in quiet if quiet[name].mean > 0), key=lambda name: -quiet[name].mean)
+    slowest = max(dropping, key=lambda name: web[name].mean)
+    together = found("2.4-synchronisation", "together")
     of_family = {entry["name"] for entry in catalogue()["disciplines"] if entry["family"] == _FAMILY}
     first, second = sorted((name for name in udp if name in of_family), key=lambda name: -udp[name].mean)[:2]
     protected = [discipline_name(name) for name, row in udp.items() if row.mean >= _PROTECTED]
@@ -106,6 +110,13 @@ def findings(rows: Sequence[Row]) -> list[str]:
         f"*Small packets.* CHOKe and its relatives compare packets, not bytes: senders of small packets have "
         f"{digits(small['choke'].mean)} of what senders of large ones have, under FRED {digits(small['fred'].mean)}, "
         f"under the flow valve {digits(small['flow_valve'].mean)}.",
+        f"*Bursts on a quiet link* (7.2, case I: web and UDP offer a sixth of it). Nothing need be dropped, and is but "
+        f"under {joined([told(quiet, name) for name in dropping])} %; transfers of 100 packets then take up to "
+        f"{digits(web[slowest].mean)} s ({discipline_name(slowest)}) instead of {digits(web['droptail'].mean)} s.",
+        "*Synchronisation.* Flows back off in the same round trip "
+        f"{digits(together['droptail'].mean)} times as often as independent ones under DropTail, "
+        f"{digits(together['red'].mean)} times under RED, "
+        f"{digits(together['choke'].mean)} times under CHOKe, and {digits(together['pie'].mean)} times under PIE.",
         f"*Two queues in a row.* Connections over both have this part of what those over one have: "
         f"{told(two, 'droptail')}, {told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
     ]  # fmt: skip

@@ -8,11 +8,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fairdrop.estimate import mean_of_known
 
-__all__ = ["FlowClass", "Frequency", "classes", "frequencies", "jain_index"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["FlowClass", "Frequency", "back_offs", "classes", "frequencies", "jain_index", "loss_synchronisation"]
+
+#: A window that falls below this part of what it was has met a loss (Reno halves it).
+BACKED_OFF = 0.75
 
 By = Literal["group", "transport", "base_rtt_s", "class"]
 Row = Mapping[str, Any]
@@ -130,3 +136,22 @@ def jain_index(values: Sequence[float]) -> float | None:
 def _is_starved(row: Row) -> bool:
     delivered = row["throughput_bps"] if row["goodput_bps"] is None else row["goodput_bps"]
     return bool(delivered <= 0)
+
+
+def back_offs(windows: NDArray[Any]) -> NDArray[Any]:
+    """Whether each flow (rows) backs off in each interval of the grid on which its window is recorded (columns)."""
+    found: NDArray[Any] = windows[:, 1:] < BACKED_OFF * windows[:, :-1]
+    return found
+
+
+def loss_synchronisation(windows: NDArray[Any]) -> float | None:
+    """How much likelier a flow backs off in an interval of the grid when another one does.
+
+    Pairs of flows that back off in the same interval, over those that there would be if all did so independently, each
+    at its own mean rate: 1 without synchronisation. None when no two flows ever back off.
+    """
+    events = back_offs(windows)
+    intervals, at_once, each = events.shape[1], events.sum(axis=0), events.sum(axis=1)
+    # In whole numbers, so that the order of the flows does not matter.
+    pairs, expected = int((at_once * (at_once - 1)).sum()), int(each.sum()) ** 2 - int((each**2).sum())
+    return intervals * pairs / expected if expected else None

@@ -293,7 +293,7 @@ def test_the_report_opens_and_tells_it_all(card, tmp_path):
         ({"disciplines": ["redd"]}, "disciplines: 'redd' is not valid; valid: blue, "),
         ({"disciplines": ["red", "red"]}, "'red' is there twice"),
         ({"disciplines": []}, "there is none"),
-        ({"sections": ["77"]}, "sections: '77' is not valid; valid: 4.4, "),
+        ({"sections": ["77"]}, "sections: '77' is not valid; valid: 2.4, "),
         ({"sections": ["5.33"]}, "sections: '5.33' is not valid"),
         ({"profile": "slow"}, "profile = 'slow' is not valid; valid: quick, full"),
         ({"seeds": 0}, "seeds = 0 is not valid; valid: a whole number from 1 to 1000"),
@@ -376,7 +376,7 @@ def test_the_page_is_that_of_its_numbers(root):
     )
     done = subprocess.run([sys.executable, "-B", "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (root / "docs" / "reference" / "characterization.csv").stat().st_size < 200_000
+    assert (root / "docs" / "reference" / "characterization.csv").stat().st_size < 300_000
 
 
 def test_the_page_has_every_discipline_and_trial(root):

@@ -19,6 +19,7 @@ import polars
 import pytest
 
 import fairdrop
+from fairdrop.measures import loss_synchronisation
 from fairdrop.plot.sweeps import front
 from fairdrop.study import dataset
 from fairdrop.study.axes import StudyError, read_axes
@@ -203,6 +204,16 @@ def test_completion_times_are_means_over_all_sizes(root, tmp_path):
     assert found["long"] is None and found["udp"] is None
 
 
+def test_synchronisation_is_that_of_the_recorded_windows(scenario, tmp_path):
+    settings = ['windows=["tcp"]', "sample=100ms", "duration=60s", "warm_up=10s", "groups.udp.rate=100kbit"]
+    done = fairdrop.sweep(scenario.with_settings(*settings), axes={"discipline": ["droptail"]}, seeds=1, out=tmp_path)
+    found = {row["group"]: row["loss_synchronisation"] for row in done.table.rows()}
+    windows = scenario.with_settings(*settings, "queue.discipline=droptail").run().windows.to_pandas()
+    kept = windows[windows.t_s >= 10].pivot(index="flow", columns="t_s", values="cwnd_packets").to_numpy()
+    assert kept.shape[0] > 1 and found["tcp"] == loss_synchronisation(kept) > 1
+    assert found["udp"] is None
+
+
 def test_zip_goes_along_all_axes_at_once(scenario):
     axes = {"queue.red.min_th": ["20p", "50p"], "queue.red.max_th": ["60p", "150p"]}
     study = make_study({"axes": axes, "design": "zip"}, "s", Path(), scenario)
@@ -235,7 +246,7 @@ def test_rows_are_what_runs_say(done, scenario):
     assert list(row.group) == list(groups.group) == ["tcp", "udp"]
     waits = result.link_groups.to_pandas()
     for name, _ in GROUP_COLUMNS:
-        if name == "fct_mean_s":
+        if name in ("fct_mean_s", "loss_synchronisation"):
             continue
         source = waits if name.startswith("sojourn_") else groups
         pandas.testing.assert_series_equal(

@@ -61,7 +61,11 @@ class Influence:
 
 def axes(discipline: str, defaults: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The parameters of a discipline as axes of a study that draws; ``defaults`` are its tables below ``queue``."""
-    return {f"queue.{name}": _range(name, _default(name, defaults)) for name in KNOBS.get(discipline, _BUFFER)}
+    return {
+        # Columns of their own: a parameter may be called as a measure is (collar.share).
+        name.replace(".", "_"): {"field": f"queue.{name}", **_range(name, _default(name, defaults))}
+        for name in KNOBS.get(discipline, _BUFFER)
+    }
 
 
 def influences(names: Sequence[str], points: int, values: Sequence[float | None]) -> list[Influence]:

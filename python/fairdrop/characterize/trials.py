@@ -147,6 +147,15 @@ _LEVELS = [22, 49, 68]
 _BURSTS, _BURST = {"groups.video.burst_packets": ["10p", "40p", "160p"]}, {"groups.video.burst_packets": "40p"}
 _TRIALS = (
     Trial(
+        "2.4-synchronisation", "2.4", "Loss synchronisation",
+        (
+            Measure("together", "back-offs in the same 100 ms / if flows were independent", "", "one",
+                    _of("tcp", "loss_synchronisation"), True),
+            _used(), _wait(),
+        ),
+        full_settings=("duration=300s",),
+    ),
+    Trial(
         "4.4-packet-sizes", "4.4", "Packet sizes",
         (
             Measure("small_over_large", "throughput of 250 B / of 1000 B packets", "", "one",
@@ -214,7 +223,7 @@ _TRIALS = (
         full={"groups.two.access_delay": ["1.25ms", "2.5ms", "5ms", "12.5ms", "25ms", "50ms", "75ms", "140ms"]},
         shown={"groups.two.access_delay": "5ms"}, full_settings=("duration=300s",),
     ),
-    Trial("7.2-web", "7.2", "Bursts, case I: web and UDP", (*_web_and_udp(True), _dropped()),
+    Trial("7.2-web", "7.2", "Bursts, case I: web and UDP", (*_web_and_udp(True), _dropped(True)),
           full_settings=("duration=300s",)),
     Trial("7.2-web-bulk", "7.2", "Bursts, case II: web, UDP and a bulk transfer", (*_web_and_udp(True), _used()),
           full_settings=("duration=300s",)),
@@ -267,7 +276,6 @@ SENSITIVITY = Trial(
 )  # fmt: skip
 
 UNANSWERED = (
-    Unanswered("2.4", "Loss synchronisation", "not measured: results have no times of losses; `--trace` has"),
     Unanswered("3.3", "GAIN 10 of LEDBAT", "RFC 6817 allows 1 at most, which is what runs"),
     Unanswered("4.3.2", "Deployment comparison", "not simulated: `make bench` measures time, instructions and memory"),
     Unanswered(

@@ -12,6 +12,7 @@ from typing import Any
 
 from fairdrop import _core
 from fairdrop.engine import engine
+from fairdrop.measures import loss_synchronisation
 from fairdrop.scenario import Scenario
 
 # Columns with their kinds (see `_core.write_parquet`), as in the tables `groups`, `runs` and `queues` of a result.
@@ -40,7 +41,8 @@ _OF_GROUP = (
 )
 # Of its packets at the queue that shares refer to.
 _OF_LINK_GROUP = (("sojourn_mean_s", "number"), ("sojourn_p99_s", "number"))
-GROUP_COLUMNS = (*_OF_GROUP, *_OF_LINK_GROUP, ("fct_mean_s", "number"))
+# Mean completion time of its transfers; of its congestion windows, where the scenario records them.
+GROUP_COLUMNS = (*_OF_GROUP, *_OF_LINK_GROUP, ("fct_mean_s", "number"), ("loss_synchronisation", "number"))
 # Of the whole run, and of the queue that shares refer to; repeated in the row of each group.
 _OF_RUN = (
     ("link_rate_bps", "number"),
@@ -70,7 +72,7 @@ LINK_COLUMNS = (
 )
 _NO_WAITS = (None,) * len(_OF_LINK_GROUP)
 #: Changes with the columns: rows with others are not found.
-ROWS = "fairdrop/rows/2"
+ROWS = "fairdrop/rows/3"
 # Of a scenario: what does not decide its runs, beside the seed.
 _NAMES = ("name", "title", "seed")
 
@@ -110,9 +112,11 @@ def rows_of(document: _core.Document) -> bytes:
     rows = zip(*(groups.column(name) for name, _ in _OF_GROUP), strict=True)
     waits = _waits(document.table("link_groups"), queues.column("queue")[at])
     times = _completion_times(document.table("transfers"))
+    together = _synchronisation(document.table("windows"), runs.column("measured_from_s")[0])
     names = groups.column("group")
     whole = [
-        (*row, *waits.get(name, _NO_WAITS), times.get(name)) for name, row in zip(names, rows, strict=True)
+        (*row, *waits.get(name, _NO_WAITS), times.get(name), together.get(name))
+        for name, row in zip(names, rows, strict=True)
     ]
     return pack(link, whole)
 
@@ -132,6 +136,19 @@ def _completion_times(table: _core.Table) -> dict[str, float]:
             number, total = sums.get(group, (0, 0.0))
             sums[group] = number + completed, total + completed * mean
     return {group: total / number for group, (number, total) in sums.items()}
+
+
+def _synchronisation(table: _core.Table, since_s: float) -> dict[str, float | None]:
+    """Of each group whose windows are recorded, in the measuring window."""
+    windows: dict[str, dict[str, list[float]]] = {}
+    for flow, at, cwnd in zip(*(table.column(name) for name in ("flow", "t_s", "cwnd_packets")), strict=True):
+        if at >= since_s:
+            windows.setdefault(flow.partition("[")[0], {}).setdefault(flow, []).append(cwnd)
+    if not windows:
+        return {}
+    import numpy
+
+    return {group: loss_synchronisation(numpy.array(list(of.values()))) for group, of in windows.items()}
 
 
 def pack(link: Sequence[Any], groups: Sequence[Sequence[Any]]) -> bytes:

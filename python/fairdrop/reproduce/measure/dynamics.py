@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairdrop import measures
 from fairdrop.reproduce.measure.errors import MeasureError
 
 Run = Mapping[str, Any]
 Floats = NDArray[np.float64]
-#: A window that falls below this part of what it was has met a loss (Reno halves it).
-BACKED_OFF = 0.75
 
 
 def window_correlation(run: Run, group: str) -> float | None:
@@ -33,27 +32,13 @@ def window_correlation(run: Run, group: str) -> float | None:
 
 
 def loss_synchronisation(run: Run, group: str) -> float | None:
-    """How much likelier a flow backs off in an interval of the grid when another of its group does.
-
-    Pairs of flows that back off in the same interval, over those that there would be if all did so independently, each
-    at its own mean rate: 1 without synchronisation. None when no two flows ever back off.
-    """
-    windows = _windows(run, group)
-    events = windows[:, 1:] < BACKED_OFF * windows[:, :-1]
-    if events.shape[1] == 0:
-        return None
-    at_once = events.sum(axis=0, dtype=np.float64)
-    pairs = float(np.mean(at_once * (at_once - 1.0)))
-    rates = events.mean(axis=1)
-    expected = float(rates.sum() ** 2 - np.sum(rates**2))
-    return pairs / expected if expected else None
+    """How much likelier a flow of a group backs off in an interval of the grid when another does; see `measures`."""
+    return measures.loss_synchronisation(_windows(run, group))
 
 
 def largest_back_off(run: Run, group: str, part: float = 0.99) -> float:
     """Part of a group that backs off in one interval of the grid, in the worst of them: a quantile over intervals."""
-    windows = _windows(run, group)
-    events = windows[:, 1:] < BACKED_OFF * windows[:, :-1]
-    return float(np.quantile(events.mean(axis=0), part))
+    return float(np.quantile(measures.back_offs(_windows(run, group)).mean(axis=0), part))
 
 
 def switchings(run: Run, packets: float, link: str | None = None) -> float:
