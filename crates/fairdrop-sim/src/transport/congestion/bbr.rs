@@ -1,11 +1,13 @@
 //! BBR version 1 as the Linux kernel has it (6.18, `net/ipv4/tcp_bbr.c`; Cardwell et al. 2016). Names in comments are the
-//! kernel's. Volumes are in segments, rates in segments per second, with fractions where the kernel has fixed point.
+//! kernel's. Volumes are in segments, rates in segments per second, with fractions where the kernel has fixed point; what
+//! is too little for its fixed point is nothing.
 //!
+//! Samples begin anew when nothing is in flight, as in the draft, where the kernel asks that nothing is outstanding either.
 //! Not modelled: what has left the sender's own queue by the next departure (`bbr_packets_in_net_at_edt`), which is
 //! nothing here, and larger quanta on round trips below 0.5 ms (`tcp_tso_rtt_log`).
 
 use super::contract::{BuiltIn, CongestionControl, Variant, Window};
-use super::rate::{RateSample, Repair};
+use super::rate::{RateSample, Repair, known};
 use super::windowed_max::WindowedMax;
 use crate::input::{FieldSpec, Section};
 use aggregation::Aggregation;
@@ -79,7 +81,7 @@ pub struct Bbr {
     repair: Repair,
     prior_cwnd: f64,
     has_rtt: bool,
-    /// Segments per second; 0 before the connection has opened.
+    /// Segments per second; 0 before the connection has opened, and when so little is delivered that nothing is paced.
     pacing_rate: f64,
     /// Segments sent (`data_segs_out`).
     sent: u64,
@@ -191,7 +193,7 @@ impl Bbr {
             self.packet_conservation = false;
         }
         self.model_policer(sample);
-        let rate = sample.rate();
+        let rate = known(sample.rate());
         if !sample.is_app_limited || rate >= self.max_bw.get() {
             self.max_bw.update(BW_ROUNDS, self.rounds, rate);
         }
@@ -344,13 +346,13 @@ impl Bbr {
     fn init_pacing_rate(&mut self, cwnd: f64, rtt: Option<Time>) {
         self.has_rtt = rtt.is_some();
         let rtt = rtt.unwrap_or(Time::from_ms(1)).max(Time::from_ns(1000));
-        self.pacing_rate = HIGH_GAIN * cwnd / rtt.seconds() * (1.0 - PACING_MARGIN);
+        self.pacing_rate = HIGH_GAIN * known(cwnd / rtt.seconds()) * (1.0 - PACING_MARGIN);
     }
 
     /// `bbr_set_pacing_rate`.
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bw() * (1.0 - PACING_MARGIN);
-        if rate > 0.0 && (self.is_full || rate > self.pacing_rate) {
+        if self.is_full || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }

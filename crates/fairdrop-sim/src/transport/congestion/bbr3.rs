@@ -6,7 +6,7 @@
 //! pseudocode. ECN plays no role (section 3.5).
 
 use super::contract::{BuiltIn, CongestionControl, Variant, Window};
-use super::rate::{RateSample, Repair, SegmentLoss};
+use super::rate::{RateSample, Repair, SegmentLoss, known};
 use super::windowed_max::WindowedMax;
 use crate::input::{FieldSpec, Section};
 use fairdrop::{Philox, Time, unit_interval};
@@ -205,7 +205,7 @@ pub struct Bbr3 {
     repair: Repair,
     /// The pacing rate follows from a round trip that was measured.
     has_rtt: bool,
-    /// Segments per second; 0 before the connection has opened.
+    /// Segments per second; 0 before the connection has opened, and when so little is delivered that nothing is paced.
     pacing_rate: f64,
     random: Philox,
 }
@@ -284,7 +284,7 @@ impl Bbr3 {
         self.update_min_rtt(now, sample);
         self.check_probe_rtt(window, now, sample);
         self.advance_latest_delivery_signals(sample);
-        self.bw = self.max_bw.min(self.short.bw);
+        self.bw = known(self.max_bw.min(self.short.bw));
     }
 
     /// Uniform on [0, 1).

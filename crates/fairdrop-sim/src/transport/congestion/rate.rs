@@ -3,6 +3,16 @@
 
 use fairdrop::Time;
 
+/// The least rate that counts: 2^-24 segments a microsecond, one segment in 16.8 s (`BW_UNIT` of Linux's `tcp_bbr.c`, versions
+/// 1 and 3).
+const LEAST_RATE: f64 = 1e6 / (1 << 24) as f64;
+
+/// A rate in segments per second, or 0 where it is below what the fixed point of kernels can say. Who paces at what was
+/// measured in an outage measures its own pacing from then on; at 0 nothing is paced, and the window alone bounds what is sent.
+pub fn known(rate: f64) -> f64 {
+    if rate < LEAST_RATE { 0.0 } else { rate }
+}
+
 /// What loss recovery is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repair {
@@ -75,4 +85,23 @@ pub struct SegmentLoss {
     pub is_app_limited: bool,
     /// What loss recovery was doing before.
     pub repair: Repair,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2^24 microseconds a segment are 16.777216 s.
+    #[test]
+    fn a_rate_below_the_least_is_none() {
+        let of = |segments: u64, ns: u64| {
+            known(
+                RateSample { delivered: segments, interval: Time::from_ns(ns), ..RateSample::default() }
+                    .rate(),
+            )
+        };
+        assert!(of(1, 16_777_216_000) > 0.0);
+        assert_eq!(of(1, 16_777_217_000), 0.0);
+        assert!(of(2, 33_000_000_000) > 0.0);
+    }
 }

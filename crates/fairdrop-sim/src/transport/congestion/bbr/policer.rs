@@ -1,6 +1,6 @@
 //! The rate of a policer, by intervals of much loss that deliver alike (`bbr_lt_bw_sampling`).
 
-use crate::transport::congestion::rate::RateSample;
+use crate::transport::congestion::rate::{RateSample, known};
 use fairdrop::Time;
 
 /// `bbr_lt_intvl_min_rtts`; an interval lasts four times as long at most.
@@ -89,7 +89,7 @@ impl Policer {
         if delivered == 0.0 || lost < LOSS_THRESH * delivered || time < MS {
             return;
         }
-        let bw = delivered / time.seconds();
+        let bw = known(delivered / time.seconds());
         let difference = (bw - self.bw).abs();
         if self.bw > 0.0 && (difference <= RATIO * self.bw || difference <= DIFFERENCE) {
             self.bw = f64::midpoint(bw, self.bw);

@@ -2,7 +2,7 @@
 
 use super::{Bbr3, MIN_PIPE_CWND, STARTUP_PACING_GAIN, State};
 use crate::transport::congestion::contract::Window;
-use crate::transport::congestion::rate::RateSample;
+use crate::transport::congestion::rate::{RateSample, known};
 use fairdrop::Time;
 
 /// `BBR.PacingMarginPercent`.
@@ -28,13 +28,13 @@ impl Bbr3 {
     pub(super) fn init_pacing_rate(&mut self, rtt: Option<Time>) {
         self.has_rtt = rtt.is_some();
         let rtt = rtt.unwrap_or(NOMINAL_RTT).max(Time::from_ns(1000));
-        self.pacing_rate = STARTUP_PACING_GAIN * self.initial_cwnd / rtt.seconds();
+        self.pacing_rate = STARTUP_PACING_GAIN * known(self.initial_cwnd / rtt.seconds());
     }
 
     /// `SetPacingRateWithGain`.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bw * (1.0 - PACING_MARGIN);
-        if rate > 0.0 && (self.full_bw.reached || rate > self.pacing_rate) {
+        if self.full_bw.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
