@@ -17,6 +17,7 @@ from fairdrop.reproduce.define.papers import names, papers
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute.plan import Order, cells, looks
 from fairdrop.reproduce.execute.plan import Part as Runs
+from fairdrop.reproduce.execute.work import simulated
 from fairdrop.reproduce.extensions import papers_of
 from fairdrop.reproduce.judge.claims import evaluate
 from fairdrop.reproduce.judge.mutants import BROKEN, HELD, judge_mutant, mutate
@@ -24,6 +25,7 @@ from fairdrop.reproduce.judge.numbers import CONTRADICTED, INCONCLUSIVE, OFF, co
 from fairdrop.reproduce.judge.numbers import HELD as SAME
 from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR, Part, together
 from fairdrop.reproduce.judge.states import critical_ratio, split_ratio, two_states
+from fairdrop.reproduce.judge.verdict import OTHERWISE
 from fairdrop.reproduce.measure.data import Data, Row, Sample
 from fairdrop.reproduce.measure.looks import ERROR, Look, seeds_of_looks
 from fairdrop.reproduce.measure.runs import head_share, relative_head, relative_profile, tail_share
@@ -228,19 +230,46 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "papers"
 
 
 def test_a_sixth_paper_runs_from_a_folder_outside_the_package(tmp_path, capsys):
+    """RFC 2416: all printed times but one are those of packets of 1000 bytes, to the last digit."""
     out = tmp_path / "out"
     assert main(["reproduce", "--papers", str(EXAMPLES), "--quiet", "--out", str(out)]) == 0
-    for name in ("csfq-fig5", "csfq-fig6"):
-        found = json.loads((out / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        assert found["verdict"] == "holds", [item["why"] for item in found["claims"]]
-        assert found["look"]["of"] == 3 and found["seeds"] >= 5
+    found = {
+        name: json.loads((out / "results" / f"rfc2416-{name}.json").read_text(encoding="utf-8"))
+        for name in ("c1", "c2", "c3", "c4")
+    }
+    verdicts = {name: one["verdict"] for name, one in found.items()}
+    assert verdicts == {"c1": OTHERWISE, "c2": OTHERWISE, "c3": OTHERWISE, "c4": CONTRADICTED}
+    numbers = [point for name in ("c1", "c2") for point in found[name]["published"]]
+    off = [point for point in numbers if point["verdict"] == OFF]
+    assert len(numbers) == 9 * 4 + 2 + 6 * 4 + 2
+    assert [(point["at"], point["published"]) for point in off] == [({"ack": 7}, 6.111)] * 2, "a misprint"
+    meant = [point["readings"]["1000 bytes"]["mean"] for point in off]
+    assert meant == pytest.approx([6.611, 6.611], abs=0.001), "simulated, and by hand"
+    dally = [claim["tried"]["1000 bytes, dally timer"]["state"] for claim in found["c1"]["claims"]]
+    assert dally == [FAILS, HOLDS, FAILS]
+    by_hand = {point["measure"]: point for point in found["c3"]["published"]}
+    assert by_hand["three"]["apart"] == pytest.approx(-0.1) and by_hand["lead"]["apart"] == pytest.approx(0.1)
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert "Core-Stateless Fair Queueing" in page
-    assert "csfq" not in papers() and not any(name.startswith("csfq") for name in names()), "it is gone afterwards"
+    assert "four packets into only three buffers" in page and "at 6.611 s, not at 6.111" in page
+    assert "rfc2416" not in papers() and not any(name.startswith("rfc") for name in names()), "it is gone afterwards"
     capsys.readouterr()
     assert main(["reproduce", "--resume", "--quiet", "--out", str(out)]) == 0
-    assert main(["reproduce", "csfq-fig6", "--out", str(out)]) == 2
+    assert main(["reproduce", "rfc2416-c1", "--out", str(out)]) == 2
     assert "is no paper and no id" in capsys.readouterr().err
+
+
+def test_traced_runs_have_every_event():
+    """What a trace says of a queue is what the run says of it, and other runs have none."""
+    with papers_of([EXAMPLES]):
+        traced = next(cells(reproduce.definition("rfc2416-c1"), Order()))
+        run = simulated(traced, 1)
+        modem = run["trace"]["modem"]
+        queue = next(one for one in run["queues"] if one["name"] == "modem")
+        assert modem["event"].count("arrive") == queue["arrivals"] > 10
+        assert modem["event"].count("drop") == sum(queue["drops"].values()) > 0
+        assert modem["time_ns"] == sorted(modem["time_ns"])
+        plain = replace(traced, is_traced=False)
+        assert "trace" not in simulated(plain, 1) and plain.key(1) != traced.key(1)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +300,8 @@ def test_measures_of_a_folder_go_with_it():
     from fairdrop.reproduce.measure.runs import MEASURES
 
     with papers_of([EXAMPLES]) as added:
-        assert added == ["csfq"] and "largest_of_fair" in MEASURES
-    assert "largest_of_fair" not in MEASURES
+        assert added == ["rfc2416"] and "ack_times" in MEASURES
+    assert "ack_times" not in MEASURES
 
 
 def test_an_undecided_claim_gets_more_seeds(tmp_path):

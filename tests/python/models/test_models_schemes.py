@@ -224,6 +224,41 @@ def test_ward_against_nested_roots():
     assert answered > EXAMPLES / 4
 
 
+class Counted(Reno):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def rate(self, loss, survival, queueing, delay):
+        type(self).asked += 1
+        return super().rate(loss, survival, queueing, delay)
+
+
+@pytest.mark.parametrize("classes", [2, 8, 31, 64])
+def test_work_of_ward_is_proportional_to_the_classes(classes):
+    """A tenth of the sources greedy, the others of many rates and round trips: evaluations of each law, not time."""
+    rng = random.Random(classes)
+    constant = [rng.uniform(0.5, 5.0) * (30 if n % 10 == 0 else 1) for n in range(classes // 2)]
+    flows = [ConstantRate(rate) for rate in constant]
+    flows += [Responsive(1, rng.uniform(0.5, 5.0), Counted()) for _ in range(classes // 2)]
+    Counted.asked = 0
+    eq = ward_equilibrium(0.8 * sum(constant), flows, 200)
+    assert eq.residual < 1e-9
+    assert Counted.asked <= 200 * (classes // 2)
+
+
+def test_classes_of_ward_may_be_split():
+    """The 64 flows of two classes, each a class of its own."""
+    kinds = ConstantRate(60.0, 4), Responsive(60, 6.0)
+    whole = ward_equilibrium(125, kinds, 200)
+    split = [ConstantRate(60.0)] * 4 + [Responsive(1, 6.0)] * 60
+    apart = ward_equilibrium(125, split, 200)
+    assert (apart.w, apart.b, apart.tau) == pytest.approx((whole.w, whole.b, whole.tau), rel=1e-9)
+    for name in ("h", "x", "mu", "survival"):
+        expected = np.repeat(getattr(whole, name), [4, 60])
+        np.testing.assert_allclose(getattr(apart, name), expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_ward_against_simulation(lost):
     rates, c, buffer = [90.0, *[6.0] * 10], 60.0, 800

@@ -130,7 +130,8 @@ class Claim:
 class Simulation:
     """Runs of a scenario for every scheme, every combination of axis values, and every seed.
 
-    ``most_seeds`` limits how many are added while a claim is undecided.
+    ``most_seeds`` limits how many are added while a claim is undecided. With ``is_traced`` measures find every event
+    at every queue in their runs, by link.
     """
 
     base: str
@@ -141,6 +142,7 @@ class Simulation:
     quick_seeds: int
     full_seeds: int
     most_seeds: int | None = None
+    is_traced: bool = False
 
     @property
     def bases(self) -> tuple[str, ...]:

@@ -173,6 +173,7 @@ def _simulation(item: Fields | None) -> Simulation | None:
         quick_seeds=item.count("quick_seeds", QUICK_SEEDS),
         full_seeds=item.count("full_seeds", FULL_SEEDS),
         most_seeds=_most_seeds(item),
+        is_traced=item.flag("trace"),
     )
     _few_seeds(item, found.quick_seeds, found.full_seeds)
     item.finish()

@@ -67,9 +67,11 @@ class Cell:
     scenario: Scenario
     seeds: tuple[int, ...]
     content: Mapping[str, Any] = field(repr=False)
+    is_traced: bool = False
 
     def key(self, seed: int) -> str:
-        return key_of({"scenario": self.content, "seed": seed, "kept": KEPT})
+        kept = {"kept": KEPT, "trace": True} if self.is_traced else {"kept": KEPT}
+        return key_of({"scenario": self.content, "seed": seed, **kept})
 
     @property
     def place(self) -> Place:
@@ -245,7 +247,7 @@ def _cell(
         content = scenario.to_dict()
     for name in ("name", "title", "seed"):
         content.pop(name, None)
-    yield Cell(reading.name, scheme, dict(point), scenario, _seeds(part.seeds), content)
+    yield Cell(reading.name, scheme, dict(point), scenario, _seeds(part.seeds), content, plan.is_traced)
 
 
 def axis_settings(axis: Axis, value: Any) -> list[str]:

@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import astuple, dataclass
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
 
-from fairdrop import host, warmup
+from fairdrop import _core, host, warmup
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition, Measure, axis_name, located
 from fairdrop.reproduce.execute.plan import Cell, HostCell, Order, Part, Place, cells, host_cells
@@ -17,6 +19,7 @@ from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.looks import ERROR
 from fairdrop.reproduce.measure.models import MODELS
 from fairdrop.reproduce.measure.runs import CURVES, HOST_MEASURES, MEASURES, MeasureError
+from fairdrop.result import Result
 from fairdrop.warmup import Trend, Trends, Unsettled
 
 _LEFT_OUT = {"sojourn_histogram"}
@@ -149,12 +152,34 @@ def _run(cell: Cell | HostCell, seed: int) -> Mapping[str, Any]:
         arguments = dict(cell.arguments)
         poisson, constant = arguments.pop("poisson"), arguments.pop("constant")
         return host.queue_host(poisson, constant, seed=seed, **arguments)
+    return simulated(cell, seed)
+
+
+def simulated(cell: Cell, seed: int) -> Mapping[str, Any]:
+    """One run of a set-up: what measures look at, and its trace where the definition asks for one."""
     sampled = bool(cell.content["sample_s"])
     grid = () if sampled or not cell.is_to_settle else (f"sample={cell.grid_us}us",)
-    result = cell.scenario.with_settings(f"seed={seed}", *grid).run(1, threads=1)
+    scenario = cell.scenario.with_settings(f"seed={seed}", *grid)
+    if not cell.is_traced:
+        return _slim(_only_run(scenario.run(1, threads=1)), keep_series=sampled)
+    with TemporaryDirectory() as folder:
+        run = _only_run(scenario.run(1, threads=1, trace=folder))
+        return {**_slim(run, keep_series=sampled), "trace": _events(Path(folder))}
+
+
+def _only_run(result: Result) -> Mapping[str, Any]:
     if not result.document["runs"]:
         raise KeyboardInterrupt
-    return _slim(result.document["runs"][0], keep_series=sampled)
+    return cast(Mapping[str, Any], result.document["runs"][0])
+
+
+def _events(folder: Path) -> dict[str, dict[str, list[Any]]]:
+    """The columns of a run's trace, link by link."""
+    found = {}
+    for path in sorted(folder.glob("*/*.parquet")):
+        table = _core.read_parquet([path])
+        found[path.stem] = {name: table.column(name) for name in table.columns}
+    return found
 
 
 def _slim(run: Mapping[str, Any], keep_series: bool) -> dict[str, Any]:
