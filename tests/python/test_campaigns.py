@@ -13,7 +13,7 @@ from fairdrop.reproduce.define.definition import located
 from fairdrop.reproduce.definitions import parse
 from fairdrop.reproduce.execute.plan import Order, cells
 from fairdrop.reproduce.judge.checks import matters, minimum_flows_side, one_in, sensitivity_of
-from fairdrop.reproduce.judge.parts import FAILS, HOLDS
+from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR
 from fairdrop.reproduce.measure.data import Data, Row
 from fairdrop.reproduce.measure.dynamics import (
     average_below,
@@ -326,10 +326,15 @@ def test_claims_about_what_matters():
         rows.append(Row("choke", at, "share", (load - 0.2 * limit, load - 0.2 * limit + 0.01 * rng.random())))
     data = Data(rows)
     assert sensitivity_of(data, "share", "choke").correlations["load"].value > 0.9
-    right, told = matters(data, "share", "choke", ["load"], least=0.8)
-    assert right and told.startswith("load 0.9")
-    assert not matters(data, "share", "choke", ["load", "noise"], least=0.3)[0]
-    assert not matters(data, "share", "choke", ["load"], most=0.3)[0]
+    state, told = matters(data, "share", "choke", ["load"], least=0.8)
+    assert state == HOLDS and told.startswith("load 0.9")
+    assert matters(data, "share", "choke", ["load"], most=0.3)[0] == FAILS
+    noise = sensitivity_of(data, "share", "choke").correlations["noise"]
+    assert noise.least == 0.0
+    assert matters(data, "share", "choke", ["load", "noise"], least=noise.most + 0.01)[0] == FAILS
+    assert matters(data, "share", "choke", ["load", "noise"], least=noise.most - 0.01)[0] == UNCLEAR, "reaches across"
+    assert matters(data, "share", "choke", ["noise"], most=noise.most - 0.01)[0] == UNCLEAR
+    assert matters(data, "share", "choke", ["noise"], most=noise.most + 0.01)[0] == HOLDS
 
 
 def test_sensitivity_of_a_sweep(headline, tmp_path):

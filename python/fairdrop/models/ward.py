@@ -118,6 +118,10 @@ class _System:
         self.responsive = [k for k, flow in enumerate(flows) if isinstance(flow, Responsive)]
         self.laws = [(flow.law.rate, flow.delay) for flow in flows if isinstance(flow, Responsive)]
 
+    def sparing(self) -> _System:
+        """The same, but an arrival is queued that meets a pair of another flow."""
+        return _System(self.flows, self.capacity, False, self.draws, self.pairs > 0.0)
+
     def sum(self, values: Floats) -> float:
         return float(self.counts @ values)
 
@@ -305,15 +309,9 @@ def _by_newton(system: _System, buffer: float) -> _Solution | None:
     riser = min(math.ceil(10.0 * math.exp(start[-1])), 9)
     tried: dict[int, Floats] = {}
     while True:
-        following = system.newton(unknown, _Point("riser", math.nan, buffer * riser / 10.0))
+        following = _on_a_riser(system, buffer * riser / 10.0, unknown)
         if following is None:
-            # Where the queue alone decides the shares (Vegas), w on a riser would not.
-            stairs = (_on_a_stair(system, buffer, stair, start) for stair in range(1, 10))
-            found = next((one for one in stairs if one is not None), None)
-            excess = math.nan if found is not None else _excess(system, buffer, start)
-            if 1.0 < excess < math.inf:
-                raise TailDropError(excess)
-            return found
+            return _search(system, buffer, start)
         tried[riser] = unknown = following
         w = math.exp(unknown[-1])
         # Without responsive flows the queue has no part in w.
@@ -329,8 +327,38 @@ def _by_newton(system: _System, buffer: float) -> _Solution | None:
         if excess > 1.0:
             raise TailDropError(excess)
         return _on_a_stair(system, buffer, 9, unknown)
+    return _sliding(system, buffer * riser / 10.0, unknown)
+
+
+def _sliding(system: _System, b: float, unknown: Floats) -> _Solution:
     x, h = system.unpack(unknown)
-    return _Solution(x, h, math.exp(unknown[-2]), w, buffer * riser / 10.0, "sliding")
+    return _Solution(x, h, math.exp(unknown[-2]), math.exp(unknown[-1]), b, "sliding")
+
+
+def _search(system: _System, buffer: float, start: Floats) -> _Solution | None:
+    """Every stair, as where the queue alone decides the shares (Vegas) w on a riser would not, and then every riser."""
+    for stair in range(1, 10):
+        if (found := _on_a_stair(system, buffer, stair, start)) is not None:
+            return found
+    excess = _excess(system, buffer, start)
+    if 1.0 < excess < math.inf:
+        raise TailDropError(excess)
+    for riser in range(1, 10):
+        unknown = _on_a_riser(system, buffer * riser / 10.0, start)
+        if unknown is not None and riser - 1 <= 10.0 * math.exp(unknown[-1]) <= riser:
+            return _sliding(system, buffer * riser / 10.0, unknown)
+    return None
+
+
+def _on_a_riser(system: _System, b: float, near: Floats) -> Floats | None:
+    """W and the shares with b packets queued."""
+    point = _Point("riser", math.nan, b)
+    found = system.newton(near, point)
+    if found is None and system.arrival_lost:
+        # Nearly the same queue, and easier: the pairs of others cost no arrival.
+        easier = system.sparing().newton(near, point)
+        found = None if easier is None else system.newton(easier, point)
+    return found
 
 
 def _on_a_stair(system: _System, buffer: float, stair: int, near: Floats) -> _Solution | None:

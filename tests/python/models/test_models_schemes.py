@@ -224,6 +224,22 @@ def test_ward_against_nested_roots():
     assert answered > EXAMPLES / 4
 
 
+@pytest.mark.parametrize(
+    ("capacity", "flows", "buffer"),
+    [
+        (1122.0, [Responsive(32, 0.034), ConstantRate(15305.0)], 937.0),
+        (7566.8, [ConstantRate(1053.4, 5), Responsive(111, 0.1075, Vegas(1.2825))], 1793.5),
+    ],
+)
+def test_ward_where_a_lost_arrival_makes_it_hard(capacity, flows, buffer):
+    """Newton's iteration does not find these from where it starts."""
+    w, b, h, x = ward_by_nesting(capacity, flows, buffer, True)
+    eq = ward_equilibrium(capacity, flows, buffer, arrival_lost=True)
+    assert (eq.w, eq.b) == pytest.approx((w, b), rel=1e-8)
+    np.testing.assert_allclose(eq.h, h, rtol=1e-8)
+    np.testing.assert_allclose(eq.x, x, rtol=1e-8)
+
+
 class Counted(Reno):
     """Counts how often it is asked."""
 

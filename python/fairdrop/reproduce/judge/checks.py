@@ -1,7 +1,7 @@
 """Checks that no declarative predicate expresses: functions of the data, with what was found in words.
 
 Those that look at nothing random answer yes or no; the others give the comparisons that they consist of
-(`judge.parts`).
+(`judge.parts`), or what these come to.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from fairdrop import models
 from fairdrop.host import queue_host
 from fairdrop.reproduce.define.papers import scenario_text
-from fairdrop.reproduce.judge.parts import Part
+from fairdrop.reproduce.judge.parts import FAILS, HOLDS, UNCLEAR, Part, worst_of
 from fairdrop.reproduce.measure.data import Data, Row, Sample, paired
 from fairdrop.scenario import Scenario
-from fairdrop.sensitivity import Sensitivity, rank_sensitivity
+from fairdrop.sensitivity import Correlation, Sensitivity, rank_sensitivity
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import count
 
-Check = Callable[..., tuple[bool | list[Part], str]]
+Check = Callable[..., tuple[bool | str | list[Part], str]]
 
 
 def dumbbell(
@@ -334,18 +334,25 @@ def matters(
     parameters: Sequence[str],
     least: float = 0.0,
     most: float = 1.0,
-) -> tuple[bool, str]:
+) -> tuple[str, str]:
     """Over the points of a design, partial rank correlations are as strong as ``least``, or no stronger than ``most``.
 
     With ``least`` the whole 95 % interval must be beyond it, on one side of 0; with ``most`` the whole interval within.
+    An interval that reaches across decides nothing.
     """
     found = sensitivity_of(data, measure, scheme)
     chosen = {name: found.correlations[name] for name in parameters}
-    right = all(one.least >= least and one.most <= most for one in chosen.values())
+    states = [_as_strong(one, least, most) for one in chosen.values()]
     told = ", ".join(
         f"{name} {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]" for name, one in chosen.items()
     )
-    return right, f"{told}; {100 * found.explained:.0f} % of the variance of ranks explained"
+    return worst_of(states), f"{told}; {100 * found.explained:.0f} % of the variance of ranks explained"
+
+
+def _as_strong(one: Correlation, least: float, most: float) -> str:
+    if least <= one.least and one.most <= most:
+        return HOLDS
+    return FAILS if one.most < least or one.least > most else UNCLEAR
 
 
 def sensitivity_of(data: Data, measure: str, scheme: str | None = None) -> Sensitivity:

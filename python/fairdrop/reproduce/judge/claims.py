@@ -209,7 +209,9 @@ def _check(data: Data, arguments: Mapping[str, Any]) -> Outcome:
     rest = {name: value for name, value in arguments.items() if name != "check"}
     found, measured = CHECKS[str(arguments["check"])](data, **rest)
     if isinstance(found, bool):
-        return Outcome(HOLDS if found else FAILS, measured)
+        found = HOLDS if found else FAILS
+    if isinstance(found, str):
+        return Outcome(found, measured)
     return outcome(found, measured)
 
 
