@@ -2,8 +2,8 @@
 //! that each has and its mark. RED is that of [`crate::red`]. Draws read the numbers that the library read.
 
 use fairdrop::{
-    Addresses, AnyDiscipline, Candidates, ChokeHardwareParams, Discipline, DropCause, Ecn, MarkBit, MarkedEntry, Packet, Stream,
-    Time, uniform_below,
+    Addresses, AnyDiscipline, Candidates, ChokeHardwareParams, Discipline, DropCause, Ecn, MarkBit,
+    MarkedEntry, Packet, Stream, Time, uniform_below,
 };
 
 use crate::host::{Queue, Step};
@@ -127,8 +127,9 @@ impl Hardware {
                 live.sort_by_key(|cell| from_head(cell.address));
                 if live.is_empty() { None } else { Some(live[below(live.len())].clone()) }
             }
-            Addresses::Linux => {
-                let live = list.iter().filter(|cell| !cell.marked);
+            Addresses::Linux | Addresses::LinuxHoles => {
+                let holes = self.params.addresses == Addresses::LinuxHoles;
+                let live = list.iter().filter(|cell| holes || !cell.marked);
                 let span = live.map(|cell| from_head(cell.address) + 1).max()?;
                 for _ in 0..3 {
                     let place = below(span);
@@ -158,7 +159,9 @@ impl Hardware {
                         return None;
                     }
                     match list.iter().find(|cell| cell.address == address) {
-                        Some(cell) if !cell.marked || self.on_marked() == MarkedEntry::Blind => return Some(cell.clone()),
+                        Some(cell) if !cell.marked || self.on_marked() == MarkedEntry::Blind => {
+                            return Some(cell.clone());
+                        }
                         Some(_) if self.on_marked() == MarkedEntry::Miss => return None,
                         _ => {}
                     }
@@ -182,7 +185,8 @@ impl Hardware {
             let partly = self.params.mark_one_cell && self.cells(&cell.packet) > 1;
             !cell.marked || self.stays() || partly
         };
-        let held: usize = self.lists.iter().map(|list| packets(list).into_iter().filter(holds_data).count()).sum();
+        let held: usize =
+            self.lists.iter().map(|list| packets(list).into_iter().filter(holds_data).count()).sum();
         let quota = self.params.quota as usize;
         held < self.params.red.limit as usize
             && self.all().count() + self.cells(packet) <= usize::from(self.params.list_limit)
@@ -212,7 +216,11 @@ impl Hardware {
     ) -> Result<(Drops, bool), String> {
         let (average, red) = (self.red[fifo].average, self.params.red.clone());
         if average < red.min_th || self.counted(fifo).is_empty() {
-            return if step.drawn.is_empty() { Ok((Vec::new(), false)) } else { Err("compared below min_th".into()) };
+            return if step.drawn.is_empty() {
+                Ok((Vec::new(), false))
+            } else {
+                Err("compared below min_th".into())
+            };
         }
         let wanted = self.plan.candidates(average, red.min_th, red.max_th);
         let found = self.candidates(wanted, fifo, random);
@@ -226,7 +234,10 @@ impl Hardware {
             if !cell.marked {
                 drops.push((cell.packet.clone(), DropCause::MatchQueued));
             }
-            self.lists[fifo].iter_mut().filter(|other| other.number == cell.number).for_each(|cell| cell.marked = true);
+            self.lists[fifo]
+                .iter_mut()
+                .filter(|other| other.number == cell.number)
+                .for_each(|cell| cell.marked = true);
         }
         if !self.stays() {
             self.discard(fifo);
@@ -251,7 +262,8 @@ impl Slow for Hardware {
         let length = if self.params.physical_length { all } else { counted.len() };
         self.red[fifo].queue = counted;
         let theirs = fast.average_packets().ok_or("no average")?;
-        let others: f64 = (0..self.red.len()).filter(|&other| other != fifo).map(|other| self.red[other].average).sum();
+        let others: f64 =
+            (0..self.red.len()).filter(|&other| other != fifo).map(|other| self.red[other].average).sum();
         if self.red.len() == 1 {
             self.red[fifo].update_average(&red, length as f64, Time::from_ns(now), Some(theirs))?;
         } else {
@@ -313,12 +325,16 @@ impl Slow for Hardware {
     }
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
-        let AnyDiscipline::ChokeHardware(fast_lists) = fast else { return Err("not CHOKe in hardware".into()) };
+        let AnyDiscipline::ChokeHardware(fast_lists) = fast else {
+            return Err("not CHOKe in hardware".into());
+        };
         if fast_lists.entries() != self.all().count() {
             return Err(format!("{} entries, should be {}", fast_lists.entries(), self.all().count()));
         }
         let mut marked = [0; DropCause::COUNT];
-        self.red.iter().for_each(|red| marked.iter_mut().zip(red.marked).for_each(|(sum, count)| *sum += count));
+        self.red
+            .iter()
+            .for_each(|red| marked.iter_mut().zip(red.marked).for_each(|(sum, count)| *sum += count));
         if fast_lists.stats().marked.map(|count| count.packets) != marked {
             return Err(format!("marked {:?}, should be {marked:?}", fast_lists.stats().marked));
         }

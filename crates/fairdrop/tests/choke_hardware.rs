@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
 use fairdrop::{
     Addresses, AnyParams, AverageIn, Candidates, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom,
-    DropCause, ListEntry, MarkBit, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Schedule, Slot,
-    Stream, slots_for, uniform_below,
+    DropCause, ListEntry, MarkBit, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Schedule,
+    Slot, Stream, slots_for, uniform_below,
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
@@ -79,7 +79,8 @@ fn all_addresses() -> impl Strategy<Value = Addresses> {
         Just(Addresses::Live),
         Just(Addresses::Occupied),
         Just(Addresses::Memory),
-        Just(Addresses::Linux)
+        Just(Addresses::Linux),
+        Just(Addresses::LinuxHoles)
     ]
 }
 
@@ -103,8 +104,8 @@ fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
         |(red, addresses, marked, sizes, (candidates, banks, fifos), switches)| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
             let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit] = switches;
-            let linux = addresses == Addresses::Linux;
-            let lone = matches!(addresses, Addresses::Linux | Addresses::Head | Addresses::Tail);
+            let linux = matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
+            let lone = linux || matches!(addresses, Addresses::Head | Addresses::Tail);
             ChokeHardwareParams {
                 red,
                 candidates,
@@ -242,7 +243,7 @@ proptest! {
             }
             let seen = lists.queue.list_stats();
             let ended = seen.draws - seen.empty_handed;
-            prop_assert!(params.addresses == Addresses::Linux || seen.tries >= ended);
+            prop_assert!(matches!(params.addresses, Addresses::Linux | Addresses::LinuxHoles) || seen.tries >= ended);
         }
         let stats = lists.queue.stats();
         prop_assert_eq!(
@@ -421,6 +422,20 @@ fn linux_does_not_see_holes_at_the_tail() {
     assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (4, MatchArriving)]);
 }
 
+/// The hole at the tail is a place like others, and three of them lead to the head.
+#[test]
+fn linux_of_today_sees_holes_at_the_tail() {
+    let params = ChokeHardwareParams { addresses: Addresses::LinuxHoles, ..hardware(10) };
+    let holes = [bits_for(2, 3); 3];
+    let bits = [&[bits_for(0, 1), bits_for(0, 2), bits_for(2, 3)], &holes[..]].concat();
+    let mut lists = Lists::scripted(params, &bits);
+    for flow in [1, 2, 3] {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    assert_eq!(lists.arrive(3, 0, 1000), [(2, MatchQueued), (3, MatchArriving)]);
+    assert_eq!(lists.arrive(1, 0, 1000), [(0, MatchQueued), (4, MatchArriving)]);
+}
+
 // Candidates at the ends of a FIFO, A-14 and section 9.
 
 /// Flows 1, 2, 3 with handles 0 to 2 and two candidates, and the middle one dropped by an arrival with handle 3.
@@ -496,7 +511,8 @@ fn a_schedule_says_how_many_are_compared() {
 fn a_marked_packet_stays_until_its_turn() {
     let params = ChokeHardwareParams { mark_bit: MarkBit::Packet, ..hardware(5) };
     // Two packets wait, and the one at the head is drawn: its entry would go at once.
-    let bits = [bits_for(0, 1), bits_for(0, 2), bits_for(0, 2), bits_for(0, 3), bits_for(0, 4), bits_for(0, 5)];
+    let bits =
+        [bits_for(0, 1), bits_for(0, 2), bits_for(0, 2), bits_for(0, 3), bits_for(0, 4), bits_for(0, 5)];
     let mut lists = Lists::scripted(params, &bits);
     assert_eq!([lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000)], [[], []]);
     assert_eq!(lists.arrive(1, 0, 1000), [(0, MatchQueued), (2, MatchArriving)]);
@@ -525,7 +541,10 @@ fn a_marked_packet_at_the_head_waits_for_the_link() {
         let params = ChokeHardwareParams { mark_bit, ..hardware(10) };
         let bits = [bits_for(0, 1), bits_for(0, 2), bits_for(1, 3)];
         let mut lists = Lists::scripted(params, &bits);
-        assert_eq!([lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000), lists.arrive(3, 0, 1000)], [[], [], []]);
+        assert_eq!(
+            [lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000), lists.arrive(3, 0, 1000)],
+            [[], [], []]
+        );
         assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (3, MatchArriving)]);
         assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(0));
         assert_eq!(lists.queue.entries(), left);

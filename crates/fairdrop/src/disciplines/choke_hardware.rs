@@ -51,6 +51,8 @@ words! {
         Memory = "memory",
         /// From the head to the last live entry; three tries, then the head.
         Linux = "linux",
+        /// The same, from the head to the last entry, live or not.
+        LinuxHoles = "linux_holes",
         /// Nothing: candidates are the packets of the arrival's own FIFO that are nearest its head.
         Head = "head",
         /// Nothing: candidates are those nearest its tail.
@@ -98,7 +100,8 @@ params! {
         /// Memories that the list lies in, address by address in turn; each is sampled on its own.
         banks: u8 = 1, Integer(1, MAX_BANKS as i64), "IEEE Micro 2001, figure 10b";
         /// What addresses are drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory,
-        /// or as Linux does it: from head to tail, three tries, then the head. Nothing is drawn with head (Front CHOKe)
+        /// or as Linux does it: from the head on, three tries, then the head; linux ends at the last live entry, linux_holes at
+        /// the last entry, as today's kernels do. Nothing is drawn with head (Front CHOKe)
         /// and tail (Back CHOKe): candidates are the packets of the own FIFO nearest to it.
         addresses: Addresses = "occupied", Choice(Addresses::WORDS),
             "IEEE Micro 2001, implementation issues; Linux sch_choke.c; Pan, Prabhakar, Psounis 2000, IV";
@@ -175,12 +178,12 @@ impl Registered for ChokeHardwareParams {
             Addresses::Head | Addresses::Tail => {
                 require(lone_bank, "banks", banks, "1 with addresses = \"head\" or \"tail\"")
             }
-            Addresses::Linux => {
-                require(lone_bank, "banks", banks, "1 with addresses = \"linux\"")?;
-                require(self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses = \"linux\"")?;
+            Addresses::Linux | Addresses::LinuxHoles => {
+                require(lone_bank, "banks", banks, "1 with addresses as in Linux")?;
+                require(self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses as in Linux")?;
                 // Its packets leave holes: there is no bit.
                 let by_entry = self.mark_bit == MarkBit::Entry;
-                require(by_entry, "mark_bit", 1.0, "\"entry\" with addresses = \"linux\"")
+                require(by_entry, "mark_bit", 1.0, "\"entry\" with addresses as in Linux")
             }
         }
     }
@@ -470,7 +473,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.list_stats.draws += 1;
         let found = match self.params.addresses {
             Addresses::Live => self.draw_live(bank, fifo, env),
-            Addresses::Linux => self.draw_as_linux(fifo, env),
+            Addresses::Linux | Addresses::LinuxHoles => self.draw_as_linux(fifo, env),
             _ => self.draw_address(bank, fifo, env),
         };
         self.list_stats.empty_handed += u64::from(found == Found::Nothing);
@@ -576,13 +579,19 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         }
     }
 
-    /// Three tries from the head to the last live entry, then the head.
+    /// Three tries from the head to the last entry, then the head.
     fn draw_as_linux<E: Env<H>>(&mut self, fifo: u8, env: &mut E) -> Found {
         let Some(head) = self.list.head_address(fifo) else { return Found::Nothing };
         let size = self.list.size().max(1);
         let from_head = |address: usize| (address + size - head) % size;
-        let live = self.list.iter().filter(|(_, entry)| matches!(entry.state, State::Live { .. }));
-        let span = live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1);
+        let is_live = |entry: &ListEntry| entry.state != State::Marked;
+        let span = match self.params.addresses {
+            Addresses::LinuxHoles => self.list.occupied(),
+            _ => {
+                let live = self.list.iter().filter(|(_, entry)| is_live(entry));
+                live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1)
+            }
+        };
         for _ in 0..LINUX_TRIES {
             let Some(offset) = self.random_below(span, env) else { return Found::Nothing };
             self.list_stats.tries += 1;
@@ -637,7 +646,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
         self.stats.arrived.add(packet.meta.len);
         let fifo = packet.meta.class % self.params.fifos.max(1);
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
-        let length = if self.params.physical_length { own.live + own.marked } else { own.waiting(&self.params) };
+        let length =
+            if self.params.physical_length { own.live + own.marked } else { own.waiting(&self.params) };
         own.red.update(&self.params.red, length, env.now());
         let compared = !own.red.below_min_th(&self.params.red) && own.waiting(&self.params) > 0;
         if compared && self.drop_matches(fifo, packet.meta.flow, env) {
