@@ -190,20 +190,20 @@ fn capable_packets_are_marked() {
 }
 
 /// A packet in each of twenty queues, each of which waits for twenty: with the backlog of its queue a flow loses none, as no
-/// other of its packets waits; with that of all queues, as in Linux, it does.
+/// other of its packets waits (and it sends one a turn); with that of all queues, as in Linux, it does.
 #[test]
 fn the_backlog_of_all_queues_lets_short_ones_drop() {
     let drops = |mtu_backlog| {
         let params = FqCoDelParams { mtu_backlog, ..standard(10_000) };
         let mut link = Bottleneck::blocked(fq_codel(&params));
-        (0..20).for_each(|flow| drop(link.offer(Meta::of_flow(flow, 1000))));
+        (0..20).for_each(|flow| drop(link.offer(Meta::of_flow(flow, 1600))));
         let mut drops = 0;
         for _ in 0..400 {
             link.wait(MS);
             let step = link.finish();
             let gone = step.dropped.iter().map(|(packet, _)| packet).chain(&step.departed);
             let flows: Vec<u64> = gone.map(|packet| packet.meta.flow).collect();
-            flows.iter().for_each(|&flow| drop(link.offer(Meta::of_flow(flow, 1000))));
+            flows.iter().for_each(|&flow| drop(link.offer(Meta::of_flow(flow, 1600))));
             drops += step.dropped.len();
         }
         drops

@@ -347,7 +347,7 @@ proptest! {
     /// Bins that are never full leave a FIFO.
     #[test]
     fn without_full_bins_it_is_droptail(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        let params = SfbParams { bin_size: params.limit, ..params };
+        let params = SfbParams { bin_size: params.limit, max: params.limit, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let (mut one, mut other) = (Bottleneck::new(AnyParams::Sfb(params), seed), Bottleneck::new(droptail, seed));
         for event in &trace {
