@@ -778,8 +778,10 @@ fn errors_name_the_parameter() {
     assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Head, 2)), Err("banks"));
     assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Tail, 2)), Err("banks"));
     assert_eq!(check(|params| (params.addresses, params.fifos) = (Addresses::Tail, 2)), Ok(()));
-    const LINUX_PACKET: (Addresses, MarkBit) = (Addresses::Linux, MarkBit::Packet);
-    assert_eq!(check(|params| (params.addresses, params.mark_bit) = LINUX_PACKET), Err("mark_bit"));
+    let linux_packet = |params: &mut ChokeHardwareParams| {
+        (params.addresses, params.mark_bit) = (Addresses::Linux, MarkBit::Packet);
+    };
+    assert_eq!(check(linux_packet), Err("mark_bit"));
     assert_eq!(check(|params| params.red.limit = 0), Err("limit"));
     let slots: Vec<Slot<u32>> = vec![None; slots_for(10)];
     let too_few = vec![ListEntry::default(); 1023];
