@@ -38,6 +38,7 @@ SAME_TIME_NS = 2_000
 # the same nanosecond.
 PACKET_BYTES = 1013
 ACCESS_BPS = 9_700_000
+ACCESS_DELAY_S = 0.001
 
 SCENARIO = """
 name = "peer"
@@ -49,7 +50,6 @@ sample = "0s"
 rate = "1mbit"
 delay = "1ms"
 access_rate = {access}
-access_delay = "1ms"
 
 [queue]
 discipline = "{queue}"
@@ -66,6 +66,7 @@ era = "{era}"
 start = "{start:.9f}s"
 start_spread = "0s"
 tick_phase = {tick:.9f}
+access_delay = "{delay:.9f}s"
 """
 
 # In the earlier eras these are not as ns-2 has them unless asked.
@@ -125,6 +126,14 @@ class Load(NamedTuple):
         return f"{self.flows} flows, {queue}"
 
 
+class Tie(NamedTuple):
+    """A run that differs because of two events at one instant: whose packet it is, and how many are the same before."""
+
+    flow: int
+    packets: int
+    at_s: float
+
+
 # With short and long queues, and with time-outs in long rows.
 LOADS = (Load(8, 300), Load(8, 30), Load(32, 300), Load(8, 300, (5, 15)), Load(32, 300, (30, 60)))
 # What is recorded, for 15 s: each transport and each era over DropTail, and one over RED.
@@ -141,6 +150,10 @@ RECORDED = {
     "vegas-2.35": (Sender("vegas", "ns2-2.35"), Load(8, 30)),
 }
 RECORDED_S = 15
+# Two timers of the same length, begun whole packets apart: what the second sends again comes in the nanosecond in
+# which a packet leaves that followed the first. ns-2 decides by the rounding of its clock; here the packet leaves
+# first. With the host of this flow a nanosecond nearer the other one comes first, as in ns-2.
+TIES = {(Sender("reno"), Load(8, 300, (5, 15)), 1): Tie(flow=8, packets=4402, at_s=35)}
 
 
 class Arrival(NamedTuple):
@@ -203,14 +216,16 @@ def arrivals_of_ns2(trace: Path) -> list[Arrival]:
     return found
 
 
-def ours(sender: Sender, load: Load, duration_s: int, drawn: Drawn) -> list[Arrival]:
+def ours(sender: Sender, load: Load, duration_s: int, drawn: Drawn, nearer: int | None = None) -> list[Arrival]:
+    """What is sent here; ``nearer`` is a flow whose host is a nanosecond nearer than the others."""
     text = SCENARIO.format(duration=duration_s, queue=load.queue, limit=load.limit, access=ACCESS_BPS)
     if load.thresholds:
         min_th, max_th = load.thresholds
         text += RED.format(min_th=min_th, max_th=max_th, size=PACKET_BYTES)
     for number, (start, tick) in enumerate(zip(*drawn, strict=True), 1):
         size = PACKET_BYTES + number * sender.size_step
-        values = {"transport": sender.transport, "era": sender.era, "size": size}
+        delay = ACCESS_DELAY_S - (1e-9 if number == nearer else 0)
+        values = {"transport": sender.transport, "era": sender.era, "size": size, "delay": delay}
         text += GROUP.format(number=number, start=start, tick=tick, **values) + AGENTS.get(sender.transport, "")
     with tempfile.TemporaryDirectory() as folder:
         fairdrop.Scenario(text, "validation").run(trace=folder)
@@ -252,6 +267,21 @@ def compare(name: str, mine: list[Arrival], peers: list[Arrival]) -> Check:
     return Check(name, f"{len(peers):,} packets", f"the first {agreeing:,}", holds, why)
 
 
+def compare_run(sender: Sender, load: Load, seed: int, duration_s: int, drawn: Drawn, peers: list[Arrival]) -> Check:
+    """A run, and where it is known to differ, whether it still does so and because of the tie alone."""
+    name = f"{sender}, {load}, seed {seed}"
+    mine = ours(sender, load, duration_s, drawn)
+    check = compare(name, mine, peers)
+    tie = TIES.get((sender, load, seed))
+    if tie is None or duration_s < tie.at_s:
+        return check
+    known = not check.holds and common(mine, peers) == tie.packets
+    decided = compare(name, ours(sender, load, duration_s, drawn, tie.flow), peers)
+    measured = f"{check.measured}; with the host of flow {tie.flow} a nanosecond nearer {decided.measured}"
+    why = f"a packet comes in the nanosecond in which another leaves; decided as in ns-2: {decided.why}"
+    return Check(name, check.expected, measured, known and decided.holds, why)
+
+
 def section(seeds: int, duration_s: int) -> Section | None:
     """None when ns-2 is not installed."""
     command = installed()
@@ -262,7 +292,7 @@ def section(seeds: int, duration_s: int) -> Section | None:
     for transport, era, load, seed in cases:
         sender = Sender(transport, era)
         drawn, peers = theirs(command, sender, load, duration_s, seed)
-        checks.append(compare(f"{sender}, {load}, seed {seed}", ours(sender, load, duration_s, drawn), peers))
+        checks.append(compare_run(sender, load, seed, duration_s, drawn, peers))
     text = (
         f"{duration_s} s at 1 Mb/s in Debian's ns-2 and here, with DropTail, and with RED that drops nothing early and "
         "everything from max_th on. Each flow begins at the time that ns-2 drew, and its clock has the phase that "
@@ -270,7 +300,9 @@ def section(seeds: int, duration_s: int) -> Section | None:
         "segment, when (to 2 µs; ns-2 writes microseconds), and whether the queue refuses it. Packets of 1,013 "
         "bytes (with Vegas one more from flow to flow), and hosts' links of 9.7 Mb/s, keep packets and timers from "
         "meeting in the same nanosecond, where "
-        "ns-2 lets the rounding of its clock decide."
+        "ns-2 lets the rounding of its clock decide. Where two meet all the same, the run is known to differ from "
+        "there on (TIES in validation/packet_by_packet.py), and is compared again with the host of that flow a "
+        "nanosecond nearer, which decides as ns-2 does: then all has to be the same."
     )
     return Section("Packet by packet beside ns-2", text, checks, [])
 

@@ -50,3 +50,36 @@ def test_a_difference_is_found_and_named(packets, root):
     short = packets.compare("short", peers[:-1], peers)
     assert not short.holds
     assert "None here" in short.why
+
+
+@pytest.fixture
+def tie(packets, root, monkeypatch):
+    """A recorded run as if it were the one with a tie, and what is compared with it: by default as it is known."""
+    key, known = next(iter(packets.TIES.items()))
+    drawn, peers = packets.read_recording(root / "tests" / "ns2" / "reno-red.csv")
+    monkeypatch.setitem(packets.TIES, key, known._replace(packets=700))
+    other = [*peers[:700], peers[700]._replace(lost=not peers[700].lost), *peers[701:]]
+
+    def check(plain=other, nearer=peers, run=key, duration_s=100):
+        monkeypatch.setattr(packets, "ours", lambda *_: nearer if _[4:] == (known.flow,) else plain)
+        return packets.compare_run(*run, duration_s, drawn, peers)
+
+    return check, peers, other, key
+
+
+def test_a_known_tie_is_told_and_holds(tie):
+    check, peers, _, _ = tie
+    told = check()
+    assert told.holds
+    assert told.measured == f"the first 700; with the host of flow 8 a nanosecond nearer the first {len(peers):,}"
+
+
+def test_a_difference_that_is_no_known_tie_does_not_hold(tie):
+    check, peers, other, (sender, load, seed) = tie
+    later = [*other[:900], other[900]._replace(segment=12345), *other[901:]]
+    assert not check(nearer=later).holds, "the tie decided, another difference is left"
+    assert not check(plain=[*peers[:600], *other[601:]]).holds, "it differs elsewhere"
+    assert not check(plain=peers).holds, "it differs no longer: then it is no tie to know of"
+    assert not check(run=(sender, load, seed + 1)).holds, "another run"
+    assert not check(duration_s=20).holds, "before the tie"
+    assert check(plain=peers, duration_s=20).holds

@@ -117,6 +117,14 @@ GROUP = '[[groups]]\nname = "g"\ntransport = "reno"\n'
             "[queue.choke]\ndrops = 3\ncandidates = 2\n" + GROUP,
             ["s.toml:2: queue.choke.drops = 3 is not valid; valid: one of the two: queue.choke.candidates is set"],
         ),
+        (
+            "[queue.choke]\naverage_in = 'cells'\n" + GROUP,
+            ['s.toml:2: queue.choke.average_in = "cells" is not valid; valid: "packets" or "bytes" where sampling is'],
+        ),
+        (
+            "[queue]\ndiscipline = 'choke_hardware'\nlimit = 2000\n[queue.choke_hardware]\nlimit = 9\n" + GROUP,
+            ["s.toml:5: there is no field queue.choke_hardware.limit; valid: the fields candidates, schedule"],
+        ),
         ("[queue.choke]\ndrops = 0\n" + GROUP, ["s.toml:2: queue.choke.drops = 0 is not valid; valid: a whole number"]),
         (
             "[queue]\nlimit = 2\n[queue.class_choke]\nweights = [1, 1, 1]\n" + GROUP,
@@ -143,6 +151,13 @@ def test_what_cannot_be_is_refused_before_the_run(text, expected):
     told = problems(text)
     for message in expected:
         assert any(message in line for line in told), told
+
+
+@pytest.mark.parametrize("discipline", [info["name"] for info in fairdrop.catalogue()["disciplines"]])
+def test_an_unknown_field_is_one_problem(discipline):
+    table = f"[queue]\ndiscipline = '{discipline}'\nlimit = 2000\n[queue.{discipline}]\nsugar = 2\n"
+    (told,) = problems(table + GROUP)
+    assert told.startswith(f"s.toml:5: there is no field queue.{discipline}.sugar") or discipline == "droptail", told
 
 
 def test_all_problems_are_reported_at_once():

@@ -55,8 +55,8 @@ pub struct Host {
     /// are the key of the simulator and of the conformance vectors.
     pub flow_key: *const u64,
     /// 64 random bits of a stream. NULL for the generator of the library, which `seed` and `queue` start. A draw whose
-    /// numbers are refused 1024 times in a row (65536 times in `choke_hardware`), as those of a source that is stuck may be,
-    /// is given up and counted in `stuck_draws`; the arrival then meets fewer candidates.
+    /// numbers are refused 1024 times in a row (in `choke_hardware` 64 times the addresses that it takes on average), as those
+    /// of a source that is stuck may be, is given up and counted in `stuck_draws`; the arrival then meets fewer candidates.
     pub random: Option<unsafe extern "C" fn(context: *mut c_void, stream: Stream) -> u64>,
     /// Sees each candidate before it is compared, for traces; NULL when nobody looks.
     pub drawn: Option<unsafe extern "C" fn(context: *mut c_void, candidate: *const Packet)>,

@@ -62,7 +62,8 @@ pub fn choke_scheme() -> impl Strategy<Value = ChokeScheme> {
         1 => Just(Sampling::Byte),
         1 => (1_u32..3000).prop_map(Sampling::Cell),
     ];
-    let average_in = prop_oneof![3 => Just(AverageIn::Packets), 1 => Just(AverageIn::Cells)];
+    let average_in =
+        prop_oneof![3 => Just(AverageIn::Packets), 1 => Just(AverageIn::Cells), 1 => Just(AverageIn::Bytes)];
     let order = prop_oneof![3 => Just(Order::MatchFirst), 1 => Just(Order::RedFirst)];
     let switches = prop::array::uniform2(prop::bool::weighted(0.3));
     (plan, draw, sampling, average_in, order, switches).prop_map(
@@ -71,7 +72,11 @@ pub fn choke_scheme() -> impl Strategy<Value = ChokeScheme> {
             draw,
             replacement,
             sampling,
-            average_in,
+            // Without chopping there are no cells to count.
+            average_in: match (sampling, average_in) {
+                (Sampling::Packet, AverageIn::Cells) => AverageIn::Bytes,
+                (_, counted) => counted,
+            },
             order,
             count_on_match,
         },

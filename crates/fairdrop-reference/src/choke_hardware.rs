@@ -1,17 +1,343 @@
-//! `CHOKe` in hardware, which [`crate::red`] does in the forms that come to `CHOKe`.
+//! `CHOKe` in hardware as slowly and obviously as it can be written: a plain list of cells for each FIFO, with the address
+//! that each has and its mark. RED is that of [`crate::red`]. Draws read the numbers that the library read.
 
-use fairdrop::{Addresses, ChokeHardwareParams, DrawFrom, MarkedEntry};
+use fairdrop::{
+    Addresses, AnyDiscipline, Candidates, ChokeHardwareParams, Discipline, DropCause, Ecn, MarkBit,
+    MarkedEntry, Packet, Stream, Time, uniform_below,
+};
 
-use crate::red::{ChokeScheme, Reference, Scheme};
-use crate::slow::Slow;
+use crate::host::{Queue, Step};
+use crate::red::{Plan, Reference, Scheme};
+use crate::slow::{Departure, Drops, Random, Slow};
 
-/// In hardware it is `CHOKe`, where a marked address is drawn again and packets are entries of one list.
+/// A cell of a packet that was the `number`th to be admitted.
+#[derive(Clone)]
+struct Cell {
+    packet: Packet<u32>,
+    number: u64,
+    address: usize,
+    marked: bool,
+}
+
+struct Hardware {
+    params: ChokeHardwareParams,
+    plan: Plan,
+    lists: Vec<Vec<Cell>>,
+    red: Vec<Reference>,
+    admitted: u64,
+    cursor: usize,
+    bank: usize,
+    turn: usize,
+}
+
 pub fn reference(params: ChokeHardwareParams) -> Option<Box<dyn Slow>> {
-    let plain = params.marked == MarkedEntry::Reject
-        && matches!(params.addresses, Addresses::Live | Addresses::Occupied)
-        && (params.banks, params.fifos, params.cell_size) == (1, 1, 0)
-        && !params.physical_length;
-    let plain_scheme = ChokeScheme::plain(params.candidates, DrawFrom::Uniform);
-    let scheme = ChokeScheme { replacement: true, count_on_match: params.count_on_match, ..plain_scheme };
-    if plain { Some(Box::new(Reference::new(Scheme::Choke(params.red, scheme)))) } else { None }
+    let plan = match params.candidates {
+        Candidates::Fixed(count) => Plan::Fixed(count),
+        Candidates::Regions(schedule) => Plan::Custom(schedule.as_slice().to_vec()),
+    };
+    let fifos = usize::from(params.fifos);
+    let red = (0..fifos).map(|_| Reference::new(Scheme::Red(params.red.clone()))).collect();
+    let lists = vec![Vec::new(); fifos];
+    Some(Box::new(Hardware { params, plan, lists, red, admitted: 0, cursor: 0, bank: 0, turn: 0 }))
+}
+
+/// The first cell of each packet of a list.
+fn packets(list: &[Cell]) -> Vec<&Cell> {
+    let mut firsts: Vec<&Cell> = Vec::new();
+    for cell in list {
+        if firsts.last().is_none_or(|last| last.number != cell.number) {
+            firsts.push(cell);
+        }
+    }
+    firsts
+}
+
+impl Hardware {
+    fn stays(&self) -> bool {
+        self.params.mark_bit == MarkBit::Packet
+    }
+
+    /// What a marked entry does to a draw.
+    fn on_marked(&self) -> MarkedEntry {
+        if self.stays() { MarkedEntry::Blind } else { self.params.marked }
+    }
+
+    /// The packets that count: with those that are marked where they stay.
+    fn counted(&self, fifo: usize) -> Vec<Packet<u32>> {
+        let counts = |cell: &&Cell| !cell.marked || self.stays();
+        packets(&self.lists[fifo]).into_iter().filter(counts).map(|cell| cell.packet.clone()).collect()
+    }
+
+    fn cells(&self, packet: &Packet<u32>) -> usize {
+        match self.params.cell_size {
+            0 => 1,
+            size => (f64::from(packet.meta.len) / f64::from(size)).ceil().max(1.0) as usize,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Cell> {
+        self.lists.iter().flatten()
+    }
+
+    fn in_bank(&self, address: usize, bank: usize) -> bool {
+        address % usize::from(self.params.banks) == bank
+    }
+
+    /// The cells that candidates belong to; `None` for those in vain.
+    fn candidates(&mut self, wanted: usize, fifo: usize, random: Random) -> Vec<Cell> {
+        let mut found: Vec<Cell> = Vec::new();
+        let drawn: Vec<Option<Cell>> = match self.params.addresses {
+            Addresses::Head | Addresses::Tail => self.nearest(wanted, fifo),
+            _ => (0..wanted)
+                .map(|_| {
+                    let bank = self.bank;
+                    self.bank = (bank + 1) % usize::from(self.params.banks);
+                    self.draw(bank, fifo, random)
+                })
+                .collect(),
+        };
+        for cell in drawn.into_iter().flatten() {
+            if found.iter().all(|other| other.number != cell.number) {
+                found.push(cell);
+            }
+        }
+        found
+    }
+
+    fn nearest(&self, wanted: usize, fifo: usize) -> Vec<Option<Cell>> {
+        let mut line = packets(&self.lists[fifo]);
+        if self.params.addresses == Addresses::Tail {
+            line.reverse();
+        }
+        line.retain(|cell| !cell.marked || self.on_marked() != MarkedEntry::Reject);
+        let in_vain = |cell: &Cell| cell.marked && self.on_marked() == MarkedEntry::Miss;
+        line.into_iter().take(wanted).map(|cell| (!in_vain(cell)).then(|| cell.clone())).collect()
+    }
+
+    fn draw(&self, bank: usize, fifo: usize, random: Random) -> Option<Cell> {
+        let mut below = |count: usize| uniform_below(count as u64, || random(Stream::Candidate)) as usize;
+        let size = usize::from(self.params.list_limit);
+        let list = &self.lists[fifo];
+        let from_head = |address: usize| (address + size - list[0].address) % size;
+        let any = self.on_marked() != MarkedEntry::Reject;
+        match self.params.addresses {
+            Addresses::Live => {
+                let mut live: Vec<&Cell> =
+                    list.iter().filter(|cell| !cell.marked && self.in_bank(cell.address, bank)).collect();
+                live.sort_by_key(|cell| from_head(cell.address));
+                if live.is_empty() { None } else { Some(live[below(live.len())].clone()) }
+            }
+            Addresses::Linux | Addresses::LinuxHoles => {
+                let holes = self.params.addresses == Addresses::LinuxHoles;
+                let live = list.iter().filter(|cell| holes || !cell.marked);
+                let span = live.map(|cell| from_head(cell.address) + 1).max()?;
+                for _ in 0..3 {
+                    let place = below(span);
+                    let hit = list.iter().find(|cell| from_head(cell.address) == place && !cell.marked);
+                    if let Some(cell) = hit {
+                        return Some(cell.clone());
+                    }
+                }
+                Some(list[0].clone())
+            }
+            Addresses::Occupied | Addresses::Memory => {
+                let whole = self.params.addresses == Addresses::Memory;
+                let used = |address: usize| self.all().any(|cell| cell.address == address);
+                let places: Vec<usize> = (0..size)
+                    .filter(|&address| self.in_bank(address, bank) && (whole || used(address)))
+                    .collect();
+                let serves = |cell: &Cell| (any || !cell.marked) && self.in_bank(cell.address, bank);
+                let unbounded = self.params.max_tries == 0;
+                if places.is_empty() || (unbounded && !list.iter().any(serves)) {
+                    return None;
+                }
+                let mut tries = 0;
+                while unbounded || tries < self.params.max_tries {
+                    tries += 1;
+                    let address = places[below(places.len())];
+                    if !used(address) && self.params.unoccupied_misses {
+                        return None;
+                    }
+                    match list.iter().find(|cell| cell.address == address) {
+                        Some(cell) if !cell.marked || self.on_marked() == MarkedEntry::Blind => {
+                            return Some(cell.clone());
+                        }
+                        Some(_) if self.on_marked() == MarkedEntry::Miss => return None,
+                        _ => {}
+                    }
+                }
+                None
+            }
+            Addresses::Head | Addresses::Tail => unreachable!("nothing is drawn"),
+        }
+    }
+
+    /// Marked cells go from the head on.
+    fn discard(&mut self, fifo: usize) {
+        while self.lists[fifo].first().is_some_and(|cell| cell.marked) {
+            self.lists[fifo].remove(0);
+        }
+    }
+
+    /// Whether both memories and the quota have room.
+    fn has_room(&self, packet: &Packet<u32>, fifo: usize) -> bool {
+        let holds_data = |cell: &&Cell| {
+            let partly = self.params.mark_one_cell && self.cells(&cell.packet) > 1;
+            !cell.marked || self.stays() || partly
+        };
+        let held: usize =
+            self.lists.iter().map(|list| packets(list).into_iter().filter(holds_data).count()).sum();
+        let quota = self.params.quota as usize;
+        held < self.params.red.limit as usize
+            && self.all().count() + self.cells(packet) <= usize::from(self.params.list_limit)
+            && (quota == 0 || self.counted(fifo).len() < quota)
+    }
+
+    fn append(&mut self, packet: &Packet<u32>, fifo: usize) {
+        let size = usize::from(self.params.list_limit);
+        for _ in 0..self.cells(packet) {
+            while self.all().any(|cell| cell.address == self.cursor) {
+                self.cursor = (self.cursor + 1) % size;
+            }
+            let (number, address) = (self.admitted, self.cursor);
+            self.lists[fifo].push(Cell { packet: packet.clone(), number, address, marked: false });
+            self.cursor = (self.cursor + 1) % size;
+        }
+        self.admitted += 1;
+    }
+
+    /// Compares the candidates; returns those dropped, and whether the arrival is to be.
+    fn matches(
+        &mut self,
+        flow: u64,
+        fifo: usize,
+        step: &Step,
+        random: Random,
+    ) -> Result<(Drops, bool), String> {
+        let (average, red) = (self.red[fifo].average, self.params.red.clone());
+        if average < red.min_th || self.counted(fifo).is_empty() {
+            return if step.drawn.is_empty() {
+                Ok((Vec::new(), false))
+            } else {
+                Err("compared below min_th".into())
+            };
+        }
+        let wanted = self.plan.candidates(average, red.min_th, red.max_th);
+        let found = self.candidates(wanted, fifo, random);
+        let live = found.iter().filter(|cell| !cell.marked);
+        if !live.map(|cell| cell.packet.handle).eq(step.drawn.iter().copied()) {
+            return Err(format!("compared {:?}", step.drawn));
+        }
+        let matched: Vec<&Cell> = found.iter().filter(|cell| cell.packet.meta.flow == flow).collect();
+        let mut drops = Vec::new();
+        for cell in &matched {
+            if !cell.marked {
+                drops.push((cell.packet.clone(), DropCause::MatchQueued));
+            }
+            self.lists[fifo]
+                .iter_mut()
+                .filter(|other| other.number == cell.number)
+                .for_each(|cell| cell.marked = true);
+        }
+        if !self.stays() {
+            self.discard(fifo);
+        }
+        Ok((drops, !matched.is_empty()))
+    }
+}
+
+impl Slow for Hardware {
+    fn arrive(
+        &mut self,
+        mut packet: Packet<u32>,
+        now: u64,
+        step: &Step,
+        fast: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
+        let fifo = usize::from(packet.meta.class % self.params.fifos);
+        let red = self.params.red.clone();
+        let all = packets(&self.lists[fifo]).len();
+        let counted = self.counted(fifo);
+        let length = if self.params.physical_length { all } else { counted.len() };
+        self.red[fifo].queue = counted;
+        let theirs = fast.average_packets().ok_or("no average")?;
+        let others: f64 =
+            (0..self.red.len()).filter(|&other| other != fifo).map(|other| self.red[other].average).sum();
+        if self.red.len() == 1 {
+            self.red[fifo].update_average(&red, length as f64, Time::from_ns(now), Some(theirs))?;
+        } else {
+            // Of several, the sum is known; after an idle time they are the same but for rounding.
+            self.red[fifo].decay_if_idle(&red, Time::from_ns(now));
+            self.red[fifo].sample(&red, length);
+            let sum = self.red[fifo].average + others;
+            if (sum - theirs).abs() > 1e-9 * (1.0 + theirs) {
+                return Err(format!("averages {theirs}, should be {sum}"));
+            }
+        }
+        let (mut drops, matched) = self.matches(packet.meta.flow, fifo, step, random)?;
+        if matched {
+            self.red[fifo].count_matched(self.params.count_on_match);
+            drops.push((packet, DropCause::MatchArriving));
+            return Ok(drops);
+        }
+        self.red[fifo].queue = self.counted(fifo);
+        let verdict = self.red[fifo].red_verdict(&red, &packet, Some(&mut || random(Stream::EarlyDrop)));
+        let is_marked = red.ecn && packet.meta.ecn != Ecn::NotCapable;
+        if let Some(cause) = verdict.filter(|_| !is_marked) {
+            return Ok(vec![(packet, cause)]);
+        }
+        if !self.has_room(&packet, fifo) {
+            self.red[fifo].overflowed(&red);
+            return Ok(vec![(packet, DropCause::Overflow)]);
+        }
+        if let Some(cause) = verdict {
+            packet.meta.ecn = Ecn::Ce;
+            self.red[fifo].marked[cause as usize] += 1;
+        }
+        self.append(&packet, fifo);
+        Ok(Vec::new())
+    }
+
+    fn dequeue(&mut self, now: u64, _: &Queue, _: Random) -> Departure {
+        for step in 0..self.lists.len() {
+            let fifo = (self.turn + step) % self.lists.len();
+            self.discard(fifo);
+            let Some(head) = self.lists[fifo].first().cloned() else { continue };
+            self.lists[fifo].retain(|cell| cell.number != head.number);
+            if !self.stays() {
+                self.discard(fifo);
+            }
+            self.turn = (fifo + 1) % self.lists.len();
+            return Ok((Vec::new(), Some(head.packet)));
+        }
+        for red in &mut self.red {
+            red.idle_since = red.idle_since.or(Some(Time::from_ns(now)));
+        }
+        Ok((Vec::new(), None))
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        let mut live: Vec<&Cell> =
+            self.lists.iter().flat_map(|list| packets(list)).filter(|cell| !cell.marked).collect();
+        live.sort_by_key(|cell| cell.number);
+        live.into_iter().map(|cell| cell.packet.clone()).collect()
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::ChokeHardware(fast_lists) = fast else {
+            return Err("not CHOKe in hardware".into());
+        };
+        if fast_lists.entries() != self.all().count() {
+            return Err(format!("{} entries, should be {}", fast_lists.entries(), self.all().count()));
+        }
+        let mut marked = [0; DropCause::COUNT];
+        self.red
+            .iter()
+            .for_each(|red| marked.iter_mut().zip(red.marked).for_each(|(sum, count)| *sum += count));
+        if fast_lists.stats().marked.map(|count| count.packets) != marked {
+            return Err(format!("marked {:?}, should be {marked:?}", fast_lists.stats().marked));
+        }
+        Ok(())
+    }
 }

@@ -10,6 +10,8 @@ use crate::slow::{Departure, Drops, Random, Slow};
 pub struct CoDelModel {
     params: CoDelParams,
     pub queue: Vec<Packet<u32>>,
+    /// Bytes that wait elsewhere and count.
+    pub elsewhere: u64,
     first_above_time: u64,
     drop_next: i128,
     count: u32,
@@ -20,7 +22,16 @@ pub struct CoDelModel {
 impl CoDelModel {
     pub fn new(params: CoDelParams) -> Self {
         let (queue, first_above_time, drop_next) = (Vec::new(), 0, 0);
-        Self { params, queue, first_above_time, drop_next, count: 0, lastcount: 0, dropping: false }
+        Self {
+            params,
+            queue,
+            elsewhere: 0,
+            first_above_time,
+            drop_next,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+        }
     }
 
     /// Section 5.6. Rounded down to whole nanoseconds; the last digit is put right where f64 is not enough.
@@ -52,7 +63,9 @@ impl CoDelModel {
         let packet = self.queue.remove(0);
         let sojourn = now - packet.enqueued.ns();
         let mut ok_to_drop = false;
-        if sojourn < self.params.target.ns() || bytes(&self.queue) <= u64::from(self.params.mtu) {
+        if sojourn < self.params.target.ns()
+            || bytes(&self.queue) + self.elsewhere <= u64::from(self.params.mtu)
+        {
             self.first_above_time = 0;
         } else if self.first_above_time == 0 {
             self.first_above_time = now + self.params.interval.ns();

@@ -1,5 +1,6 @@
 //! FQ-CoDel as slowly and obviously as it can be written: lists of `CoDel` queues.
 
+use fairdrop::disciplines::fq_codel::MtuBacklog;
 use fairdrop::{DropCause, FqCoDelParams, Packet};
 
 use crate::codel::CoDelModel;
@@ -74,15 +75,21 @@ impl Slow for FqCoDelModel {
                 self.old.push(queue);
                 continue;
             }
+            if self.params.mtu_backlog == MtuBacklog::All {
+                let others = (0..self.queues.len()).filter(|&other| other != queue);
+                self.queues[queue].elsewhere = others.map(|other| self.bytes(other)).sum();
+            }
             let (more, packet) = self.queues[queue].depart(now);
             drops.extend(more);
             if let Some(packet) = packet {
                 self.credits[queue] -= i64::from(packet.meta.len);
                 return Ok((drops, Some(packet)));
             }
-            list.remove(0);
             if is_new {
+                self.new.remove(0);
                 self.old.push(queue);
+            } else {
+                self.old.remove(0);
             }
         }
     }

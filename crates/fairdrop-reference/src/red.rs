@@ -12,7 +12,7 @@ use fairdrop::{
     AverageIn, Discipline, DrawFrom, DropCause, Ecn, Order, Packet, RedParams, Sampling, Stream, Time,
 };
 
-use crate::compare::unit;
+use crate::compare::{bytes, unit};
 use crate::host::{Queue, Step};
 use crate::slow::{Drops, Random, Slow};
 
@@ -38,7 +38,7 @@ impl Plan {
     }
 
     /// Region i = 1 + floor(k (avg - `min_th`) / (`max_th` - `min_th`)), the last one from `max_th` on.
-    fn candidates(&self, avg: f64, min_th: f64, max_th: f64) -> usize {
+    pub fn candidates(&self, avg: f64, min_th: f64, max_th: f64) -> usize {
         let regions = self.by_region();
         let k = regions.len();
         let mut i = k;
@@ -130,12 +130,12 @@ impl Reference {
             }
             Scheme::Red(red) => {
                 none_drawn(handed.drawn)?;
-                self.update_average(&red, self.queue.len(), now, handed.average)?;
+                self.update_average(&red, self.queue.len() as f64, now, handed.average)?;
                 let verdict = self.red_verdict(&red, &packet, Some(coin));
                 Ok(self.carry_out(&red, packet, verdict))
             }
             Scheme::Choke(red, choke) => {
-                self.update_average(&red, self.length(&choke), now, handed.average)?;
+                self.update_average(&red, self.length(&red, &choke), now, handed.average)?;
                 let mut verdict = None;
                 if choke.order == Order::RedFirst {
                     verdict = self.red_verdict(&red, &packet, Some(coin));
@@ -146,7 +146,7 @@ impl Reference {
                 }
                 let matched = self.matches(&red, &choke, packet.meta.flow, handed.drawn)?;
                 if !matched.is_empty() {
-                    self.count += i64::from(choke.count_on_match);
+                    self.count_matched(choke.count_on_match);
                     return Ok(matched.into_iter().chain([(packet, DropCause::MatchArriving)]).collect());
                 }
                 if choke.order == Order::MatchFirst {
@@ -182,28 +182,29 @@ impl Reference {
         Ok(drops)
     }
 
-    /// The queue in packets, or in cells: at least one for each packet.
-    fn length(&self, choke: &ChokeScheme) -> usize {
+    /// The queue in packets, in cells, at least one for each packet, or in bytes.
+    fn length(&self, red: &RedParams, choke: &ChokeScheme) -> f64 {
         let cells = |packet: &Packet<u32>| match choke.sampling {
             Sampling::Packet => 1,
             Sampling::Byte => packet.meta.len.max(1) as usize,
             Sampling::Cell(size) => (f64::from(packet.meta.len) / f64::from(size)).ceil().max(1.0) as usize,
         };
         match choke.average_in {
-            AverageIn::Packets => self.queue.len(),
-            AverageIn::Cells => self.queue.iter().map(cells).sum(),
+            AverageIn::Packets => self.queue.len() as f64,
+            AverageIn::Cells => self.queue.iter().map(cells).sum::<usize>() as f64,
+            AverageIn::Bytes => bytes(&self.queue) as f64 / f64::from(red.mean_packet_size),
         }
     }
 
-    fn update_average(
+    pub fn update_average(
         &mut self,
         red: &RedParams,
-        length: usize,
+        length: f64,
         now: Time,
         theirs: Option<f64>,
     ) -> Result<(), String> {
         let rounding = self.decay_if_idle(red, now);
-        self.sample(red, length);
+        self.follow(red, length);
         self.go_on_with(theirs, rounding)
     }
 
@@ -224,7 +225,12 @@ impl Reference {
 
     /// One step of the average towards a queue of this length.
     pub fn sample(&mut self, red: &RedParams, length: usize) {
-        self.average = (1.0 - red.w_q) * self.average + red.w_q * length as f64;
+        self.follow(red, length as f64);
+    }
+
+    /// The same, towards a length in whatever the thresholds count.
+    fn follow(&mut self, red: &RedParams, length: f64) {
+        self.average = (1.0 - red.w_q) * self.average + red.w_q * length;
     }
 
     /// Takes over their average if it is the same to the `rounding`.
@@ -277,6 +283,11 @@ impl Reference {
             self.overflowed(red);
         }
         drops
+    }
+
+    /// A packet was dropped before RED saw it.
+    pub fn count_matched(&mut self, on_match: bool) {
+        self.count += i64::from(on_match);
     }
 
     /// A packet that RED kept did not fit.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fairdrop::disciplines::sfb::FullBins;
 use fairdrop::{AnyDiscipline, DropCause, Packet, SfbParams, Stream};
 
 use crate::compare::{close, unit};
@@ -94,9 +95,19 @@ impl Slow for SfbModel {
         theirs: &Queue,
         coin: Random,
     ) -> Result<Drops, String> {
+        let linux = self.params.full == FullBins::All;
+        let is_full = self.queue.len() >= self.params.limit as usize;
+        if linux && is_full {
+            return Ok(vec![(packet, DropCause::Overflow)]);
+        }
         let deciding = self.rehash(now, packet.handle, coin);
         let (mut drop, mut p_min) = (false, 1.0_f64);
+        // The set that decides comes first.
         for (interval, set) in &mut self.sets {
+            if linux && *interval != deciding && (drop || p_min < 1.0) {
+                continue;
+            }
+            let mut lengths = Vec::new();
             for level in 0..self.params.levels {
                 let bin = set.bin(&self.params, level, packet.meta.flow);
                 let waits = |other: &&Packet<u32>| {
@@ -104,15 +115,22 @@ impl Slow for SfbModel {
                 };
                 let qlen = self.queue.iter().filter(waits).count();
                 let p = set.p.entry(bin).or_default();
-                if qlen > self.params.bin_size as usize {
+                let bin_size = self.params.bin_size as usize;
+                if (linux && qlen > 0 && qlen >= bin_size) || (!linux && qlen > bin_size) {
                     *p = (*p + self.params.increment).min(1.0);
                 } else if qlen == 0 {
                     *p = (*p - self.params.decrement).max(0.0);
                 }
+                lengths.push(qlen);
                 if *interval == deciding {
-                    drop |= qlen > self.params.bin_size as usize;
                     p_min = p_min.min(*p);
                 }
+            }
+            if *interval == deciding {
+                drop = match self.params.full {
+                    FullBins::One => lengths.iter().any(|&qlen| qlen > self.params.bin_size as usize),
+                    FullBins::All => lengths.iter().all(|&qlen| qlen >= self.params.max as usize),
+                };
             }
         }
         let AnyDiscipline::Sfb(sfb) = theirs else { return Err("this is not SFB".into()) };
@@ -126,7 +144,7 @@ impl Slow for SfbModel {
         } else {
             None
         };
-        let cause = cause.or((self.queue.len() >= self.params.limit as usize).then_some(DropCause::Overflow));
+        let cause = cause.or(is_full.then_some(DropCause::Overflow));
         Ok(match cause {
             Some(cause) => vec![(packet, cause)],
             None => {

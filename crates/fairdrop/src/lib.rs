@@ -54,7 +54,7 @@ pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
-pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkedEntry};
+pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::Weights;
 pub use disciplines::collar::{CollarDecision, CollarVerdict, SuspectSet};
 pub use disciplines::csfq::RateEstimate;

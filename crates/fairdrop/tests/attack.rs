@@ -208,7 +208,7 @@ fn stuck_random_sources_end_every_draw() {
         &[0, 1, 2],
         &[third, 2 * third, 1 << 32],
     ];
-    // Of `choke_hardware`, which may meet a single entry among 1,024; of others each draw for itself.
+    // Of `choke_hardware`, which may meet a single entry among 1,024, 64 times as many; of others each draw for itself.
     let bound = |name| match name {
         "choke_hardware" => 70_000 + u64::from(MOST_REDRAWS),
         "chokew" => 60 + u64::from(MOST_REDRAWS) + 2,

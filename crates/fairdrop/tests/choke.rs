@@ -383,14 +383,20 @@ fn a_mark_resets_the_count_as_a_drop_does() {
 }
 
 #[test]
-fn an_average_in_cells_counts_cells() {
-    for (sampling, expected) in
-        [(Sampling::Packet, 3.0), (Sampling::Cell(400), 3.0 + 1.0 + 4.0), (Sampling::Byte, 2501.0)]
-    {
+fn an_average_in_cells_or_bytes_counts_them() {
+    let bytes = AverageIn::Bytes;
+    for (sampling, average_in, expected) in [
+        (Sampling::Cell(400), AverageIn::Cells, 3.0 + 1.0 + 4.0),
+        (Sampling::Byte, AverageIn::Cells, 2501.0),
+        // In packets of mean size, whatever is sampled.
+        (Sampling::Packet, bytes, 5.0),
+        (Sampling::Cell(400), bytes, 5.0),
+        (Sampling::Byte, bytes, 5.0),
+    ] {
         let params = ChokeParams {
-            red: RedParams { min_th: 1e6, max_th: 2e6, ..eighths() },
+            red: RedParams { min_th: 1e6, max_th: 2e6, mean_packet_size: 500, ..eighths() },
             sampling,
-            average_in: AverageIn::Cells,
+            average_in,
             ..ChokeParams::default()
         };
         let mut link = Bottleneck::blocked(AnyParams::Choke(params));
@@ -403,6 +409,17 @@ fn an_average_in_cells_counts_cells() {
         link.arrive(1);
         assert_eq!(link.average(), 0.0, "{sampling:?}");
     }
+}
+
+#[test]
+fn without_chopping_there_are_no_cells_to_count() {
+    let check = |sampling, average_in| {
+        let params = ChokeParams { sampling, average_in, ..ChokeParams::default() };
+        params.validate().map_err(|error| error.name)
+    };
+    assert_eq!(check(Sampling::Packet, AverageIn::Cells), Err("average_in"));
+    assert_eq!(check(Sampling::Byte, AverageIn::Cells), Ok(()));
+    assert_eq!(check(Sampling::Packet, AverageIn::Bytes), Ok(()));
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow};
 use fairdrop::{
-    Addresses, AnyParams, AverageIn, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom, DropCause,
-    ListEntry, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Slot, Stream, slots_for,
-    uniform_below,
+    Addresses, AnyParams, AverageIn, Candidates, ChokeHardware, ChokeHardwareParams, Discipline, DrawFrom,
+    DropCause, ListEntry, MarkBit, MarkedEntry, Meta, Order, Packet, Philox, RedParams, Sampling, Schedule,
+    Slot, Stream, slots_for, uniform_below,
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
@@ -73,30 +73,45 @@ fn bits_for(number: u64, count: u64) -> u64 {
     bits
 }
 
+/// Draws, which end at live entries.
 fn all_addresses() -> impl Strategy<Value = Addresses> {
     prop_oneof![
         Just(Addresses::Live),
         Just(Addresses::Occupied),
         Just(Addresses::Memory),
-        Just(Addresses::Linux)
+        Just(Addresses::Linux),
+        Just(Addresses::LinuxHoles)
+    ]
+}
+
+fn any_addresses() -> impl Strategy<Value = Addresses> {
+    prop_oneof![4 => all_addresses(), 1 => Just(Addresses::Head), 1 => Just(Addresses::Tail)]
+}
+
+fn any_candidates() -> impl Strategy<Value = Candidates> {
+    prop_oneof![
+        4 => (0_u8..6).prop_map(Candidates::Fixed),
+        1 => (1_u8..6).prop_map(|regions| Candidates::Regions(Schedule::odd(regions))),
     ]
 }
 
 fn any_hardware() -> impl Strategy<Value = ChokeHardwareParams> {
     let marked = prop_oneof![Just(MarkedEntry::Reject), Just(MarkedEntry::Miss), Just(MarkedEntry::Blind)];
     let sizes = (1_u16..200, 0_u32..20, prop_oneof![Just(0_u32), 1_u32..3000], 0_u32..20);
-    let parts = (0_u8..6, 1_u8..6, 1_u8..=8);
-    let switches = prop::array::uniform4(any::<bool>());
-    (red_params(), all_addresses(), marked, sizes, parts, switches).prop_map(
+    let parts = (any_candidates(), 1_u8..6, 1_u8..=8);
+    let switches = prop::array::uniform5(any::<bool>());
+    (red_params(), any_addresses(), marked, sizes, parts, switches).prop_map(
         |(red, addresses, marked, sizes, (candidates, banks, fifos), switches)| {
             let (list_limit, quota, cell_size, max_tries) = sizes;
-            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match] = switches;
-            let linux = addresses == Addresses::Linux;
+            let [unoccupied_misses, physical_length, mark_one_cell, count_on_match, packet_bit] = switches;
+            let linux = matches!(addresses, Addresses::Linux | Addresses::LinuxHoles);
+            let lone = linux || matches!(addresses, Addresses::Head | Addresses::Tail);
             ChokeHardwareParams {
                 red,
                 candidates,
-                banks: if linux { 1 } else { banks.min(list_limit as u8) },
+                banks: if lone { 1 } else { banks.min(list_limit as u8) },
                 addresses,
+                mark_bit: if packet_bit && !linux { MarkBit::Packet } else { MarkBit::Entry },
                 marked,
                 unoccupied_misses,
                 max_tries,
@@ -123,7 +138,8 @@ proptest! {
         addresses in all_addresses(), mark_one_cell in any::<bool>(), count_on_match in any::<bool>(),
     ) {
         let params = ChokeHardwareParams {
-            red: red.clone(), candidates, addresses, mark_one_cell, count_on_match, ..ChokeHardwareParams::default()
+            red: red.clone(), candidates: Candidates::Fixed(candidates), addresses, mark_one_cell, count_on_match,
+            ..ChokeHardwareParams::default()
         };
         let scheme = ChokeScheme {
             plan: Plan::Fixed(candidates),
@@ -137,6 +153,20 @@ proptest! {
         // Eight FIFOs have an average each, seven of which stay 0.
         let fast = mixed(AnyParams::ChokeHardware(params), seed);
         let result = compare(fast, &mut Reference::new(Scheme::Choke(red, scheme)), &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    /// Every form, event by event, against cells in plain lists.
+    #[test]
+    fn every_form_agrees_with_the_reference(params in any_hardware(), trace in events(4), seed in any::<u64>()) {
+        let with_class = |event| match event {
+            Event::Arrive { flow, len } => Event::Offer(Meta { class: flow as u8, ..Meta::of_flow(flow, len) }),
+            other => other,
+        };
+        let trace: Vec<Event> = trace.into_iter().map(with_class).collect();
+        let params = AnyParams::ChokeHardware(params);
+        let mut slow = fairdrop_reference::reference_of(&params).expect("every form has one");
+        let result = compare(mixed(params, seed), slow.as_mut(), &trace);
         prop_assert!(result.is_ok(), "{}", result.unwrap_err());
     }
 
@@ -194,6 +224,7 @@ proptest! {
                 Event::Finish => {
                     let departed = lists.dequeue();
                     prop_assert_eq!(departed.is_none(), waiting.is_empty());
+                    prop_assert!(departed.is_some() || lists.queue.entries() == 0);
                     if let Some(packet) = departed {
                         let (flow, fifo) = waiting.remove(&packet.handle).unwrap();
                         prop_assert_eq!(flow, packet.meta.flow);
@@ -207,19 +238,19 @@ proptest! {
             let live: usize = lists.queue.fifo().iter().map(|packet| cells(packet.meta.len)).sum();
             prop_assert!(live <= lists.queue.entries() && lists.queue.entries() <= usize::from(params.list_limit));
             prop_assert!(left.len() <= params.red.limit as usize);
-            if waiting.is_empty() {
+            if waiting.is_empty() && params.mark_bit == MarkBit::Entry {
                 prop_assert_eq!(lists.queue.entries(), 0, "the head is never a marked entry");
             }
             let seen = lists.queue.list_stats();
             let ended = seen.draws - seen.empty_handed;
-            prop_assert!(params.addresses == Addresses::Linux || seen.tries >= ended);
+            prop_assert!(matches!(params.addresses, Addresses::Linux | Addresses::LinuxHoles) || seen.tries >= ended);
         }
         let stats = lists.queue.stats();
         prop_assert_eq!(
             stats.arrived.packets,
             stats.departed.packets + stats.dropped_total().packets + waiting.len() as u64
         );
-        if params.marked != MarkedEntry::Blind {
+        if params.marked != MarkedEntry::Blind && params.mark_bit == MarkBit::Entry {
             prop_assert_eq!(lists.queue.list_stats().dropped_alone, 0);
         }
     }
@@ -391,11 +422,169 @@ fn linux_does_not_see_holes_at_the_tail() {
     assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (4, MatchArriving)]);
 }
 
+/// The hole at the tail is a place like others, and three of them lead to the head.
+#[test]
+fn linux_of_today_sees_holes_at_the_tail() {
+    let params = ChokeHardwareParams { addresses: Addresses::LinuxHoles, ..hardware(10) };
+    let holes = [bits_for(2, 3); 3];
+    let bits = [&[bits_for(0, 1), bits_for(0, 2), bits_for(2, 3)], &holes[..]].concat();
+    let mut lists = Lists::scripted(params, &bits);
+    for flow in [1, 2, 3] {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    assert_eq!(lists.arrive(3, 0, 1000), [(2, MatchQueued), (3, MatchArriving)]);
+    assert_eq!(lists.arrive(1, 0, 1000), [(0, MatchQueued), (4, MatchArriving)]);
+}
+
+// Candidates at the ends of a FIFO, A-14 and section 9.
+
+/// Flows 1, 2, 3 with handles 0 to 2 and two candidates, and the middle one dropped by an arrival with handle 3.
+fn with_the_middle_marked(params: ChokeHardwareParams) -> Lists {
+    let mut lists = Lists::new(ChokeHardwareParams { candidates: Candidates::Fixed(2), ..params }, 1);
+    for flow in [1, 2, 3] {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (3, MatchArriving)]);
+    assert_eq!((lists.waiting(), lists.queue.entries()), (vec![0, 2], 3));
+    lists
+}
+
+#[test]
+fn head_and_tail_pass_over_marked_entries_or_meet_them() {
+    // Nearest the head, then the tail: what two candidates are beside a marked one.
+    for (addresses, near, far) in [(Addresses::Head, (1, 0), (3, 2)), (Addresses::Tail, (3, 2), (1, 0))] {
+        let arrival = |marked, flow| {
+            let mut lists = with_the_middle_marked(ChokeHardwareParams { addresses, marked, ..hardware(10) });
+            lists.arrive(flow, 0, 1000)
+        };
+        let pair = |handle| vec![(handle, MatchQueued), (4, MatchArriving)];
+        for marked in [MarkedEntry::Reject, MarkedEntry::Miss, MarkedEntry::Blind] {
+            assert_eq!(arrival(marked, near.0), pair(near.1), "{addresses:?} {marked:?}");
+        }
+        assert_eq!(arrival(MarkedEntry::Reject, far.0), pair(far.1), "{addresses:?}");
+        assert_eq!(arrival(MarkedEntry::Reject, 2), []);
+        assert_eq!([arrival(MarkedEntry::Miss, far.0), arrival(MarkedEntry::Miss, 2)], [[], []]);
+        assert_eq!(arrival(MarkedEntry::Blind, far.0), []);
+        assert_eq!(arrival(MarkedEntry::Blind, 2), [(4, MatchArriving)]);
+    }
+}
+
+#[test]
+fn candidates_at_the_ends_are_compared_from_there_on() {
+    for (addresses, expected) in [(Addresses::Head, [0, 1, 2]), (Addresses::Tail, [5, 4, 3])] {
+        // Packets of three cells each are one candidate each.
+        let params = ChokeHardwareParams {
+            addresses,
+            candidates: Candidates::Fixed(3),
+            cell_size: 400,
+            fifos: 2,
+            ..hardware(20)
+        };
+        let mut lists = Lists::new(params, 1);
+        for flow in 0..6 {
+            assert_eq!(lists.arrive(flow, 0, 1200), []);
+            assert_eq!(lists.arrive(flow, 1, 1200), [], "another FIFO");
+        }
+        lists.world.drawn.clear();
+        assert_eq!(lists.arrive(99, 0, 1200), []);
+        assert_eq!(lists.world.drawn, expected.map(|packet| 2 * packet), "{addresses:?}");
+    }
+}
+
+#[test]
+fn a_schedule_says_how_many_are_compared() {
+    // Regions from 2, 5 and 8 packets on.
+    let red = RedParams { min_th: 2.0, max_th: 11.0, ..always(20) };
+    let candidates = Candidates::Regions(Schedule::odd(3));
+    let params = ChokeHardwareParams { red, candidates, addresses: Addresses::Tail, ..hardware(20) };
+    let mut lists = Lists::new(params, 1);
+    for (flow, expected) in (0..).zip([0, 0, 1, 1, 1, 3, 3, 3, 5, 5]) {
+        lists.world.drawn.clear();
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+        assert_eq!(lists.world.drawn.len(), expected, "with {flow} packets");
+    }
+}
+
+// The bit in the packet: section II.A of the paper at INFOCOM.
+
+#[test]
+fn a_marked_packet_stays_until_its_turn() {
+    let params = ChokeHardwareParams { mark_bit: MarkBit::Packet, ..hardware(5) };
+    // Two packets wait, and the one at the head is drawn: its entry would go at once.
+    let bits =
+        [bits_for(0, 1), bits_for(0, 2), bits_for(0, 2), bits_for(0, 3), bits_for(0, 4), bits_for(0, 5)];
+    let mut lists = Lists::scripted(params, &bits);
+    assert_eq!([lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000)], [[], []]);
+    assert_eq!(lists.arrive(1, 0, 1000), [(0, MatchQueued), (2, MatchArriving)]);
+    assert_eq!((lists.waiting(), lists.queue.entries()), (vec![1], 2));
+    // It is drawn again, drops the arrival alone, and counts in the average and in the memory.
+    assert_eq!(lists.arrive(1, 0, 1000), [(3, MatchArriving)]);
+    assert_eq!(lists.queue.average_packets(), Some(2.0));
+    assert_eq!(lists.queue.list_stats().dropped_alone, 1);
+    assert_eq!([lists.arrive(3, 0, 1000), lists.arrive(4, 0, 1000)], [[], []]);
+    assert_eq!(lists.queue.average_packets(), Some(3.0));
+    assert_eq!(lists.arrive(5, 0, 1000), []);
+    assert_eq!(lists.queue.entries(), 5);
+    lists.world.bits[Stream::Candidate as usize] = Bits::Script([bits_for(4, 5)].into());
+    assert_eq!(lists.arrive(6, 0, 1000), [(7, Overflow)], "five of five packets, one of them marked");
+    // Its turn: discarded in no time.
+    assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(1));
+    assert_eq!(lists.queue.entries(), 3);
+    let left: Vec<u32> = std::iter::from_fn(|| lists.dequeue()).map(|packet| packet.handle).collect();
+    assert_eq!((left, lists.queue.entries()), (vec![4, 5, 6], 0));
+}
+
+/// A marked packet that has become the head stays there while the one before it is sent.
+#[test]
+fn a_marked_packet_at_the_head_waits_for_the_link() {
+    for (mark_bit, left) in [(MarkBit::Entry, 1), (MarkBit::Packet, 2)] {
+        let params = ChokeHardwareParams { mark_bit, ..hardware(10) };
+        let bits = [bits_for(0, 1), bits_for(0, 2), bits_for(1, 3)];
+        let mut lists = Lists::scripted(params, &bits);
+        assert_eq!(
+            [lists.arrive(1, 0, 1000), lists.arrive(2, 0, 1000), lists.arrive(3, 0, 1000)],
+            [[], [], []]
+        );
+        assert_eq!(lists.arrive(2, 0, 1000), [(1, MatchQueued), (3, MatchArriving)]);
+        assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(0));
+        assert_eq!(lists.queue.entries(), left);
+        assert_eq!(lists.dequeue().map(|packet| packet.handle), Some(2));
+    }
+}
+
+/// A queue of marked packets alone is compared with, and is empty once the link asks.
+#[test]
+fn marked_packets_alone_are_compared_and_then_gone() {
+    let params = ChokeHardwareParams { mark_bit: MarkBit::Packet, ..hardware(10) };
+    let mut lists = Lists::scripted(params, &[bits_for(0, 1); 2]);
+    assert_eq!(lists.arrive(1, 0, 1000), []);
+    assert_eq!(lists.arrive(1, 0, 1000), [(0, MatchQueued), (1, MatchArriving)]);
+    assert_eq!(lists.arrive(1, 0, 1000), [(2, MatchArriving)]);
+    assert_eq!((lists.queue.entries(), lists.dequeue(), lists.queue.entries()), (1, None, 0));
+    assert_eq!(lists.arrive(1, 0, 1000), []);
+}
+
+// Long lists.
+
+#[test]
+fn a_list_may_have_more_than_1024_entries() {
+    let red = RedParams { limit: 60_000, min_th: 59_000.0, ..always(60_000) };
+    let params = ChokeHardwareParams { red, list_limit: u16::MAX, ..ChokeHardwareParams::default() };
+    let mut lists = Lists::new(params, 1);
+    for flow in 0..59_000 {
+        assert_eq!(lists.arrive(flow, 0, 1000), []);
+    }
+    // The last address of those in use, beyond 16 bits with a sign.
+    lists.world.bits[Stream::Candidate as usize] = Bits::Script([bits_for(58_999, 59_000)].into());
+    assert_eq!(lists.arrive(58_999, 0, 1000), [(58_999, MatchQueued), (59_000, MatchArriving)]);
+    assert_eq!(lists.queue.entries(), 59_000);
+}
+
 // Banks, section 10.
 
 #[test]
 fn every_bank_gives_one_candidate() {
-    let params = ChokeHardwareParams { candidates: 4, banks: 4, ..hardware(100) };
+    let params = ChokeHardwareParams { candidates: Candidates::Fixed(4), banks: 4, ..hardware(100) };
     let mut lists = Lists::new(params, 3);
     for flow in 0..60 {
         lists.arrive(flow, 0, 1000);
@@ -418,7 +607,7 @@ fn every_bank_gives_one_candidate() {
 
 #[test]
 fn fewer_candidates_than_banks_take_turns() {
-    let params = ChokeHardwareParams { candidates: 2, banks: 3, ..hardware(100) };
+    let params = ChokeHardwareParams { candidates: Candidates::Fixed(2), banks: 3, ..hardware(100) };
     let mut lists = Lists::new(params, 3);
     for flow in 0..30 {
         lists.arrive(flow, 0, 1000);
@@ -578,14 +767,21 @@ fn errors_name_the_parameter() {
         params.validate().map_err(|error| error.name)
     };
     assert_eq!(check(|_| ()), Ok(()));
-    assert_eq!(check(|params| params.candidates = 33), Err("candidates"));
+    assert_eq!(check(|params| params.candidates = Candidates::Fixed(33)), Err("candidates"));
     assert_eq!(check(|params| params.banks = 0), Err("banks"));
     assert_eq!(check(|params| (params.banks, params.list_limit) = (8, 7)), Err("banks"));
-    assert_eq!(check(|params| params.list_limit = 1025), Err("list_limit"));
+    assert_eq!(check(|params| params.list_limit = u16::MAX), Ok(()));
     assert_eq!(check(|params| params.list_limit = 0), Err("list_limit"));
     assert_eq!(check(|params| params.fifos = 9), Err("fifos"));
     assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Linux, 2)), Err("banks"));
     assert_eq!(check(|params| (params.addresses, params.fifos) = (Addresses::Linux, 2)), Err("fifos"));
+    assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Head, 2)), Err("banks"));
+    assert_eq!(check(|params| (params.addresses, params.banks) = (Addresses::Tail, 2)), Err("banks"));
+    assert_eq!(check(|params| (params.addresses, params.fifos) = (Addresses::Tail, 2)), Ok(()));
+    let linux_packet = |params: &mut ChokeHardwareParams| {
+        (params.addresses, params.mark_bit) = (Addresses::Linux, MarkBit::Packet);
+    };
+    assert_eq!(check(linux_packet), Err("mark_bit"));
     assert_eq!(check(|params| params.red.limit = 0), Err("limit"));
     let slots: Vec<Slot<u32>> = vec![None; slots_for(10)];
     let too_few = vec![ListEntry::default(); 1023];

@@ -1,6 +1,7 @@
 //! FQ-CoDel: boundaries of RFC 8290, marks, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Codel, LongestQueue, Overflow};
+use fairdrop::disciplines::fq_codel::MtuBacklog;
 use fairdrop::{
     AnyDiscipline, AnyParams, CoDelParams, Discipline, Ecn, FqCoDelParams, Meta, ParamValue, Time,
 };
@@ -48,7 +49,12 @@ fn defaults_are_those_of_the_rfc() {
     assert!(any.set("codel", "target", ParamValue::Number(0.001)), "those of CoDel as well");
     any.set_link(50, 1);
     let codel = CoDelParams { limit: 50, target: Time::from_ms(1), ..CoDelParams::default() };
-    assert_eq!(any, fq_codel(&FqCoDelParams { codel, queues: 7, quantum: 9, drop_batch: 3, salt: 5 }));
+    let mtu_backlog = MtuBacklog::All;
+    assert!(any.set("fq_codel", "mtu_backlog", ParamValue::Word("all")));
+    assert_eq!(
+        any,
+        fq_codel(&FqCoDelParams { codel, queues: 7, quantum: 9, drop_batch: 3, salt: 5, mtu_backlog })
+    );
 }
 
 #[test]
@@ -183,6 +189,31 @@ fn capable_packets_are_marked() {
     assert_eq!(run(Ecn::Ect0, false), (false, true));
 }
 
+/// A packet in each of twenty queues, each of which waits for twenty: with the backlog of its queue a flow loses none, as no
+/// other of its packets waits (and it sends one a turn); with that of all queues, as in Linux, it does.
+#[test]
+fn the_backlog_of_all_queues_lets_short_ones_drop() {
+    let drops = |mtu_backlog| {
+        let params = FqCoDelParams { mtu_backlog, ..standard(10_000) };
+        let mut link = Bottleneck::blocked(fq_codel(&params));
+        (0..20).for_each(|flow| drop(link.offer(Meta::of_flow(flow, 1600))));
+        let mut drops = 0;
+        for _ in 0..400 {
+            link.wait(MS);
+            let step = link.finish();
+            let gone = step.dropped.iter().map(|(packet, _)| packet).chain(&step.departed);
+            let flows: Vec<u64> = gone.map(|packet| packet.meta.flow).collect();
+            for flow in flows {
+                link.offer(Meta::of_flow(flow, 1600));
+            }
+            drops += step.dropped.len();
+        }
+        drops
+    };
+    assert_eq!(drops(MtuBacklog::Queue), 0);
+    assert!(drops(MtuBacklog::All) >= 20);
+}
+
 fn params() -> impl Strategy<Value = FqCoDelParams> {
     let target = prop_oneof![Just(5 * MS), 0..20 * MS, 0_u64..1000];
     let interval = prop_oneof![Just(100 * MS), Just(1_u64), 1..10 * MS];
@@ -192,13 +223,14 @@ fn params() -> impl Strategy<Value = FqCoDelParams> {
         (1_u32..60, target, interval, mtu, any::<bool>()).prop_map(|(limit, target, interval, mtu, ecn)| {
             CoDelParams { limit, target: Time::from_ns(target), interval: Time::from_ns(interval), mtu, ecn }
         });
-    (codel, 1_u32..10, quantum, 1_u32..10, any::<u64>()).prop_map(
-        |(codel, queues, quantum, drop_batch, salt)| FqCoDelParams {
+    (codel, 1_u32..10, quantum, 1_u32..10, any::<u64>(), any::<bool>()).prop_map(
+        |(codel, queues, quantum, drop_batch, salt, all)| FqCoDelParams {
             codel,
             queues,
             quantum,
             drop_batch,
             salt,
+            mtu_backlog: if all { MtuBacklog::All } else { MtuBacklog::Queue },
         },
     )
 }

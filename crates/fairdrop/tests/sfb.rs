@@ -1,6 +1,7 @@
 //! SFB: boundaries, invariants, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{Filter, Overflow, Sfb};
+use fairdrop::disciplines::sfb::FullBins;
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, ParamValue, SfbParams, Stream, Time};
 use fairdrop_reference::arbitrary::greedy_events;
 use fairdrop_reference::cases;
@@ -22,6 +23,8 @@ fn one_bin() -> SfbParams {
         levels: 1,
         bins: 1,
         bin_size: 2,
+        full: FullBins::One,
+        max: 25,
         increment: 0.25,
         decrement: 0.125,
         penalty_rate: 10.0,
@@ -198,14 +201,64 @@ fn late_times_do_not_wrap() {
     (0..3).for_each(|_| drop(link.arrive(1)));
 }
 
+// As Linux has it: all bins, and at `max`.
+
+#[test]
+fn linux_drops_at_max_and_raises_from_the_size_on() {
+    let params = SfbParams { full: FullBins::All, max: 4, ..one_bin() };
+    let mut link = Bottleneck::blocked(AnyParams::Sfb(params));
+    link.world.bits[COIN] = KEEP;
+    for expected in [0.0, 0.0, 0.25, 0.5] {
+        assert_eq!(link.arrive(1).causes(), []);
+        assert_eq!(probability(&link, 1), expected);
+    }
+    assert_eq!((link.arrive(1).causes(), probability(&link, 1)), (vec![Sfb], 0.75));
+}
+
+/// A flow whose bins are not all full loses nothing for those that are.
+#[test]
+fn one_full_bin_is_not_enough_in_linux() {
+    let dropped = |full| {
+        let params = SfbParams {
+            levels: 2,
+            bins: 4,
+            limit: 1000,
+            bin_size: 5,
+            full,
+            max: 5,
+            increment: 0.0,
+            ..one_bin()
+        };
+        let mut link = Bottleneck::blocked(AnyParams::Sfb(params));
+        link.world.bits[COIN] = KEEP;
+        (0..20).for_each(|_| drop(link.arrive(1)));
+        (2..40).filter(|&flow| link.clone().arrive(flow).causes() == [Sfb]).count()
+    };
+    // Of 38 others 7/16 share a bin with it, and 1/16 share both.
+    let (one, all) = (dropped(FullBins::One), dropped(FullBins::All));
+    assert!((8..28).contains(&one) && all < 8, "{one} {all}");
+}
+
+#[test]
+fn a_full_buffer_moves_no_probability_in_linux() {
+    let params = SfbParams { full: FullBins::All, limit: 3, ..one_bin() };
+    let mut link = overfull(params);
+    let before = probability(&link, 1);
+    assert_eq!((link.arrive(1).causes(), probability(&link, 1)), (vec![Overflow], before));
+}
+
 fn params() -> impl Strategy<Value = SfbParams> {
     let step = || prop_oneof![Just(0.0), Just(1.0), Just(0.125), 0.0..=1.0];
     let rate = prop_oneof![Just(0.0), 0.0..1000.0];
     let rehash = prop_oneof![Just(0_u64), 20 * MS..1000 * MS];
-    let shape = (1_u32..25, 1_u32..4, 1_u32..8, 0_u32..6);
+    let full = prop_oneof![
+        (0_u32..8).prop_map(|max| (FullBins::One, max)),
+        (0_u32..8).prop_map(|max| (FullBins::All, max))
+    ];
+    let shape = (1_u32..25, 1_u32..4, 1_u32..8, 0_u32..6, full);
     (shape, step(), step(), rate, 0.0..5.0, (rehash, 0.0..=1.0)).prop_map(
         |(
-            (limit, levels, bins, bin_size),
+            (limit, levels, bins, bin_size, (full, max)),
             increment,
             decrement,
             penalty_rate,
@@ -219,6 +272,8 @@ fn params() -> impl Strategy<Value = SfbParams> {
                 levels,
                 bins,
                 bin_size,
+                full,
+                max,
                 increment,
                 decrement,
                 penalty_rate,
@@ -266,7 +321,7 @@ proptest! {
     /// One level of one bin looks at no flow: it is a BLUE that a queue above `bin_size` raises.
     #[test]
     fn one_bin_looks_at_no_flow(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        let params = SfbParams { levels: 1, bins: 1, ..params };
+        let params = SfbParams { levels: 1, bins: 1, full: FullBins::One, ..params };
         let mut one = Bottleneck::new(AnyParams::Sfb(params.clone()), seed);
         let mut other = one.clone();
         let mut p = 0.0_f64;
@@ -292,7 +347,7 @@ proptest! {
     /// Bins that are never full leave a FIFO.
     #[test]
     fn without_full_bins_it_is_droptail(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
-        let params = SfbParams { bin_size: params.limit, ..params };
+        let params = SfbParams { bin_size: params.limit, max: params.limit, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let (mut one, mut other) = (Bottleneck::new(AnyParams::Sfb(params), seed), Bottleneck::new(droptail, seed));
         for event in &trace {

@@ -24,6 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
         weighted(),
         hardware(),
         hardware_cells(),
+        hardware_forms(),
         service(),
         classes(),
         chokew(),
@@ -145,6 +146,11 @@ fn weighted() -> Vec<Case> {
         of("average-in-cells", "The average and its thresholds count cells.")
             .set(&[("choke.sampling", "cell"), ("choke.cell_size", "100B"), ("choke.average_in", "cells")])
             .set(&[("red.min_th", "20p"), ("red.max_th", "90p")]),
+        of(
+            "average-in-bytes",
+            "The average counts bytes, in packets of mean size, and draws are by packets.",
+        )
+        .set(&[("choke.average_in", "bytes"), ("red.mean_packet_size", "500B")]),
     ]
 }
 
@@ -192,6 +198,29 @@ fn hardware_cells() -> Vec<Case> {
         )
         .set(&[("choke_hardware.fifos", "3"), ("choke_hardware.quota", "9"), ("red.max_th", "7p")])
         .flows(CLASSES),
+    ]
+}
+
+fn hardware_forms() -> Vec<Case> {
+    let source = "docs/reference/disciplines/choke-hardware.md";
+    let of = |name, text| case("choke_hardware", name, source, text).set(QUICK).phases(OVERLOAD);
+    vec![
+        of("head", "The two packets nearest the head; marked ones are passed over.")
+            .set(&[("choke_hardware.addresses", "head"), ("choke_hardware.candidates", "2")]),
+        of("tail", "The two packets nearest the tail; a marked one is a candidate in vain.")
+            .set(&[("choke_hardware.addresses", "tail"), ("choke_hardware.candidates", "2")])
+            .set(&[("choke_hardware.marked", "miss")]),
+        of("schedule", "One, three and five candidates in three regions.")
+            .set(&[("choke_hardware.schedule", "odd")]),
+        of("linux-holes", "The ring of today's kernels: holes at its tail are drawn as well.")
+            .set(&[("choke_hardware.addresses", "linux_holes")]),
+        of(
+            "packet-bit",
+            "The packet has the mark bit: it stays until its turn, counts, and is compared again.",
+        )
+        .set(&[("choke_hardware.mark_bit", "packet")]),
+        of("long-list", "A list memory of more than 1,024 entries, all of which are drawn from.")
+            .set(&[("choke_hardware.addresses", "memory"), ("choke_hardware.list_limit", "1500")]),
     ]
 }
 

@@ -85,6 +85,9 @@ fn sfb() -> Vec<Case> {
                 Silence { ns: 70 * MS },
                 Load { arrivals: 40, percent: 200 },
             ]),
+        of("all-bins", "As Linux: all bins of an arrival have to hold max packets; one of bin_size raises its probability.")
+            .set(&[("sfb.full", "all"), ("sfb.max", "5p"), ("sfb.rehash", "20ms"), ("sfb.warm_up", "8ms")])
+            .phases(&[Load { arrivals: 150, percent: 300 }, Drain]),
     ]
 }
 

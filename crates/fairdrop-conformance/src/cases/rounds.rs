@@ -61,5 +61,8 @@ fn fq_codel() -> Vec<Case> {
             .limit(20)
             .set(&[("fq_codel.drop_batch", "4"), ("codel.ecn", "false")])
             .phases(&[Burst { arrivals: 60 }, Load { arrivals: 60, percent: 300 }, Drain]),
+        of("mtu-backlog", "As Linux: mtu is compared with the bytes of all queues.")
+            .set(&[("fq_codel.mtu_backlog", "all"), ("codel.ecn", "false")])
+            .phases(&[Load { arrivals: 160, percent: 150 }, Drain]),
     ]
 }

@@ -139,17 +139,12 @@ impl QueueConfig {
                 report.add(section.origin(name), &section.path(name), &value, &valid);
             }
         }
-        let by_packets = section.text("sampling") == Some("packet");
-        if by_packets && section.is_set("average_in") && section.text("average_in") == Some("cells") {
-            let valid =
-                "\"packets\", since sampling is by packets; \"cells\" with sampling = \"byte\" or \"cell\"";
-            report.add(section.origin("average_in"), &section.path("average_in"), "\"cells\"", valid);
-        }
         let params = self.params_of(info.name, 1_000_000);
         if let Some(Err(error)) = params.map(|params| params.validate())
             && info.params.iter().any(|spec| spec.name == error.name)
         {
-            let value = error.value.to_string();
+            let word = section.text(error.name).map(|word| format!("{word:?}"));
+            let value = word.unwrap_or_else(|| error.value.to_string());
             let valid = error.valid.to_string();
             report.add(section.origin(error.name), &section.path(error.name), &value, &valid);
             return;

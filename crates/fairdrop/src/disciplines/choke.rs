@@ -17,17 +17,17 @@ use super::red::{RedParams, RedQueue};
 use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, MOST_REDRAWS};
 use crate::contract::packet::{Meta, Packet};
-use crate::contract::params::{MAX_COUNTS, ParamError, ParamValue, require};
+use crate::contract::params::{ParamError, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::registry::declare::{params, words};
 use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring};
 use crate::storage::leaky_fifo::{LeakyFifo, Position, Slot};
 use crate::storage::memory::Memory;
+pub use schedule::{Candidates, MAX_CANDIDATES, MAX_REGIONS, Schedule};
 
-/// Most candidates drawn for one arrival.
-pub const MAX_CANDIDATES: usize = 32;
-/// Most regions between `min_th` and `max_th`.
-pub const MAX_REGIONS: usize = MAX_COUNTS;
+// The build script gives this file by its path, which makes its folder that of the modules below.
+#[path = "choke/schedule.rs"]
+mod schedule;
 
 words! {
     /// Where candidates come from.
@@ -83,103 +83,11 @@ words! {
     pub enum AverageIn {
         /// Packets.
         Packets = "packets",
-        /// What is sampled: packets, bytes, or cells.
+        /// What is sampled: bytes, or cells.
         Cells = "cells",
+        /// Bytes, in packets of `mean_packet_size`.
+        Bytes = "bytes",
     }
-}
-
-/// Number of candidates in each of up to [`MAX_REGIONS`] equal regions between `min_th` and `max_th`, never falling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
-    candidates: [u8; MAX_REGIONS],
-    regions: u8,
-    rule: Rule,
-}
-
-/// Where the numbers of a schedule come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
-    /// Given one by one.
-    Custom,
-    /// `slope * i + offset` in region i, counted from 1, for any number of regions.
-    Linear { slope: i16, offset: i16 },
-}
-
-impl Schedule {
-    /// `candidates` by region, lowest average first.
-    ///
-    /// # Errors
-    /// No region or too many, more than [`MAX_CANDIDATES`] in one, or a number that falls.
-    pub fn custom(candidates: &[u8]) -> Result<Self, ParamError> {
-        let regions = candidates.len();
-        require((1..=MAX_REGIONS).contains(&regions), "schedule", regions as f64, "1 to 16 regions")?;
-        let most = f64::from(candidates.iter().copied().max().unwrap_or(0));
-        require(most as usize <= MAX_CANDIDATES, "schedule", most, "at most 32 candidates")?;
-        require(candidates.is_sorted(), "schedule", most, "numbers that never fall")?;
-        let mut padded = [0; MAX_REGIONS];
-        padded[..regions].copy_from_slice(candidates);
-        Ok(Self { candidates: padded, regions: regions as u8, rule: Rule::Custom })
-    }
-
-    /// One candidate in the lower half, two in the upper (Pan et al. 2000, II.A).
-    pub const fn two() -> Self {
-        Self { rule: Rule::Custom, ..Self::from_rule(2, 1, 0) }
-    }
-
-    /// 2i - 1 candidates in region i of `regions`: 1, 3, 5, ...; at most 16 regions.
-    pub const fn odd(regions: u8) -> Self {
-        Self::from_rule(regions, 2, -1)
-    }
-
-    /// 2i candidates in region i of `regions`: 2, 4, 6, ...; at most 16 regions.
-    pub const fn even(regions: u8) -> Self {
-        Self::from_rule(regions, 2, 0)
-    }
-
-    /// `slope * i + offset` candidates in region i, counted from 1.
-    const fn from_rule(regions: u8, slope: i16, offset: i16) -> Self {
-        let regions = if regions as usize > MAX_REGIONS { MAX_REGIONS as u8 } else { regions };
-        let mut candidates = [0; MAX_REGIONS];
-        let mut i = 0;
-        while i < regions as usize {
-            candidates[i] = (slope * (i as i16 + 1) + offset) as u8;
-            i += 1;
-        }
-        Self { candidates, regions, rule: Rule::Linear { slope, offset } }
-    }
-
-    /// The same rule over another number of regions; schedules that are not by rule stay as they are.
-    #[must_use]
-    pub const fn with_regions(self, regions: u8) -> Self {
-        match self.rule {
-            Rule::Custom => self,
-            Rule::Linear { slope, offset } => Self::from_rule(regions, slope, offset),
-        }
-    }
-
-    /// Candidates by region.
-    pub fn as_slice(&self) -> &[u8] {
-        self.candidates.get(..usize::from(self.regions)).unwrap_or(&[])
-    }
-
-    /// Candidates at average `avg`; from `max_th` on the last region's (Pan et al. 2000, footnote 7).
-    #[inline]
-    fn at(&self, avg: f64, red: &RedParams) -> u8 {
-        let last = self.regions.saturating_sub(1);
-        // Regions are half-open upward. With max_th infinite the quotient is 0: always the first region.
-        let share = (avg - red.min_th) / (red.max_th - red.min_th);
-        let region = ((f64::from(self.regions) * share) as u8).min(last);
-        self.candidates.get(usize::from(region)).copied().unwrap_or(0)
-    }
-}
-
-/// How many candidates an arrival is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Candidates {
-    /// The same number at every average; 0 makes CHOKe RED.
-    Fixed(u8),
-    /// More candidates the higher the average (self-adjusting CHOKe).
-    Regions(Schedule),
 }
 
 /// Largest packet of a network, and largest cell.
@@ -213,8 +121,10 @@ params! {
         sampling = "packet", Choice(&["packet", "byte", "cell"]), "IEEE Micro 2001, chopping the packets";
         /// Bytes of a cell for sampling by cell: a packet counts with length / cell_size, rounded up.
         cell_size = 400 B, Bytes(1, MAX_CELL as u64), "IEEE Micro 2001: the smallest packet";
-        /// What the average and the thresholds of RED count: packets, or what is sampled (limit stays in packets).
-        average_in: AverageIn = "packets", Choice(AverageIn::WORDS), "IEEE Micro 2001 leaves it open";
+        /// What the average and the thresholds of RED count: packets, what is sampled (bytes or cells), or bytes, in packets of
+        /// mean_packet_size (limit stays in packets).
+        average_in: AverageIn = "packets", Choice(AverageIn::WORDS),
+            "IEEE Micro 2001 leaves it open; bytes: ns-2, queue_in_bytes_";
         /// Whether an arrival meets the candidates first, or RED, in which case only what RED keeps is compared.
         order: Order = "match_first", Choice(Order::WORDS), "Tang, Wang, Low 2004, approximation 1";
         /// A matched arrival advances RED's count of packets since the last early drop.
@@ -260,33 +170,15 @@ impl Registered for ChokeParams {
         if let Sampling::Cell(size) = self.sampling {
             require((1..=MAX_CELL).contains(&size), "cell_size", f64::from(size), "1 to 65535 bytes")?;
         }
-        match self.candidates {
-            Candidates::Fixed(count) => {
-                require(usize::from(count) <= MAX_CANDIDATES, "candidates", f64::from(count), "0 to 32")
-            }
-            Candidates::Regions(schedule) => Schedule::custom(schedule.as_slice()).map(|_| ()),
-        }
+        // Words have no number: 1 stands for what was set.
+        let counts_nothing = self.average_in == AverageIn::Cells && self.sampling == Sampling::Packet;
+        require(!counts_nothing, "average_in", 1.0, "\"packets\" or \"bytes\" where sampling is by packets")?;
+        self.candidates.check()
     }
 
-    /// `regions` finds the schedule whose regions it counts, and `cell_size` the sampling by cell.
+    /// `cell_size` finds the sampling by cell.
     fn set_other(&mut self, name: &str, value: ParamValue<'_>) -> bool {
         match (name, value) {
-            ("candidates", ParamValue::Number(count)) => self.candidates = Candidates::Fixed(count as u8),
-            ("regions", ParamValue::Number(regions)) => {
-                if let Candidates::Regions(schedule) = &mut self.candidates {
-                    *schedule = schedule.with_regions(regions as u8);
-                }
-            }
-            ("schedule", ParamValue::Word("fixed")) => {}
-            ("schedule", ParamValue::Word("two")) => self.candidates = Candidates::Regions(Schedule::two()),
-            ("schedule", ParamValue::Word("odd")) => self.candidates = Candidates::Regions(Schedule::odd(3)),
-            ("schedule", ParamValue::Word("even")) => {
-                self.candidates = Candidates::Regions(Schedule::even(3));
-            }
-            ("schedule", ParamValue::Counts(counts)) => match Schedule::custom(counts) {
-                Ok(schedule) => self.candidates = Candidates::Regions(schedule),
-                Err(_) => return false,
-            },
             ("sampling", ParamValue::Word("packet")) => self.sampling = Sampling::Packet,
             ("sampling", ParamValue::Word("byte")) => self.sampling = Sampling::Byte,
             ("sampling", ParamValue::Word("cell")) => self.sampling = Sampling::Cell(400),
@@ -295,19 +187,9 @@ impl Registered for ChokeParams {
                     *size = bytes as u32;
                 }
             }
-            _ => return false,
+            _ => return self.candidates.set(name, value),
         }
         true
-    }
-}
-
-impl ChokeParams {
-    #[inline]
-    fn candidates_at(&self, avg: f64) -> usize {
-        usize::from(match self.candidates {
-            Candidates::Fixed(count) => count,
-            Candidates::Regions(schedule) => schedule.at(avg, &self.red),
-        })
     }
 }
 
@@ -366,6 +248,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
         let queue = RedQueue::new(&params.red, slots)?;
         let plain = params.draw == DrawFrom::Uniform
             && params.sampling == Sampling::Packet
+            && params.average_in == AverageIn::Packets
             && params.order == Order::MatchFirst
             && !params.count_on_match;
         let basic = plain && params.candidates == Candidates::Fixed(1) && params.red.is_common();
@@ -477,19 +360,18 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
 
     /// The length of the queue that the average follows.
     #[inline]
-    fn length(&self) -> u32 {
+    fn length(&self) -> f64 {
         match self.params.average_in {
-            AverageIn::Cells if self.params.sampling != Sampling::Packet => {
-                u32::try_from(self.weight).unwrap_or(u32::MAX)
-            }
-            _ => self.queue.fifo.len(),
+            AverageIn::Packets => f64::from(self.queue.fifo.len()),
+            AverageIn::Cells => self.weight as f64,
+            AverageIn::Bytes => self.queue.fifo.bytes() as f64 / f64::from(self.params.red.mean_packet_size),
         }
     }
 
     /// Draws and compares as many candidates as the average asks for. Returns whether any matched and was dropped.
     #[inline]
     fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
-        let wanted = self.params.candidates_at(self.queue.state.avg);
+        let wanted = self.params.candidates.at(self.queue.state.avg, &self.params.red);
         let matched = wanted > 0 && !self.queue.fifo.is_empty() && self.drop_matches(wanted, flow, env);
         if matched && !self.plain && self.params.count_on_match {
             self.queue.state.count_matched();
@@ -522,9 +404,10 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Choke<H, S> {
     /// What becomes of an arrival with any number of candidates, from anywhere, before or after RED.
     #[inline(never)]
     fn other_verdict<E: Env<H>>(&mut self, meta: Meta, env: &mut E) -> Option<DropCause> {
-        let length = if self.plain { self.queue.fifo.len() } else { self.length() };
+        let length = if self.plain { f64::from(self.queue.fifo.len()) } else { self.length() };
         // The average counts a matched arrival too, and sees the queue before its removal.
-        self.queue.state.update(&self.params.red, length, env.now());
+        self.queue.state.decay_if_idle(&self.params.red, self.queue.fifo.len(), env.now());
+        self.queue.state.follow(&self.params.red, length);
         let compared = !self.queue.state.below_min_th(&self.params.red);
         if self.params.order == Order::MatchFirst {
             // A matched arrival never reaches RED: its count stays.

@@ -5,19 +5,21 @@
 //! the candidate's entry, frees the candidate's data at once, and leaves the entry to be discarded when it comes to
 //! the head. A draw can therefore meet an entry that is flagged, of another FIFO, or free, and what it does then is a
 //! parameter. With several banks one address of each is drawn in parallel. Packets may be chopped into cells of one
-//! entry each, so that draws are by cells.
+//! entry each, so that draws are by cells. In place of the entry the packet itself may carry the bit: then it stays in
+//! the queue as it is until its turn to be sent comes, counts, and can be drawn again.
 //!
 //! Source: the article of R. Pan, B. Prabhakar, K. Psounis and others in IEEE Micro 21(3), 2001, "Implementation issues"
-//! and figure 10. The `linux` draw is what `net/sched/sch_choke.c` does: three tries in a ring with holes, then the
-//! head.
+//! and figure 10. The bit in the packet is that of their paper at INFOCOM 2000, section II.A. The `linux` draw is what
+//! `net/sched/sch_choke.c` does: three tries in a ring with holes, then the head.
 
+use super::choke::{Candidates, MAX_CANDIDATES, MAX_REGIONS};
 use super::droptail::fifo_in;
 use super::outcome::drop_packet;
 use super::red::{RedParams, RedState};
 use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::{Env, Stream, draw_below};
 use crate::contract::packet::{Ecn, Packet};
-use crate::contract::params::{ParamError, require};
+use crate::contract::params::{ParamError, ParamValue, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::registry::declare::{params, words};
 use crate::registry::entry::{ParamTable, Registered, Ring, facts, ring, take};
@@ -30,11 +32,11 @@ use list_memory::{ListMemory, State};
 #[path = "choke_hardware/list_memory.rs"]
 mod list_memory;
 
-/// Most candidates drawn for one arrival, and most banks.
+/// Most banks.
 pub const MAX_BANKS: usize = 32;
-/// Addresses that one draw without a bound of its own tries. Where one entry in [`MAX_ENTRIES`] serves, that many are
-/// not enough with a probability below 2^-64; then the random source is stuck.
-const MOST_TRIES: u32 = 64 * MAX_ENTRIES as u32;
+/// A draw without a bound of its own tries so many times as many addresses as it takes on average. That is not enough with
+/// a probability below 2^-64; then the random source is stuck.
+const MOST_TRIES: usize = 64;
 /// Tries of the `linux` draw.
 const LINUX_TRIES: u32 = 3;
 
@@ -49,6 +51,12 @@ words! {
         Memory = "memory",
         /// From the head to the last live entry; three tries, then the head.
         Linux = "linux",
+        /// The same, from the head to the last entry, live or not.
+        LinuxHoles = "linux_holes",
+        /// Nothing: candidates are the packets of the arrival's own FIFO that are nearest its head.
+        Head = "head",
+        /// Nothing: candidates are those nearest its tail.
+        Tail = "tail",
     }
 }
 
@@ -64,6 +72,16 @@ words! {
     }
 }
 
+words! {
+    /// What carries the bit that a match sets.
+    pub enum MarkBit {
+        /// The entry of the list: the packet's data is freed at once, and the entry is discarded as it comes to the head.
+        Entry = "entry",
+        /// The packet: it stays, and is discarded when its turn to be sent comes.
+        Packet = "packet",
+    }
+}
+
 const IMPLEMENTATION: &str = "IEEE Micro 2001, implementation issues";
 
 params! {
@@ -71,16 +89,30 @@ params! {
     pub struct ChokeHardwareParams {
         /// The average, its thresholds and what unmatched arrivals meet; the limit is that of the data memory.
         base red: RedParams;
-        /// Entries drawn and compared for each arrival, from one bank after the other.
-        candidates: u8 = 1, Integer(0, MAX_BANKS as i64) => "packets", IMPLEMENTATION;
+        /// Entries drawn and compared for each arrival, from one bank after the other. Not used when schedule is set.
+        candidates = 1, Integer(0, MAX_CANDIDATES as i64) => "packets", IMPLEMENTATION;
+        /// Candidates by region of the average (self-adjusting CHOKe): fixed uses candidates; two is 1, 2; odd is 1,
+        /// 3, 5, ...; even is 2, 4, 6, ...; a list gives them one by one.
+        schedule = "fixed", Schedule(&["fixed", "two", "odd", "even"], 0, MAX_CANDIDATES as i64) => "packets",
+            "Pan, Prabhakar, Psounis 2000, II.A and III.C; IEEE Micro 2001";
+        /// Equal regions between min_th and max_th, for the schedules odd and even.
+        regions = 3, Integer(1, MAX_REGIONS as i64), "IEEE Micro 2001";
         /// Memories that the list lies in, address by address in turn; each is sampled on its own.
         banks: u8 = 1, Integer(1, MAX_BANKS as i64), "IEEE Micro 2001, figure 10b";
         /// What addresses are drawn from: live entries of the own FIFO (ideal), occupied entries, the whole memory,
-        /// or as Linux does it: from head to tail, three tries, then the head.
+        /// or as Linux does it: from the head on, three tries, then the head; linux ends at the last live entry, linux_holes at
+        /// the last entry, as today's kernels do. Nothing is drawn with head (Front CHOKe)
+        /// and tail (Back CHOKe): candidates are the packets of the own FIFO nearest to it.
         addresses: Addresses = "occupied", Choice(Addresses::WORDS),
-            "IEEE Micro 2001, implementation issues; Linux sch_choke.c";
+            "IEEE Micro 2001, implementation issues; Linux sch_choke.c; Pan, Prabhakar, Psounis 2000, IV";
+        /// What carries the bit that a match sets: the entry of the list, whose data is freed at once and which goes as it
+        /// comes to the head, or the packet, which stays until its turn to be sent comes, counts as one that waits in the
+        /// average, the thresholds, limit and quota, and is compared when it is drawn again. With packet, marked,
+        /// physical_length and mark_one_cell are not used.
+        mark_bit: MarkBit = "entry", Choice(MarkBit::WORDS),
+            "IEEE Micro 2001, implementation issues; packet: Pan, Prabhakar, Psounis 2000, II.A, to the letter";
         /// A draw that meets an entry marked as dropped: draws again, has no candidate, or compares all the same and
-        /// drops the arrival alone.
+        /// drops the arrival alone. With head and tail it is passed over, is the candidate in vain, or is compared.
         marked: MarkedEntry = "reject", Choice(MarkedEntry::WORDS), "IEEE Micro 2001 leaves it open";
         /// A draw that meets an unoccupied address has no candidate, instead of drawing again.
         unoccupied_misses: bool = false, Switch, "IEEE Micro 2001 leaves it open";
@@ -101,6 +133,10 @@ params! {
         cell_size: u32 = 0 B, Bytes(0, 65_535), "IEEE Micro 2001, chopping the packets";
         /// A match marks one cell of the candidate; its data is freed when the cells are put together at the head.
         mark_one_cell: bool = false, Switch, IMPLEMENTATION;
+        fields {
+            /// Candidates for each arrival.
+            candidates: Candidates = Candidates::Fixed(1);
+        }
     }
 }
 
@@ -133,11 +169,27 @@ impl Registered for ChokeHardwareParams {
     }
 
     fn check(&self) -> Result<(), ParamError> {
+        self.candidates.check()?;
         let banks = f64::from(self.banks);
         require(u16::from(self.banks) <= self.list_limit, "banks", banks, "at most list_limit")?;
-        let linux = self.addresses == Addresses::Linux;
-        require(!linux || self.banks == 1, "banks", banks, "1 with addresses = \"linux\"")?;
-        require(!linux || self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses = \"linux\"")
+        let lone_bank = self.banks == 1;
+        match self.addresses {
+            Addresses::Live | Addresses::Occupied | Addresses::Memory => Ok(()),
+            Addresses::Head | Addresses::Tail => {
+                require(lone_bank, "banks", banks, "1 with addresses = \"head\" or \"tail\"")
+            }
+            Addresses::Linux | Addresses::LinuxHoles => {
+                require(lone_bank, "banks", banks, "1 with addresses as in Linux")?;
+                require(self.fifos == 1, "fifos", f64::from(self.fifos), "1 with addresses as in Linux")?;
+                // Its packets leave holes: there is no bit.
+                let by_entry = self.mark_bit == MarkBit::Entry;
+                require(by_entry, "mark_bit", 1.0, "\"entry\" with addresses as in Linux")
+            }
+        }
+    }
+
+    fn set_other(&mut self, name: &str, value: ParamValue<'_>) -> bool {
+        self.candidates.set(name, value)
     }
 }
 
@@ -146,6 +198,17 @@ impl ChokeHardwareParams {
     #[inline]
     fn cells(&self, len: u32) -> usize {
         if self.cell_size == 0 { 1 } else { len.div_ceil(self.cell_size).max(1) as usize }
+    }
+
+    /// What a draw does that meets a marked entry: marked packets that stay are compared as any other.
+    #[inline]
+    fn on_marked(&self) -> MarkedEntry {
+        if self.mark_bit == MarkBit::Packet { MarkedEntry::Blind } else { self.marked }
+    }
+
+    #[inline]
+    fn holds_data(&self, cells: usize) -> bool {
+        self.mark_bit == MarkBit::Packet || (self.mark_one_cell && cells > 1)
     }
 }
 
@@ -166,7 +229,7 @@ pub struct ListStats {
     pub empty_handed: u64,
     /// Arrivals dropped alone for the flow of a marked entry.
     pub dropped_alone: u64,
-    /// Cells of dropped packets that were not marked themselves, and held their data until the head.
+    /// Cells of dropped packets that held their data until the head.
     pub wasted_cells: u64,
     /// Most packets with such cells at one time.
     pub most_wasted_packets: u32,
@@ -187,8 +250,37 @@ struct Fifo {
     live: u32,
     /// Packets dropped whose entries are not discarded yet.
     marked: u32,
-    /// Of these, packets with cells that hold data.
+    /// Of these, packets that hold data.
     wasted: u32,
+}
+
+impl Fifo {
+    /// The packets that count: marked ones as well where they stay.
+    #[inline]
+    fn waiting(&self, params: &ChokeHardwareParams) -> u32 {
+        self.live + if params.mark_bit == MarkBit::Packet { self.marked } else { 0 }
+    }
+}
+
+/// Candidates of one arrival, each once.
+struct Drawn {
+    found: [Found; MAX_CANDIDATES],
+    count: usize,
+}
+
+impl Drawn {
+    const fn none() -> Self {
+        Self { found: [Found::Nothing; MAX_CANDIDATES], count: 0 }
+    }
+
+    /// Two cells of one packet are one candidate.
+    fn add_once(&mut self, drawn: Found) {
+        let again = self.found.iter().take(self.count).any(|&before| before == drawn);
+        if let Some(place) = self.found.get_mut(self.count).filter(|_| drawn != Found::Nothing && !again) {
+            *place = drawn;
+            self.count += 1;
+        }
+    }
 }
 
 /// CHOKe over linked lists with mark bits.
@@ -255,29 +347,18 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.fifos.iter().map(|fifo| fifo.wasted).sum()
     }
 
-    /// Drops every candidate of `flow`. A stuck random source ends the drawing. Returns whether the arrival is to be dropped.
+    /// Compares as many candidates as the average asks for, and drops those of `flow`. Returns whether the arrival is to be
+    /// dropped.
     fn drop_matches<E: Env<H>>(&mut self, fifo: u8, flow: u64, env: &mut E) -> bool {
-        // All draws of an arrival see the list as it found it.
-        let mut found = [Found::Nothing; MAX_BANKS];
-        let mut count = 0;
-        let stuck = self.stats.stuck_draws;
-        for _ in 0..self.params.candidates {
-            if self.stats.stuck_draws > stuck {
-                break;
-            }
-            let bank = usize::from(self.bank);
-            self.bank = (self.bank + 1) % self.params.banks.max(1);
-            let drawn = self.draw(bank, fifo, env);
-            // Two cells of one packet are one candidate.
-            let again = found.iter().take(count).any(|&before| before == drawn);
-            if let Some(place) = found.get_mut(count).filter(|_| drawn != Found::Nothing && !again) {
-                *place = drawn;
-                count += 1;
-            }
-        }
+        let Some(own) = self.fifos.get(usize::from(fifo)) else { return false };
+        let wanted = self.params.candidates.at(own.red.avg, &self.params.red).min(MAX_CANDIDATES);
+        let drawn = match self.params.addresses {
+            Addresses::Head | Addresses::Tail => self.nearest(wanted, fifo),
+            _ => self.draw_many(wanted, fifo, env),
+        };
         let (mut matched, mut pair) = (false, false);
-        for drawn in found.into_iter().take(count) {
-            match drawn {
+        for found in drawn.found.into_iter().take(drawn.count) {
+            match found {
                 Found::Nothing => {}
                 Found::Live { packet } => pair |= self.compare(packet, flow, fifo, env),
                 Found::Marked { flow: marked } => matched |= marked == flow,
@@ -285,6 +366,61 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         }
         self.list_stats.dropped_alone += u64::from(matched && !pair);
         matched || pair
+    }
+
+    /// Draws from one bank after the other. All draws of an arrival see the list as it found it. A stuck random source ends
+    /// the drawing.
+    fn draw_many<E: Env<H>>(&mut self, wanted: usize, fifo: u8, env: &mut E) -> Drawn {
+        let mut drawn = Drawn::none();
+        let stuck = self.stats.stuck_draws;
+        for _ in 0..wanted {
+            if self.stats.stuck_draws > stuck {
+                break;
+            }
+            let bank = usize::from(self.bank);
+            self.bank = (self.bank + 1) % self.params.banks.max(1);
+            let found = self.draw(bank, fifo, env);
+            drawn.add_once(found);
+        }
+        drawn
+    }
+
+    /// The packets nearest the head of a FIFO, or nearest its tail, which are then compared from there on.
+    fn nearest(&mut self, wanted: usize, fifo: u8) -> Drawn {
+        let (mut drawn, on_marked) = (Drawn::none(), self.params.on_marked());
+        let is_live = |entry: &ListEntry| entry.state != State::Marked;
+        let serves = |entry: &&ListEntry| on_marked != MarkedEntry::Reject || is_live(entry);
+        let is_tail = self.params.addresses == Addresses::Tail;
+        let serving = if is_tail { self.list.packets(fifo).filter(serves).count() } else { 0 };
+        let (mut passed, mut read, mut marked) = (0, 0, 0);
+        let mut left = serving.saturating_sub(wanted);
+        for entry in self.list.packets(fifo) {
+            if drawn.count + passed >= wanted {
+                break;
+            }
+            if left > 0 {
+                left -= usize::from(serves(&entry));
+                continue;
+            }
+            let found = match on_marked {
+                _ if is_live(entry) => Found::Live { packet: entry.packet },
+                MarkedEntry::Blind => Found::Marked { flow: entry.flow },
+                MarkedEntry::Reject | MarkedEntry::Miss => Found::Nothing,
+            };
+            read += 1;
+            marked += u64::from(!is_live(entry));
+            let before = drawn.count;
+            drawn.add_once(found);
+            passed += usize::from(serves(&entry) && drawn.count == before);
+        }
+        if let Some(found) = drawn.found.get_mut(..drawn.count).filter(|_| is_tail) {
+            found.reverse();
+        }
+        self.list_stats.draws += wanted as u64;
+        self.list_stats.tries += read;
+        self.list_stats.marked += marked;
+        self.list_stats.empty_handed += wanted.saturating_sub(drawn.count) as u64;
+        drawn
     }
 
     /// Compares a waiting packet; drops it when it has `flow`.
@@ -303,13 +439,22 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         let cells = self.list.mark(packet);
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return true };
         (own.live, own.marked) = (own.live - 1, own.marked + 1);
-        if self.params.mark_one_cell && cells > 1 {
+        if self.params.holds_data(cells) {
             own.wasted += 1;
-            self.list_stats.wasted_cells += cells as u64 - 1;
+            // One marked cell holds nothing.
+            let freed = u64::from(self.params.mark_bit == MarkBit::Entry);
+            self.list_stats.wasted_cells += cells as u64 - freed;
             self.list_stats.most_wasted_packets = self.list_stats.most_wasted_packets.max(self.wasted());
         }
-        self.discard_marked(fifo);
+        self.discard_at_head(fifo);
         true
+    }
+
+    /// Marked entries go as they come to the head; marked packets wait for their turn.
+    fn discard_at_head(&mut self, fifo: u8) {
+        if self.params.mark_bit == MarkBit::Entry {
+            self.discard_marked(fifo);
+        }
     }
 
     /// Frees marked entries that have come to the head, in no time.
@@ -318,7 +463,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
             let cells = self.list.discard_head(fifo);
             if let Some(own) = self.fifos.get_mut(usize::from(fifo)) {
                 own.marked -= 1;
-                own.wasted -= u32::from(self.params.mark_one_cell && cells > 1);
+                own.wasted -= u32::from(self.params.holds_data(cells));
             }
         }
     }
@@ -328,8 +473,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.list_stats.draws += 1;
         let found = match self.params.addresses {
             Addresses::Live => self.draw_live(bank, fifo, env),
-            Addresses::Linux => self.draw_as_linux(fifo, env),
-            Addresses::Occupied | Addresses::Memory => self.draw_address(bank, fifo, env),
+            Addresses::Linux | Addresses::LinuxHoles => self.draw_as_linux(fifo, env),
+            _ => self.draw_address(bank, fifo, env),
         };
         self.list_stats.empty_handed += u64::from(found == Found::Nothing);
         found
@@ -362,19 +507,23 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
 
     /// Draws addresses until one serves.
     fn draw_address<E: Env<H>>(&mut self, bank: usize, fifo: u8, env: &mut E) -> Found {
+        let count = self.addresses(bank);
         let unbounded = self.params.max_tries == 0;
-        if unbounded && !self.can_find(bank, fifo) {
-            return Found::Nothing;
-        }
-        let mut places = [0; MAX_ENTRIES];
-        let count = self.addresses(bank, &mut places);
-        for _ in 0..if unbounded { MOST_TRIES } else { self.params.max_tries } {
+        let tries = if unbounded {
+            let serving = self.serving(bank, fifo);
+            if serving == 0 {
+                return Found::Nothing;
+            }
+            MOST_TRIES * count.div_ceil(serving)
+        } else {
+            self.params.max_tries as usize
+        };
+        for _ in 0..tries {
             if count == 0 {
                 return Found::Nothing;
             }
             let nth = self.random_below(count, env);
-            let Some(&address) = nth.and_then(|nth| places.get(nth)) else { return Found::Nothing };
-            let address = usize::from(address);
+            let Some(address) = nth.and_then(|nth| self.address(nth, bank)) else { return Found::Nothing };
             self.list_stats.tries += 1;
             match self.list.get(address) {
                 None => {
@@ -386,7 +535,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
                 Some(entry) if entry.fifo != fifo => self.list_stats.foreign += 1,
                 Some(entry) if entry.state == State::Marked => {
                     self.list_stats.marked += 1;
-                    match self.params.marked {
+                    match self.params.on_marked() {
                         MarkedEntry::Reject => {}
                         MarkedEntry::Miss => return Found::Nothing,
                         MarkedEntry::Blind => return Found::Marked { flow: entry.flow },
@@ -399,12 +548,11 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         Found::Nothing
     }
 
-    /// Whether any entry of the bank would end a draw.
-    fn can_find(&self, bank: usize, fifo: u8) -> bool {
-        let any = self.params.marked != MarkedEntry::Reject;
-        self.list.iter().any(|(address, entry)| {
-            entry.fifo == fifo && (any || entry.state != State::Marked) && self.in_bank(address, bank)
-        })
+    /// Entries of the bank that end a draw.
+    fn serving(&self, bank: usize, fifo: u8) -> usize {
+        let any = self.params.on_marked() != MarkedEntry::Reject;
+        let serves = |entry: &ListEntry| entry.fifo == fifo && (any || entry.state != State::Marked);
+        self.list.iter().filter(|(address, entry)| serves(entry) && self.in_bank(*address, bank)).count()
     }
 
     /// A number below `count`; `None` when the random source is stuck.
@@ -413,23 +561,37 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         drawn.map(|number| number as usize)
     }
 
-    /// Fills `places` with the addresses of `bank`, of the whole memory or of its occupied part, from the first on; returns
-    /// how many there are.
-    fn addresses(&self, bank: usize, places: &mut [u16; MAX_ENTRIES]) -> usize {
-        let whole = self.params.addresses == Addresses::Memory;
-        let in_bank = (0..self.list.size()).filter(|&address| self.in_bank(address, bank));
-        let drawn_from = in_bank.filter(|&address| whole || self.list.get(address).is_some());
-        let filled = places.iter_mut().zip(drawn_from).map(|(place, address)| *place = address as u16);
-        filled.count()
+    /// How many addresses of `bank` are drawn from, of the whole memory or of its occupied part.
+    fn addresses(&self, bank: usize) -> usize {
+        let banks = usize::from(self.params.banks.max(1));
+        match self.params.addresses {
+            Addresses::Memory => self.list.size().saturating_sub(bank).div_ceil(banks),
+            _ => self.list.occupied_in(bank, banks),
+        }
     }
 
-    /// Three tries from the head to the last live entry, then the head.
+    /// The one of them with `nth` of them below it.
+    fn address(&self, nth: usize, bank: usize) -> Option<usize> {
+        let banks = usize::from(self.params.banks.max(1));
+        match self.params.addresses {
+            Addresses::Memory => Some(bank + nth * banks),
+            _ => self.list.occupied_at(nth, bank, banks, self.params.fifos == 1),
+        }
+    }
+
+    /// Three tries from the head to the last entry, then the head.
     fn draw_as_linux<E: Env<H>>(&mut self, fifo: u8, env: &mut E) -> Found {
         let Some(head) = self.list.head_address(fifo) else { return Found::Nothing };
         let size = self.list.size().max(1);
         let from_head = |address: usize| (address + size - head) % size;
-        let live = self.list.iter().filter(|(_, entry)| matches!(entry.state, State::Live { .. }));
-        let span = live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1);
+        let is_live = |entry: &ListEntry| entry.state != State::Marked;
+        let span = match self.params.addresses {
+            Addresses::LinuxHoles => self.list.occupied(),
+            _ => {
+                let live = self.list.iter().filter(|(_, entry)| is_live(entry));
+                live.map(|(address, _)| from_head(address) + 1).max().unwrap_or(1)
+            }
+        };
         for _ in 0..LINUX_TRIES {
             let Some(offset) = self.random_below(span, env) else { return Found::Nothing };
             self.list_stats.tries += 1;
@@ -441,13 +603,27 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> ChokeHardware<H, S, L> {
         self.list.head(fifo).map_or(Found::Nothing, |entry| Found::Live { packet: entry.packet })
     }
 
+    /// The FIFO whose turn it is, of those with packets to send, and the number of its head. Marked packets before it are
+    /// discarded in no time.
+    fn next_in_turn(&mut self) -> Option<(u8, u32)> {
+        let fifos = self.params.fifos.max(1);
+        for step in 0..fifos {
+            let fifo = (self.turn + step) % fifos;
+            self.discard_marked(fifo);
+            if let Some(entry) = self.list.head(fifo) {
+                return Some((fifo, entry.packet));
+            }
+        }
+        None
+    }
+
     /// Queues an arrival where both memories have room, marked for `cause` if there is one.
     fn append<E: Env<H>>(&mut self, mut packet: Packet<H>, fifo: u8, mark: Option<DropCause>, env: &mut E) {
         let cells = self.params.cells(packet.meta.len);
         let data_fits = self.data.len() + self.wasted() < self.params.red.limit;
         let list_fits = cells <= self.list.size() - self.list.occupied();
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
-        let quota_fits = self.params.quota == 0 || own.live < self.params.quota;
+        let quota_fits = self.params.quota == 0 || own.waiting(&self.params) < self.params.quota;
         if !(data_fits && list_fits && quota_fits) {
             own.red.overflowed();
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
@@ -470,9 +646,10 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
         self.stats.arrived.add(packet.meta.len);
         let fifo = packet.meta.class % self.params.fifos.max(1);
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
-        let length = own.live + if self.params.physical_length { own.marked } else { 0 };
+        let length =
+            if self.params.physical_length { own.live + own.marked } else { own.waiting(&self.params) };
         own.red.update(&self.params.red, length, env.now());
-        let compared = !own.red.below_min_th(&self.params.red) && own.live > 0;
+        let compared = !own.red.below_min_th(&self.params.red) && own.waiting(&self.params) > 0;
         if compared && self.drop_matches(fifo, packet.meta.flow, env) {
             if let Some(own) = self.fifos.get_mut(usize::from(fifo)).filter(|_| self.params.count_on_match) {
                 own.red.count_matched();
@@ -481,7 +658,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
             return;
         }
         let Some(own) = self.fifos.get_mut(usize::from(fifo)) else { return };
-        match own.red.verdict(&self.params.red, own.live, packet.meta.len, env) {
+        match own.red.verdict(&self.params.red, own.waiting(&self.params), packet.meta.len, env) {
             Some(cause) if !self.params.red.marks(packet.meta.ecn) => {
                 drop_packet(&mut self.stats, env, packet, cause);
             }
@@ -490,12 +667,7 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
     }
 
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
-        let fifos = self.params.fifos.max(1);
-        let waiting = (0..fifos).map(|step| (self.turn + step) % fifos).find_map(|fifo| {
-            let number = self.list.head(fifo)?.packet;
-            Some((fifo, number))
-        });
-        let Some((fifo, number)) = waiting else {
+        let Some((fifo, number)) = self.next_in_turn() else {
             self.fifos.iter_mut().for_each(|fifo| fifo.red.idle(env.now()));
             return None;
         };
@@ -510,8 +682,8 @@ impl<H, S: Storage<Slot<H>>, L: Storage<ListEntry>> Discipline<H> for ChokeHardw
         if let Some(own) = self.fifos.get_mut(usize::from(fifo)) {
             own.live -= 1;
         }
-        self.discard_marked(fifo);
-        self.turn = (fifo + 1) % fifos;
+        self.discard_at_head(fifo);
+        self.turn = (fifo + 1) % self.params.fifos.max(1);
         self.stats.departed.add(packet.meta.len);
         Some(packet)
     }

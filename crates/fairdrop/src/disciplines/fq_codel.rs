@@ -23,7 +23,7 @@ use crate::contract::flow_key::bucket;
 use crate::contract::packet::Packet;
 use crate::contract::params::ParamError;
 use crate::contract::stats::{Backlog, DropCause, Stats};
-use crate::registry::declare::params;
+use crate::registry::declare::{params, words};
 use crate::registry::entry::{ParamTable, Registered, facts, take};
 use crate::storage::indexed_heap::{HeapPlace, IndexedHeap};
 use crate::storage::memory::{Memory, Storage};
@@ -226,6 +226,16 @@ pub const fn slots_for(limit: u32) -> usize {
     limit as usize + 1
 }
 
+words! {
+    /// Whose bytes a queue's `mtu` is compared with.
+    pub enum MtuBacklog {
+        /// Those of the queue.
+        Queue = "queue",
+        /// Those of all queues.
+        All = "all",
+    }
+}
+
 params! {
     /// Parameters of [`FqCoDel`].
     pub struct FqCoDelParams {
@@ -240,6 +250,10 @@ params! {
         drop_batch: u32 = 64, Integer(1, MOST_DROPPED as i64) => "packets", "RFC 8290, 4.1";
         /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
+        /// The waiting bytes that mtu is compared with: those of the queue, or of all queues, as in Linux. With all, a queue of
+        /// one packet can drop it while others are long.
+        mtu_backlog: MtuBacklog = "queue", Choice(MtuBacklog::WORDS),
+            "RFC 8289, 5.6; all: Linux, sch_fq_codel.c, fq_codel_dequeue";
     }
 }
 
@@ -290,6 +304,7 @@ struct One<'a, H, P, Q, L> {
     pool: &'a mut QueuePool<H, (), FlowQueue<CoDelState>, P, Q>,
     fattest: &'a mut IndexedHeap<L>,
     queue: u32,
+    mtu_backlog: MtuBacklog,
 }
 
 impl<H, P, Q, L> Head<H> for One<'_, H, P, Q, L>
@@ -310,7 +325,10 @@ where
 
     #[inline]
     fn bytes(&self) -> u64 {
-        self.pool.bytes(self.queue)
+        match self.mtu_backlog {
+            MtuBacklog::Queue => self.pool.bytes(self.queue),
+            MtuBacklog::All => self.pool.backlog().bytes,
+        }
     }
 }
 
@@ -347,7 +365,7 @@ where
 
     #[inline]
     fn head_of(&mut self, queue: u32) -> One<'_, H, P, Q, L> {
-        One { pool: &mut self.pool, fattest: &mut self.fattest, queue }
+        One { pool: &mut self.pool, fattest: &mut self.fattest, queue, mtu_backlog: self.params.mtu_backlog }
     }
 
     /// Drops from the head of the fattest queue (RFC 8290, 4.1). `own` is the queue of the arrival, its newest packet.
@@ -395,7 +413,8 @@ where
         loop {
             let (queue, is_new) = self.turns.next(&mut self.pool, &mut first_short)?;
             let mut codel = self.pool.state(queue)?.control;
-            let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue };
+            let mtu_backlog = self.params.mtu_backlog;
+            let mut head = One { pool: &mut self.pool, fattest: &mut self.fattest, queue, mtu_backlog };
             let packet = codel.dequeue(&self.params.codel, &mut head, &mut self.stats, env);
             self.pool.state_mut(queue)?.control = codel;
             let Some(packet) = packet else {

@@ -175,7 +175,13 @@ impl RedState {
     /// Moves the average one step towards `waiting` packets.
     #[inline(always)]
     pub(crate) fn sample(&mut self, params: &RedParams, waiting: u32) {
-        self.avg = self.keep * self.avg + params.w_q * f64::from(waiting);
+        self.follow(params, f64::from(waiting));
+    }
+
+    /// The same, towards a length in whatever the thresholds count.
+    #[inline(always)]
+    pub(crate) fn follow(&mut self, params: &RedParams, length: f64) {
+        self.avg = self.keep * self.avg + params.w_q * length;
     }
 
     /// Below `min_th`: nothing is dropped early, and the coin forgets.

@@ -20,7 +20,7 @@ use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
 use crate::contract::time::Time;
-use crate::registry::declare::params;
+use crate::registry::declare::{params, words};
 use crate::registry::entry::{Registered, Ring, facts, ring, take};
 use crate::storage::leaky_fifo::{LeakyFifo, Slot};
 use crate::storage::memory::Memory;
@@ -33,6 +33,16 @@ pub const MAX_BINS: u32 = 65_536;
 const FENG_2001: &str = "Feng, Kandlur, Saha, Shin 2001";
 const LINUX: &str = "Linux, net/sched/sch_sfb.c; the parameter is that of Feng et al. 2001";
 
+words! {
+    /// Which bins have to be full for an arrival to be dropped.
+    pub enum FullBins {
+        /// One of its bins, with more than `bin_size` packets.
+        One = "one",
+        /// All of its bins, with `max` packets or more each.
+        All = "all",
+    }
+}
+
 params! {
     /// Parameters of [`Sfb`].
     pub struct SfbParams {
@@ -41,8 +51,16 @@ params! {
         levels: u32 = 2, Integer(1, MAX_LEVELS as i64), FENG_2001;
         /// Bins of each hash function (N).
         bins: u32 = 23, Integer(1, MAX_BINS as i64), FENG_2001;
-        /// Packets of a bin that may wait; an arrival that finds more is dropped and raises the probability.
+        /// Packets of a bin that may wait; an arrival that finds more is dropped and raises the probability. With full = all,
+        /// one that finds as many raises it.
         bin_size: u32 = 20 p, Packets(0.0, 1e9), LINUX;
+        /// Which bins of an arrival have to be full so that it is dropped for it: one, with more than bin_size, or all, with max
+        /// packets each. With all, as in Linux, an arrival at a full buffer moves no probability, and the set that is being
+        /// warmed up learns from flows of probability 1 alone.
+        full: FullBins = "one", Choice(FullBins::WORDS),
+            "Feng, Kandlur, Saha, Shin 2001, figure 2; all: Linux, sch_sfb.c, sfb_enqueue";
+        /// Packets in each bin of an arrival that is dropped, with full = all.
+        max: u32 = 25 p, Packets(0.0, 1e9), "Linux, net/sched/sch_sfb.c";
         /// Rise of a bin's probability when an arrival finds more than bin_size packets in it.
         increment: f64 = 0.001, Number(0.0, 1.0), LINUX;
         /// Fall of a bin's probability when an arrival finds no packet in it.
@@ -92,6 +110,14 @@ impl Registered for SfbParams {
 }
 
 impl SfbParams {
+    /// Whether a bin with so many packets raises its probability. In Linux an empty one lowers it first.
+    fn raises(&self, waiting: u32) -> bool {
+        match self.full {
+            FullBins::One => waiting > self.bin_size,
+            FullBins::All => waiting > 0 && waiting >= self.bin_size,
+        }
+    }
+
     /// Bins that a queue needs: two sets.
     pub fn bins_needed(&self) -> usize {
         2 * self.levels as usize * self.bins as usize
@@ -105,6 +131,25 @@ pub struct SfbBin {
     pub waiting: u32,
     /// Its drop probability.
     pub probability: f64,
+}
+
+/// What an arrival finds in its bins of one set.
+struct Found {
+    /// Waiting packets of the emptiest bin.
+    least: u32,
+    /// Those of the fullest.
+    most: u32,
+    /// The lowest probability.
+    lowest: f64,
+}
+
+impl Found {
+    fn full(&self, params: &SfbParams) -> bool {
+        match params.full {
+            FullBins::One => self.most > params.bin_size,
+            FullBins::All => self.least >= params.max,
+        }
+    }
 }
 
 /// One set of bins and its hash functions.
@@ -217,28 +262,37 @@ where
             .for_each(|bin| *bin = SfbBin::default());
     }
 
-    /// Moves the probabilities of the flow's bins in both sets. Returns, for the set that decides, whether a bin is
-    /// full, and the lowest probability.
+    /// Moves the probabilities of the flow's bins. Returns, for the set that decides, whether its bins are full, and the
+    /// lowest probability.
     #[inline]
     fn update(&mut self, flow: u64) -> (bool, f64) {
-        let (mut full, mut lowest) = (false, 1.0_f64);
-        for (which, set) in self.sets.iter().enumerate() {
-            let Some(set) = set else { continue };
-            for level in 0..self.params.levels {
-                let at = place(&self.params, which, set.salt, level, flow);
-                let Some(bin) = self.bins.as_mut().get_mut(at) else { continue };
-                if bin.waiting > self.params.bin_size {
-                    bin.probability = (bin.probability + self.params.increment).min(1.0);
-                } else if bin.waiting == 0 {
-                    bin.probability = (bin.probability - self.params.decrement).max(0.0);
-                }
-                if which == self.active {
-                    full |= bin.waiting > self.params.bin_size;
-                    lowest = lowest.min(bin.probability);
-                }
-            }
+        let found = self.update_set(self.active, flow);
+        // Linux hashes a flow a second time only where it may be limited.
+        let both = self.params.full == FullBins::One || (!found.full(&self.params) && found.lowest >= 1.0);
+        if both {
+            self.update_set(self.active ^ 1, flow);
         }
-        (full, lowest)
+        (found.full(&self.params), found.lowest)
+    }
+
+    /// Moves the probabilities of the flow's bins in one set.
+    #[inline]
+    fn update_set(&mut self, which: usize, flow: u64) -> Found {
+        let mut found = Found { least: u32::MAX, most: 0, lowest: 1.0 };
+        let Some(Some(set)) = self.sets.get(which) else { return found };
+        for level in 0..self.params.levels {
+            let at = place(&self.params, which, set.salt, level, flow);
+            let Some(bin) = self.bins.as_mut().get_mut(at) else { continue };
+            if self.params.raises(bin.waiting) {
+                bin.probability = (bin.probability + self.params.increment).min(1.0);
+            } else if bin.waiting == 0 {
+                bin.probability = (bin.probability - self.params.decrement).max(0.0);
+            }
+            found.least = found.least.min(bin.waiting);
+            found.most = found.most.max(bin.waiting);
+            found.lowest = found.lowest.min(bin.probability);
+        }
+        found
     }
 
     /// Counts a packet of `flow`, the `number`th one queued, in its bins, or no longer.
@@ -299,6 +353,10 @@ where
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
+        if self.params.full == FullBins::All && self.fifo.len() >= self.params.limit {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+            return;
+        }
         self.move_hashes(env);
         let flow = packet.meta.flow;
         if let Some(cause) = self.verdict(flow, env) {

@@ -2,8 +2,8 @@
 
 use crate::storage::memory::Storage;
 
-/// Most entries of a list memory.
-pub const MAX_ENTRIES: usize = 1024;
+/// Most entries of a list memory: addresses have 16 bits.
+pub const MAX_ENTRIES: usize = 65_535;
 /// Most FIFOs that share one.
 pub const MAX_FIFOS: usize = 8;
 
@@ -75,6 +75,46 @@ impl<L: Storage<ListEntry>> ListMemory<L> {
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &ListEntry)> {
         let entries = self.entries.as_ref().iter().take(self.size).enumerate();
         entries.filter(|(_, entry)| entry.state != State::Free)
+    }
+
+    /// Entries of a list, from its head on.
+    fn walk(&self, fifo: u8) -> impl Iterator<Item = &ListEntry> {
+        let list = self.lists.get(usize::from(fifo)).copied().unwrap_or_default();
+        let mut address = list.head;
+        (0..list.entries).map_while(move |_| {
+            let entry = self.get(usize::from(address))?;
+            address = entry.next;
+            Some(entry)
+        })
+    }
+
+    /// An entry of each packet of a list, from its head on, marked or not.
+    pub(super) fn packets(&self, fifo: u8) -> impl Iterator<Item = &ListEntry> {
+        let mut last = None;
+        self.walk(fifo).filter(move |entry| last.replace(entry.packet) != Some(entry.packet))
+    }
+
+    /// How many occupied addresses are `bank` modulo `banks`.
+    pub(super) fn occupied_in(&self, bank: usize, banks: usize) -> usize {
+        if banks == 1 { self.occupied } else { self.in_bank(bank, banks).count() }
+    }
+
+    /// The one of them with `nth` of them below it. The entries of a `lone` FIFO lie side by side, and are not searched.
+    pub(super) fn occupied_at(&self, nth: usize, bank: usize, banks: usize, lone: bool) -> Option<usize> {
+        if !lone {
+            return self.in_bank(bank, banks).nth(nth);
+        }
+        let head = self.head_address(0)?;
+        let banks = banks.max(1);
+        let below = |end: usize| (end + banks - 1 - bank) / banks;
+        // What has gone around the end has the lowest addresses.
+        let around = below((head + self.occupied).saturating_sub(self.size));
+        Some(bank + banks * if nth < around { nth } else { below(head) + nth - around })
+    }
+
+    /// Occupied addresses that are `bank` modulo `banks`.
+    fn in_bank(&self, bank: usize, banks: usize) -> impl Iterator<Item = usize> {
+        self.iter().map(|(address, _)| address).filter(move |address| address % banks.max(1) == bank)
     }
 
     /// Appends the cells of a packet to a list. The caller has seen that they fit.
