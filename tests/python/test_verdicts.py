@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -256,6 +258,33 @@ def test_a_sixth_paper_runs_from_a_folder_outside_the_package(tmp_path, capsys):
     assert main(["reproduce", "--resume", "--quiet", "--out", str(out)]) == 0
     assert main(["reproduce", "rfc2416-c1", "--out", str(out)]) == 2
     assert "is no paper and no id" in capsys.readouterr().err
+
+
+NS2 = shutil.which("ns2") or shutil.which("ns")
+
+
+@pytest.mark.skipif(NS2 is None, reason="ns-2 is not installed")
+@pytest.mark.parametrize("name", ["rfc2416-c1", "rfc2416-c2"])
+def test_ns2_has_the_times_of_the_sixth_paper(name, tmp_path):
+    """With packets of 1024 bytes and of 1000, and never the printed 6.111 s."""
+    from fairdrop.reproduce.measure.runs import MEASURES
+
+    trace = tmp_path / "trace"
+    with papers_of([EXAMPLES]):
+        for cell in cells(reproduce.definition(name), Order()):
+            (group,) = cell.content["groups"]
+            if group["settings"]["delayed_ack"]:
+                continue
+            packet, window = group["packet_size_bytes"], int(group["settings"]["initial_window"])
+            script = str(EXAMPLES / "rfc2416" / "ns2.tcl")
+            subprocess.run([NS2, script, str(packet), str(window), str(trace)], check=True, timeout=120, cwd=tmp_path)
+            lines = [line.split() for line in trace.read_text(encoding="utf-8").splitlines()]
+            theirs = [(float(line[1]), int(line[10]) + 1) for line in lines if line[0] == "r"]
+            run = simulated(cell, 1)
+            times, covers = MEASURES["ack_times"](run, len(theirs)), MEASURES["ack_covers"](run, len(theirs))
+            assert len(theirs) > 5
+            assert [time for _, time in times] == pytest.approx([time for time, _ in theirs], abs=1e-5)
+            assert [packet for _, packet in covers] == [packet for _, packet in theirs]
 
 
 def test_traced_runs_have_every_event():
