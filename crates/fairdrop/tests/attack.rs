@@ -234,7 +234,7 @@ fn stuck_random_sources_end_every_draw() {
             assert_eq!(given_up, 0, "{}: an honest source is never given up", info.name);
         }
     }
-    for name in ["choke", "choke_hardware", "chokew", "ward", "sred", "afd"] {
+    for name in ["choke", "choke_hardware", "chokew", "gchoke", "mlc", "ward", "sred", "afd"] {
         assert!(counted.contains(&name), "{name}: {counted:?}");
     }
 }
