@@ -134,6 +134,8 @@ fn internals_are_named_and_move() {
             "red" | "choke" | "gchoke" | "back_choke_memory" | "choke_hardware" | "penalty_box"
             | "flow_valve" => &["avg"],
             "mlc" => &["trials"],
+            "black" => &["avg", "fair_share"],
+            "care" => &["flows"],
             "red_pd" => &["avg", "loss"],
             "fred" => &["avg", "active_flows"],
             "rio" => &["avg", "avg_in"],
