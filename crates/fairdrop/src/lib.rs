@@ -60,6 +60,7 @@ pub use disciplines::chokew::Weights;
 pub use disciplines::collar::{CollarDecision, CollarVerdict, SuspectSet};
 pub use disciplines::csfq::RateEstimate;
 pub use disciplines::drr::Turn;
+pub use disciplines::fair_drop::ShadowFlow;
 pub use disciplines::flow_valve::ValveFlow;
 pub use disciplines::fq::FluidFlow;
 pub use disciplines::fq_codel::{Fattest, FlowQueue};

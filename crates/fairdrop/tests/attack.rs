@@ -296,8 +296,19 @@ fn keyed(name: &str, key: [u64; 2]) -> (Vec<u32>, Vec<u32>, u32) {
 /// where flows share a queue or a bin by design.
 #[test]
 fn keys_come_from_the_host() {
-    let tables =
-        ["fred", "red_pd", "penalty_box", "flow_valve", "csfq", "afd", "care", "collar", "drr", "fq"];
+    let tables = [
+        "fred",
+        "red_pd",
+        "penalty_box",
+        "flow_valve",
+        "csfq",
+        "afd",
+        "care",
+        "collar",
+        "fair_drop",
+        "drr",
+        "fq",
+    ];
     let buckets = ["sfb", "sfq", "fq_codel", "fq_pie"];
     for info in CATALOGUE {
         let (one, other) = (keyed(info.name, [0, 0]), keyed(info.name, [0x1234_5678_9abc_def0, 42]));

@@ -136,6 +136,7 @@ fn internals_are_named_and_move() {
             "mlc" => &["trials"],
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
+            "fair_drop" => &["active_flows"],
             "red_pd" => &["avg", "loss"],
             "fred" => &["avg", "active_flows"],
             "rio" => &["avg", "avg_in"],

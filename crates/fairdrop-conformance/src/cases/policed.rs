@@ -1,5 +1,5 @@
 //! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, BLACK, CARE,
-//! COLLAR.
+//! FairDrop, COLLAR.
 
 use super::red::QUICK;
 use super::{EVERY_ECN, LENGTHS, MS, case};
@@ -16,7 +16,7 @@ const LONG: &[Phase] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [sred(), sfb(), filters(), csfq(), afd(), black(), care(), collar()].concat()
+    [sred(), sfb(), filters(), csfq(), afd(), black(), care(), fair_drop(), collar()].concat()
 }
 
 fn sred() -> Vec<Case> {
@@ -69,6 +69,22 @@ fn care() -> Vec<Case> {
             .numbers(Numbers::Eighths)
             .set(&[("care.capture", "0.5")]),
         of("overflow", "A small buffer of which nothing is spared.").limit(4).set(&[("care.threshold", "1")]),
+    ]
+}
+
+fn fair_drop() -> Vec<Case> {
+    let source = "Addanki, Linguaglossa, Roberts, Rossi 2018";
+    let of = |name, text| {
+        case("fair_drop", name, source, text).set(&[("fair_drop.threshold", "3000B")]).phases(LONG)
+    };
+    vec![
+        of("basic", "A flow with more than the threshold left in the shadow is dropped."),
+        of("slower", "The shadow serves at three quarters of the link's rate.")
+            .set(&[("fair_drop.theta", "0.75")])
+            .lengths(LENGTHS),
+        of("few-records", "Flows for which the shadow has no room are not held.")
+            .set(&[("fair_drop.max_flows", "2")]),
+        of("overflow", "A small buffer: what overflows is not added to the shadow.").limit(4),
     ]
 }
 
