@@ -44,14 +44,14 @@ impl BlackModel {
             self.entries.push(Entry { flow: met, last_met: 0, met: 0, share: 0 });
         }
         self.matched.push(met == flow);
-        let draws = self.matched.len();
+        let count = self.matched.len();
         for entry in self.entries.iter_mut().filter(|entry| entry.flow == met) {
             entry.met += 1;
-            entry.last_met = draws;
+            entry.last_met = count;
         }
         let samples = self.params.samples as usize;
-        if draws % samples == 0 {
-            self.fair = self.matched[draws - samples..].iter().filter(|matched| **matched).count() as u32;
+        if count.is_multiple_of(samples) {
+            self.fair = self.matched[count - samples..].iter().filter(|matched| **matched).count() as u32;
             for entry in &mut self.entries {
                 entry.share = entry.met;
                 entry.met = 0;

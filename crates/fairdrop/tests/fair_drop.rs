@@ -125,10 +125,10 @@ fn shares_are_max_min_fair() {
             }
         }
         link.wait(100 * NS_PER_BYTE);
-        if step % 10 == 9 {
-            if let Some(packet) = link.finish().departed {
-                *sent.entry(packet.meta.flow).or_insert(0) += 1;
-            }
+        if step % 10 == 9
+            && let Some(packet) = link.finish().departed
+        {
+            *sent.entry(packet.meta.flow).or_insert(0) += 1;
         }
     }
     let share = |flow| f64::from(sent[&flow]) / 40_000.0;
@@ -162,8 +162,10 @@ fn serve(left: &mut BTreeMap<u64, f64>, mut credit: f64) {
     while credit > 1e-9 && !left.is_empty() {
         let each = credit / left.len() as f64;
         credit = left.values().map(|bytes| (each - bytes).max(0.0)).sum();
-        left.values_mut().for_each(|bytes| *bytes -= each);
-        left.retain(|_, bytes| *bytes > 0.0);
+        left.retain(|_, bytes| {
+            *bytes -= each;
+            *bytes > 0.0
+        });
     }
 }
 

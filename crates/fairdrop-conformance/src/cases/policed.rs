@@ -1,5 +1,5 @@
 //! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, BLACK, CARE,
-//! FairDrop, COLLAR.
+//! `FairDrop`, COLLAR.
 
 use super::red::QUICK;
 use super::{EVERY_ECN, LENGTHS, MS, case};

@@ -154,11 +154,11 @@ where
         let at = list.iter().take(self.known).position(|listed| listed.flow == flow);
         let at = at.unwrap_or_else(|| {
             self.known = (self.known + 1).min(places);
-            let last = self.known.saturating_sub(1);
-            if let Some(place) = list.get_mut(last) {
+            let end = self.known.saturating_sub(1);
+            if let Some(place) = list.get_mut(end) {
                 *place = BlackFlow { flow, met: 0, share: 0 };
             }
-            last
+            end
         });
         if let Some(upper) = list.get_mut(..=at) {
             upper.rotate_right(1);

@@ -6,8 +6,8 @@
 //! for as long as they have something left in the shadow.
 //!
 //! Source: V. Addanki, L. Linguaglossa, J. Roberts, D. Rossi, "Controlling software router resource sharing by fair packet
-//! dropping", IFIP Networking 2018; after the authors' simulation of bandwidth sharing (TeamRossi/vpp_fairdrop,
-//! simulations/bw-stat). This library has its name by chance.
+//! dropping", IFIP Networking 2018; after the authors' simulation of bandwidth sharing (`TeamRossi/vpp_fairdrop`,
+//! `simulations/bw-stat`). This library has its name by chance.
 
 use super::droptail::fifo_in;
 use super::fq::Fluid;
