@@ -351,18 +351,8 @@ fn stuck_random_sources_are_told() {
         }
     }
     said.sort_unstable();
-    let drawing = [
-        "afd",
-        "black",
-        "choke",
-        "choke_hardware",
-        "choke_service",
-        "chokew",
-        "gchoke",
-        "mlc",
-        "sred",
-        "ward",
-    ];
+    let drawing =
+        ["afd", "choke", "choke_hardware", "choke_service", "chokew", "gchoke", "mlc", "sred", "ward"];
     assert_eq!(said, drawing);
 }
 

@@ -160,11 +160,11 @@ where
             }
             end
         });
-        if let Some(upper) = list.get_mut(..=at) {
-            upper.rotate_right(1);
-        }
-        if let Some(first) = list.first_mut() {
-            first.met += 1;
+        let Some(&(mut moved)) = list.get(at) else { return };
+        moved.met += 1;
+        // Each of those before it moves a place further.
+        for place in list.iter_mut().take(at + 1) {
+            core::mem::swap(place, &mut moved);
         }
     }
 

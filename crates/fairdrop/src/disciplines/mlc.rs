@@ -124,7 +124,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Mlc<H, S> {
             } else {
                 self.trials / (1.0 + self.params.step)
             };
-            self.trials = moved.clamp(1.0 / most, most);
+            // No `clamp`, which would panic were the bounds the other way round.
+            self.trials = moved.max(1.0 / most).min(most);
         }
     }
 
