@@ -70,9 +70,8 @@ impl Slow for BlackModel {
         fast: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
-        let rounding = self.red.decay_if_idle(&self.params.red, Time::from_ns(now));
-        self.red.sample(&self.params.red, self.red.queue.len());
-        self.red.go_on_with(fast.average_packets(), rounding)?;
+        let (now, length) = (Time::from_ns(now), self.red.queue.len() as f64);
+        self.red.update_average(&self.params.red, length, now, fast.average_packets())?;
         if self.red.average >= self.params.red.min_th {
             if !self.red.queue.is_empty() {
                 self.sample(packet.meta.flow, &step.drawn)?;

@@ -52,11 +52,8 @@ impl Slow for GChokeModel {
         fast: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
-        let average = fast.average_packets();
-        let rounding = self.red.decay_if_idle(&self.params.red, Time::from_ns(now));
-        let length = self.red.queue.len();
-        self.red.sample(&self.params.red, length);
-        self.red.go_on_with(average, rounding)?;
+        let (now, length) = (Time::from_ns(now), self.red.queue.len() as f64);
+        self.red.update_average(&self.params.red, length, now, fast.average_packets())?;
         if self.red.average >= self.params.red.min_th {
             let mut drops = self.matches(packet.meta.flow, &step.drawn)?;
             if !drops.is_empty() {
