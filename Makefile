@@ -91,6 +91,7 @@ bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulat
 bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see benches/shares/README.md)
 	$(BIN)/python benches/shares/bench_shares.py fresh --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/bench_shares.py validation --store benches/shares/runs.csv
+	$(BIN)/python benches/shares/bench_shares.py validation --rivals --seeds 1 --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/page.py
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)

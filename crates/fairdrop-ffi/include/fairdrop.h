@@ -113,7 +113,8 @@ enum fairdrop_cause
     // The arriving packet's label was above the fair rate (CSFQ).
     FAIRDROP_CAUSE_CSFQ = 12,
     // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    // SFB's rate limit, COLLAR's limit of suspects).
+    // SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
+    // share).
     FAIRDROP_CAUSE_FILTER = 13,
     // The arriving packet's flow sent above the fair rate (AFD).
     FAIRDROP_CAUSE_AFD = 14,
@@ -139,11 +140,11 @@ enum fairdrop_stream
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // Drawing candidates from the queue (CHOKe), or from a memory of departures (COLLAR).
+    // Drawing candidates from the queue (CHOKe and its kin, BLACK), or from a memory of departures (COLLAR).
     FAIRDROP_STREAM_CANDIDATE = 0,
     // The early-drop coin (RED).
     FAIRDROP_STREAM_EARLY_DROP = 1,
-    // Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    // Whether the fraction of a drawing factor makes one more draw (CHOKeW), or one more trial (MLC(l)).
     FAIRDROP_STREAM_DRAWING_FRACTION = 2,
     // Whether an arrival is compared, by the position it would take (WARD).
     FAIRDROP_STREAM_WARD_COIN = 3,
@@ -159,11 +160,11 @@ enum fairdrop_stream
     FAIRDROP_STREAM_ZOMBIE_OVERWRITE = 8,
     // The drop coin of CSFQ.
     FAIRDROP_STREAM_CSFQ_COIN = 9,
-    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve), and of COLLAR's limits.
+    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE), and of COLLAR's limits.
     FAIRDROP_STREAM_FILTER_COIN = 10,
     // The drop coin of AFD.
     FAIRDROP_STREAM_AFD_COIN = 11,
-    // Whether and where an arrival enters the shadow buffer (AFD).
+    // Whether and where an arrival enters the shadow buffer (AFD), whether it is caught (CARE).
     FAIRDROP_STREAM_AFD_SAMPLE = 12,
     // The drop coin of SFB.
     FAIRDROP_STREAM_SFB_COIN = 13,

@@ -53,12 +53,14 @@ pub use contract::params::{Alias, Kind, ParamError, ParamSpec, ParamValue, Valid
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
+pub use disciplines::black::BlackFlow;
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::Weights;
 pub use disciplines::collar::{CollarDecision, CollarVerdict, SuspectSet};
 pub use disciplines::csfq::RateEstimate;
 pub use disciplines::drr::Turn;
+pub use disciplines::fair_drop::ShadowFlow;
 pub use disciplines::flow_valve::ValveFlow;
 pub use disciplines::fq::FluidFlow;
 pub use disciplines::fq_codel::{Fattest, FlowQueue};

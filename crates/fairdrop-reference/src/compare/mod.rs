@@ -72,8 +72,9 @@ fn compare_step(
         return Err("other packets wait, or in another order".into());
     }
     let mut wanted = fast.world.used;
-    // CHOKe, also class by class: which packets were drawn is handed to the reference.
-    if fast.family == Family::Choke || matches!(fast.queue, AnyDiscipline::ClassChoke(_)) {
+    // CHOKe, also class by class, and BLACK: which packets were drawn is handed to the reference.
+    let draws = matches!(fast.queue, AnyDiscipline::ClassChoke(_) | AnyDiscipline::Black(_));
+    if fast.family == Family::Choke || draws {
         for drawn in [Stream::Candidate, Stream::Service] {
             wanted[drawn as usize] = used[drawn as usize];
         }

@@ -9,11 +9,11 @@ use crate::contract::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Stream {
-    /// Drawing candidates from the queue (CHOKe), or from a memory of departures (COLLAR).
+    /// Drawing candidates from the queue (CHOKe and its kin, BLACK), or from a memory of departures (COLLAR).
     Candidate = 0,
     /// The early-drop coin (RED).
     EarlyDrop = 1,
-    /// Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    /// Whether the fraction of a drawing factor makes one more draw (CHOKeW), or one more trial (MLC(l)).
     DrawingFraction = 2,
     /// Whether an arrival is compared, by the position it would take (WARD).
     WardCoin = 3,
@@ -29,11 +29,11 @@ pub enum Stream {
     ZombieOverwrite = 8,
     /// The drop coin of CSFQ.
     CsfqCoin = 9,
-    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve), and of COLLAR's limits.
+    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE), and of COLLAR's limits.
     FilterCoin = 10,
     /// The drop coin of AFD.
     AfdCoin = 11,
-    /// Whether and where an arrival enters the shadow buffer (AFD).
+    /// Whether and where an arrival enters the shadow buffer (AFD), whether it is caught (CARE).
     AfdSample = 12,
     /// The drop coin of SFB.
     SfbCoin = 13,
