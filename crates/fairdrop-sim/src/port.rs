@@ -216,6 +216,11 @@ impl<T: Tracer> Port<T> {
         Some(self.wire.send(now, frame.len, &self.rate))
     }
 
+    /// Bytes of the packet in transmission.
+    pub fn sending_bytes(&self) -> u32 {
+        self.sending.map_or(0, |frame| frame.len)
+    }
+
     /// Whether the discipline wants to be called at its deadlines.
     pub fn has_timer(&self) -> bool {
         self.discipline.has_timer()

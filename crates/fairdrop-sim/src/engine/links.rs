@@ -2,6 +2,7 @@
 
 use super::carrier::Carrier;
 use super::flows::Flows;
+use crate::chances::TraceWire;
 use crate::control::Control;
 use crate::meter::QueueMeter;
 use crate::port::Port;
@@ -44,6 +45,8 @@ pub struct Links<T> {
     changes: Vec<(Time, u32, Rate)>,
     /// For each link, the deadline of its discipline that a call is scheduled for.
     armed: Vec<Option<Time>>,
+    /// What paces a link in place of its rate; no entries when all have a rate.
+    traces: Vec<Option<TraceWire>>,
 }
 
 impl<T: Tracer> Links<T> {
@@ -81,7 +84,21 @@ impl<T: Tracer> Links<T> {
             link.rate_schedule.iter().map(rate)
         });
         let armed = vec![None; links.len()];
-        Ok(Some(Self { states: links, changes: steps.collect(), armed }))
+        Ok(Some(Self { states: links, changes: steps.collect(), armed, traces: traces(scenario) }))
+    }
+
+    /// Whether a trace paces some link.
+    pub fn any_trace(&self) -> bool {
+        !self.traces.is_empty()
+    }
+
+    /// When the port of `link` is done with the packet that it has begun to send `now`, which by its rate is at `done`.
+    pub fn paced(&mut self, link: u32, now: Time, done: Time) -> Time {
+        let bytes = self.port_ref(link as usize).map_or(0, Port::sending_bytes);
+        match self.traces.get_mut(link as usize) {
+            Some(Some(trace)) => trace.send(now, bytes),
+            _ => done,
+        }
     }
 
     /// When each change of a rate is due.
@@ -163,6 +180,15 @@ impl<T: Tracer> Links<T> {
             LinkState::Plain(_) => None,
         })
     }
+}
+
+fn traces(scenario: &Scenario) -> Vec<Option<TraceWire>> {
+    if scenario.links.iter().all(|link| link.trace.is_none()) {
+        return Vec::new();
+    }
+    let wire =
+        |link: &Link| link.trace.as_ref().map(|trace| TraceWire::new(trace.chances.clone(), Time::ZERO));
+    scenario.links.iter().map(wire).collect()
 }
 
 /// The sizes of data packets and ACKs of the first groups: what most packets are.

@@ -257,6 +257,9 @@ fn link_json(link: &Link) -> Json {
         "rate_schedule":
             link.rate_schedule.iter().map(|(at, bps)| json!([at.seconds(), bps])).collect::<Vec<_>>(),
     });
+    if let Some(trace) = &link.trace {
+        json["trace"] = json!(trace.file);
+    }
     if let Some(impairments) = &link.impairments {
         json["impairments"] = json!(impairments);
     }
