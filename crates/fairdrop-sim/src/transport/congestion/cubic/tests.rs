@@ -162,6 +162,7 @@ fn take(cubic: &mut Cubic, window: &mut Window, ms: u64, una: u32, rtt: u64) {
     let ack = AckEvent {
         now: Time::from_ms(ms),
         newly_acked: 1,
+        delivered: 1,
         una,
         next: una + 20,
         echo: false,

@@ -186,6 +186,7 @@ impl Linux {
         AckEvent {
             now: event.now,
             newly_acked,
+            delivered: news.delivered,
             una: event.tcp.una,
             next: event.tcp.high,
             echo: news.echo,
