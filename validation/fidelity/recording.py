@@ -208,13 +208,15 @@ def send(connection: socket.socket, until: float, file) -> None:
 
 
 def info_line(info: bytes) -> str:
-    """Packets that have come in so far, segments sent again so far, and what a recording says of TCP_INFO."""
+    """Packets that have come in so far, segments sent and bytes acknowledged, and what a recording says of TCP_INFO."""
     state = info[1]
     values = struct.unpack_from("=24I", info, 8)
     rto, sacked, lost, retrans = values[0], *values[5:8]
-    rtt, ssthresh, cwnd, reordering, total = values[15], values[17], values[18], values[20], values[23]
-    (segs_in,) = struct.unpack_from("=I", info, 140)
-    return f"{segs_in} {total} {cwnd} {ssthresh} {state} {sacked} {lost} {retrans} {reordering} {rtt} {rto}"
+    rtt, ssthresh, cwnd, reordering = values[15], values[17], values[18], values[20]
+    (acked,) = struct.unpack_from("=Q", info, 120)
+    (came,) = struct.unpack_from("=I", info, 140)
+    (sent,) = struct.unpack_from("=I", info, 156)
+    return f"{came} {sent} {acked} {cwnd} {ssthresh} {state} {sacked} {lost} {retrans} {reordering} {rtt} {rto}"
 
 
 # --- what was captured -----------------------------------------------------------------------------------------------
@@ -227,10 +229,10 @@ def table(folder: Path) -> str:
         command += ["-e", field]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     packets = [line.split(";") for line in text.splitlines()]
-    infos: dict[tuple[int, int], str] = {}
+    infos: dict[tuple[int, int], tuple[int, str]] = {}
     for line in (folder / "info").read_text().splitlines():
-        came, again, values = line.split(" ", 2)
-        infos[int(came), int(again)] = values
+        came, sent, acked, values = line.split(" ", 3)
+        infos[int(came), int(sent)] = int(acked), values
     return "\n".join(lines(packets, infos)) + "\n"
 
 
@@ -239,9 +241,11 @@ def nanoseconds(text: str) -> int:
     return int(whole) * 1_000_000_000 + int(part.ljust(9, "0")[:9])
 
 
-def lines(packets: list[list[str]], infos: dict[tuple[int, int], str]) -> Iterator[str]:
-    """The lines of a recording. Its clock ticks when that of the timestamps does. `infos` are what TCP_INFO said last when so many
-    packets had come, and so many segments had been sent again: what is older than the last segment sent tells nothing."""
+def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]]) -> Iterator[str]:
+    """The lines of a recording. Its clock ticks when that of the timestamps does.
+
+    `infos` are the bytes acknowledged, and what TCP_INFO said, when so many packets had come, and so many segments had been sent.
+    """
     ours = [packet for packet in packets if packet[1] == SENDER]
     start_stamp, start_sequence = int(ours[0][6]), int(ours[0][3]) + 1
     zero = min(nanoseconds(packet[0]) - (int(packet[6]) - start_stamp) * MS for packet in ours)
@@ -250,29 +254,28 @@ def lines(packets: list[list[str]], infos: dict[tuple[int, int], str]) -> Iterat
     def segment(sequence: str) -> int:
         return ((int(sequence) - start_sequence) & 0xFFFF_FFFF) // mss
 
-    came = high = 0
-    # A SYN that was sent again counts, too.
-    again = -1
+    came = sent = una = 0
     for packet in packets:
         at, source, is_syn, sequence, acked, length, _, echo, firsts, ends = packet
         now = nanoseconds(at) - zero
         if source == SENDER:
             if is_syn == "1":
-                again += 1
                 yield f"syn {now}"
             elif int(length) > 0:
                 if int(length) != mss:
                     raise ValueError(f"a segment of {length} bytes, not {mss}")
-                again += segment(sequence) < high
-                high = max(high, segment(sequence) + 1)
+                sent += 1
                 yield f"sent {now} {segment(sequence)}"
             continue
-        if came > 1 and (came, again) in infos:
-            yield f"info {infos[came, again]}"
+        # A packet counts when it comes, but the socket may be at work with the one before.
+        counted, values = infos.get((came, sent), (0, ""))
+        if came > 1 and counted // mss == una:
+            yield f"info {values}"
         came += 1
         if is_syn == "1":
             yield f"syn-ack {now}"
             continue
+        una = max(una, segment(acked))
         blocks = [
             f"{segment(first)}-{segment(end) - 1}" for first, end in zip(firsts.split(","), ends.split(",")) if first
         ]

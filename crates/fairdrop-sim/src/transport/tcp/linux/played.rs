@@ -113,6 +113,12 @@ fn steps(recording: &str) -> Result<(Time, Vec<Step>), String> {
     Ok((syn.ok_or("there is no SYN")?, steps))
 }
 
+/// By how much a timer of the kernel may run out earlier than it was set for: it counts whole ticks, from the one that has begun.
+const GRANULARITY: Time = Time::from_ms(4);
+
+/// Segments that are sent for one event are no further apart.
+const BURST: Time = Time::from_ns(500_000);
+
 /// Columns of the result.
 const HEAD: &str = "time_us,acked,sacked_blocks,kernel_sent,model_sent,timer,known,kernel_cwnd,model_cwnd,kernel_ssthresh,\
 model_ssthresh,kernel_state,model_state,kernel_lost,model_lost,kernel_again,model_again,in_flight,reordering,srtt_us,rto_us,model_srtt_us,model_rto_us\n";
@@ -210,7 +216,7 @@ impl Played<'_> {
             }
             // What the kernel has sent may be what its timer made it send earlier.
             let at = if is_due { deadline } else { rest.unwrap_or(deadline) };
-            if at == Time::NEVER || deadline == Time::NEVER {
+            if deadline == Time::NEVER || deadline > at.after(GRANULARITY) {
                 return fired;
             }
             let (before, sent) = (self.copy(), out.len());
@@ -294,8 +300,13 @@ impl Played<'_> {
             self.on(at, |linux, event| linux.send_as_told(event, segment));
         }
         self.on(step.at, |linux, event| {
+            // What is sent for one event has one time in the kernel.
+            let mut stamp = Time::ZERO;
             for &(at, segment) in &step.sent {
-                linux.outstanding.restamp(segment, at);
+                if at.since(stamp) > BURST {
+                    stamp = at;
+                }
+                linux.outstanding.restamp(segment, stamp);
             }
             if let Some(info) = step.info {
                 linux.follow(event, info, before.usage.arrived);
@@ -404,9 +415,10 @@ impl Linux {
         let most = event.config.max_window;
         let (cwnd, ssthresh) = (f64::from(info.cwnd).min(most), f64::from(info.ssthresh).min(most));
         let own = event.tcp.window;
-        if cwnd > own.cwnd {
+        let is_growth = !self.is_reducing() && ssthresh == own.ssthresh && !own.in_slow_start();
+        if is_growth && cwnd > own.cwnd {
             self.usage.arrived = 0;
-        } else if cwnd < own.cwnd {
+        } else if is_growth && cwnd < own.cwnd {
             // It grows with the next segment that arrives, then.
             self.usage.arrived = arrived_before + 1;
         }
