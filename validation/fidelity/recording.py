@@ -40,6 +40,9 @@ FIELDS = (
     "tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr", "tcp.options.sack_le", "tcp.options.sack_re",
 )  # fmt: skip
 MS = 1_000_000
+# Ticks of the kernel's clock (jiffies) with CONFIG_HZ=250, its default.
+TICK = 4 * MS
+CLOCK_REALTIME_COARSE = 5
 
 
 class NotPossible(Exception):
@@ -173,6 +176,7 @@ def sender(folder: str, control: str, seconds: str) -> None:
     while "File:" not in (line := capture.stderr.readline()):
         if not line:
             raise SystemExit("dumpcap ended")
+    Path(folder, "tick").write_text(str(phase_of_ticks()))
     with socket.socket() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
         connection.settimeout(PATIENCE_S)
@@ -188,6 +192,19 @@ def sender(folder: str, control: str, seconds: str) -> None:
         capture.terminate()
         capture.wait()
     print("done", flush=True)
+
+
+def phase_of_ticks() -> int:
+    """By how many ns the kernel's ticks are later than multiples of their length: then its coarse clock goes on."""
+    phases: list[int] = []
+    coarse = time.clock_gettime_ns(CLOCK_REALTIME_COARSE)
+    while len(phases) < 15:
+        while (changed := time.clock_gettime_ns(CLOCK_REALTIME_COARSE)) == coarse:
+            pass
+        phases.append(time.time_ns() % TICK)
+        coarse = changed
+    # On a busy machine some are seen late: the one soon after which most are.
+    return max(phases, key=lambda phase: sum((other - phase) % TICK < TICK // 16 for other in phases))
 
 
 def send(connection: socket.socket, until: float, file) -> None:
@@ -233,7 +250,8 @@ def table(folder: Path) -> str:
     for line in (folder / "info").read_text().splitlines():
         came, sent, acked, values = line.split(" ", 3)
         infos[int(came), int(sent)] = int(acked), values
-    return "\n".join(lines(packets, infos)) + "\n"
+    phase = int((folder / "tick").read_text())
+    return "\n".join(lines(packets, infos, phase)) + "\n"
 
 
 def nanoseconds(text: str) -> int:
@@ -241,14 +259,17 @@ def nanoseconds(text: str) -> int:
     return int(whole) * 1_000_000_000 + int(part.ljust(9, "0")[:9])
 
 
-def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]]) -> Iterator[str]:
-    """The lines of a recording. Its clock ticks when that of the timestamps does.
+def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]], phase: int) -> Iterator[str]:
+    """The lines of a recording. Its milliseconds begin when those of the timestamps do, and every fourth about when a tick of the
+    kernel, which is `phase` ns late, does.
 
     `infos` are the bytes acknowledged, and what TCP_INFO said, when so many packets had come, and so many segments had been sent.
     """
     ours = [packet for packet in packets if packet[1] == SENDER]
     start_stamp, start_sequence = int(ours[0][6]), int(ours[0][3]) + 1
     zero = min(nanoseconds(packet[0]) - (int(packet[6]) - start_stamp) * MS for packet in ours)
+    shift = round((zero - phase) % TICK / MS) % (TICK // MS)
+    zero, start_stamp = zero - shift * MS, start_stamp - shift
     mss = max(int(packet[5]) for packet in ours)
 
     def segment(sequence: str) -> int:

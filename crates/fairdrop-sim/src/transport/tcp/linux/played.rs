@@ -4,10 +4,10 @@
 use super::super::config::TcpConfig;
 use super::super::connection::{Kept, Sender};
 use super::super::messages::{Ack, Send};
+use super::Event;
 use super::events::on;
 use super::outstanding::Outstanding;
 use super::state::{Linux, State, Timer};
-use super::Event;
 use crate::scenario::Scenario;
 use crate::transport::receiver::Blocks;
 use fairdrop::Time;
@@ -77,6 +77,23 @@ impl Line {
     }
 }
 
+impl Line {
+    fn at(&self) -> Option<Time> {
+        match *self {
+            Self::Syn(at) | Self::SynAck(at) | Self::Sent(at, _) | Self::Ack(at, ..) => Some(at),
+            Self::Info(_) => None,
+        }
+    }
+
+    fn no_earlier_than(mut self, now: Time) -> Self {
+        match &mut self {
+            Self::Syn(at) | Self::SynAck(at) | Self::Sent(at, _) | Self::Ack(at, ..) => *at = now.max(*at),
+            Self::Info(_) => {}
+        }
+        self
+    }
+}
+
 /// An ACK, or the answer to the SYN, and what the kernel did before the next.
 struct Step {
     at: Time,
@@ -91,9 +108,15 @@ struct Step {
 fn steps(recording: &str) -> Result<(Time, Vec<Step>), String> {
     let (mut syn, mut steps) = (None, Vec::<Step>::new());
     let lines = recording.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
+    let mut now = Time::ZERO;
     for (at, text) in lines {
         let wrong = || format!("line {}: not a line of a recording in its place: {text}", at + 1);
-        let line = Line::parse(text).ok_or_else(wrong)?;
+        // The order in which they were captured counts.
+        let line = Line::parse(text).ok_or_else(wrong)?.no_earlier_than(now);
+        now = line.at().unwrap_or(now);
+        if matches!(line, Line::Ack(at, _, echoed, _) if echoed > at) {
+            return Err(format!("line {}: echoes what was sent later: {text}", at + 1));
+        }
         let new = |at, ack| Step { at, end: Time::NEVER, ack, sent: Vec::new(), info: None };
         match line {
             Line::Syn(at) => syn = Some(at),
@@ -134,13 +157,16 @@ model_ssthresh,kernel_state,model_state,kernel_lost,model_lost,kernel_again,mode
 /// What is wrong with the recording or the settings.
 pub fn beside_kernel(transport: &str, settings: &[String], recording: &str) -> Result<String, String> {
     let (syn, steps) = steps(recording)?;
-    let text = format!("[[groups]]\nname = \"tcp\"\ntransport = \"{transport}\"\nera = \"linux\"\nmax_window = \"100000p\"\n");
+    let text = format!(
+        "[[groups]]\nname = \"tcp\"\ntransport = \"{transport}\"\nera = \"linux\"\nmax_window = \"100000p\"\n"
+    );
     let settings: Vec<_> = settings.iter().map(|set| format!("groups.tcp.{set}")).collect();
     let scenario = Scenario::parse(&text, "settings", &settings).map_err(|problems| problems.to_string())?;
     let config = scenario.groups[0].transport.tcp().ok_or("no TCP")?;
     let control = config.congestion.control();
     control.copied().ok_or_else(|| format!("{transport}: only reno and cubic are played"))?;
-    let mut played = Played { tcp: Sender::with_control(config, 0.0, control), config, table: HEAD.to_owned() };
+    let mut played =
+        Played { tcp: Sender::with_control(config, 0.0, control), config, table: HEAD.to_owned() };
     played.tcp.start(syn, config, &mut Vec::new());
     for step in &steps {
         played.play(step);
@@ -193,7 +219,13 @@ impl Played<'_> {
         match &step.ack {
             None => self.tcp.on_syn_ack(step.at, self.config, &mut out),
             Some((next, echoed, blocks)) => {
-                let ack = Ack { next: *next, echo: false, blocks: blocks.as_ref(), delay: None, echoed: Some(*echoed) };
+                let ack = Ack {
+                    next: *next,
+                    echo: false,
+                    blocks: blocks.as_ref(),
+                    delay: None,
+                    echoed: Some(*echoed),
+                };
                 self.tcp.on_ack(step.at, ack, self.config, &mut out);
             }
         }
@@ -245,7 +277,17 @@ impl Played<'_> {
         let linux = self.linux();
         let blocks = step.ack.as_ref().and_then(|(_, _, blocks)| blocks.as_ref()).map_or(0, Blocks::len);
         let infinite = self.config.max_window as u32;
-        let info = step.info.unwrap_or(Info { cwnd, ssthresh, state: linux.state as u32, sacked: 0, lost: linux.outstanding.lost(), again: linux.outstanding.again(), reordering: linux.reordering, srtt_us: 0, rto_us: 0 });
+        let info = step.info.unwrap_or(Info {
+            cwnd,
+            ssthresh,
+            state: linux.state as u32,
+            sacked: 0,
+            lost: linux.outstanding.lost(),
+            again: linux.outstanding.again(),
+            reordering: linux.reordering,
+            srtt_us: 0,
+            rto_us: 0,
+        });
         let line = format!(
             "{},{},{blocks},{},{},{},{},{},{cwnd},{},{ssthresh},{},{},{},{},{},{},{},{},{},{},{},{}",
             step.at.ns() / 1000,
@@ -351,7 +393,11 @@ fn ranges(segments: &[u32]) -> String {
     while let Some(&first) = rest.first() {
         let run = rest.iter().enumerate().take_while(|&(at, &segment)| segment == first + at as u32).count();
         let space = if text.is_empty() { "" } else { " " };
-        let _ = if run == 1 { write!(text, "{space}{first}") } else { write!(text, "{space}{first}-{}", first + run as u32 - 1) };
+        let _ = if run == 1 {
+            write!(text, "{space}{first}")
+        } else {
+            write!(text, "{space}{first}-{}", first + run as u32 - 1)
+        };
         rest = &rest[run..];
     }
     text
