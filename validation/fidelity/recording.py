@@ -2,8 +2,8 @@
 
     sender - veth - fairdropd bridge - veth - receiver
 
-Segmentation offload is off, so that a packet is a segment. The namespaces end with the processes in them. Needs Linux with
-user namespaces, iproute2, ethtool, dumpcap and tshark.
+Segmentation offload is off, so that a packet is a segment. The namespaces end with the processes in them. Needs
+Linux with user namespaces, iproute2, ethtool, dumpcap and tshark.
 
 A recording is a text of lines; times in ns since the connection was opened, segments counted from 0:
 
@@ -29,8 +29,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 SENDER, RECEIVER, PORT = "10.93.0.1", "10.93.0.2", 5201
 # Long waits are for machines that are busy; nothing is measured by them.
@@ -47,14 +47,6 @@ CLOCK_REALTIME_COARSE = 5
 
 class NotPossible(Exception):
     """The machine does not let hosts be made, or a program is missing."""
-
-
-@dataclass(frozen=True)
-class Path_:
-    """A path: its name, and the options of `fairdropd bridge` that make it."""
-
-    name: str
-    options: tuple[str, ...]
 
 
 def record(options: tuple[str, ...], control: str, seconds: float) -> str:
@@ -155,7 +147,7 @@ def bring_up(address: str, *settings: str) -> None:
 
 def receiver() -> None:
     """Reads and forgets."""
-    bring_up(RECEIVER, "tcp_rmem=4096 8388608 33554432")
+    bring_up(RECEIVER, "tcp_rmem=4096 67108864 67108864")
     listening = socket.create_server((RECEIVER, PORT))
     print("up", flush=True)
     connection, _ = listening.accept()
@@ -165,33 +157,32 @@ def receiver() -> None:
 
 def sender(folder: str, control: str, seconds: str) -> None:
     """Sends for so long, with a capture beside it, and notes TCP_INFO."""
-    bring_up(SENDER, "tcp_wmem=4096 8388608 8388608", "tcp_no_metrics_save=1")
+    bring_up(SENDER, "tcp_wmem=4096 67108864 67108864", "tcp_no_metrics_save=1")
     print("up", flush=True)
     sys.stdin.readline()
     capture = subprocess.Popen(
         ["dumpcap", "-q", "-i", "eth0", "-s", "120", "-f", f"tcp port {PORT}", "-w", f"{folder}/capture.pcapng"],
-        stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert capture.stderr
-    while "File:" not in (line := capture.stderr.readline()):
-        if not line:
-            raise SystemExit("dumpcap ended")
+    with ending(capture):
+        assert capture.stderr
+        while "File:" not in (line := capture.stderr.readline()):
+            if not line:
+                raise SystemExit("dumpcap ended")
+        transfer(folder, control, float(seconds))
+    print("done", flush=True)
+
+
+def transfer(folder: str, control: str, seconds: float) -> None:
+    """Sends for so long."""
     Path(folder, "tick").write_text(str(phase_of_ticks()))
     with socket.socket() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
         connection.settimeout(PATIENCE_S)
-        # The neighbour is asked for before, so that the SYN does not wait for it.
-        run("ping", "-c", "1", "-W", str(PATIENCE_S), RECEIVER) if shutil.which("ping") else None
         connection.connect((RECEIVER, PORT))
         connection.setblocking(False)
-        samples = Path(folder, "info")
-        with samples.open("wb") as file:
-            send(connection, time.monotonic() + float(seconds), file)
-        # The connection is cut off here; the capture is complete when it holds what was sent by now.
-        time.sleep(0.2)
-        capture.terminate()
-        capture.wait()
-    print("done", flush=True)
+        with Path(folder, "info").open("wb") as file:
+            send(connection, time.monotonic() + seconds, file)
 
 
 def phase_of_ticks() -> int:
@@ -207,7 +198,7 @@ def phase_of_ticks() -> int:
     return max(phases, key=lambda phase: sum((other - phase) % TICK < TICK // 16 for other in phases))
 
 
-def send(connection: socket.socket, until: float, file) -> None:
+def send(connection: socket.socket, until: float, file: IO[bytes]) -> None:
     """Keeps the socket's buffer full, and writes TCP_INFO to `file` as often as it changes."""
     data, last = bytes(1 << 20), b""
     poll = select.poll()
@@ -241,7 +232,17 @@ def info_line(info: bytes) -> str:
 
 def table(folder: Path) -> str:
     """The recording in a folder, as text."""
-    command = ["tshark", "-o", "tcp.relative_sequence_numbers:FALSE", "-r", f"{folder}/capture.pcapng", "-T", "fields", "-E", "separator=;"]
+    command = [
+        "tshark",
+        "-o",
+        "tcp.relative_sequence_numbers:FALSE",
+        "-r",
+        f"{folder}/capture.pcapng",
+        "-T",
+        "fields",
+        "-E",
+        "separator=;",
+    ]
     for field in FIELDS:
         command += ["-e", field]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -260,10 +261,11 @@ def nanoseconds(text: str) -> int:
 
 
 def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]], phase: int) -> Iterator[str]:
-    """The lines of a recording. Its milliseconds begin when those of the timestamps do, and every fourth about when a tick of the
-    kernel, which is `phase` ns late, does.
+    """The lines of a recording. Its milliseconds begin when those of the timestamps do, and every fourth about when a
+    tick of the kernel, which is `phase` ns late, does.
 
-    `infos` are the bytes acknowledged, and what TCP_INFO said, when so many packets had come, and so many segments had been sent.
+    `infos` are the bytes acknowledged, and what TCP_INFO said, when so many packets had come, and so many segments had
+    been sent.
     """
     ours = [packet for packet in packets if packet[1] == SENDER]
     start_stamp, start_sequence = int(ours[0][6]), int(ours[0][3]) + 1
@@ -284,7 +286,8 @@ def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]
                 yield f"syn {now}"
             elif int(length) > 0:
                 if int(length) != mss:
-                    raise ValueError(f"a segment of {length} bytes, not {mss}")
+                    # The last of what was written.
+                    return
                 sent += 1
                 yield f"sent {now} {segment(sequence)}"
             continue
@@ -297,9 +300,8 @@ def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]
             yield f"syn-ack {now}"
             continue
         una = max(una, segment(acked))
-        blocks = [
-            f"{segment(first)}-{segment(end) - 1}" for first, end in zip(firsts.split(","), ends.split(",")) if first
-        ]
+        edges = zip(firsts.split(","), ends.split(","), strict=True)
+        blocks = [f"{segment(first)}-{segment(end) - 1}" for first, end in edges if first]
         yield " ".join([f"ack {now} {segment(acked)} {int(echo) - start_stamp}", *blocks])
 
 
