@@ -36,6 +36,8 @@ PLAYER = ROOT / "target" / "release" / "examples" / "beside_kernel"
 RUNS = (1, 2)
 SECONDS = 10.0
 CONTROLS = ("reno", "cubic")
+# A full frame of Ethernet, which is what the bridge counts.
+FRAME = 1514
 # What fairdropd and the simulator are told of a path, beside 10 Mb/s and 20 ms each way.
 PATHS: dict[str, tuple[str, dict[str, str]]] = {
     "no loss": ("a FIFO of 10,000 packets", {"discipline": "droptail", "limit": "10000p"}),
@@ -127,6 +129,7 @@ def simulated(path: str, control: str, seed: int) -> float:
     queue = "\n".join(f'{name} = "{value}"' for name, value in fields.items() if name != "loss")
     text = f"""
 duration = {SECONDS}
+warm_up = 0
 sample = 0
 [dumbbell]
 rate = "10mbit"
@@ -139,14 +142,15 @@ loss = {fields.get("loss", "0")}
 name = "tcp"
 transport = "{control}"
 era = "linux"
-packet_size = "1500B"
+packet_size = "{FRAME}B"
 max_window = "100000p"
+start_spread = "0s"
 """
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / "one-flow.toml"
         scenario.write_text(text)
         (run,) = fairdrop.load(scenario, [f"seed={seed}"]).run(seeds=1).document["runs"]
-    return round(run["groups"][0]["goodput_bps"] / (8 * 1500), 2)
+    return round(run["groups"][0]["goodput_bps"] / (8 * FRAME), 2)
 
 
 def recorded(player: Path) -> list[dict[str, Any]]:

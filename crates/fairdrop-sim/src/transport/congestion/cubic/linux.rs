@@ -73,7 +73,7 @@ impl Kernel {
             self.ask_the_curve(now, cwnd, arrived);
         }
         if tcp_friendly {
-            let each = cwnd * RENO >> 3;
+            let each = (cwnd * RENO) >> 3;
             while self.arrived > each {
                 self.arrived -= each;
                 self.reno += 1;
