@@ -42,5 +42,5 @@ pub use result::{
     TransfersResult, VelocityResult, Windows, WindowsSeries,
 };
 pub use run::{RunError, simulate, simulate_traced};
-pub use transport::TransportCount;
+pub use transport::{TransportCount, beside_kernel};
 pub use wire::{Rate, Wire};
