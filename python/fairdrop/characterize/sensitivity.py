@@ -17,6 +17,7 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "afd": ("afd.q_target", "afd.shadow", "afd.sample_every", "afd.alpha"),
     "back_choke_memory": _RED,
     "blue": ("blue.d1", "blue.d2", "blue.freeze"),
+    "cake": ("cobalt.target", "cobalt.interval", "cake.quantum"),
     "choke": _RED,
     "choke_hardware": _RED,
     "choke_service": _RED,
