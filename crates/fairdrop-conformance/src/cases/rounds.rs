@@ -102,6 +102,7 @@ fn cake() -> Vec<Case> {
             .flows(DOZEN)
             .hosts(hosts)
             .phases(phases),
+        of("ecn", "Capable packets are marked instead.").ecn(EVERY_ECN).phases(phases),
         of("overhead", "Packets count more than they have, at turns of 500 bytes.")
             .set(&[("cake.quantum", "500B"), ("cake.overhead", "22B"), ("cake.mpu", "64B")])
             .phases(phases),

@@ -202,7 +202,7 @@ mod tests {
         };
         let hosts = |from: &str, to: &str| format!("source_host = \"{from}\"\ndestination_host = \"{to}\"");
         let none = Scenario::parse(&group("a", ""), "t", &[]).unwrap();
-        assert_eq!(hosts_on(&none, 0), []);
+        assert!(hosts_on(&none, 0).is_empty());
         let groups = [group("a", &hosts("x", "y")), group("b", &hosts("y", "z")), group("c", "")].concat();
         let some = Scenario::parse(&groups, "t", &[]).unwrap();
         let (there, back) = (some.groups[0].forward[0], some.groups[0].backward[0]);
