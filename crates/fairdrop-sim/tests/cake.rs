@@ -75,8 +75,7 @@ fn a_host_with_eight_flows_gets_no_more_than_one_with_one() {
 /// Without names each flow has hosts of its own, and nothing is left to share among them.
 #[test]
 fn without_names_hosts_are_flows() {
-    let nameless: String =
-        HOUSEHOLD.lines().filter(|line| !line.contains("_host")).map(|line| format!("{line}\n")).collect();
+    let nameless = HOUSEHOLD.lines().filter(|line| !line.contains("_host")).collect::<Vec<_>>().join("\n");
     let triple = run(&nameless, &[]);
     assert!((share(&triple, "one") - 1.0 / 9.0).abs() < 0.03, "{}", share(&triple, "one"));
     assert_eq!(triple, run(&nameless, &[]), "the same again");
