@@ -44,7 +44,7 @@
 
 // Version of this interface. A program that was compiled with another one than fairdrop_abi_version() returns must not use
 // the library.
-#define FAIRDROP_ABI_VERSION 2
+#define FAIRDROP_ABI_VERSION 3
 
 // Version of the tables of plug-ins (fairdrop_plugin). The simulator refuses plug-ins with another one.
 #define FAIRDROP_PLUGIN_VERSION 1
@@ -257,6 +257,14 @@ typedef struct fairdrop_packet {
     uint8_t ecn;
 } fairdrop_packet;
 
+// The hosts at the ends of a packet; compared for equality only.
+typedef struct fairdrop_hosts {
+    // Where it comes from.
+    uint64_t source;
+    // Where it goes to.
+    uint64_t destination;
+} fairdrop_hosts;
+
 // What a queue asks of its host, and gives back to it. Callbacks run during calls of the library, in the thread of the
 // caller; they must return, and must not call the queue that called them. A packet that they are given a pointer to is
 // theirs to read until they return.
@@ -282,6 +290,9 @@ typedef struct fairdrop_host {
     uint64_t seed;
     // Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     uint32_t queue;
+    // Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE). It finds the packet's flow at
+    // both ends; NULL leaves that, so that each flow has its hosts to itself.
+    void (*hosts)(void *context, const struct fairdrop_packet *packet, struct fairdrop_hosts *hosts);
 } fairdrop_host;
 
 // Packets and their bytes on the wire.

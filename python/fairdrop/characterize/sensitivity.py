@@ -18,6 +18,7 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "back_choke_memory": _RED,
     "black": (*_RED[:3], "black.samples"),
     "blue": ("blue.d1", "blue.d2", "blue.freeze"),
+    "cake": ("cobalt.target", "cobalt.interval", "cake.quantum"),
     "care": ("care.captures", "care.capture", "care.threshold"),
     "choke": _RED,
     "choke_hardware": _RED,

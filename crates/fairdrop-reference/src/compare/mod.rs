@@ -14,6 +14,7 @@ pub mod conservation;
 pub fn compare(mut fast: Bottleneck, slow: &mut dyn Slow, trace: &[Event]) -> Result<Vec<DropCause>, String> {
     let mut numbers = Numbers { bits: fast.world.bits.clone(), used: fast.world.used };
     let mut causes = Vec::new();
+    slow.set_hosts(&fast.world.hosts);
     for (at, event) in trace.iter().enumerate() {
         let mut check = |fast: &Bottleneck, step: &Step| {
             causes.extend(step.causes());

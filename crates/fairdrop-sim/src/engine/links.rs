@@ -5,8 +5,8 @@ use super::flows::Flows;
 use crate::chances::TraceWire;
 use crate::control::Control;
 use crate::meter::QueueMeter;
-use crate::port::Port;
-use crate::scenario::{Link, QueueError, Scenario};
+use crate::port::{HostsOfGroup, Port};
+use crate::scenario::{Group, Link, QueueError, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::Time;
@@ -69,7 +69,8 @@ impl<T: Tracer> Links<T> {
             let from = scenario.positions_from;
             let meter = if scenario.positions.is_some() { meter.with_positions(from) } else { meter };
             let port = Port::new((queue, link.rate_bps), rate, meter, tracer(index), seed, index as u32)?;
-            Ok(LinkState::Port { port: Box::new(port), delay })
+            let port = Box::new(port.with_hosts(hosts_on(scenario, index)));
+            Ok(LinkState::Port { port, delay })
         };
         let mut links = Vec::new();
         for each in scenario.links.iter().enumerate() {
@@ -191,9 +192,51 @@ fn traces(scenario: &Scenario) -> Vec<Option<TraceWire>> {
     scenario.links.iter().map(wire).collect()
 }
 
+/// The hosts of each group as packets on `link` have them: those of its ACKs, where the link is on its way back, come from where
+/// its data goes. Nothing where no group names one.
+fn hosts_on(scenario: &Scenario, link: usize) -> Vec<HostsOfGroup> {
+    let mut names: Vec<&String> =
+        scenario.groups.iter().flat_map(|group| group.hosts.iter().flatten()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    names.sort_unstable();
+    // Behind the numbers of flows, which stand for hosts without a name.
+    let number = |host: &String| (1 << 32) + names.partition_point(|name| *name < host) as u64;
+    let hosts = |group: &Group| {
+        let [source, destination] = group.hosts.each_ref().map(|host| host.as_ref().map(number));
+        if group.backward.contains(&link) { [destination, source] } else { [source, destination] }
+    };
+    scenario.groups.iter().map(hosts).collect()
+}
+
 /// The sizes of data packets and ACKs of the first groups: what most packets are.
 fn common_sizes(scenario: &Scenario) -> [u32; 2] {
     let data = scenario.groups.first().map_or(0, |group| group.packet_size);
     let ack = scenario.groups.iter().find_map(|group| group.transport.tcp()).map_or(0, |tcp| tcp.ack_size);
     [data, ack]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_change_places_on_the_way_back() {
+        let group = |name: &str, hosts: &str| {
+            format!("[[groups]]\nname = \"{name}\"\ntransport = \"newreno\"\n{hosts}\n")
+        };
+        let hosts = |from: &str, to: &str| format!("source_host = \"{from}\"\ndestination_host = \"{to}\"");
+        let none = Scenario::parse(&group("a", ""), "t", &[]).unwrap();
+        assert!(hosts_on(&none, 0).is_empty());
+        let groups = [group("a", &hosts("x", "y")), group("b", &hosts("y", "z")), group("c", "")].concat();
+        let some = Scenario::parse(&groups, "t", &[]).unwrap();
+        let (there, back) = (some.groups[0].forward[0], some.groups[0].backward[0]);
+        let [a, b, c] = hosts_on(&some, there).try_into().unwrap();
+        assert_eq!((a[1], c), (b[0], [None, None]), "one host by one name");
+        assert!(a[0] != a[1] && b[0] != b[1] && a[0] != b[1], "{a:?}, {b:?}");
+        assert!(a[0] > Some(u64::from(u32::MAX)), "it is no flow's");
+        let [a_back, b_back, c_back] = hosts_on(&some, back).try_into().unwrap();
+        assert_eq!((a_back, b_back, c_back), ([a[1], a[0]], [b[1], b[0]], c));
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::fault::{Fault, Place, Wrong};
 use super::queue::OwnQueue;
-use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Packet, Stats, Stream, Time};
+use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Hosts, Packet, Stats, Stream, Time};
 use fairdrop_capture::count;
 use std::fmt;
 
@@ -71,6 +71,10 @@ impl<E: Env<u32>> Env<u32> for Watched<'_, E> {
 
     fn flow_key(&self) -> [u64; 2] {
         self.env.flow_key()
+    }
+
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        self.env.hosts(packet)
     }
 
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {

@@ -2,7 +2,7 @@
 //! the simulator.
 
 use super::fault::Wrong;
-use fairdrop::{Backlog, Discipline, DropCause, Env, Packet, Stats, Stream, Time};
+use fairdrop::{Backlog, Discipline, DropCause, Env, Hosts, Packet, Stats, Stream, Time};
 
 /// A queue of one's own. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 pub trait OwnQueue: Send {
@@ -60,6 +60,11 @@ impl Env<u32> for Behind<'_> {
     #[inline]
     fn flow_key(&self) -> [u64; 2] {
         self.0.flow_key()
+    }
+
+    #[inline]
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        self.0.hosts(packet)
     }
 
     #[inline]

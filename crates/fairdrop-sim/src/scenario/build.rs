@@ -445,6 +445,7 @@ fn group(
         class: section.integer("class") as u8,
         mark_excess,
         seen_as: None,
+        hosts: ["source_host", "destination_host"].map(|end| section.text(end).map(Into::into)),
         access_rate_bps: section.number("access_rate").map(|rate| rate as u64).or(access.rate_bps),
         access_delay: section.time("access_delay").unwrap_or(access.delay),
         forward,

@@ -150,6 +150,8 @@ pub struct Group {
     pub mark_excess: Option<MarkExcess>,
     /// The group whose flows queues take its flows for, the i-th for the i-th.
     pub seen_as: Option<usize>,
+    /// The host that its flows come from, and the one that they go to; `None`: one for each flow.
+    pub hosts: [Option<String>; 2],
     /// Each host's own link: rate in bit/s (`None`: unlimited).
     pub access_rate_bps: Option<u64>,
     /// Delay of each host's own link.

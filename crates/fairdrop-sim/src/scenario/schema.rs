@@ -241,6 +241,11 @@ impl Scenario {
         if let Some(victim) = group.seen_as {
             json["seen_as"] = json!(self.groups[victim].name);
         }
+        for (field, host) in ["source_host", "destination_host"].into_iter().zip(&group.hosts) {
+            if let Some(host) = host {
+                json[field] = json!(host);
+            }
+        }
         json
     }
 }

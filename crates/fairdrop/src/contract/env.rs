@@ -1,6 +1,6 @@
 //! The world outside a discipline: clock, randomness, and the place that dropped packets go to.
 
-use crate::contract::packet::Packet;
+use crate::contract::packet::{Hosts, Packet};
 use crate::contract::stats::DropCause;
 use crate::contract::time::Time;
 
@@ -68,6 +68,13 @@ pub trait Env<H> {
     /// takes it from the operating system's random source; a simulator returns zeros, with which results are those of the
     /// conformance vectors.
     fn flow_key(&self) -> [u64; 2];
+
+    /// The hosts at the ends of a packet that arrives, for disciplines that share among hosts (CAKE). By default each flow
+    /// has both to itself.
+    #[inline]
+    fn hosts(&self, packet: &Packet<H>) -> Hosts {
+        Hosts::of_flow(packet.meta.flow)
+    }
 
     /// Takes back a packet that the discipline drops.
     fn dropped(&mut self, packet: Packet<H>, cause: DropCause);
