@@ -2,9 +2,9 @@
 
 use crate::bench::{Bench, Words, from_c, table, to_c};
 use crate::table::Table;
-use fairdrop::{Backlog, Env, Packet, Stats, Time};
+use fairdrop::{Backlog, Env, Packet, Time};
 use fairdrop_ffi::{Packet as CPacket, PluginHost};
-use fairdrop_sim::own::{OwnQueue, Setup, Wrong};
+use fairdrop_sim::own::{Desk, OwnQueue, Setup, Wrong};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -15,7 +15,7 @@ pub struct Hosted {
     // Both stay where they are as long as the queue is there, which has pointers to them.
     bench: *mut Bench,
     host: *mut PluginHost,
-    names: Vec<&'static str>,
+    /// Where `show` writes.
     values: Vec<f64>,
 }
 
@@ -24,19 +24,23 @@ unsafe impl Send for Hosted {}
 
 impl Hosted {
     /// A queue, or why there is none.
-    pub fn new(plugin: Table, words: Words, names: &[&'static str], setup: &Setup) -> Result<Self, String> {
-        let bench = Box::into_raw(Box::new(Bench::new(setup, words)));
+    pub fn new(
+        plugin: Table,
+        words: Words,
+        names: &[&'static str],
+        setup: &Setup,
+        desk: &mut Desk,
+    ) -> Result<Self, String> {
+        let bench = Box::into_raw(Box::new(Bench::new(setup, words, desk)));
         let host = Box::into_raw(Box::new(table(bench, setup)));
         let make = plugin.0.make.expect("tables are checked when they are loaded");
         // SAFETY: the host stays as it is until `release` has returned.
         let queue = NonNull::new(unsafe { make(host) });
-        // SAFETY: nobody else uses the bench between calls.
-        let wrong = unsafe { &mut *bench }.wrong.take();
-        let values = vec![0.0; names.len()];
-        match (queue, wrong) {
+        desk.values = names.iter().map(|name| (*name, 0.0)).collect();
+        match (queue, desk.take_wrong()) {
             (Some(queue), None) => {
-                let mut hosted = Self { table: plugin, queue, bench, host, names: names.to_vec(), values };
-                hosted.look();
+                let mut hosted = Self { table: plugin, queue, bench, host, values: vec![0.0; names.len()] };
+                hosted.look(true, desk);
                 Ok(hosted)
             }
             (queue, wrong) => {
@@ -46,24 +50,34 @@ impl Hosted {
                 }
                 // SAFETY: they were boxes, and nobody has them any more.
                 unsafe { free(bench, host) };
-                Err(wrong.unwrap_or_else(|| "it has no memory (make returned NULL)".into()))
+                Err(wrong.map_or_else(|| "it has no memory (make returned NULL)".into(), |wrong| wrong.what))
             }
         }
     }
 
-    /// What is to be done after a call.
+    /// Before a call: the functions of the host work on `desk`.
     #[inline]
-    fn after(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
-        // SAFETY: the call has returned, so nobody else uses the bench.
-        let bench = unsafe { &mut *self.bench };
-        bench.desk.hand_over(env);
-        bench.wrong.take().map_or(Ok(()), |wrong| Err(Box::new(wrong.into())))
+    fn begin(&mut self, desk: &mut Desk) {
+        // SAFETY: the queue is not called now, so nobody else uses the bench.
+        unsafe { (*self.bench).desk = desk };
     }
 
-    fn look(&mut self) {
-        if let Some(show) = self.table.0.show.filter(|_| !self.values.is_empty()) {
+    /// Puts on the desk what waits, and what it shows if that may have changed.
+    #[inline]
+    fn look(&mut self, values_too: bool, desk: &mut Desk) {
+        let Backlog { packets, bytes } = &mut desk.backlog;
+        if let Some(backlog) = self.table.0.backlog {
+            // SAFETY: the queue was made by the same table.
+            unsafe { backlog(self.queue.as_ptr(), packets, bytes) };
+        } else {
+            // SAFETY: no call is running.
+            let fifo = unsafe { &(*self.bench).fifo };
+            (*packets, *bytes) = (fifo.len(), fifo.bytes());
+        }
+        if values_too && let Some(show) = self.table.0.show.filter(|_| !self.values.is_empty()) {
             // SAFETY: there is room for as many values as the table has names.
             unsafe { show(self.queue.as_ptr(), self.values.as_mut_ptr()) };
+            desk.values.iter_mut().zip(&self.values).for_each(|((_, before), value)| *before = *value);
         }
     }
 }
@@ -92,67 +106,41 @@ impl Drop for Hosted {
 // SAFETY of the calls below: the queue was made by the same table, and calls of one queue do not overlap; nothing of the bench is
 // borrowed meanwhile.
 impl OwnQueue for Hosted {
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
+    fn enqueue(&mut self, packet: Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
         let enqueue = self.table.0.enqueue.expect("tables are checked when they are loaded");
         let packet = to_c(&packet);
+        self.begin(desk);
         // SAFETY: see above.
-        unsafe { enqueue(self.queue.as_ptr(), &raw const packet, env.now().ns()) };
-        self.look();
-        self.after(env)
+        unsafe { enqueue(self.queue.as_ptr(), &raw const packet, desk.now().ns()) };
+        self.look(true, desk);
+        Ok(())
     }
 
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Box<Wrong>> {
+    fn dequeue(&mut self, desk: &mut Desk) -> Result<Option<Packet<u32>>, Box<Wrong>> {
         let dequeue = self.table.0.dequeue.expect("tables are checked when they are loaded");
         let mut packet =
             CPacket { flow: 0, cookie: u64::MAX, enqueued_ns: 0, len: 0, label: 0, traffic_class: 0, ecn: 0 };
+        self.begin(desk);
         // SAFETY: see above.
-        let given = unsafe { dequeue(self.queue.as_ptr(), &raw mut packet, env.now().ns()) };
-        if self.table.0.departures_change_internals {
-            self.look();
-        }
-        self.after(env)?;
+        let given = unsafe { dequeue(self.queue.as_ptr(), &raw mut packet, desk.now().ns()) };
+        self.look(self.table.0.departures_change_internals, desk);
         Ok(given.then(|| from_c(&packet)))
     }
 
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
+    fn tick(&mut self, desk: &mut Desk) -> Result<(), Box<Wrong>> {
+        self.begin(desk);
         if let Some(tick) = self.table.0.tick {
             // SAFETY: see above.
-            unsafe { tick(self.queue.as_ptr(), env.now().ns()) };
+            unsafe { tick(self.queue.as_ptr(), desk.now().ns()) };
         }
-        self.look();
-        self.after(env)
+        self.look(true, desk);
+        Ok(())
     }
 
     fn deadline(&self) -> Option<Time> {
         // SAFETY: see above.
         let ns = self.table.0.deadline.map(|deadline| unsafe { deadline(self.queue.as_ptr()) })?;
         (ns != u64::MAX).then(|| Time::from_ns(ns))
-    }
-
-    fn backlog(&self) -> Option<Backlog> {
-        let (mut packets, mut bytes) = (0, 0);
-        if let Some(backlog) = self.table.0.backlog {
-            // SAFETY: see above.
-            unsafe { backlog(self.queue.as_ptr(), &raw mut packets, &raw mut bytes) };
-        } else {
-            // SAFETY: no call is running.
-            let fifo = unsafe { &(*self.bench).fifo };
-            (packets, bytes) = (fifo.len(), fifo.bytes());
-        }
-        Some(Backlog { packets, bytes })
-    }
-
-    fn stats(&self) -> &Stats {
-        // SAFETY: no call is running while this is borrowed: calls need `self` for themselves.
-        unsafe { (*self.bench).desk.stats() }
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        self.names.iter().position(|name| *name == "avg").map(|place| self.values[place])
-    }
-
-    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.names.iter().zip(&self.values).for_each(|(name, value)| see(name, *value));
     }
 
     fn departures_change_internals(&self) -> bool {

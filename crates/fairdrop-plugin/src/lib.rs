@@ -7,7 +7,7 @@ mod table;
 
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
 use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Plugin, PluginParameter};
-use fairdrop_sim::own::{OwnDiscipline, OwnQueue, kept};
+use fairdrop_sim::own::{Desk, OwnDiscipline, OwnQueue, Setup, kept};
 use hosted::Hosted;
 use libloading::{Library, Symbol};
 use std::collections::BTreeMap;
@@ -101,8 +101,8 @@ fn discipline(table: Table, identity: String) -> Result<OwnDiscipline, String> {
         ..DisciplineInfo::named(text(name), text(doc), params.leak())
     };
     let shown: Vec<_> = internals.iter().map(|name| text(*name)).collect();
-    let make = move |setup: &fairdrop_sim::own::Setup| {
-        let queue = Hosted::new(table, params_words(table), &shown, setup)?;
+    let make = move |setup: &Setup, desk: &mut Desk| {
+        let queue = Hosted::new(table, params_words(table), &shown, setup, desk)?;
         Ok(Box::new(queue) as Box<dyn OwnQueue>)
     };
     Ok(OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(identity))

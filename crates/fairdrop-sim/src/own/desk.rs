@@ -1,8 +1,12 @@
-//! What a queue in another language has of its host: the clock, random numbers by name, and a place for what it drops.
-//! Nothing is borrowed from the host between its calls: what was dropped and drawn is handed over after each of them.
+//! What a queue of one's own has of its host: the clock, random numbers, and a place for what it drops.
+//!
+//! It is the same for all of them and is nobody else's during a call, so a discipline is compiled with it, and no call of it goes
+//! through a pointer. The host looks after each call of the queue at what was drawn and dropped.
 
 use super::Setup;
-use fairdrop::{DropCause, Env, Packet, Philox, Stats, Stream, Time};
+use super::fault::Wrong;
+use super::waiting::Waiting;
+use fairdrop::{Backlog, DropCause, Env, Packet, Philox, Stats, Stream, Time};
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
 const STREAMS: [&str; Stream::COUNT] = [
@@ -93,42 +97,152 @@ impl<H> Env<H> for Dice {
 }
 
 /// What one queue has of its host.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Desk {
-    /// Time of the present call.
-    pub now: Time,
+    now: Time,
+    dice: [Dice; Stream::COUNT],
     stats: Stats,
-    dropped: Vec<(Packet<u32>, DropCause)>,
-    drawn: Vec<Packet<u32>>,
+    waiting: Waiting,
+    /// Handles of what was drawn during this call, and of what was dropped and for what.
+    drawn: Vec<u32>,
+    dropped: Vec<(u32, DropCause)>,
+    /// What was wrong during this call.
+    wrong: Option<Box<Wrong>>,
+    /// What the queue says that waits, as of its last call.
+    pub backlog: Backlog,
+    /// The values that it decides by, by name, as of its last call. The names are those from the beginning.
+    pub values: Vec<(&'static str, f64)>,
 }
 
 impl Desk {
-    /// A packet is dropped.
-    pub fn drop(&mut self, packet: Packet<u32>, cause: DropCause) {
+    /// For an empty queue that `setup` is for.
+    pub fn new(setup: &Setup) -> Self {
+        Self {
+            now: Time::ZERO,
+            dice: Dice::of_catalogue(setup),
+            stats: Stats::default(),
+            waiting: Waiting::default(),
+            drawn: Vec::new(),
+            dropped: Vec::new(),
+            wrong: None,
+            backlog: Backlog::default(),
+            values: Vec::new(),
+        }
+    }
+
+    /// The next 64 bits of the stream with this number; 0 when there is none.
+    #[inline]
+    pub fn bits(&mut self, stream: u8) -> u64 {
+        self.dice.get_mut(usize::from(stream)).map_or(0, Dice::bits)
+    }
+
+    /// A packet is dropped, and counted here.
+    #[inline]
+    pub fn drop(&mut self, packet: &Packet<u32>, cause: DropCause) {
         self.stats.dropped[cause as usize].add(packet.meta.len);
-        self.dropped.push((packet, cause));
+        self.lose(packet, cause);
+    }
+
+    #[inline]
+    fn lose(&mut self, packet: &Packet<u32>, cause: DropCause) {
+        if self.waiting.take(packet) {
+            self.dropped.push((packet.handle, cause));
+        } else {
+            let why = self.waiting.why_not(packet);
+            self.fail(format!("dropping for {}, {why}", cause.name()));
+        }
     }
 
     /// A packet of `len` bytes was marked in place of a drop.
+    #[inline]
     pub fn marked(&mut self, len: u32, cause: DropCause) {
         self.stats.marked[cause as usize].add(len);
     }
 
-    /// A packet was drawn, to be compared.
-    pub fn drawn(&mut self, packet: Packet<u32>) {
-        self.stats.drawn += 1;
-        self.drawn.push(packet);
+    /// What happens in this call is wrong, which ends the run. What was said first counts.
+    #[cold]
+    pub fn fail(&mut self, wrong: impl Into<Wrong>) {
+        self.wrong.get_or_insert_with(|| Box::new(wrong.into()));
     }
 
-    /// The counters.
+    /// What was wrong.
+    #[inline]
+    pub fn take_wrong(&mut self) -> Option<Box<Wrong>> {
+        self.wrong.take()
+    }
+
+    /// The counters, where the queue keeps none itself.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Hands over what was drawn and dropped since the last time.
-    pub fn hand_over(&mut self, env: &mut dyn Env<u32>) {
-        self.drawn.drain(..).for_each(|packet| env.drawn(&packet));
-        self.dropped.drain(..).for_each(|(packet, cause)| env.dropped(packet, cause));
+    /// The packets that wait.
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// A call at `now` begins.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// A packet arrives.
+    #[inline]
+    pub(super) fn offer(&mut self, packet: &Packet<u32>) {
+        self.waiting.add(packet);
+    }
+
+    /// A packet is sent.
+    #[inline]
+    pub(super) fn send(&mut self, packet: &Packet<u32>) {
+        if !self.waiting.take(packet) {
+            let why = self.waiting.why_not(packet);
+            self.fail(why);
+        }
+    }
+
+    /// Shows the host what was drawn and dropped during this call.
+    #[inline]
+    pub(super) fn hand_over(&mut self, env: &mut impl Env<u32>) {
+        self.drawn.iter().filter_map(|&handle| self.waiting.known(handle)).for_each(|packet| env.drawn(packet));
+        self.drawn.clear();
+        for &(handle, cause) in &self.dropped {
+            self.waiting.known(handle).into_iter().for_each(|packet| env.dropped(packet.clone(), cause));
+        }
+        self.dropped.clear();
+    }
+
+    /// Whether the call that ends was in order, as far as the desk knows.
+    #[inline]
+    pub(super) fn is_in_order(&self) -> bool {
+        self.wrong.is_none() && self.backlog == self.waiting.backlog
+    }
+}
+
+impl Env<u32> for Desk {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn random(&mut self, stream: Stream) -> u64 {
+        self.dice[stream as usize].bits()
+    }
+
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.lose(&packet, cause);
+    }
+
+    #[inline]
+    fn drawn(&mut self, candidate: &Packet<u32>) {
+        self.drawn.push(candidate.handle);
     }
 }
 

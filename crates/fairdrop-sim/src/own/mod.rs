@@ -23,6 +23,7 @@ mod name;
 mod parts;
 mod queue;
 mod values;
+mod waiting;
 
 pub use crate::transport::congestion::{
     AckEvent, CongestionControl, Held, LossEvent, LossRecovery, Ns2Agent, RateSample, Repair, SegmentLoss,
@@ -58,7 +59,7 @@ pub struct Setup {
     pub values: Values,
 }
 
-type Maker = dyn Fn(&Setup) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
+type Maker = dyn Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
 
 /// A discipline of one's own: what is said of it, and how one is made.
 #[derive(Clone)]
@@ -78,13 +79,13 @@ impl OwnDiscipline {
         D: Discipline<u32> + Send + 'static,
         F: Fn(&Setup) -> Result<D, String> + Send + Sync + 'static,
     {
-        Self::of_queues(info, move |setup| Ok(Box::new(make(setup)?)))
+        Self::of_queues(info, move |setup, desk| Ok(queue::boxed(make(setup)?, desk)))
     }
 
-    /// The same for queues behind an interface to another language.
+    /// The same for queues behind an interface to another language, which have their desk from the beginning.
     pub fn of_queues<F>(info: &'static DisciplineInfo, make: F) -> Self
     where
-        F: Fn(&Setup) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
+        F: Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
     {
         Self { info, identity: String::new(), make: Arc::new(make) }
     }
@@ -100,8 +101,9 @@ impl OwnDiscipline {
     /// # Errors
     /// There is none, and why.
     pub(crate) fn queue(&self, setup: &Setup) -> Result<Guarded, OwnError> {
-        let queue = (self.make)(setup).map_err(|why| OwnError { name: self.info.name, why })?;
-        Ok(Guarded::new(self.info, queue))
+        let mut desk = Desk::new(setup);
+        let queue = (self.make)(setup, &mut desk).map_err(|why| OwnError { name: self.info.name, why })?;
+        Ok(Guarded::new(self.info, queue, desk))
     }
 }
 
