@@ -1,7 +1,7 @@
 //! What the functions of [`PluginHost`] work on.
 
 use fairdrop::{DropCause, Ecn, Env, LeakyFifo, Meta, Packet, Position, Slot, Time, slots_for};
-use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Packet as CPacket, PluginHost};
+use fairdrop_ffi::{FAIRDROP_ADMIT, Packet as CPacket, PluginHost};
 use fairdrop_sim::input::Value;
 use fairdrop_sim::own::{Desk, Setup, Values};
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ pub struct Bench {
     limit: u32,
     values: Values,
     words: Words,
-    /// The packet that was shown last, and where it waits.
-    shown: Option<(u32, Position)>,
+    /// Where the packet waits that was shown last.
+    shown: Option<Position>,
 }
 
 impl Bench {
@@ -41,42 +41,56 @@ impl Bench {
         self.values.value(name)
     }
 
-    /// Writes the packet at `place` to `shown`. False when there is none, or nowhere to write it.
-    ///
-    /// # Safety
-    /// `shown` is null, or may be written to.
+    /// What becomes of an arrival, which the plug-in may have `marked`.
     #[inline]
-    unsafe fn show(&mut self, place: Option<Position>, shown: *mut CPacket) -> Option<&Packet<u32>> {
-        let place = place?;
-        let packet = self.fifo.get(place).filter(|_| !shown.is_null())?;
-        self.shown = Some((packet.handle, place));
-        // SAFETY: by the caller.
-        unsafe { shown.write(to_c(packet)) };
-        Some(packet)
+    pub fn carry_out(&mut self, verdict: i32, packet: &Packet<u32>, marked: &CPacket, desk: &mut Desk) {
+        if verdict != FAIRDROP_ADMIT {
+            let cause = cause(verdict, desk);
+            desk.refuse(packet.handle, cause);
+            return;
+        }
+        let Packet { meta, enqueued, handle } = *packet;
+        let meta = Meta { ecn: ecn_of(marked.ecn), label: marked.label, ..meta };
+        if self.fifo.len() >= self.limit || self.fifo.push(Packet::new(meta, enqueued, handle)).is_some() {
+            desk.refuse(handle, DropCause::Overflow);
+        }
     }
 
     fn remove(&mut self, cookie: u64) -> bool {
         let is_it =
             |place: &Position| self.fifo.get(*place).is_some_and(|packet| u64::from(packet.handle) == cookie);
-        let shown = self.shown.map(|(_, place)| place).filter(is_it);
+        let shown = self.shown.filter(is_it);
         let place = shown.or_else(|| self.fifo.positions().find(is_it));
         place.and_then(|place| self.fifo.remove(place)).is_some()
     }
 }
 
+/// Writes `packet` to `place`. False when there is none, or nowhere to write it.
+///
+/// # Safety
+/// `place` is null, or may be written to.
+#[inline]
+unsafe fn put(place: *mut CPacket, packet: Option<&Packet<u32>>) -> bool {
+    let Some(packet) = packet.filter(|_| !place.is_null()) else { return false };
+    // SAFETY: by the caller.
+    unsafe { place.write(to_c(packet)) };
+    true
+}
+
 /// The cause with this number; if there is none, that is wrong.
 #[inline]
-fn cause(number: u8, desk: &mut Desk) -> DropCause {
-    DropCause::ALL.get(usize::from(number)).copied().unwrap_or_else(|| no_cause(number, desk))
+fn cause(number: i32, desk: &mut Desk) -> DropCause {
+    DropCause::ALL.get(number as usize).copied().unwrap_or_else(|| no_cause(number, desk))
 }
 
 #[cold]
-fn no_cause(number: u8, desk: &mut Desk) -> DropCause {
+fn no_cause(number: i32, desk: &mut Desk) -> DropCause {
     desk.fail(format!("there is no cause {number}; valid: those of fairdrop_cause"));
     DropCause::Overflow
 }
 
 /// As C has it; the handle is the cookie.
+#[inline]
 pub fn to_c(packet: &Packet<u32>) -> CPacket {
     let Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle } = *packet;
     CPacket {
@@ -90,23 +104,34 @@ pub fn to_c(packet: &Packet<u32>) -> CPacket {
     }
 }
 
-/// As the simulator has it.
-pub fn from_c(packet: &CPacket) -> Packet<u32> {
-    let CPacket { flow, cookie, enqueued_ns, len, label, traffic_class, ecn } = *packet;
-    let ecn = match ecn & 3 {
+#[inline]
+fn ecn_of(bits: u8) -> Ecn {
+    match bits & 3 {
         0 => Ecn::NotCapable,
         1 => Ecn::Ect1,
         2 => Ecn::Ect0,
         _ => Ecn::Ce,
-    };
-    let meta = Meta { flow, len, class: traffic_class, ecn, label };
-    Packet::new(meta, Time::from_ns(enqueued_ns), u32::try_from(cookie).unwrap_or(u32::MAX))
+    }
 }
 
-/// The table for `bench`, which must stay where it is.
-pub fn table(bench: *mut Bench, setup: &Setup) -> PluginHost {
+/// As the simulator has it.
+#[inline]
+pub fn from_c(packet: &CPacket) -> Packet<u32> {
+    let CPacket { flow, enqueued_ns, len, label, traffic_class, ecn, .. } = *packet;
+    let meta = Meta { flow, len, class: traffic_class, ecn: ecn_of(ecn), label };
+    Packet::new(meta, Time::from_ns(enqueued_ns), handle_of(packet))
+}
+
+/// A handle that no packet has where the cookie was none.
+#[inline]
+fn handle_of(packet: &CPacket) -> u32 {
+    u32::try_from(packet.cookie).unwrap_or(u32::MAX)
+}
+
+/// The table for `bench`, which must stay where it is, and a plug-in of `version`.
+pub fn table(bench: *mut Bench, version: u32, setup: &Setup) -> PluginHost {
     PluginHost {
-        version: FAIRDROP_PLUGIN_VERSION,
+        version,
         limit: setup.limit,
         rate_bps: setup.rate_bps,
         context: bench.cast(),
@@ -190,40 +215,33 @@ unsafe extern "C" fn push(context: *mut c_void, packet: *const CPacket) -> bool 
 
 unsafe extern "C" fn pop(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
-    let bench = unsafe { bench(context) };
-    let Some(popped) = bench.fifo.pop() else { return false };
-    if packet.is_null() {
-        return false;
-    }
-    // SAFETY: the rules above.
-    unsafe { packet.write(to_c(&popped)) };
-    true
+    unsafe { put(packet, bench(context).fifo.pop().as_ref()) }
 }
 
 unsafe extern "C" fn draw(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above; the bench and the desk are two things.
     let (bench, desk) = unsafe { (bench(context), desk(context)) };
-    let place = bench.fifo.draw(desk);
+    let Some((place, drawn)) = bench.fifo.draw_packet(desk) else { return false };
+    desk.drawn(drawn);
+    bench.shown = Some(place);
     // SAFETY: the rules above.
-    let drawn = unsafe { bench.show(place, packet) };
-    drawn.is_some_and(|packet| {
-        desk.drawn(packet);
-        true
-    })
+    unsafe { put(packet, Some(drawn)) }
 }
 
 unsafe extern "C" fn head(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
     let bench = unsafe { bench(context) };
+    bench.shown = bench.fifo.front();
     // SAFETY: the rules above.
-    unsafe { bench.show(bench.fifo.front(), packet) }.is_some()
+    unsafe { put(packet, bench.shown.and_then(|place| bench.fifo.get(place))) }
 }
 
 unsafe extern "C" fn tail(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
     let bench = unsafe { bench(context) };
+    bench.shown = bench.fifo.back();
     // SAFETY: the rules above.
-    unsafe { bench.show(bench.fifo.back(), packet) }.is_some()
+    unsafe { put(packet, bench.shown.and_then(|place| bench.fifo.get(place))) }
 }
 
 unsafe extern "C" fn remove(context: *mut c_void, cookie: u64) -> bool {
@@ -244,8 +262,9 @@ unsafe extern "C" fn bytes(context: *mut c_void) -> u64 {
 unsafe extern "C" fn drop_packet(context: *mut c_void, packet: *const CPacket, number: u8) {
     // SAFETY: the rules above.
     let (desk, packet) = unsafe { (desk(context), packet.as_ref()) };
-    let cause = cause(number, desk);
-    if let Some(packet) = packet {
+    let cause = cause(number.into(), desk);
+    let Some(packet) = packet else { return };
+    if !desk.refuse(handle_of(packet), cause) {
         desk.drop(&from_c(packet), cause);
     }
 }
@@ -253,7 +272,7 @@ unsafe extern "C" fn drop_packet(context: *mut c_void, packet: *const CPacket, n
 unsafe extern "C" fn mark(context: *mut c_void, packet: *mut CPacket, number: u8) -> bool {
     // SAFETY: the rules above.
     let (desk, packet) = unsafe { (desk(context), packet.as_mut()) };
-    let cause = cause(number, desk);
+    let cause = cause(number.into(), desk);
     let Some(packet) = packet.filter(|packet| packet.ecn & 3 != Ecn::NotCapable as u8) else { return false };
     packet.ecn = Ecn::Ce as u8;
     desk.marked(packet.len, cause);

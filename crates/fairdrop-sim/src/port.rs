@@ -3,13 +3,13 @@
 
 use crate::frame::Frame;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::own::{Fault, Hosted};
+use crate::own::{Fault, Host, Hosted};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
 use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
-use fairdrop::{Count, Discipline, DropCause, Env, Meta, Packet, Philox, Stream, Time};
+use fairdrop::{Count, DropCause, Env, Meta, Packet, Philox, Stream, Time};
 
 /// A queue and its link.
 #[derive(Debug)]
@@ -25,6 +25,9 @@ pub struct Port<T = ()> {
     /// Packets that have gone into transmission since the first prefetch.
     started: usize,
 }
+
+/// No packet's handle: there are never that many.
+const NONE: u32 = u32::MAX;
 
 /// How many random numbers of [`Stream::Candidate`] are known ahead.
 const COMING: usize = 2;
@@ -44,8 +47,10 @@ struct World<T> {
 struct PortEnv<'a, T> {
     now: Time,
     world: &'a mut World<T>,
-    /// The packet being admitted, which does not wait yet, and why it was dropped, if it was.
-    arriving: Option<(u32, Option<DropCause>)>,
+    /// Handle of the packet being admitted, which does not wait yet; [`NONE`] when there is none.
+    arriving: u32,
+    /// Why that was dropped, if it was.
+    refused: Option<DropCause>,
     /// Handles of dropped packets, for the host to free.
     lost: &'a mut Vec<u32>,
 }
@@ -75,9 +80,10 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline(always)]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
-        match &mut self.arriving {
-            Some((handle, refused)) if *handle == packet.handle => *refused = Some(cause),
-            _ => self.world.meter.leaked(self.now, Waiting::of(&packet), cause),
+        if self.arriving == packet.handle {
+            self.refused = Some(cause);
+        } else {
+            self.world.meter.leaked(self.now, Waiting::of(&packet), cause);
         }
         if T::ON {
             self.world.tracer.event(
@@ -92,7 +98,14 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline]
     fn drawn(&mut self, _candidate: &Packet<u32>) {
-        self.world.meter.drawn();
+        self.drew(1);
+    }
+}
+
+impl<T: Tracer> Host for PortEnv<'_, T> {
+    #[inline]
+    fn drew(&mut self, count: u32) {
+        self.world.meter.drew(count);
     }
 }
 
@@ -134,9 +147,9 @@ impl<T: Tracer> Port<T> {
         if T::ON {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let mut env = PortEnv { now, world: &mut self.world, arriving: Some((frame.handle, None)), lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, lost };
         self.discipline.enqueue(packet, &mut env);
-        if let Some((_, Some(cause))) = env.arriving {
+        if let Some(cause) = env.refused {
             self.world.meter.refused(frame.flow, frame.len, cause);
         } else {
             self.world.meter.joined(now, &frame, group);
@@ -203,7 +216,7 @@ impl<T: Tracer> Port<T> {
     /// learns that the link is idle.
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, world: &mut self.world, arriving: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
         let packet = self.discipline.dequeue(&mut env)?;
         self.world.meter.taken(now, Waiting::of(&packet));
         let Packet { meta, handle, .. } = packet;
@@ -232,7 +245,7 @@ impl<T: Tracer> Port<T> {
             return None;
         }
         self.internals.hold(now, &self.discipline);
-        let mut env = PortEnv { now, world: &mut self.world, arriving: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
         self.discipline.tick(&mut env);
         if self.sending.is_none() { self.start(now, lost) } else { None }
     }
@@ -267,13 +280,13 @@ impl<T: Tracer> Port<T> {
         meter.open(now);
         self.discipline.for_each_waiting(|packet| meter.waits_at_opening(Waiting::of(packet)));
         self.internals.open(now, &self.discipline);
-        self.marked_before = self.discipline.stats().marked;
+        self.marked_before = *self.discipline.marked();
     }
 
     /// Closes the measuring window.
     pub fn close(&mut self, now: Time) {
         let mut marked = [0; DropCause::COUNT];
-        let counts = self.discipline.stats().marked.iter().zip(&self.marked_before);
+        let counts = self.discipline.marked().iter().zip(&self.marked_before);
         marked
             .iter_mut()
             .zip(counts)

@@ -55,7 +55,7 @@ impl Hosted {
         let method = |name, there: bool| -> PyResult<Option<Py<PyAny>>> {
             if there { object.getattr(name).map(|method| Some(method.unbind())) } else { Ok(None) }
         };
-        desk.values = shape.internals.iter().map(|(name, _)| (*name, 0.0)).collect();
+        desk.name_values(shape.internals.iter().map(|(name, _)| *name));
         let mut hosted = Self {
             enqueue: object.getattr("enqueue")?.unbind(),
             dequeue: object.getattr("dequeue")?.unbind(),
@@ -106,7 +106,7 @@ impl Hosted {
             held = Backlog { packets, bytes };
         }
         desk.backlog = held;
-        for (key, (_, value)) in self.shown.iter().zip(&mut desk.values) {
+        for (key, value) in self.shown.iter().zip(&mut desk.values) {
             *value = object.getattr(key)?.extract()?;
         }
         Ok(())
@@ -114,8 +114,8 @@ impl Hosted {
 }
 
 impl OwnQueue for Hosted {
-    fn enqueue(&mut self, packet: Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
-        self.call(desk, |this, py| this.enqueue.call1(py, (PyPacket::new(packet),)).map(drop))
+    fn enqueue(&mut self, packet: &Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
+        self.call(desk, |this, py| this.enqueue.call1(py, (PyPacket::new(packet.clone()),)).map(drop))
     }
 
     fn dequeue(&mut self, desk: &mut Desk) -> Result<Option<Packet<u32>>, Box<Wrong>> {

@@ -111,6 +111,10 @@ pub struct Engine<'s, T = ()> {
     conservation: Conservation,
     /// With more than these, what comes is prefetched.
     few_flows: u32,
+    /// Whether there are more, or disciplines have timers: then the engine looks ahead of each event.
+    looks_ahead: bool,
+    /// Whether packets are not always what they were sent as: edge meters write classes, and queues take flows for others.
+    alters: bool,
     /// When each flow starts, until that is scheduled.
     starts: Vec<Time>,
     /// Whether the run ends before its end.
@@ -162,6 +166,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
             stamps: Stamps::new(scenario),
             conservation: Conservation::default(),
             few_flows: FEW_FLOWS,
+            looks_ahead: false,
+            alters: scenario
+                .groups
+                .iter()
+                .any(|group| group.mark_excess.is_some() || group.seen_as.is_some()),
             starts,
             cut_short: false,
             room: u64::MAX,
@@ -181,10 +190,16 @@ impl<'s, T: Tracer> Engine<'s, T> {
             engine.few_flows = 0;
             (0..engine.links.len()).for_each(|link| engine.watch_timer(link));
         }
+        engine.count_flows();
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);
         }
         Ok(Some(engine))
+    }
+
+    /// There are more flows, or another number is few.
+    fn count_flows(&mut self) {
+        self.looks_ahead = self.flows.len() > self.few_flows;
     }
 
     /// Schedules what each flow and population does first.
@@ -279,7 +294,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             if self.handled.is_multiple_of(CHECK_EVERY_WITH_POSITIONS) && !self.goes_on(control, &mut part) {
                 return false;
             }
-            if self.flows.len() > self.few_flows && self.events.is_time_to_look() {
+            if self.looks_ahead && self.events.is_time_to_look() {
                 self.prefetch_ahead();
             }
             self.handle(kind, entity, control);
@@ -460,10 +475,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    #[inline]
+    /// The transmitter of `link` will be done at `done`.
+    #[inline(always)]
     fn schedule_sent(&mut self, done: Time, link: u32) {
         self.events.push_next(done, Kind::Sent, link);
-        if self.flows.len() > self.few_flows {
+        if self.looks_ahead {
             self.prefetch_sent(link);
             self.watch_timer(link);
         }
@@ -488,7 +504,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if self.links.is_due(link, self.now) {
             let done = self.links.port(link).0.tick(self.now, &mut self.lost);
             if let Some(done) = done {
-                self.schedule_sent(done, link);
+                self.events.push(done, Kind::Sent, link);
             }
             self.free_lost();
         }
@@ -500,11 +516,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn on_arrive(&mut self, handle: u32, packet: InFlight) {
         let path = self.flows.path(packet.group, packet.role.is_backward());
         let link = path[usize::from(packet.hop)] as u32;
-        let mut class = packet.class;
-        if self.flows.has_edge_meters() && packet.hop == 0 && !packet.role.is_backward() {
-            class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
-            self.packets.get_mut(handle).class = class;
-        }
+        let InFlight { flow, group, class, len, label, ecn, .. } = packet;
+        let (flow, group, class) =
+            if self.alters { self.as_queues_see(handle, packet) } else { (flow, group, class) };
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
                 if T::ON {
@@ -513,12 +527,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let about = About { kind, seq: packet.seq, data_size: group.packet_size };
                     port.tracer_mut().about(handle, about);
                 }
-                let InFlight { flow, group, len, label, ecn, .. } = packet;
-                let (flow, group) =
-                    if self.flows.has_forged() { self.flows.seen_as(flow, group) } else { (flow, group) };
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 let done = port.arrive(self.now, frame, group, &mut self.lost);
-                if self.flows.len() > self.few_flows {
+                if self.looks_ahead {
                     port.prefetch_ends();
                     self.watch_timer(link);
                 }
@@ -528,10 +539,22 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.free_lost();
             }
             LinkState::Plain(plain) => {
-                let there = plain.carry(self.now, u32::from(packet.len));
+                let there = plain.carry(self.now, u32::from(len));
                 self.leave_plain(link, handle, there);
             }
         }
+    }
+
+    /// Flow, group and class of a packet that reaches a link, where an edge meter or a forger may have changed them.
+    #[inline(never)]
+    fn as_queues_see(&mut self, handle: u32, packet: InFlight) -> (u32, u16, u8) {
+        let mut class = packet.class;
+        if packet.hop == 0 && !packet.role.is_backward() {
+            class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
+            self.packets.get_mut(handle).class = class;
+        }
+        let (flow, group) = self.flows.seen_as(packet.flow, packet.group);
+        (flow, group, class)
     }
 
     /// A packet comes to the end of a plain link at `there`, unless the link's buffer was full.
@@ -754,6 +777,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let (flow, is_new) = self.flows.connect(group, self.seed);
         if is_new {
             self.links.ports_mut().for_each(|port| port.add_flow(group));
+            self.count_flows();
         }
         self.on_start(flow);
         self.schedule_connection(group);
@@ -906,6 +930,7 @@ mod tests {
             let counters = |few_flows| {
                 let mut engine = Engine::new(&scenario, 1, &Control::default()).unwrap().unwrap();
                 engine.few_flows = few_flows;
+                engine.count_flows();
                 engine.links.ports_mut().for_each(|port| port.meter_mut().few_flows = few_flows);
                 assert!(engine.run(&Control::default()));
                 let delivered: Vec<_> =

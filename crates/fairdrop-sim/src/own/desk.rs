@@ -5,8 +5,9 @@
 
 use super::Setup;
 use super::fault::Wrong;
-use super::waiting::Waiting;
-use fairdrop::{Backlog, DropCause, Env, Packet, Philox, Stats, Stream, Time};
+use super::waiting::{Fixed, Waiting, fixed};
+use fairdrop::{Backlog, Count, DropCause, Env, Packet, Philox, Stream, Time};
+use std::ops::Range;
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
 const STREAMS: [&str; Stream::COUNT] = [
@@ -27,6 +28,9 @@ const STREAMS: [&str; Stream::COUNT] = [
     "dualpi2_coin",
     "service",
 ];
+
+/// No packet's handle: there are never that many.
+const NONE: u32 = u32::MAX;
 
 /// Set in the purposes of all other streams.
 const OTHER: u32 = 1 << 31;
@@ -96,22 +100,35 @@ impl<H> Env<H> for Dice {
     fn dropped(&mut self, _packet: Packet<H>, _cause: DropCause) {}
 }
 
+/// Beyond [`Env`], what the host of a queue of one's own takes after a call.
+pub trait Host: Env<u32> {
+    /// So many waiting packets were drawn and compared with the one that arrived.
+    fn drew(&mut self, count: u32);
+}
+
 /// What one queue has of its host.
 #[derive(Debug)]
 pub struct Desk {
     now: Time,
     dice: [Dice; Stream::COUNT],
-    stats: Stats,
+    marked: [Count; DropCause::COUNT],
     waiting: Waiting,
-    /// Handles of what was drawn during this call, and of what was dropped and for what.
-    drawn: Vec<u32>,
+    /// Handle of the packet that this call offers, until it is dropped: it waits after the call. Otherwise [`NONE`].
+    arriving: u32,
+    /// What it was dropped for, and how many others before it.
+    refused: Option<(DropCause, usize)>,
+    /// Handles of the other packets that were dropped in this call, and what for.
     dropped: Vec<(u32, DropCause)>,
-    /// What was wrong during this call.
+    /// Packets drawn in this call.
+    drawn: u32,
+    /// What was wrong in this call.
     wrong: Option<Box<Wrong>>,
     /// What the queue says that waits, as of its last call.
     pub backlog: Backlog,
-    /// The values that it decides by, by name, as of its last call. The names are those from the beginning.
-    pub values: Vec<(&'static str, f64)>,
+    /// Names of the values that it decides by: these stay.
+    pub names: Vec<&'static str>,
+    /// The values, as of its last call.
+    pub values: Vec<f64>,
 }
 
 impl Desk {
@@ -120,14 +137,23 @@ impl Desk {
         Self {
             now: Time::ZERO,
             dice: Dice::of_catalogue(setup),
-            stats: Stats::default(),
+            marked: [Count::default(); DropCause::COUNT],
             waiting: Waiting::default(),
-            drawn: Vec::new(),
+            arriving: NONE,
+            refused: None,
             dropped: Vec::new(),
+            drawn: 0,
             wrong: None,
             backlog: Backlog::default(),
+            names: Vec::new(),
             values: Vec::new(),
         }
+    }
+
+    /// The values that the queue decides by have these names.
+    pub fn name_values(&mut self, names: impl IntoIterator<Item = &'static str>) {
+        self.names = names.into_iter().collect();
+        self.values = vec![0.0; self.names.len()];
     }
 
     /// The next 64 bits of the stream with this number; 0 when there is none.
@@ -136,27 +162,41 @@ impl Desk {
         self.dice.get_mut(usize::from(stream)).map_or(0, Dice::bits)
     }
 
-    /// A packet is dropped, and counted here.
+    /// A packet is dropped.
     #[inline]
     pub fn drop(&mut self, packet: &Packet<u32>, cause: DropCause) {
-        self.stats.dropped[cause as usize].add(packet.meta.len);
-        self.lose(packet, cause);
-    }
-
-    #[inline]
-    fn lose(&mut self, packet: &Packet<u32>, cause: DropCause) {
+        if self.refuse(packet.handle, cause) {
+            return;
+        }
         if self.waiting.take(packet) {
             self.dropped.push((packet.handle, cause));
         } else {
-            let why = self.waiting.why_not(packet);
-            self.fail(format!("dropping for {}, {why}", cause.name()));
+            self.cannot_drop(packet.handle, fixed(packet), cause);
         }
+    }
+
+    /// The packet with this handle is dropped, if it is the one that this call offers. Says whether it is.
+    #[inline]
+    pub fn refuse(&mut self, handle: u32, cause: DropCause) -> bool {
+        let arrives = handle == self.arriving && handle != NONE;
+        if arrives {
+            self.arriving = NONE;
+            self.refused = Some((cause, self.dropped.len()));
+        }
+        arrives
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cannot_drop(&mut self, handle: u32, packet: Fixed, cause: DropCause) {
+        let why = self.waiting.why_not(handle, packet);
+        self.fail(format!("dropping for {}, {why}", cause.name()));
     }
 
     /// A packet of `len` bytes was marked in place of a drop.
     #[inline]
     pub fn marked(&mut self, len: u32, cause: DropCause) {
-        self.stats.marked[cause as usize].add(len);
+        self.marked[cause as usize].add(len);
     }
 
     /// What happens in this call is wrong, which ends the run. What was said first counts.
@@ -166,14 +206,13 @@ impl Desk {
     }
 
     /// What was wrong.
-    #[inline]
     pub fn take_wrong(&mut self) -> Option<Box<Wrong>> {
         self.wrong.take()
     }
 
-    /// The counters, where the queue keeps none itself.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    /// What was marked, by cause.
+    pub(super) fn marks(&self) -> &[Count; DropCause::COUNT] {
+        &self.marked
     }
 
     /// The packets that wait.
@@ -181,36 +220,66 @@ impl Desk {
         &self.waiting
     }
 
-    /// A call at `now` begins.
+    /// A call begins.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// A packet arrives.
+    /// A call begins, which offers the packet with this handle.
     #[inline]
-    pub(super) fn offer(&mut self, packet: &Packet<u32>) {
-        self.waiting.add(packet);
+    pub(super) fn offer(&mut self, now: Time, handle: u32) {
+        (self.now, self.arriving) = (now, handle);
     }
 
-    /// A packet is sent.
+    /// A packet is sent. False, and the call is wrong, if it does not wait.
     #[inline]
-    pub(super) fn send(&mut self, packet: &Packet<u32>) {
-        if !self.waiting.take(packet) {
-            let why = self.waiting.why_not(packet);
-            self.fail(why);
+    pub(super) fn send(&mut self, packet: &Packet<u32>) -> bool {
+        self.waiting.take(packet) || self.cannot_send(packet.handle, fixed(packet))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cannot_send(&mut self, handle: u32, packet: Fixed) -> bool {
+        self.fail(self.waiting.why_not(handle, packet));
+        false
+    }
+
+    /// The call that offered `packet` has ended: shows the host what it did, in the same order.
+    #[inline]
+    pub(super) fn settle(&mut self, packet: &Packet<u32>, host: &mut impl Host) {
+        self.arriving = NONE;
+        let Some((cause, before)) = self.refused.take() else {
+            self.hand_over(host);
+            self.waiting.add(packet);
+            return;
+        };
+        if before > 0 {
+            self.hand_over_dropped(0..before, host);
         }
-    }
-
-    /// Shows the host what was drawn and dropped during this call.
-    #[inline]
-    pub(super) fn hand_over(&mut self, env: &mut impl Env<u32>) {
-        self.drawn.iter().filter_map(|&handle| self.waiting.known(handle)).for_each(|packet| env.drawn(packet));
-        self.drawn.clear();
-        for &(handle, cause) in &self.dropped {
-            self.waiting.known(handle).into_iter().for_each(|packet| env.dropped(packet.clone(), cause));
+        host.dropped(packet.clone(), cause);
+        if before < self.dropped.len() {
+            self.hand_over_dropped(before..self.dropped.len(), host);
         }
         self.dropped.clear();
+        host.drew(std::mem::take(&mut self.drawn));
+    }
+
+    /// A call has ended: shows the host what it did.
+    #[inline]
+    pub(super) fn hand_over(&mut self, host: &mut impl Host) {
+        host.drew(std::mem::take(&mut self.drawn));
+        if !self.dropped.is_empty() {
+            self.hand_over_dropped(0..self.dropped.len(), host);
+            self.dropped.clear();
+        }
+    }
+
+    #[inline(never)]
+    fn hand_over_dropped(&mut self, which: Range<usize>, host: &mut impl Host) {
+        for &(handle, cause) in &self.dropped[which] {
+            self.waiting.known(handle).into_iter().for_each(|packet| host.dropped(packet.clone(), cause));
+        }
     }
 
     /// Whether the call that ends was in order, as far as the desk knows.
@@ -237,12 +306,12 @@ impl Env<u32> for Desk {
 
     #[inline]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
-        self.lose(&packet, cause);
+        self.drop(&packet, cause);
     }
 
     #[inline]
-    fn drawn(&mut self, candidate: &Packet<u32>) {
-        self.drawn.push(candidate.handle);
+    fn drawn(&mut self, _candidate: &Packet<u32>) {
+        self.drawn += 1;
     }
 }
 

@@ -1,9 +1,9 @@
 //! Watches a queue of somebody's own: packets are neither lost, nor made, nor changed.
 
-use super::desk::Desk;
+use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
 use super::queue::OwnQueue;
-use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Packet, Stats, Time};
+use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use std::fmt;
 
@@ -45,23 +45,21 @@ impl Guarded {
         self.desk.waiting().iter().for_each(visit);
     }
 
-    /// A call has ended: looks at what it did to the packets. `None` when it was at fault.
+    /// A call has ended: was it in order?
     #[inline]
-    fn judge<R>(&mut self, call: &'static str, done: Result<R, Box<Wrong>>) -> Option<R> {
-        match done {
-            Ok(done) if self.desk.is_in_order() => Some(done),
-            Ok(_) => self.set_fault(call, None),
-            Err(wrong) => self.set_fault(call, Some(wrong)),
+    fn judge(&mut self, call: &'static str, done: Result<(), Box<Wrong>>) {
+        if done.is_err() || !self.desk.is_in_order() {
+            self.set_fault(call, done.err());
         }
     }
 
     #[cold]
-    fn set_fault<R>(&mut self, call: &'static str, wrong: Option<Box<Wrong>>) -> Option<R> {
+    #[inline(never)]
+    fn set_fault(&mut self, call: &'static str, wrong: Option<Box<Wrong>>) {
         let wrong = wrong.or(self.desk.take_wrong());
         let wrong = wrong.map_or_else(|| self.miscounted().into(), |wrong| *wrong);
         let fault = Fault::new(self.name, wrong, call, self.desk.now(), Place::Packet(self.offered));
         self.fault.get_or_insert_with(|| Box::new(fault));
-        None
     }
 
     /// What it says that waits is not what waits.
@@ -75,72 +73,81 @@ impl Guarded {
             waits.bytes
         )
     }
-}
 
-impl Discipline<u32> for Guarded {
+    /// As [`fairdrop::Discipline::enqueue`].
     #[inline(never)]
-    fn enqueue<E: Env<u32>>(&mut self, packet: Packet<u32>, env: &mut E) {
+    pub fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
         self.offered += 1;
         if self.fault.is_some() {
-            return env.dropped(packet, DropCause::Overflow);
+            return host.dropped(packet, DropCause::Overflow);
         }
-        self.desk.begin(env.now());
-        self.desk.offer(&packet);
-        let done = self.queue.enqueue(packet, &mut self.desk);
-        self.desk.hand_over(env);
+        self.desk.offer(host.now(), packet.handle);
+        let done = self.queue.enqueue(&packet, &mut self.desk);
+        self.desk.settle(&packet, host);
         self.judge("enqueue", done);
     }
 
+    /// As [`fairdrop::Discipline::dequeue`].
     #[inline(never)]
-    fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
+    pub fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
         if self.fault.is_some() {
             return None;
         }
-        self.desk.begin(env.now());
-        let done = self.queue.dequeue(&mut self.desk);
-        self.desk.hand_over(env);
-        if let Ok(Some(packet)) = &done {
-            self.desk.send(packet);
-        }
-        self.judge("dequeue", done)?
+        self.desk.begin(host.now());
+        let (packet, done) = match self.queue.dequeue(&mut self.desk) {
+            Ok(packet) => (packet, Ok(())),
+            Err(wrong) => (None, Err(wrong)),
+        };
+        self.desk.hand_over(host);
+        let packet = packet.filter(|packet| self.desk.send(packet));
+        self.judge("dequeue", done);
+        packet
     }
 
-    fn backlog(&self) -> Backlog {
-        self.desk.waiting().backlog
-    }
-
-    fn stats(&self) -> &Stats {
-        self.queue.stats().unwrap_or(self.desk.stats())
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        let shown = || self.desk.values.iter().find(|(name, _)| *name == "avg").map(|(_, value)| *value);
-        self.queue.average_packets().or_else(shown)
-    }
-
-    #[inline(never)]
-    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        self.desk.values.iter().for_each(|(name, value)| see(name, *value));
-    }
-
-    fn departures_change_internals(&self) -> bool {
-        self.queue.departures_change_internals()
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.queue.deadline().filter(|_| self.fault.is_none())
-    }
-
-    fn tick<E: Env<u32>>(&mut self, env: &mut E) {
+    /// As [`fairdrop::Discipline::tick`].
+    pub fn tick(&mut self, host: &mut impl Host) {
         if self.fault.is_some() {
             return;
         }
-        self.desk.begin(env.now());
+        self.desk.begin(host.now());
         let done = self.queue.tick(&mut self.desk);
-        self.desk.hand_over(env);
-        if let Some(at) = self.queue.deadline().filter(|&at| at <= env.now()) {
+        self.desk.hand_over(host);
+        if let Some(at) = self.queue.deadline().filter(|&at| at <= host.now()) {
             self.desk.fail(format!("its next deadline, {} s, is not after now", at.seconds()));
         }
         self.judge("tick", done);
+    }
+
+    /// When `tick` wants to be called.
+    pub fn deadline(&self) -> Option<Time> {
+        self.queue.deadline().filter(|_| self.fault.is_none())
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        self.desk.waiting().backlog
+    }
+
+    /// What it has marked, by cause.
+    pub fn marked(&self) -> &[Count; DropCause::COUNT] {
+        self.queue.marked().unwrap_or(self.desk.marks())
+    }
+
+    /// The average queue in packets that it decides by.
+    pub fn average_packets(&self) -> Option<f64> {
+        let shown = || self.desk.names.iter().position(|name| *name == "avg").map(|at| self.desk.values[at]);
+        self.queue.average_packets().or_else(shown)
+    }
+
+    /// Gives the values that it decides by.
+    #[inline(never)]
+    pub fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        let name = |at: usize| self.desk.names.get(at).copied().unwrap_or_default();
+        self.desk.values.iter().enumerate().for_each(|(at, value)| see(name(at), *value));
+    }
+
+    /// Whether `dequeue` may change these.
+    pub fn departures_change_internals(&self) -> bool {
+        self.queue.departures_change_internals()
     }
 }

@@ -30,7 +30,7 @@ pub use crate::transport::congestion::{
     SendEvent, Variant, Window,
 };
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
-pub use desk::{Desk, Dice, cause_named};
+pub use desk::{Desk, Dice, Host, cause_named};
 pub use fault::{Fault, Place, Wrong};
 pub use hosted::Hosted;
 pub use name::kept;

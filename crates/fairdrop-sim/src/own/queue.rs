@@ -3,7 +3,7 @@
 
 use super::desk::Desk;
 use super::fault::Wrong;
-use fairdrop::{Discipline, Packet, Stats, Time};
+use fairdrop::{Count, Discipline, DropCause, Packet, Time};
 
 /// A queue of one's own. Every [`Discipline`] over `u32` is one; queues of other languages give their own faults.
 ///
@@ -13,7 +13,7 @@ pub trait OwnQueue: Send {
     ///
     /// # Errors
     /// What went wrong in it, for a person who wrote it.
-    fn enqueue(&mut self, packet: Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>>;
+    fn enqueue(&mut self, packet: &Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>>;
 
     /// The packet to transmit next; see [`Discipline::dequeue`].
     ///
@@ -33,8 +33,8 @@ pub trait OwnQueue: Send {
     /// When `tick` wants to be called.
     fn deadline(&self) -> Option<Time>;
 
-    /// Its counters, where the desk does not keep them. Marks are read from them.
-    fn stats(&self) -> Option<&Stats> {
+    /// What it has marked, by cause, where the desk does not count that.
+    fn marked(&self) -> Option<&[Count; DropCause::COUNT]> {
         None
     }
 
@@ -46,36 +46,41 @@ pub trait OwnQueue: Send {
 
 /// A discipline as an [`OwnQueue`], just made.
 pub(super) fn boxed<D: Discipline<u32> + Send + 'static>(queue: D, desk: &mut Desk) -> Box<dyn OwnQueue> {
-    queue.internals(|name, value| desk.values.push((name, value)));
+    let mut names = Vec::new();
+    queue.internals(|name, _| names.push(name));
+    desk.name_values(names);
+    show(&queue, desk);
     Box::new(queue)
 }
 
-/// What `queue` says after a call, which has changed its values unless `values_too` is false.
+/// Puts the values that `queue` decides by on the desk.
 #[inline]
-fn look(queue: &impl Discipline<u32>, values_too: bool, desk: &mut Desk) {
-    desk.backlog = queue.backlog();
-    if values_too {
-        let mut values = desk.values.iter_mut();
-        queue.internals(|_, value| values.next().into_iter().for_each(|(_, before)| *before = value));
-    }
+fn show(queue: &impl Discipline<u32>, desk: &mut Desk) {
+    let mut values = desk.values.iter_mut();
+    queue.internals(|_, value| values.next().into_iter().for_each(|before| *before = value));
 }
 
 impl<D: Discipline<u32> + Send> OwnQueue for D {
-    fn enqueue(&mut self, packet: Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
-        Discipline::enqueue(self, packet, desk);
-        look(self, true, desk);
+    fn enqueue(&mut self, packet: &Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
+        Discipline::enqueue(self, packet.clone(), desk);
+        desk.backlog = Discipline::backlog(self);
+        show(self, desk);
         Ok(())
     }
 
     fn dequeue(&mut self, desk: &mut Desk) -> Result<Option<Packet<u32>>, Box<Wrong>> {
         let packet = Discipline::dequeue(self, desk);
-        look(self, Discipline::departures_change_internals(self), desk);
+        desk.backlog = Discipline::backlog(self);
+        if Discipline::departures_change_internals(self) {
+            show(self, desk);
+        }
         Ok(packet)
     }
 
     fn tick(&mut self, desk: &mut Desk) -> Result<(), Box<Wrong>> {
         Discipline::tick(self, desk);
-        look(self, true, desk);
+        desk.backlog = Discipline::backlog(self);
+        show(self, desk);
         Ok(())
     }
 
@@ -87,8 +92,8 @@ impl<D: Discipline<u32> + Send> OwnQueue for D {
         Discipline::deadline(self)
     }
 
-    fn stats(&self) -> Option<&Stats> {
-        Some(Discipline::stats(self))
+    fn marked(&self) -> Option<&[Count; DropCause::COUNT]> {
+        Some(&Discipline::stats(self).marked)
     }
 
     fn average_packets(&self) -> Option<f64> {

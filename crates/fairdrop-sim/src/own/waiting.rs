@@ -2,7 +2,16 @@
 
 use fairdrop::{Backlog, Meta, Packet, Time};
 
-/// A packet, and whether it waits.
+/// What a queue may not change of a packet: flow, length, class and time of arrival. Its ECN field and label it may.
+pub type Fixed = (u64, u32, u8, Time);
+
+/// That of `packet`.
+#[inline]
+pub fn fixed(packet: &Packet<u32>) -> Fixed {
+    (packet.meta.flow, packet.meta.len, packet.meta.class, packet.enqueued)
+}
+
+/// A packet as it arrived, and whether it waits.
 #[derive(Clone, Debug)]
 struct Place {
     packet: Packet<u32>,
@@ -17,31 +26,28 @@ pub struct Waiting {
     pub backlog: Backlog,
 }
 
-/// What a queue may not change. Its ECN field and label it may.
-#[inline]
-fn fixed(packet: &Packet<u32>) -> (u64, u32, u8, Time) {
-    (packet.meta.flow, packet.meta.len, packet.meta.class, packet.enqueued)
-}
-
 impl Waiting {
     /// A packet waits from now on.
     #[inline]
     pub fn add(&mut self, packet: &Packet<u32>) {
-        if packet.handle as usize >= self.places.len() {
-            self.make_room(packet.handle);
-        }
-        self.places[packet.handle as usize] = Place { packet: packet.clone(), waits: true };
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.meta.len);
+        let now = Place { packet: packet.clone(), waits: true };
+        match self.places.get_mut(packet.handle as usize) {
+            Some(place) => *place = now,
+            None => self.add_beyond(now),
+        }
     }
 
     #[cold]
-    fn make_room(&mut self, handle: u32) {
-        let none = Place { packet: Packet::new(Meta::default(), Time::ZERO, 0), waits: false };
-        self.places.resize((handle as usize + 1).next_power_of_two(), none);
+    #[inline(never)]
+    fn add_beyond(&mut self, now: Place) {
+        let (at, none) = (now.packet.handle as usize, Packet::new(Meta::default(), Time::ZERO, 0));
+        self.places.resize((at + 1).next_power_of_two(), Place { packet: none, waits: false });
+        self.places[at] = now;
     }
 
-    /// A packet leaves the queue. False, and nothing has changed, if that one does not wait.
+    /// A packet leaves the queue. False, and nothing has changed, if it does not wait or was changed.
     #[inline]
     pub fn take(&mut self, packet: &Packet<u32>) -> bool {
         let Some(place) = self.places.get_mut(packet.handle as usize) else { return false };
@@ -54,20 +60,18 @@ impl Waiting {
         true
     }
 
-    /// Why a packet could not leave.
-    #[cold]
-    pub fn why_not(&self, packet: &Packet<u32>) -> String {
-        match self.places.get(packet.handle as usize) {
+    /// Why that was so, for the packet with this handle.
+    pub fn why_not(&self, handle: u32, packet: Fixed) -> String {
+        match self.places.get(handle as usize) {
             Some(Place { packet: known, waits: true }) => format!(
-                "it changed a packet: flow, length, class and time of arrival were {:?} and are {:?}",
-                fixed(known),
-                fixed(packet)
+                "it changed a packet: flow, length, class and time of arrival were {:?} and are {packet:?}",
+                fixed(known)
             ),
             _ => "it gave a packet that does not wait in it".into(),
         }
     }
 
-    /// The packet that had this handle last, as it arrived.
+    /// The packet with this handle that waits, or waited last, as it arrived.
     #[inline]
     pub fn known(&self, handle: u32) -> Option<&Packet<u32>> {
         self.places.get(handle as usize).map(|place| &place.packet)
