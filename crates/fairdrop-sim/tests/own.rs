@@ -4,6 +4,10 @@
 #[expect(dead_code, reason = "its main function")]
 mod own_choke;
 
+#[path = "../examples/own_parts.rs"]
+#[expect(dead_code, reason = "its main function")]
+mod own_parts;
+
 use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, Packet, ParamSpec, Stats, Time};
 use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
 use fairdrop_sim::scenario::{Problems, Scenario};
@@ -142,7 +146,7 @@ const WAY: ParamSpec = ParamSpec {
 };
 
 fn parts() -> Parts {
-    let mut parts = Parts::default();
+    let mut parts = own_parts::parts().expect("names of their own");
     let make = |setup: &Setup| {
         let way = WAYS.iter().find(|(word, _)| *word == setup.values.word("way"));
         way.map(|(_, way)| Fifo::new(*way, setup.limit)).ok_or_else(|| "no such way".to_owned())
@@ -191,6 +195,39 @@ fn a_fifo_is_droptail() {
         .map(|name| without_name(run(CONGESTED, &[&format!("queue.discipline={name}")]).expect("both run")));
     assert!(built_in.contains("\"overflow\""));
     assert_eq!(built_in, own);
+}
+
+/// The discipline of the shortest program: the limit is kept, by dropping what waits. `own_control.rs` has its Reno.
+#[test]
+fn a_fifo_that_drops_its_oldest_keeps_its_limit() {
+    let run =
+        run(CONGESTED, &["queue.discipline=drop_oldest", "groups.tcp.transport=my_reno"]).expect("it runs");
+    let queue = &run.queues[0];
+    assert_eq!((queue.limit_packets, queue.max_packets), (20, 20));
+    assert!(
+        queue.total.leaked > 100 && queue.total.leaked == queue.total.dropped.packets,
+        "{:?}",
+        queue.total
+    );
+}
+
+#[test]
+fn the_shortest_program_is_short() {
+    let code = |line: &&str| !line.trim().is_empty() && !line.starts_with("//");
+    let lines = include_str!("../examples/own_parts.rs").lines().filter(code).count();
+    assert!(lines <= 40, "{lines} lines");
+}
+
+#[test]
+fn a_file_that_gives_no_result_says_why() {
+    let error = fairdrop_sim::run_file("no/such.toml", &[], &parts()).expect_err("there is none").to_string();
+    assert!(error.starts_with("no/such.toml: "), "{error}");
+    let headline = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/headline.toml");
+    let error =
+        fairdrop_sim::run_file(headline, &["queue.discipline=none"], &parts()).expect_err("it is not valid");
+    assert!(error.to_string().contains("my_choke"), "{error}");
+    let run = fairdrop_sim::run_file(headline, &["duration=70", "queue.discipline=my_choke"], &parts());
+    assert_eq!(run.expect("it runs").discipline, "my_choke");
 }
 
 /// Each packet waits 50 ms at least, and what was held leaves by its timer alone.

@@ -6,9 +6,11 @@
 //! ```ignore
 //! let mut parts = Parts::default();
 //! parts.add(OwnDiscipline::new(&INFO, |setup| Ok(Mine::new(setup.limit, setup.values.number("threshold")))))?;
-//! parts.add(OwnCongestion::new(&VARIANT, &[], |_| Ok(MyReno)))?;
-//! let scenario = Scenario::parse_with(text, "mine.toml", &[], &parts, &Control::default())?;
+//! parts.add(OwnCongestion::named("my_reno", LossRecovery::Reno, |_| MyReno))?;
+//! let run = fairdrop_sim::run_file("mine.toml", &["groups.tcp.transport=my_reno"], &parts)?;
 //! ```
+//!
+//! `examples/own_parts.rs` is such a program, whole; `examples/own_choke.rs` has parameters and random numbers as well.
 //!
 //! What a discipline does is watched: every packet that it was given waits, was handed out or was dropped, once, and
 //! unchanged but for its ECN field and label. So is a control: windows are numbers above 0. The first call after which
@@ -80,6 +82,16 @@ impl OwnDiscipline {
         F: Fn(&Setup) -> Result<D, String> + Send + Sync + 'static,
     {
         Self::of_queues(info, move |setup, desk| Ok(queue::boxed(make(setup)?, desk)))
+    }
+
+    /// The same without parameters or anything else to say of it. What is said is kept until the program ends.
+    pub fn named<D, F>(name: &'static str, make: F) -> Self
+    where
+        D: Discipline<u32> + Send + 'static,
+        F: Fn(&Setup) -> D + Send + Sync + 'static,
+    {
+        let info = Box::leak(Box::new(DisciplineInfo::named(name, "", &[])));
+        Self::new(info, move |setup| Ok(make(setup)))
     }
 
     /// The same for queues behind an interface to another language, which have their desk from the beginning.
