@@ -10,8 +10,41 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const CHOKE: &str = include_str!("../examples/choke.c");
-/// The same with the tables of version 1.
-const CHOKE_V1: &str = include_str!("choke_v1.c");
+/// What it takes to have the same as plug-ins of version 1 did it, by calls of the host's functions.
+const BY_CALLS: &str = r"
+static void enqueue(void *self, const fairdrop_packet *packet, uint64_t now_ns) {
+    const fairdrop_plugin_host *host = ((struct choke *)self)->host;
+    fairdrop_packet copy = *packet;
+    int32_t cause = admit(self, &copy, now_ns);
+    if (cause != FAIRDROP_ADMIT)
+        host->drop(host->context, packet, (uint8_t)cause);
+    else
+        host->push(host->context, packet);
+}
+
+static bool dequeue(void *self, fairdrop_packet *packet, uint64_t now_ns) {
+    const fairdrop_plugin_host *host = ((struct choke *)self)->host;
+    bool given = host->pop(host->context, packet);
+    if (!given) idle(self, now_ns);
+    return given;
+}
+
+static void show(";
+
+/// CHOKE as a plug-in of version 1.
+fn version_1() -> String {
+    [
+        (".version = FAIRDROP_PLUGIN_VERSION", ".version = 1"),
+        (".admit = admit,", ".enqueue = enqueue,"),
+        (".idle = idle,", ".dequeue = dequeue,"),
+        ("static void show(", BY_CALLS),
+    ]
+    .into_iter()
+    .fold(CHOKE.to_owned(), |source, (from, to)| {
+        assert!(source.contains(from), "{from}");
+        source.replace(from, to)
+    })
+}
 
 /// Compiles `source` to a shared object of its own; `None` where there is no compiler.
 fn compiled(source: &str, more: &[&str]) -> Option<(TempDir, PathBuf)> {
@@ -79,7 +112,7 @@ fn choke_in_c_is_choke() {
 
 #[test]
 fn plug_ins_of_version_1_work() {
-    assert_same(CHOKE_V1, "choke", HEADLINE, &[]);
+    assert_same(&version_1(), "choke", HEADLINE, &[]);
 }
 
 /// Arrivals that `admit` marks are let in, marked, and counted.
@@ -158,6 +191,7 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
         refused(&later),
         "it is a plug-in of version 7; valid: 1 to 2, those of this program's fairdrop.h"
     );
+    let v1 = version_1();
     for (source, from, to, said) in [
         (CHOKE, ".admit = admit,", "", "its table has no enqueue and no admit"),
         (
@@ -168,7 +202,7 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
         ),
         (CHOKE, ".idle = idle,", ".backlog = count,", "its table has admit and backlog; valid: one of them"),
         (CHOKE, ".show = show,", "", "its table has no show"),
-        (CHOKE_V1, ".dequeue = dequeue,", "", "its table has no dequeue"),
+        (&*v1, ".dequeue = dequeue,", "", "its table has no dequeue"),
     ] {
         let more = "static bool give(void *q, fairdrop_packet *p, uint64_t t) { return q && p && t; }\n\
             static void count(void *q, uint32_t *p, uint64_t *b) { if (q) *p = 0, *b = 0; }\nstatic const fairdrop_plugin table";
@@ -198,15 +232,11 @@ fn mistakes_of_a_plug_in_end_the_run() {
         "host->push(host->context, packet);",
         "host->drop(host->context, &candidate, FAIRDROP_CAUSE_MATCH_QUEUED);",
     );
+    let v1 = version_1();
     for (source, right, wrong, said) in [
-        (CHOKE_V1, push, "(void)0;", "c_choke_v1: it says that 0 packets of 0 bytes wait"),
-        (CHOKE_V1, push, "host->fail(host->context, \"enough\");", "c_choke_v1: enough (in enqueue"),
-        (
-            CHOKE_V1,
-            "(uint8_t)cause)",
-            "(uint8_t)200)",
-            "there is no cause 200; valid: those of fairdrop_cause",
-        ),
+        (&*v1, push, "(void)0;", "c_choke: it says that 0 packets of 0 bytes wait"),
+        (&*v1, push, "host->fail(host->context, \"enough\");", "c_choke: enough (in enqueue"),
+        (&*v1, "(uint8_t)cause)", "(uint8_t)200)", "there is no cause 200; valid: those of fairdrop_cause"),
         (CHOKE, early, "return 200;", "there is no cause 200; valid: those of fairdrop_cause"),
         (CHOKE, early, "return -2;", "there is no cause -2; valid: those of fairdrop_cause"),
         (CHOKE, remove, "", "c_choke: it says that"),
@@ -221,8 +251,7 @@ fn mistakes_of_a_plug_in_end_the_run() {
         let Some((folder, _)) = compiled(&source.replacen(right, wrong, 1), &[]) else { return };
         let beside = folder.path().join("scenario.toml").display().to_string();
         let control = Control::default();
-        let name = if source == CHOKE { "c_choke" } else { "c_choke_v1" };
-        let settings = ["min_th=0", "max_th=1"].map(|setting| format!("queue.{name}.{setting}"));
+        let settings = ["min_th=0", "max_th=1"].map(|setting| format!("queue.c_choke.{setting}"));
         let scenario =
             Scenario::parse_with(CONGESTED, &beside, &settings, &parts(), &control).expect("valid");
         let error = simulate(&scenario, 1, &control).expect_err("it ends").to_string();

@@ -113,8 +113,6 @@ pub struct Engine<'s, T = ()> {
     few_flows: u32,
     /// Whether there are more, or disciplines have timers: then the engine looks ahead of each event.
     looks_ahead: bool,
-    /// Whether packets are not always what they were sent as: edge meters write classes, and queues take flows for others.
-    alters: bool,
     /// When each flow starts, until that is scheduled.
     starts: Vec<Time>,
     /// Whether the run ends before its end.
@@ -167,10 +165,6 @@ impl<'s, T: Tracer> Engine<'s, T> {
             conservation: Conservation::default(),
             few_flows: FEW_FLOWS,
             looks_ahead: false,
-            alters: scenario
-                .groups
-                .iter()
-                .any(|group| group.mark_excess.is_some() || group.seen_as.is_some()),
             starts,
             cut_short: false,
             room: u64::MAX,
@@ -516,9 +510,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn on_arrive(&mut self, handle: u32, packet: InFlight) {
         let path = self.flows.path(packet.group, packet.role.is_backward());
         let link = path[usize::from(packet.hop)] as u32;
-        let InFlight { flow, group, class, len, label, ecn, .. } = packet;
-        let (flow, group, class) =
-            if self.alters { self.as_queues_see(handle, packet) } else { (flow, group, class) };
+        let mut class = packet.class;
+        if self.flows.has_edge_meters() && packet.hop == 0 && !packet.role.is_backward() {
+            class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
+            self.packets.get_mut(handle).class = class;
+        }
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
                 if T::ON {
@@ -527,6 +523,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let about = About { kind, seq: packet.seq, data_size: group.packet_size };
                     port.tracer_mut().about(handle, about);
                 }
+                let InFlight { flow, group, len, label, ecn, .. } = packet;
+                let (flow, group) =
+                    if self.flows.has_forged() { self.flows.seen_as(flow, group) } else { (flow, group) };
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 let done = port.arrive(self.now, frame, group, &mut self.lost);
                 if self.looks_ahead {
@@ -539,22 +538,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.free_lost();
             }
             LinkState::Plain(plain) => {
-                let there = plain.carry(self.now, u32::from(len));
+                let there = plain.carry(self.now, u32::from(packet.len));
                 self.leave_plain(link, handle, there);
             }
         }
-    }
-
-    /// Flow, group and class of a packet that reaches a link, where an edge meter or a forger may have changed them.
-    #[inline(never)]
-    fn as_queues_see(&mut self, handle: u32, packet: InFlight) -> (u32, u16, u8) {
-        let mut class = packet.class;
-        if packet.hop == 0 && !packet.role.is_backward() {
-            class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
-            self.packets.get_mut(handle).class = class;
-        }
-        let (flow, group) = self.flows.seen_as(packet.flow, packet.group);
-        (flow, group, class)
     }
 
     /// A packet comes to the end of a plain link at `there`, unless the link's buffer was full.

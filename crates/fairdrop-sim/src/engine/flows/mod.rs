@@ -180,7 +180,14 @@ impl<'s> Flows<'s> {
         self.open.len() as u32 - 1
     }
 
-    /// The class of a packet that enters the network at `now` with `class`, after the edge meter of its flow, if it has one.
+    /// Whether some flow's packets are measured as they enter the network.
+    #[inline]
+    pub fn has_edge_meters(&self) -> bool {
+        !self.buckets.is_empty()
+    }
+
+    /// The class of a packet that enters the network at `now` with `class`, after the edge meter.
+    #[inline]
     pub fn mark(&mut self, flow: u32, now: Time, bytes: u32, class: u8) -> u8 {
         let group = self.group(flow);
         let Some(Some(bucket)) = self.buckets.get_mut(flow as usize) else { return class };
@@ -190,11 +197,18 @@ impl<'s> Flows<'s> {
         }
     }
 
+    /// Whether queues take some flows for others.
+    #[inline]
+    pub fn has_forged(&self) -> bool {
+        !self.seen_as.is_empty()
+    }
+
     /// What queues take `flow` of `group` for: flow and group.
+    #[inline]
     pub fn seen_as(&self, flow: u32, group: u16) -> (u32, u16) {
-        match self.seen_as.get(usize::from(group)) {
-            Some(Some(other)) => (flow.wrapping_add(other.step), other.group),
-            _ => (flow, group),
+        match self.seen_as[usize::from(group)] {
+            Some(other) => (flow.wrapping_add(other.step), other.group),
+            None => (flow, group),
         }
     }
 
