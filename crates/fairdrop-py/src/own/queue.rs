@@ -26,9 +26,9 @@ impl Streams {
         if let Some(known) = self.0.get(name) {
             return Ok(known.clone_ref(py));
         }
-        let made = Py::new(py, PyDice(make(name)))?;
-        self.0.insert(name.into(), made.clone_ref(py));
-        Ok(made)
+        let stream = Py::new(py, PyDice(make(name)))?;
+        self.0.insert(name.into(), stream.clone_ref(py));
+        Ok(stream)
     }
 }
 
