@@ -44,6 +44,8 @@ pub fn parts() -> Result<Parts, PartError> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args().nth(1).ok_or("usage: own_parts SCENARIO.toml")?;
     let settings = ["queue.discipline=drop_oldest", "groups.tcp.transport=my_reno"];
-    let run = fairdrop_sim::run_file(&file, &settings, &parts()?)?;
-    Ok(run.groups.iter().for_each(|group| println!("{:4} {:.3} of the link", group.name, group.sums.share)))
+    for group in fairdrop_sim::run_file(&file, &settings, &parts()?)?.groups {
+        println!("{:4} {:.3} of the link", group.name, group.sums.share);
+    }
+    Ok(())
 }
