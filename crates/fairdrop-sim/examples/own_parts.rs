@@ -3,9 +3,7 @@
 //!     cargo run --release --package fairdrop-sim --example own_parts -- scenarios/headline.toml
 
 use fairdrop::{Backlog, Discipline, DropCause, Env, Packet};
-use fairdrop_sim::own::{
-    CongestionControl, LossRecovery, OwnCongestion, OwnDiscipline, PartError, Parts, Window,
-};
+use fairdrop_sim::own::{CongestionControl, LossRecovery, OwnCongestion, OwnDiscipline, Parts, Window};
 use std::collections::VecDeque;
 
 struct DropOldest(VecDeque<Packet<u32>>, u32);
@@ -34,7 +32,7 @@ impl CongestionControl for MyReno {
     }
 }
 
-pub fn parts() -> Result<Parts, PartError> {
+pub(crate) fn parts() -> Result<Parts, fairdrop_sim::own::PartError> {
     let mut parts = Parts::default();
     parts.add(OwnDiscipline::named("drop_oldest", |setup| DropOldest(VecDeque::new(), setup.limit)))?;
     parts.add(OwnCongestion::named("my_reno", LossRecovery::Reno, |_connection| MyReno))?;
