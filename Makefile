@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own attack
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -91,6 +91,7 @@ bench-live: .venv/installed ## fairdropd beside bare forwarders and other emulat
 bench-shares: .venv/installed ## how far flows are from max-min shares, and the tables of it (see benches/shares/README.md)
 	$(BIN)/python benches/shares/bench_shares.py fresh --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/bench_shares.py validation --store benches/shares/runs.csv
+	$(BIN)/python benches/shares/bench_shares.py validation --rivals --seeds 1 --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/page.py
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)
@@ -103,6 +104,10 @@ validate: .venv/installed ## the simulator beside exact results, ns-2 and the RF
 
 fidelity-bbr: .venv/installed $(LIVE) ## BBR of the kernel beside the simulator's, live (four minutes)
 	$(BIN)/python validation/fidelity/bbr.py
+
+fidelity-ack: .venv/installed $(LIVE) ## Reno and CUBIC of the kernel beside the simulator's, ACK by ACK (six minutes)
+	cargo build --release --package fairdrop-sim --example beside_kernel
+	$(BIN)/python validation/fidelity/ack_by_ack.py
 
 fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with kernel TCP, live beside simulated (an hour; resumes)
 	$(BIN)/python validation/fidelity/campaign.py

@@ -24,6 +24,12 @@ sys.path.insert(0, str(HERE))
 from loads import SETS, Load  # noqa: E402
 
 DISCIPLINES = ("collar", "choke", "afd", "fq_codel")
+#: These have one seed of the validation set beside the others.
+RIVALS = (
+    *(f"choke:choke.{setting}" for setting in ("candidates=2", "candidates=5", "schedule=odd")),
+    *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
+    *("pie", "codel", "dualpi2"),
+)
 KEYS = ("set", "load", "discipline", "seed")
 MEASURES = ("greedy", "greedy_worst", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation", "mice_part")
 Row = dict[str, Any]
@@ -168,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("set", choices=SETS)
     parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
+    parser.add_argument("--rivals", action="store_true", help="the disciplines of the table of rivals")
     parser.add_argument("--store", type=Path, help="CSV file of finished runs (results/shares.csv)")
     parser.add_argument("--only", default="", help="loads whose names hold this")
     parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
@@ -175,7 +182,7 @@ def main() -> None:
     args = parser.parse_args()
     store = args.store or Path("results") / "shares.csv"
     store.parent.mkdir(parents=True, exist_ok=True)
-    rows = campaign(args.set, args.disciplines, store, args.processes, args.only, args.seeds)
+    rows = campaign(args.set, RIVALS if args.rivals else args.disciplines, store, args.processes, args.only, args.seeds)
     if args.set != "validation":
         print("\n".join(by_load(rows)))
     for line in over_loads(rows):

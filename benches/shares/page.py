@@ -16,7 +16,7 @@ from statistics import mean, median, stdev
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from bench_shares import DISCIPLINES, Row, read  # noqa: E402
+from bench_shares import DISCIPLINES, RIVALS, Row, read  # noqa: E402
 from loads import SETS, Load  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "background" / "collar.md"
@@ -62,11 +62,10 @@ def main() -> None:
         "fresh": fresh(rows),
         "validation": validation(rows),
         "worst": worst(rows),
+        "rivals": rivals(rows),
     }
     text = PAGE.read_text()
-    page = _SECTION.sub(
-        lambda found: f"<!-- shares: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text
-    )
+    page = _SECTION.sub(lambda found: f"<!-- shares: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
     new = PAGE.with_suffix(".new")
     new.write_text(page)
     new.replace(PAGE)
@@ -125,6 +124,34 @@ def worst(rows: Sequence[Row]) -> str:
         cells = " | ".join(_shown(by[name][load]) for name in DISCIPLINES)
         lines.append(f"| {described[load]} | {cells} |")
     return "\n".join(lines)
+
+
+def rivals(rows: Sequence[Row]) -> str:
+    """Distributions over the loads of the validation set, with the first seed of each, discipline by discipline."""
+    first = {load.name: str(load.first_seed) for load in SETS["validation"]()}
+    rows = [row for row in rows if row["set"] == "validation" and row["seed"] == first[row["load"]]]
+    there = [name for name in (*DISCIPLINES, *RIVALS) if any(row["discipline"] == name for row in rows)]
+    head = [f"{_NAMES[measure]}: {label}" for measure in ("greedy", "tcp") for label in ("median", "worst tenth, from")]
+    lines = [
+        "| discipline | " + " | ".join(head) + " | " + _NAMES["jain_tcp"] + " | " + _NAMES["wait_p99_ms"] + " |",
+        "| --- |" + " ---: |" * 6,
+    ]
+    for name in sorted(there, key=lambda name: median(_by_load(rows, name, "greedy", False))):
+        cells = [
+            _resampled(_by_load(rows, name, measure, more), of)
+            for measure, more in (("greedy", False), ("tcp", True))
+            for _, of in _parts(more)
+        ]
+        cells += [_resampled(_by_load(rows, name, measure, True), median) for measure in ("jain_tcp", "wait_p99_ms")]
+        lines.append(f"| {_called(name)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _called(discipline: str) -> str:
+    """A discipline as the table has it, settings behind the name."""
+    name, _, settings = discipline.partition(":")
+    settings = settings.replace(f"{name}.", "").replace("+", ", ")
+    return f"`{name}`" + (f", {settings}" if settings else "")
 
 
 def _described(load: Load) -> str:

@@ -143,7 +143,7 @@ def model_case(scenario: Mapping[str, Any], *, survival: Literal["cbr", "poisson
     groups: list[Mapping[str, Any]] = list(scenario["groups"])
     name = _bottleneck(links, groups)
     bottleneck = links[name]
-    if bottleneck.get("rate_schedule"):
+    if bottleneck.get("rate_schedule") or bottleneck.get("trace"):
         raise NotModelledError(f"the rate of link {name!r} changes; the models have no transients")
     lossy = [link for link, described in links.items() if described.get("loss")]
     if lossy:

@@ -118,7 +118,7 @@ def moved(discipline: str, runs: Sequence[Trends], warm_up_s: float) -> list[Uns
 def changes(scenario: Mapping[str, Any]) -> bool:
     """Whether something is meant to change in the measuring window."""
     warm_up = float(scenario.get("warm_up_s", 0.0))
-    rates = any(link.get("rate_schedule") for link in scenario.get("links", ()))
+    rates = any(link.get("rate_schedule") or link.get("trace") for link in scenario.get("links", ()))
     return rates or any(
         group.get("start_s", 0.0) + group.get("start_spread_s", 0.0) > warm_up or group.get("stop_s") is not None
         for group in scenario.get("groups", ())

@@ -44,7 +44,7 @@ def named(cell):
 
 
 def test_rows_and_states(rows):
-    assert [row[0] for row in rows] == [f"F{number:03}" for number in range(1, 196)]
+    assert [row[0] for row in rows] == [f"F{number:03}" for number in range(1, 202)]
     assert {len(row) for row in rows} == {6}
     for number, kind, feature, source, state, _ in rows:
         assert kind and feature and source, number

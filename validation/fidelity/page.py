@@ -114,7 +114,8 @@ def _cells(summary: Summary, control: str, side: str) -> str:
     return _table(["discipline", "UDP sends, kb/s", *(heading for _, heading, *_ in MEASURES)], lines)
 
 
-def _counts(summary: Summary) -> str:
+def counts(summary: Summary) -> str:
+    """How many cells are near, and how many far apart, by measure."""
     lines = []
     for control, side in (
         ("reno", "simulated"),
@@ -171,7 +172,7 @@ def _lateness(summary: Summary) -> str:
 def sections(summary: Summary) -> dict[str, str]:
     """Everything that is generated, by name."""
     return {
-        "counts": _counts(summary),
+        "counts": counts(summary),
         "reno": _cells(summary, "reno", "simulated"),
         "reno-sack": _cells(summary, "reno", "simulated with SACK"),
         "reno-linux": _cells(summary, "reno", AS_LINUX),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use fairdrop::Hosts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -45,8 +46,18 @@ pub struct Header {
     pub streams: Vec<String>,
     /// Names of the values that the discipline decides by.
     pub internals: Vec<String>,
+    /// Flows that do not have both hosts to themselves: flow, source, destination.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<(u64, u64, u64)>,
     /// Lines that follow.
     pub events: usize,
+}
+
+impl Header {
+    /// The hosts of the flows that `hosts` lists.
+    pub fn hosts_by_flow(&self) -> BTreeMap<u64, Hosts> {
+        self.hosts.iter().map(|&(flow, source, destination)| (flow, Hosts { source, destination })).collect()
+    }
 }
 
 /// What happens to the queue.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Choke, Discipline, DropCause, Ecn, Env, Heap, Meta, Packet, Stats, Stream,
-    Time, info,
+    AnyDiscipline, AnyParams, Choke, Discipline, DropCause, Ecn, Env, Heap, Hosts, Meta, Packet, Stats,
+    Stream, Time, info,
 };
 use serde_json::{Map, json};
 
@@ -15,6 +15,7 @@ use crate::{Action, Case, Event, FORMAT, Header, Moment, Outcome, Vector, apply,
 /// What the discipline borrows during one event, and what it took and gave back.
 struct Loan<'a> {
     now: Time,
+    hosts: &'a BTreeMap<u64, Hosts>,
     random: &'a mut dyn FnMut(Stream) -> u64,
     taken: BTreeMap<&'static str, Vec<u64>>,
     dropped: Vec<(u32, DropCause)>,
@@ -28,6 +29,11 @@ impl Env<u32> for Loan<'_> {
 
     fn flow_key(&self) -> [u64; 2] {
         [0, 0]
+    }
+
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        let flow = packet.meta.flow;
+        self.hosts.get(&flow).copied().unwrap_or(Hosts::of_flow(flow))
     }
 
     fn random(&mut self, stream: Stream) -> u64 {
@@ -48,18 +54,19 @@ impl Env<u32> for Loan<'_> {
 /// A discipline on the bench: events go in, and what it did comes out.
 pub struct Bench {
     queue: AnyDiscipline<u32, Heap>,
+    hosts: BTreeMap<u64, Hosts>,
     arrivals: u32,
     events: usize,
 }
 
 impl Bench {
-    /// An empty queue.
+    /// An empty queue; `hosts` are those of flows that do not have both to themselves.
     ///
     /// # Errors
     /// A parameter is out of range.
-    pub fn new(params: AnyParams) -> Result<Self, String> {
+    pub fn new(params: AnyParams, hosts: BTreeMap<u64, Hosts>) -> Result<Self, String> {
         let queue = AnyDiscipline::new(params, &mut Heap).map_err(|error| error.to_string())?;
-        Ok(Self { queue, arrivals: 0, events: 0 })
+        Ok(Self { queue, hosts, arrivals: 0, events: 0 })
     }
 
     /// When the discipline wants its next tick.
@@ -78,7 +85,8 @@ impl Bench {
     pub fn play(&mut self, time_ns: u64, moment: Moment, random: &mut dyn FnMut(Stream) -> u64) -> Event {
         let (waiting, before) = (self.waiting(&moment), *self.queue.stats());
         let (taken, dropped, compared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        let mut loan = Loan { now: Time::from_ns(time_ns), random, taken, dropped, compared };
+        let (now, hosts) = (Time::from_ns(time_ns), &self.hosts);
+        let mut loan = Loan { now, hosts, random, taken, dropped, compared };
         let mut departed = None;
         let mut subject = None;
         let action = match moment {
@@ -279,9 +287,10 @@ pub fn record(case: &Case) -> Result<Vector, String> {
         params: resolved(discipline, &case.settings)?,
         streams: Vec::new(),
         internals: Vec::new(),
+        hosts: case.hosts.clone(),
         events: 0,
     };
-    let bench = Bench::new(apply(&header)?)?;
+    let bench = Bench::new(apply(&header)?, header.hosts_by_flow())?;
     header.internals = bench.internals();
     let seed = seed_of(case);
     let mut recorder = Recorder {

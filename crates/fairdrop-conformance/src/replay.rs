@@ -13,7 +13,7 @@ use crate::{Action, Bench, Event, Moment, Vector, apply, stream_name};
 /// # Errors
 /// Says which event the library answers in another way, with both answers.
 pub fn replay(vector: &Vector) -> Result<(), String> {
-    let mut bench = Bench::new(apply(&vector.header)?)?;
+    let mut bench = Bench::new(apply(&vector.header)?, vector.header.hosts_by_flow())?;
     if bench.internals() != vector.header.internals {
         return Err(format!("internals {:?}", bench.internals()));
     }

@@ -23,6 +23,8 @@ pub struct Case {
     pub settings: Vec<(&'static str, &'static str)>,
     /// How random numbers are made.
     pub numbers: Numbers,
+    /// Flows that do not have both hosts to themselves: flow, source, destination.
+    pub hosts: Vec<(u64, u64, u64)>,
     /// Who sends.
     pub mix: Mix,
     /// When.

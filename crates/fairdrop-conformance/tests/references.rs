@@ -33,6 +33,8 @@ fn play(fast: &mut Bottleneck, event: &Event) -> Step {
 /// Compares a reference with a vector; returns the first difference.
 fn compare(vector: &Vector, params: AnyParams, slow: &mut dyn Slow) -> Result<(), String> {
     let mut fast = Bottleneck::new(params, 0);
+    fast.world.hosts = vector.header.hosts_by_flow();
+    slow.set_hosts(&fast.world.hosts);
     let mut numbers: BTreeMap<&str, VecDeque<u64>> = BTreeMap::new();
     for (stream, digits) in vector.events.iter().flat_map(|event| &event.random) {
         let bits = digits.iter().map(|digits| u64::from_str_radix(digits, 16).expect("hexadecimal digits"));

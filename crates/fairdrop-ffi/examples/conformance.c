@@ -18,7 +18,7 @@
 
 #include "fairdrop.h"
 
-enum { LONGEST_LINE = 100001, STREAMS = 16, MOST_NUMBERS = 4096, MEMORY = 8 << 20 };
+enum { LONGEST_LINE = 100001, STREAMS = 16, MOST_NUMBERS = 4096, MOST_HOSTS = 64, MEMORY = 8 << 20 };
 
 /* The random numbers of one event, and what the library took of them. */
 struct numbers {
@@ -29,7 +29,15 @@ struct numbers {
     unsigned used[STREAMS];
 };
 
+/* Hosts that flows have in common with others. */
+struct hosts {
+    uint64_t flow;
+    fairdrop_hosts ends;
+};
+
 static struct numbers numbers;
+static struct hosts hosts[MOST_HOSTS];
+static size_t host_count;
 static bool answered;
 static char line[LONGEST_LINE];
 static alignas(16) unsigned char memory[MEMORY];
@@ -67,6 +75,14 @@ static void on_drawn(void *context, const fairdrop_packet *packet)
 {
     (void)context;
     answer("C %" PRIu64, packet->cookie);
+}
+
+static void on_hosts(void *context, const fairdrop_packet *packet, fairdrop_hosts *ends)
+{
+    (void)context;
+    for (size_t i = 0; i < host_count; i++)
+        if (hosts[i].flow == packet->flow)
+            *ends = hosts[i].ends;
 }
 
 /* The next number of the stream that this event has. */
@@ -152,6 +168,13 @@ static fairdrop_queue *read_header(void)
             if (count == 512 || strlen(line) >= sizeof waiting[0])
                 fail("too many parameters, or too long ones");
             strcpy(waiting[count++], line);
+        } else if (line[0] == 'H') {
+            strtok(line, " \n");
+            if (host_count == MOST_HOSTS)
+                fail("too many flows with hosts");
+            hosts[host_count].flow = whole();
+            hosts[host_count].ends.source = whole();
+            hosts[host_count++].ends.destination = whole();
         } else if (line[0] == 'L') {
             strtok(line, " \n");
             double limit = (double)whole();
@@ -162,7 +185,7 @@ static fairdrop_queue *read_header(void)
             /* The vectors are of this key. */
             static const uint64_t flow_key[2] = { 0, 0 };
             fairdrop_host host = {
-                .dropped = on_dropped, .flow_key = flow_key, .random = on_random, .drawn = on_drawn
+                .dropped = on_dropped, .flow_key = flow_key, .random = on_random, .drawn = on_drawn, .hosts = on_hosts
             };
             for (size_t i = 0; i < count; i++) {
                 strtok(waiting[i], " \n");

@@ -44,7 +44,7 @@
 
 // Version of this interface. A program that was compiled with another one than fairdrop_abi_version() returns must not use
 // the library.
-#define FAIRDROP_ABI_VERSION 2
+#define FAIRDROP_ABI_VERSION 3
 
 // Version of the tables of plug-ins (fairdrop_plugin). The simulator takes those of version 1 as well, and refuses others.
 #define FAIRDROP_PLUGIN_VERSION 2
@@ -116,7 +116,8 @@ enum fairdrop_cause
     // The arriving packet's label was above the fair rate (CSFQ).
     FAIRDROP_CAUSE_CSFQ = 12,
     // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    // SFB's rate limit, COLLAR's limit of suspects).
+    // SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
+    // share).
     FAIRDROP_CAUSE_FILTER = 13,
     // The arriving packet's flow sent above the fair rate (AFD).
     FAIRDROP_CAUSE_AFD = 14,
@@ -142,11 +143,11 @@ enum fairdrop_stream
   : uint8_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // Drawing candidates from the queue (CHOKe), or from a memory of departures (COLLAR).
+    // Drawing candidates from the queue (CHOKe and its kin, BLACK), or from a memory of departures (COLLAR).
     FAIRDROP_STREAM_CANDIDATE = 0,
     // The early-drop coin (RED).
     FAIRDROP_STREAM_EARLY_DROP = 1,
-    // Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    // Whether the fraction of a drawing factor makes one more draw (CHOKeW), or one more trial (MLC(l)).
     FAIRDROP_STREAM_DRAWING_FRACTION = 2,
     // Whether an arrival is compared, by the position it would take (WARD).
     FAIRDROP_STREAM_WARD_COIN = 3,
@@ -162,11 +163,11 @@ enum fairdrop_stream
     FAIRDROP_STREAM_ZOMBIE_OVERWRITE = 8,
     // The drop coin of CSFQ.
     FAIRDROP_STREAM_CSFQ_COIN = 9,
-    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve), and of COLLAR's limits.
+    // The drop coin of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE), and of COLLAR's limits.
     FAIRDROP_STREAM_FILTER_COIN = 10,
     // The drop coin of AFD.
     FAIRDROP_STREAM_AFD_COIN = 11,
-    // Whether and where an arrival enters the shadow buffer (AFD).
+    // Whether and where an arrival enters the shadow buffer (AFD), whether it is caught (CARE).
     FAIRDROP_STREAM_AFD_SAMPLE = 12,
     // The drop coin of SFB.
     FAIRDROP_STREAM_SFB_COIN = 13,
@@ -259,6 +260,14 @@ typedef struct fairdrop_packet {
     uint8_t ecn;
 } fairdrop_packet;
 
+// The hosts at the ends of a packet; compared for equality only.
+typedef struct fairdrop_hosts {
+    // Where it comes from.
+    uint64_t source;
+    // Where it goes to.
+    uint64_t destination;
+} fairdrop_hosts;
+
 // What a queue asks of its host, and gives back to it. Callbacks run during calls of the library, in the thread of the
 // caller; they must return, and must not call the queue that called them. A packet that they are given a pointer to is
 // theirs to read until they return.
@@ -284,6 +293,9 @@ typedef struct fairdrop_host {
     uint64_t seed;
     // Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     uint32_t queue;
+    // Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE). It finds the packet's flow at
+    // both ends; NULL leaves that, so that each flow has its hosts to itself.
+    void (*hosts)(void *context, const struct fairdrop_packet *packet, struct fairdrop_hosts *hosts);
 } fairdrop_host;
 
 // Packets and their bytes on the wire.

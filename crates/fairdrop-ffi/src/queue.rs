@@ -38,6 +38,16 @@ pub struct Packet {
     pub ecn: u8,
 }
 
+/// The hosts at the ends of a packet; compared for equality only.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    /// Where it comes from.
+    pub source: u64,
+    /// Where it goes to.
+    pub destination: u64,
+}
+
 /// What a queue asks of its host, and gives back to it. Callbacks run during calls of the library, in the thread of the
 /// caller; they must return, and must not call the queue that called them. A packet that they are given a pointer to is
 /// theirs to read until they return.
@@ -65,6 +75,9 @@ pub struct Host {
     pub seed: u64,
     /// Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     pub queue: u32,
+    /// Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE). It finds the packet's flow at
+    /// both ends; NULL leaves that, so that each flow has its hosts to itself.
+    pub hosts: Option<unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, hosts: *mut Hosts)>,
 }
 
 /// Packets and their bytes on the wire.
@@ -131,6 +144,16 @@ impl Env<u64> for World {
     #[inline]
     fn flow_key(&self) -> [u64; 2] {
         self.flow_key
+    }
+
+    fn hosts(&self, packet: &fairdrop::Packet<u64>) -> fairdrop::Hosts {
+        let flow = packet.meta.flow;
+        let mut ends = Hosts { source: flow, destination: flow };
+        if let Some(hosts) = self.host.hosts {
+            // SAFETY: the host's function, called as it was promised to be.
+            unsafe { hosts(self.host.context, &Packet::from(packet), &raw mut ends) };
+        }
+        fairdrop::Hosts { source: ends.source, destination: ends.destination }
     }
 
     #[inline]

@@ -41,6 +41,11 @@ impl Env<u64> for World {
         [0, 0]
     }
 
+    fn hosts(&self, packet: &fairdrop::Packet<u64>) -> fairdrop::Hosts {
+        let ends = host::ends_of(packet.meta.flow);
+        fairdrop::Hosts { source: ends.source, destination: ends.destination }
+    }
+
     fn random(&mut self, stream: Stream) -> u64 {
         self.random[stream as usize].next_u64()
     }

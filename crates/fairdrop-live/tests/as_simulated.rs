@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -13,7 +14,7 @@ use fairdrop_live::host::{Direction, DirectionConfig, Ports, Received, Watch, ma
 use fairdrop_live::link::{Cause, Fate, Impairments, Link, LinkConfig, Outcome, Pace};
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::trace::{PacketEvent, TraceEvent, TraceSink};
-use fairdrop_sim::{Control, simulate_traced};
+use fairdrop_sim::{Chances, Control, simulate_traced};
 
 const RATE_BPS: u64 = 1_000_000;
 const SEED: u64 = 7;
@@ -70,7 +71,10 @@ impl TraceSink for Keep {
 
 /// The scenario under a discipline, and what happened at its bottleneck, with the number of that link.
 fn simulated(discipline: &str) -> (Scenario, u32, Vec<TraceEvent>) {
-    let scenario = Scenario::parse(SCENARIO, "mixed.toml", &[]).unwrap().with_discipline(discipline).unwrap();
+    watched(Scenario::parse(SCENARIO, "mixed.toml", &[]).unwrap().with_discipline(discipline).unwrap())
+}
+
+fn watched(scenario: Scenario) -> (Scenario, u32, Vec<TraceEvent>) {
     let study = scenario.links.iter().position(|link| scenario.queue_of(link).is_some()).unwrap();
     let (to, from): (_, Receiver<TraceEvent>) = channel();
     simulate_traced(&scenario, SEED, &Control::default(), |link| Keep((link == study).then(|| to.clone())))
@@ -138,24 +142,46 @@ fn without_field_of_dropped(events: Vec<Event>) -> Vec<Event> {
 fn a_link_is_the_simulators_port() {
     for info in CATALOGUE {
         let (scenario, number, events) = simulated(info.name);
-        let end = events.last().unwrap().time;
-        let mut link = Link::new(link_config(&scenario, number), Time::ZERO).unwrap();
-        for event in arrivals(&events) {
-            link.arrive(event.time, event.meta, event.number as u32);
-        }
-        link.advance(end);
-        let mut seen: Vec<_> = link
-            .outcomes()
-            .iter()
-            .filter_map(|outcome| event_of(outcome, u64::from(outcome.handle), end))
-            .collect();
-        seen.sort_by_key(|event| event.0);
-        let expected = without_field_of_dropped(expected(&events));
-        assert!(expected.len() > 1000, "{}: {} events", info.name, expected.len());
-        assert_eq!(seen.len(), expected.len(), "{}", info.name);
-        for (seen, expected) in seen.iter().zip(&expected) {
-            assert_eq!(seen, expected, "{}", info.name);
-        }
+        is_the_port(link_config(&scenario, number), &events, info.name);
+    }
+}
+
+/// The same file of delivery chances, some of them in the same millisecond, with gaps of up to 90 ms.
+#[test]
+fn a_traced_link_is_the_simulators_port() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("as-simulated.trace");
+    std::fs::write(&file, "3\n3\n17\n18\n18\n18\n60\n150\n").unwrap();
+    let text = SCENARIO.replace("rate = \"1mbit\"\ndelay", &format!("trace = {file:?}\ndelay"));
+    for discipline in ["droptail", "codel", "fq_codel", "choke"] {
+        let scenario =
+            Scenario::parse(&text, "mixed.toml", &[]).unwrap().with_discipline(discipline).unwrap();
+        let (scenario, number, events) = watched(scenario);
+        let mean_bps = scenario.links[number as usize].rate_bps;
+        let config = LinkConfig {
+            pace: Pace::Trace(Arc::new(Chances::read(&file).unwrap())),
+            queue: scenario.queue.params(mean_bps).unwrap(),
+            ..link_config(&scenario, number)
+        };
+        is_the_port(config, &events, discipline);
+    }
+}
+
+fn is_the_port(config: LinkConfig, events: &[TraceEvent], name: &str) {
+    let end = events.last().unwrap().time;
+    let mut link = Link::new(config, Time::ZERO).unwrap();
+    for event in arrivals(events) {
+        link.arrive(event.time, event.meta, event.number as u32);
+    }
+    link.advance(end);
+    let outcomes = link.outcomes().iter();
+    let mut seen: Vec<_> =
+        outcomes.filter_map(|outcome| event_of(outcome, u64::from(outcome.handle), end)).collect();
+    seen.sort_by_key(|event| event.0);
+    let expected = without_field_of_dropped(expected(events));
+    assert!(expected.len() > 1000, "{name}: {} events", expected.len());
+    assert_eq!(seen.len(), expected.len(), "{name}");
+    for (seen, expected) in seen.iter().zip(&expected) {
+        assert_eq!(seen, expected, "{name}");
     }
 }
 

@@ -9,11 +9,11 @@ use crate::slow::{Departure, Drops, Random, Slow};
 /// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, `net/sched/sch_cake.c`.
 pub struct CobaltModel {
     params: CobaltParams,
-    queue: Vec<Packet<u32>>,
-    count: u64,
+    pub(crate) queue: Vec<Packet<u32>>,
+    pub(crate) count: u64,
     dropping: bool,
     drop_next: i128,
-    p_drop: f64,
+    pub(crate) p_drop: f64,
     blue_timer: Option<i128>,
 }
 
@@ -79,6 +79,51 @@ impl CobaltModel {
         }
         (cause, marked)
     }
+
+    /// There was no room for a packet.
+    pub(crate) fn found_full(&mut self, now: u64) {
+        self.change(i128::from(now), self.params.p_inc);
+        self.dropping = true;
+        self.drop_next = i128::from(now);
+        self.count = self.count.max(1);
+    }
+
+    /// It was to be served and had no packet.
+    pub(crate) fn found_empty(&mut self, now: u64) {
+        let now = i128::from(now);
+        if self.p_drop > 0.0 {
+            self.change(now, -self.params.p_dec);
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = self.control_law(self.drop_next);
+        }
+    }
+
+    /// Whether its state is that of the beginning, but for times that are over.
+    pub(crate) fn is_at_rest(&self, now: u64) -> bool {
+        self.p_drop == 0.0 && self.count == 0 && i128::from(now) >= self.drop_next
+    }
+
+    /// The first packet that is let go, and what is dropped before it; nothing only where none waits.
+    pub(crate) fn depart(&mut self, now: u64, coin: &mut dyn FnMut() -> u64) -> (Drops, Option<Packet<u32>>) {
+        let mut drops = Vec::new();
+        while !self.queue.is_empty() {
+            let (cause, marked) = self.should_drop(i128::from(now), coin);
+            let mut packet = self.queue.remove(0);
+            match cause {
+                Some(cause) if !self.queue.is_empty() => drops.push((packet, cause)),
+                _ => {
+                    if marked {
+                        packet.meta.ecn = Ecn::Ce;
+                    }
+                    return (drops, Some(packet));
+                }
+            }
+        }
+        (drops, None)
+    }
 }
 
 impl Slow for CobaltModel {
@@ -94,38 +139,16 @@ impl Slow for CobaltModel {
             self.queue.push(packet);
             return Ok(Vec::new());
         }
-        self.change(i128::from(now), self.params.p_inc);
-        self.dropping = true;
-        self.drop_next = i128::from(now);
-        self.count = self.count.max(1);
+        self.found_full(now);
         Ok(vec![(packet, DropCause::Overflow)])
     }
 
     fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
-        let mut drops = Vec::new();
-        let now = i128::from(now);
-        while !self.queue.is_empty() {
-            let (cause, marked) = self.should_drop(now, &mut || random(Stream::BlueCoin));
-            let mut packet = self.queue.remove(0);
-            match cause {
-                Some(cause) if !self.queue.is_empty() => drops.push((packet, cause)),
-                _ => {
-                    if marked {
-                        packet.meta.ecn = Ecn::Ce;
-                    }
-                    return Ok((drops, Some(packet)));
-                }
-            }
+        let (drops, packet) = self.depart(now, &mut || random(Stream::BlueCoin));
+        if packet.is_none() {
+            self.found_empty(now);
         }
-        if self.p_drop > 0.0 {
-            self.change(now, -self.params.p_dec);
-        }
-        self.dropping = false;
-        if self.count > 0 && now >= self.drop_next {
-            self.count -= 1;
-            self.drop_next = self.control_law(self.drop_next);
-        }
-        Ok((drops, None))
+        Ok((drops, packet))
     }
 
     fn waiting(&self) -> Vec<Packet<u32>> {

@@ -1,10 +1,10 @@
 //! A host for tests: clock, random streams, one transmitter, and a record of what a discipline did.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Family, Heap, LeakyFifo, Meta, Packet, Philox,
-    Slot, Stream, Time,
+    AnyDiscipline, AnyParams, Discipline, DropCause, Ecn, Env, Family, Heap, Hosts, LeakyFifo, Meta, Packet,
+    Philox, Slot, Stream, Time,
 };
 
 pub type Queue = AnyDiscipline<u32, Heap>;
@@ -70,12 +70,15 @@ pub struct World {
     pub dropped: Vec<(Packet<u32>, DropCause)>,
     /// Handles of the candidates compared.
     pub drawn: Vec<u32>,
+    /// The hosts of flows; those of others are their own.
+    pub hosts: BTreeMap<u64, Hosts>,
 }
 
 impl World {
     pub fn new(seed: u64) -> Self {
         let bits = std::array::from_fn(|stream| Bits::Stream(Philox::new(seed, 0, stream as u32)));
-        Self { now: Time::ZERO, bits, used: [0; Stream::COUNT], dropped: Vec::new(), drawn: Vec::new() }
+        let (used, dropped, drawn) = ([0; Stream::COUNT], Vec::new(), Vec::new());
+        Self { now: Time::ZERO, bits, used, dropped, drawn, hosts: BTreeMap::new() }
     }
 }
 
@@ -86,6 +89,10 @@ impl Env<u32> for World {
 
     fn flow_key(&self) -> [u64; 2] {
         [0, 0]
+    }
+
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        hosts_of(&self.hosts, packet.meta.flow)
     }
 
     fn random(&mut self, stream: Stream) -> u64 {
@@ -100,6 +107,11 @@ impl Env<u32> for World {
     fn drawn(&mut self, candidate: &Packet<u32>) {
         self.drawn.push(candidate.handle);
     }
+}
+
+/// The hosts of a flow.
+pub fn hosts_of(hosts: &BTreeMap<u64, Hosts>, flow: u64) -> Hosts {
+    hosts.get(&flow).copied().unwrap_or(Hosts::of_flow(flow))
 }
 
 /// What one event did.

@@ -131,8 +131,7 @@ impl Reference {
             Scheme::Red(red) => {
                 none_drawn(handed.drawn)?;
                 self.update_average(&red, self.queue.len() as f64, now, handed.average)?;
-                let verdict = self.red_verdict(&red, &packet, Some(coin));
-                Ok(self.carry_out(&red, packet, verdict))
+                Ok(self.judge(&red, packet, coin))
             }
             Scheme::Choke(red, choke) => {
                 self.update_average(&red, self.length(&red, &choke), now, handed.average)?;
@@ -265,6 +264,12 @@ impl Reference {
             DrawFrom::Tail => drawn.iter().eq(waiting.iter().rev().take(most)),
         };
         if distinct.len() == drawn.len() && from_queue && number && place { Ok(()) } else { Err(rule()) }
+    }
+
+    /// What RED does with a packet that nothing else has dropped, once the average has moved.
+    pub fn judge(&mut self, red: &RedParams, packet: Packet<u32>, coin: &mut dyn FnMut() -> u64) -> Drops {
+        let verdict = self.red_verdict(red, &packet, Some(coin));
+        self.carry_out(red, packet, verdict)
     }
 
     /// What RED has decided, for a packet that nothing else has dropped.

@@ -1,7 +1,9 @@
 //! A reference, whichever it is, for what compares all of them. Each file of a discipline has a function `reference`, from
 //! which [`crate::reference_of`] is made.
 
-use fairdrop::{DropCause, Packet, Stream};
+use std::collections::BTreeMap;
+
+use fairdrop::{DropCause, Hosts, Packet, Stream};
 
 use crate::host::{Queue, Step};
 
@@ -17,6 +19,8 @@ pub type Departure = Result<(Drops, Option<Packet<u32>>), String>;
 /// A reference, time in nanoseconds. `step` and `fast` are what the library did, and its state after that: where two choices
 /// are both right, the reference takes the one of the library if it is one of them.
 pub trait Slow {
+    /// Before anything else: the hosts of flows.
+    fn set_hosts(&mut self, _hosts: &BTreeMap<u64, Hosts>) {}
     /// A packet arrives.
     fn arrive(
         &mut self,

@@ -4,6 +4,7 @@
 //! cores, [`replay`] feeds a capture through one queue, [`queue_host`] drives a discipline with no network at all.
 
 pub mod campaign;
+mod chances;
 mod control;
 mod engine;
 mod frame;
@@ -26,6 +27,7 @@ mod transport;
 mod units;
 mod wire;
 
+pub use chances::{Chances, TraceError, TraceWire};
 pub use control::{Control, PARTS};
 pub use engine::Excess;
 pub use huge_pages::HugePages;
@@ -40,5 +42,5 @@ pub use result::{
     TransfersResult, VelocityResult, Windows, WindowsSeries,
 };
 pub use run::{FileError, RunError, run_file, simulate, simulate_traced};
-pub use transport::TransportCount;
+pub use transport::{TransportCount, beside_kernel};
 pub use wire::{Rate, Wire};

@@ -9,7 +9,10 @@ use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
 use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
-use fairdrop::{Count, DropCause, Env, Meta, Packet, Philox, Stream, Time};
+use fairdrop::{Count, DropCause, Env, Hosts, Meta, Packet, Philox, Stream, Time};
+
+/// Where packets of a group come from and go to, on one link; `None`: each flow has its own.
+pub type HostsOfGroup = [Option<u64>; 2];
 
 /// A queue and its link.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ struct World<T> {
     /// The next numbers of [`Stream::Candidate`], of which the first is at `candidate`.
     candidates: [u64; COMING],
     candidate: usize,
+    /// By group; none where each flow has its own.
+    hosts: Vec<HostsOfGroup>,
     meter: QueueMeter,
     tracer: T,
 }
@@ -49,6 +54,8 @@ struct PortEnv<'a, T> {
     world: &'a mut World<T>,
     /// Handle of the packet being admitted, which does not wait yet; [`NONE`] when there is none.
     arriving: u32,
+    /// Its group.
+    group: u16,
     /// Why that was dropped, if it was.
     refused: Option<DropCause>,
     /// Handles of dropped packets, for the host to free.
@@ -64,6 +71,14 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
     #[inline]
     fn flow_key(&self) -> [u64; 2] {
         [0, 0]
+    }
+
+    #[inline]
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        let own = packet.meta.flow;
+        let [source, destination] =
+            self.world.hosts.get(usize::from(self.group)).copied().unwrap_or_default();
+        Hosts { source: source.unwrap_or(own), destination: destination.unwrap_or(own) }
     }
 
     #[inline]
@@ -107,6 +122,11 @@ impl<T: Tracer> Host for PortEnv<'_, T> {
     fn drew(&mut self, count: u32) {
         self.world.meter.drew(count);
     }
+
+    #[inline]
+    fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts> {
+        (!self.world.hosts.is_empty()).then(|| self.hosts(packet))
+    }
 }
 
 impl<T: Tracer> Port<T> {
@@ -126,13 +146,20 @@ impl<T: Tracer> Port<T> {
         Ok(Self {
             internals: Internals::of(&discipline),
             discipline,
-            world: World { random, candidates, candidate: 0, meter, tracer },
+            world: World { random, candidates, candidate: 0, hosts: Vec::new(), meter, tracer },
             marked_before: [Count::default(); DropCause::COUNT],
             rate,
             wire: Wire::default(),
             sending: None,
             started: 0,
         })
+    }
+
+    /// The same with hosts that several flows have in common, by group.
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: Vec<HostsOfGroup>) -> Self {
+        self.world.hosts = hosts;
+        self
     }
 
     /// A packet of a flow of `group` arrives. Handles of packets dropped by it are added to `lost`. Returns when the
@@ -147,7 +174,8 @@ impl<T: Tracer> Port<T> {
         if T::ON {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let mut env = PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, lost };
+        let mut env =
+            PortEnv { now, world: &mut self.world, arriving: frame.handle, group, refused: None, lost };
         self.discipline.enqueue(packet, &mut env);
         if let Some(cause) = env.refused {
             self.world.meter.refused(frame.flow, frame.len, cause);
@@ -216,7 +244,7 @@ impl<T: Tracer> Port<T> {
     /// learns that the link is idle.
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, group: 0, refused: None, lost };
         let packet = self.discipline.dequeue(&mut env)?;
         self.world.meter.taken(now, Waiting::of(&packet));
         let Packet { meta, handle, .. } = packet;
@@ -227,6 +255,11 @@ impl<T: Tracer> Port<T> {
         }
         self.sending = Some(frame);
         Some(self.wire.send(now, frame.len, &self.rate))
+    }
+
+    /// Bytes of the packet in transmission.
+    pub fn sending_bytes(&self) -> u32 {
+        self.sending.map_or(0, |frame| frame.len)
     }
 
     /// Whether the discipline wants to be called at its deadlines.
@@ -245,7 +278,7 @@ impl<T: Tracer> Port<T> {
             return None;
         }
         self.internals.hold(now, &self.discipline);
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, group: 0, refused: None, lost };
         self.discipline.tick(&mut env);
         if self.sending.is_none() { self.start(now, lost) } else { None }
     }

@@ -8,7 +8,10 @@ mod own_choke;
 #[expect(dead_code, reason = "its main function")]
 mod own_parts;
 
-use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, Packet, ParamSpec, Stats, Time};
+use fairdrop::{
+    AnyDiscipline, Backlog, Discipline, DisciplineInfo, DropCause, Env, Heap, Kind, Packet, ParamSpec, Stats,
+    Time,
+};
 use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
 use fairdrop_sim::scenario::{Problems, Scenario};
 use fairdrop_sim::{Control, RunError, RunResult, simulate};
@@ -187,6 +190,29 @@ fn choke_written_again_is_choke() {
     let same = built_in.bytes().zip(own.bytes()).take_while(|(one, other)| one == other).count();
     let from = same.saturating_sub(100);
     assert!(built_in == own, "{}\n{}", &built_in[from..same + 60], &own[from..same + 60]);
+}
+
+/// CAKE of the catalogue as one's own: it asks for the hosts of packets, shows several values, and drops what waits.
+#[test]
+fn a_discipline_of_the_catalogue_is_the_same_as_ones_own() {
+    let group = |name: &str, count: u32, hosts: &str| {
+        format!("[[groups]]\nname = \"{name}\"\ntransport = \"reno\"\ncount = {count}\n{hosts}\n")
+    };
+    let text = |one: &str, other: &str| {
+        let head = "duration = 20\nwarm_up = 5\n[dumbbell]\nrate = \"1mbit\"\n[queue]\ndiscipline = \"cake\"\nlimit = \"40p\"\n";
+        [head, &group("one", 1, one), &group("other", 6, other)].concat()
+    };
+    let shared = text("source_host = \"a\"", "source_host = \"b\"");
+    let params = parse(&shared, &[]).expect("valid").queue.params(1_000_000).expect("of the catalogue");
+    let mut parts = Parts::default();
+    let make = move |_: &Setup| AnyDiscipline::<u32, Heap>::new(params.clone(), &mut Heap).expect("valid");
+    parts.add(OwnDiscipline::named("again", make)).expect("a name of its own");
+    let settings = ["queue.discipline=again".to_owned()];
+    let scenario = Scenario::parse_with(&shared, "own.toml", &settings, &parts, &Control::default());
+    let own = simulate(&scenario.expect("valid"), 1, &Control::default()).expect("it runs");
+    let built_in = |text: &str| without_name(run(text, &[]).expect("it runs"));
+    assert_eq!(built_in(&shared), without_name(own.expect("nobody stops it")));
+    assert_ne!(built_in(&shared), built_in(&text("", "")), "hosts make a difference");
 }
 
 #[test]

@@ -234,7 +234,7 @@ fn stuck_random_sources_end_every_draw() {
             assert_eq!(given_up, 0, "{}: an honest source is never given up", info.name);
         }
     }
-    for name in ["choke", "choke_hardware", "chokew", "ward", "sred", "afd"] {
+    for name in ["choke", "choke_hardware", "chokew", "gchoke", "mlc", "ward", "black", "sred", "afd"] {
         assert!(counted.contains(&name), "{name}: {counted:?}");
     }
 }
@@ -296,8 +296,20 @@ fn keyed(name: &str, key: [u64; 2]) -> (Vec<u32>, Vec<u32>, u32) {
 /// where flows share a queue or a bin by design.
 #[test]
 fn keys_come_from_the_host() {
-    let tables = ["fred", "red_pd", "penalty_box", "flow_valve", "csfq", "afd", "collar", "drr", "fq"];
-    let buckets = ["sfb", "sfq", "fq_codel", "fq_pie"];
+    let tables = [
+        "fred",
+        "red_pd",
+        "penalty_box",
+        "flow_valve",
+        "csfq",
+        "afd",
+        "care",
+        "collar",
+        "fair_drop",
+        "drr",
+        "fq",
+    ];
+    let buckets = ["sfb", "sfq", "fq_codel", "fq_pie", "cake"];
     for info in CATALOGUE {
         let (one, other) = (keyed(info.name, [0, 0]), keyed(info.name, [0x1234_5678_9abc_def0, 42]));
         let hashes = tables.contains(&info.name) || buckets.contains(&info.name);

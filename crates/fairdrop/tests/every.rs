@@ -121,7 +121,7 @@ fn values_rest_at_departures_where_that_is_said() {
             info.name
         );
     }
-    for name in ["red", "choke", "back_choke_memory", "chokew"] {
+    for name in ["red", "choke", "gchoke", "back_choke_memory", "chokew"] {
         assert!(resting.contains(&name), "{name}");
     }
 }
@@ -131,9 +131,12 @@ fn values_rest_at_departures_where_that_is_said() {
 fn internals_are_named_and_move() {
     let named = |name| -> Option<&[&str]> {
         Some(match name {
-            "red" | "choke" | "back_choke_memory" | "choke_hardware" | "penalty_box" | "flow_valve" => {
-                &["avg"]
-            }
+            "red" | "choke" | "gchoke" | "back_choke_memory" | "choke_hardware" | "penalty_box"
+            | "flow_valve" => &["avg"],
+            "mlc" => &["trials"],
+            "black" => &["avg", "fair_share"],
+            "care" => &["flows"],
+            "fair_drop" => &["active_flows"],
             "red_pd" => &["avg", "loss"],
             "fred" => &["avg", "active_flows"],
             "rio" => &["avg", "avg_in"],

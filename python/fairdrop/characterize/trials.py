@@ -283,7 +283,7 @@ UNANSWERED = (
         "disciplines do not nest: a table has CoDel, PIE, CHOKe and DropTail alone and under the schedulers that "
         "have them (FQ-CoDel, FQ-PIE, CHOKe per class; DRR, FQ, SFQ); DualPI2 is the other combination",
     ),
-    Unanswered("8.2.6", "Realistic traces of capacity", "none is bundled; `rate_schedule` takes one"),
+    Unanswered("8.2.6", "Realistic traces of capacity", "none is bundled; `trace` of a link takes one"),
     Unanswered("8.3", "Stability analysis", "simulation shows sensitivity, not stability of a control law"),
     Unanswered("9.1", "Adaptive video", "no such source: video over TCP writes at a constant rate"),
     Unanswered(

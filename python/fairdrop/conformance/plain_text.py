@@ -33,6 +33,8 @@ def header(header: dict[str, Any]) -> Iterator[str]:
     for param in header["params"]:
         yield f"P {param['owner']} {param['name']} {_value(param['value'])}"
     yield f"L {header['limit']} {header['link_rate_bps']}"
+    for flow, source, destination in header.get("hosts", []):
+        yield f"H {flow} {source} {destination}"
     yield " ".join(["I", str(len(header["internals"])), *header["internals"]])
     yield f"E {header['events']}"
 

@@ -1,8 +1,8 @@
-//! The CHOKe family: CHOKe with its variants, in hardware, CHOKeW, WARD.
+//! The CHOKe family: CHOKe with its variants, in hardware, gCHOKe, MLC(l), CHOKeW, WARD.
 
 use super::red::{EXACT, QUICK};
-use super::{CLASSES, DOZEN, EVERY_ECN, GREEDY_CLASSES, LENGTHS, case};
-use crate::script::Phase::{self, Drain, Load, Stall};
+use super::{CLASSES, DOZEN, EVERY_ECN, GREEDY, GREEDY_CLASSES, LENGTHS, MS, case};
+use crate::script::Phase::{self, Drain, Load, Silence, Stall};
 use crate::{Case, Numbers};
 
 const PAN: &str = "Pan, Prabhakar, Psounis 2000, II.A";
@@ -27,6 +27,8 @@ pub(super) fn cases() -> Vec<Case> {
         hardware_forms(),
         service(),
         classes(),
+        gchoke(),
+        mlc(),
         chokew(),
         ward(),
     ]
@@ -269,6 +271,56 @@ fn classes() -> Vec<Case> {
         of("ecn", "RED marks by the average of the class.")
             .set(&[("class_choke.weights", "[2, 1]"), ("red.ecn", "true"), ("red.max_p", "0.5")])
             .ecn(EVERY_ECN),
+    ]
+}
+
+fn gchoke() -> Vec<Case> {
+    let of = |name, text| {
+        case("gchoke", name, "Eshete, Jiang 2012", text).set(QUICK).flows(GREEDY).phases(OVERLOAD)
+    };
+    vec![
+        of(
+            "basic",
+            "After a match one more candidate, until one is of another flow; all that matched are dropped.",
+        ),
+        of("max-draws", "At most two candidates.").set(&[("gchoke.max_draws", "2")]),
+        of("whole-queue", "Of one flow and a rare other: the draws end with the queue.")
+            .set(&[("gchoke.max_draws", "100"), ("red.min_th", "1p")])
+            .flows(&[(1, 12, 0), (2, 1, 0)]),
+        of("draw-again", "Random numbers at the ends of their range: some are not used.")
+            .numbers(Numbers::Ends),
+        of("ecn", "RED marks; what matched is dropped whatever its ECN field says.")
+            .set(&[("red.ecn", "true"), ("red.max_p", "0.5")])
+            .ecn(EVERY_ECN),
+    ]
+}
+
+fn mlc() -> Vec<Case> {
+    let quick = &[("mlc.t_update", "5ms"), ("mlc.step", "0.25")];
+    let of = |name, text| {
+        case("mlc", name, "Stanojevic, Shorten 2007", text).set(quick).flows(GREEDY).phases(OVERLOAD)
+    };
+    vec![
+        of(
+            "basic",
+            "Two packets of a trial must match; trials rise while more than half of the buffer waits.",
+        ),
+        of("level-1", "One packet a trial.").set(&[("mlc.level", "1")]),
+        of("level-3", "Three packets a trial.").set(&[("mlc.level", "3")]),
+        of("bounds", "At most two trials, at least one in two arrivals.").set(&[
+            ("mlc.max_trials", "2"),
+            ("mlc.step", "1"),
+            ("mlc.target", "0.2"),
+        ]),
+        of("coins", "Coins often equal the fraction, which makes no further trial.")
+            .numbers(Numbers::Eighths),
+        of("silence", "Updates that are due after a silence are made by the queue that was left.").phases(&[
+            Load { arrivals: 70, percent: 250 },
+            Drain,
+            Silence { ns: 90 * MS },
+            Stall { arrivals: 40 },
+            Drain,
+        ]),
     ]
 }
 

@@ -80,6 +80,7 @@ fn case(
         link_rate_bps: 8_000_000,
         settings: Vec::new(),
         numbers: Numbers::Uniform,
+        hosts: Vec::new(),
         mix: Mix {
             flows: GREEDY.into(),
             lengths: vec![(1000, 1)],
@@ -119,6 +120,10 @@ impl Case {
     fn flows(mut self, flows: &[(u64, u32, u8)]) -> Self {
         self.mix.flows = flows.into();
         self
+    }
+
+    fn hosts(self, hosts: &[(u64, u64, u64)]) -> Self {
+        Self { hosts: hosts.into(), ..self }
     }
 
     fn lengths(mut self, lengths: &[(u32, u32)]) -> Self {

@@ -1,12 +1,22 @@
-//! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, COLLAR.
+//! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, BLACK, CARE,
+//! `FairDrop`, COLLAR.
 
 use super::red::QUICK;
 use super::{EVERY_ECN, LENGTHS, MS, case};
-use crate::script::Phase::{Burst, Drain, Load, Silence};
+use crate::script::Phase::{self, Burst, Drain, Load, Silence};
 use crate::{Case, Numbers};
 
+/// Overload, a pause, and overload again, long enough for counts to be complete.
+const LONG: &[Phase] = &[
+    Load { arrivals: 120, percent: 200 },
+    Drain,
+    Silence { ns: 30 * MS },
+    Load { arrivals: 80, percent: 250 },
+    Drain,
+];
+
 pub(super) fn cases() -> Vec<Case> {
-    [sred(), sfb(), filters(), csfq(), afd(), collar()].concat()
+    [sred(), sfb(), filters(), csfq(), afd(), black(), care(), fair_drop(), collar()].concat()
 }
 
 fn sred() -> Vec<Case> {
@@ -24,6 +34,57 @@ fn sred() -> Vec<Case> {
         ),
         of("simple", "The probability does not depend on the hit.").set(&[("sred.full", "false")]),
         of("coins", "Coins often equal the probability of overwriting.").numbers(Numbers::Eighths),
+    ]
+}
+
+fn black() -> Vec<Case> {
+    let quick = &[("black.flows", "4"), ("black.samples", "20")];
+    let of = |name, text| {
+        case("black", name, "Chatranon, Labrador, Banerjee 2003", text).set(QUICK).set(quick).phases(LONG)
+    };
+    vec![
+        of(
+            "basic",
+            "Draws count flows in a list; of those above the fair share the excess is refused, RED decides about the rest.",
+        ),
+        of("one-place", "A list of one flow: each other that is met takes its place.")
+            .set(&[("black.flows", "1")]),
+        of("coins", "Coins often equal the excess.")
+            .numbers(Numbers::Eighths)
+            .set(&[("black.samples", "16")]),
+        of("ecn", "RED marks; what the list refuses is dropped.")
+            .set(&[("red.ecn", "true"), ("red.max_p", "0.5")])
+            .ecn(EVERY_ECN),
+    ]
+}
+
+fn care() -> Vec<Case> {
+    let quick = &[("care.captures", "20"), ("care.capture", "0.4"), ("care.threshold", "0.2")];
+    let of = |name, text| case("care", name, "Chan, Hamdi 2003", text).set(quick).phases(LONG);
+    vec![
+        of("basic", "The jackknife's number of flows and a flow's captures say what is above a fair share."),
+        of("two-captures", "The fewest captures there may be: the last term of the estimate is 0.")
+            .set(&[("care.captures", "2"), ("care.capture", "1")]),
+        of("coins", "Coins often equal the probability of a capture.")
+            .numbers(Numbers::Eighths)
+            .set(&[("care.capture", "0.5")]),
+        of("overflow", "A small buffer of which nothing is spared.").limit(4).set(&[("care.threshold", "1")]),
+    ]
+}
+
+fn fair_drop() -> Vec<Case> {
+    let source = "Addanki, Linguaglossa, Roberts, Rossi 2018";
+    let of = |name, text| {
+        case("fair_drop", name, source, text).set(&[("fair_drop.threshold", "3000B")]).phases(LONG)
+    };
+    vec![
+        of("basic", "A flow with more than the threshold left in the shadow is dropped."),
+        of("slower", "The shadow serves at three quarters of the link's rate.")
+            .set(&[("fair_drop.theta", "0.75")])
+            .lengths(LENGTHS),
+        of("few-records", "Flows for which the shadow has no room are not held.")
+            .set(&[("fair_drop.max_flows", "2")]),
+        of("overflow", "A small buffer: what overflows is not added to the shadow.").limit(4),
     ]
 }
 

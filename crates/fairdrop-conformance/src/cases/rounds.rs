@@ -1,11 +1,11 @@
-//! Disciplines with a queue per flow: SFQ, DRR, FQ, FQ-CoDel.
+//! Disciplines with a queue per flow: SFQ, DRR, FQ, FQ-CoDel, CAKE.
 
-use super::{CLASSES, EVERY_ECN, LENGTHS, MS, case};
+use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, MS, case};
 use crate::Case;
 use crate::script::Phase::{Burst, Drain, Load, Silence};
 
 pub(super) fn cases() -> Vec<Case> {
-    [sfq(), drr(), fq(), fq_codel()].concat()
+    [sfq(), drr(), fq(), fq_codel(), cake()].concat()
 }
 
 fn sfq() -> Vec<Case> {
@@ -64,5 +64,52 @@ fn fq_codel() -> Vec<Case> {
         of("mtu-backlog", "As Linux: mtu is compared with the bytes of all queues.")
             .set(&[("fq_codel.mtu_backlog", "all"), ("codel.ecn", "false")])
             .phases(&[Load { arrivals: 160, percent: 150 }, Drain]),
+    ]
+}
+
+fn cake() -> Vec<Case> {
+    let source = "Hoeiland-Joergensen, Taht, Morton 2018";
+    let quick =
+        &[("cobalt.target", "2ms"), ("cobalt.interval", "10ms"), ("cake.queues", "16"), ("cake.ways", "4")];
+    let of = |name, text| case("cake", name, source, text).set(quick).lengths(LENGTHS).limit(40);
+    let phases = &[
+        Load { arrivals: 120, percent: 150 },
+        Drain,
+        Silence { ns: 20 * MS },
+        Load { arrivals: 60, percent: 150 },
+        Load { arrivals: 40, percent: 60 },
+        Drain,
+    ];
+    // Flows 1 to 3 come from one host, and flows 3 to 6 go to another.
+    let hosts = &[(1, 1, 10), (2, 1, 20), (3, 1, 30), (4, 2, 30), (5, 3, 30), (6, 4, 30)];
+    vec![
+        of("basic", "Sparse queues before bulk ones, each with a COBALT of its own; empty ones decay.").phases(phases),
+        of("triple-isolate", "Hosts at both ends share before their flows do.").hosts(hosts).phases(phases),
+        of("dual-srchost", "Source hosts share before their flows do.")
+            .set(&[("cake.isolation", "dual-srchost")])
+            .hosts(hosts)
+            .phases(phases),
+        of("dual-dsthost", "Destination hosts share before their flows do.")
+            .set(&[("cake.isolation", "dual-dsthost")])
+            .hosts(hosts)
+            .phases(phases),
+        of("hosts", "A queue for each pair of hosts.")
+            .set(&[("cake.isolation", "hosts")])
+            .hosts(&[(1, 1, 10), (2, 1, 10), (3, 1, 20), (4, 1, 20), (5, 2, 20), (6, 2, 10)])
+            .phases(phases),
+        of("collisions", "Twelve flows for four queues of two ways: the last to come takes a queue over, and its hosts with it.")
+            .set(&[("cake.queues", "4"), ("cake.ways", "2")])
+            .flows(DOZEN)
+            .hosts(hosts)
+            .phases(phases),
+        of("ecn", "Capable packets are marked instead.").ecn(EVERY_ECN).phases(phases),
+        of("overhead", "Packets count more than they have, at turns of 500 bytes.")
+            .set(&[("cake.quantum", "500B"), ("cake.overhead", "22B"), ("cake.mpu", "64B")])
+            .phases(phases),
+        of("overload", "A full buffer drops the head of the fattest queue, and makes its coin likelier.")
+            .limit(12)
+            .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
+            .ecn(EVERY_ECN)
+            .phases(&[Burst { arrivals: 60 }, Load { arrivals: 90, percent: 300 }, Drain]),
     ]
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use fairdrop::{DropCause, Stream};
 use fairdrop_ffi::{
-    Count, Counters, Error, Host, Packet, Params, Queue, Status, fairdrop_init, fairdrop_params_init,
+    Count, Counters, Error, Host, Hosts, Packet, Params, Queue, Status, fairdrop_init, fairdrop_params_init,
     fairdrop_params_set, fairdrop_size,
 };
 
@@ -98,6 +98,19 @@ unsafe extern "C" fn random(context: *mut c_void, stream: Stream) -> u64 {
     seen.random.as_mut().expect("the host has numbers of its own")(stream)
 }
 
+/// The hosts of a flow that several have in common.
+pub fn ends_of(flow: u64) -> Hosts {
+    Hosts { source: flow % 3, destination: flow / 3 }
+}
+
+unsafe extern "C" fn hosts(_context: *mut c_void, packet: *const Packet, hosts: *mut Hosts) {
+    // SAFETY: the library gives a packet to read and hosts to write.
+    unsafe {
+        assert_eq!((*hosts).source, (*packet).flow, "the flow's alone, until this writes others");
+        hosts.write(ends_of((*packet).flow));
+    }
+}
+
 /// A queue in a block of its own, and what its callbacks saw.
 pub struct Caller {
     pub queue: *mut Queue,
@@ -116,6 +129,7 @@ impl Caller {
         }
         let records = Box::into_raw(Box::new(Seen { random: own, ..Seen::default() }));
         host.context = records.cast();
+        host.hosts = Some(hosts);
         host.seed = seed;
         let (queue, error) = with_error(|error| {
             // SAFETY: the block has `size` bytes and stays; the others are valid.
@@ -160,7 +174,8 @@ static KEY: [u64; 2] = [0, 0];
 /// A host without context that records.
 pub fn host() -> Host {
     let (context, flow_key) = (ptr::null_mut(), KEY.as_ptr());
-    Host { context, dropped: Some(dropped), flow_key, random: None, drawn: Some(drawn), seed: 0, queue: 0 }
+    let (dropped, drawn) = (Some(dropped as _), Some(drawn as _));
+    Host { context, dropped, flow_key, random: None, drawn, seed: 0, queue: 0, hosts: None }
 }
 
 /// Packets and bytes in the order of a tuple.

@@ -5,17 +5,18 @@
 mod fields;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use fairdrop::{AnyParams, Time};
 use fairdrop_capture::{KeyKind, LinkType};
-use fairdrop_sim::Control;
 use fairdrop_sim::input::{self, Node, Origin, Problem, Problems, Report, Section};
 use fairdrop_sim::own::Parts;
 use fairdrop_sim::scenario::QueueConfig;
+use fairdrop_sim::{Chances, Control};
 
 use crate::frame::FramePool;
 use crate::host::DirectionConfig;
-use crate::link::{Chances, Impairments, LinkConfig, Pace};
+use crate::link::{Impairments, LinkConfig, Pace};
 
 pub use fields::{DIRECTION, TOP};
 
@@ -72,9 +73,6 @@ const RATE_OF_UNLIMITED_BPS: u64 = 1_000_000_000;
 
 /// Mean packet that buffers of packets under way are counted for, bytes.
 const MEAN_BYTES: u64 = 500;
-
-/// The longest trace, bytes.
-const MOST_TRACE_BYTES: u64 = 1 << 28;
 
 /// A LINK of the command line: a rate, or otherwise the path of a trace.
 ///
@@ -239,7 +237,7 @@ fn pace(section: &Section, report: &mut Report<'_>) -> Pace {
         }
         (Some(rate), None) => Pace::Rate(rate as u64),
         (None, Some(trace)) => match read_trace(trace, section.origin("trace"), &report.file) {
-            Ok(chances) => Pace::Trace(chances),
+            Ok(chances) => Pace::Trace(Arc::new(chances)),
             Err(why) => {
                 report.add(section.origin("trace"), &section.path("trace"), &format!("{trace:?}"), &why);
                 Pace::Unlimited
@@ -254,11 +252,7 @@ fn read_trace(path: &str, origin: &Origin, file: &str) -> Result<Chances, String
         Origin::Line(_) => Path::new(file).parent().unwrap_or(Path::new("")).join(path),
         Origin::Setting(_) | Origin::Command => path.into(),
     };
-    let valid = |why: String| format!("a trace of delivery chances ({why})");
-    let opened =
-        fairdrop_capture::open_regular(&from, MOST_TRACE_BYTES).map_err(|error| valid(error.to_string()))?;
-    let text = std::io::read_to_string(opened).map_err(|error| valid(error.to_string()))?;
-    Chances::parse(&text).map_err(|error| valid(error.to_string()))
+    Chances::read(&from).map_err(|error| format!("a trace of delivery chances ({error})"))
 }
 
 /// Pairs of a DSCP and the class that it stands for; all others are of class 0.

@@ -81,12 +81,25 @@ struct Frames {
 }
 
 impl Frames {
-    fn keep(&mut self, handle: u32, len: usize, left: Option<Unsummed>, handles: usize) {
+    fn make_room(&mut self, handles: usize) {
         if self.lengths.len() < handles {
             self.lengths.resize(handles, 0);
             self.left.resize(handles, None);
             self.bytes.resize(handles * self.most, 0);
         }
+    }
+
+    /// The frame of `handle` is that of `copy`, too.
+    fn copy(&mut self, handle: u32, copy: u32, handles: usize) {
+        self.make_room(handles);
+        let [from, to] = [handle, copy].map(|handle| handle as usize);
+        let len = self.lengths[from] as usize;
+        self.bytes.copy_within(from * self.most..from * self.most + len, to * self.most);
+        (self.lengths[to], self.left[to]) = (self.lengths[from], self.left[from]);
+    }
+
+    fn keep(&mut self, handle: u32, len: usize, left: Option<Unsummed>, handles: usize) {
+        self.make_room(handles);
         let at = handle as usize * self.most;
         self.bytes[at..at + len].copy_from_slice(&self.coming[..len]);
         self.lengths[handle as usize] = len as u32;
@@ -265,6 +278,7 @@ impl<'s> Carrier<'s> {
         while let Some(notice) = self.network.step(until, &self.control) {
             match notice {
                 Notice::Arrived { at, handle, packet } => self.hand_on(at, handle, packet)?,
+                Notice::Copied { handle, copy } => self.frames.copy(handle, copy, self.network.handles()),
                 Notice::Connect { at, flow, bytes } => self.connect(at, flow, bytes),
             }
         }
@@ -274,6 +288,7 @@ impl<'s> Carrier<'s> {
     fn hand_on(&mut self, at: Time, handle: u32, departing: Departing) -> io::Result<()> {
         let left = self.frames.left[handle as usize];
         let bytes = self.frames.get(handle);
+        debug_assert_eq!(bytes.len(), usize::from(departing.len), "the frame is that of the packet");
         if departing.ecn == Ecn::Ce {
             frame::mark(bytes, 0);
         }

@@ -4,13 +4,11 @@
 //! ([`Link::arrive`]), lets time pass ([`Link::advance`]), and takes what happened from [`Link::outcomes`]; it may do so late,
 //! and the times stay the same. It is the port of the simulator, event by event (`tests/as_simulated.rs`).
 
-mod chances;
 mod counters;
 mod pace;
 mod packet;
 mod way;
 
-pub use chances::{Chances, TraceError};
 pub use counters::{Amount, Cause, Counters, HostCause};
 pub use pace::Pace;
 pub use packet::{Fate, Outcome};

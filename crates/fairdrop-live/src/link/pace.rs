@@ -1,9 +1,8 @@
 //! When packets may leave: at a rate, at the delivery chances of a trace, or at once.
 
 use fairdrop::Time;
-use fairdrop_sim::{Rate, Wire};
-
-use crate::link::chances::Chances;
+use fairdrop_sim::{Chances, Rate, TraceWire, Wire};
+use std::sync::Arc;
 
 /// What paces a link.
 #[derive(Clone, Debug)]
@@ -13,7 +12,7 @@ pub enum Pace {
     /// Packets leave at a rate in bit/s.
     Rate(u64),
     /// Packets leave at the delivery chances of a trace.
-    Trace(Chances),
+    Trace(Arc<Chances>),
 }
 
 impl Pace {
@@ -32,14 +31,7 @@ impl Pace {
 pub(super) enum Pacer {
     Unlimited,
     Rate { rate: Rate, wire: Wire },
-    Trace { chances: Chances, begun: Time, used: Used },
-}
-
-/// How far a trace has been used: the chance, and the bytes of it that packets have taken.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
-    chance: u64,
-    bytes: u32,
+    Trace(TraceWire),
 }
 
 /// Sizes of packets that are sent most: a full frame and a bare acknowledgement.
@@ -50,7 +42,7 @@ impl Pacer {
         match pace {
             Pace::Unlimited => Self::Unlimited,
             Pace::Rate(bps) => Self::Rate { rate: Rate::new(bps, COMMON_BYTES), wire: Wire::default() },
-            Pace::Trace(chances) => Self::Trace { chances, begun, used: Used::default() },
+            Pace::Trace(chances) => Self::Trace(TraceWire::new(chances, begun)),
         }
     }
 
@@ -59,26 +51,7 @@ impl Pacer {
         match self {
             Self::Unlimited => ready,
             Self::Rate { rate, wire } => wire.send(ready, bytes, rate),
-            Self::Trace { chances, begun, used } => {
-                let mut left = bytes;
-                // The part of a chance that is past when nobody used it is lost.
-                let first = chances.at_or_after(ready.since(*begun));
-                if first > used.chance {
-                    *used = Used { chance: first, bytes: 0 };
-                }
-                loop {
-                    let room = Chances::BYTES - used.bytes;
-                    let taken = left.min(room);
-                    (left, used.bytes) = (left - taken, used.bytes + taken);
-                    let done = begun.after(chances.time_of(used.chance));
-                    if used.bytes == Chances::BYTES {
-                        *used = Used { chance: used.chance + 1, bytes: 0 };
-                    }
-                    if left == 0 {
-                        return done.max(ready);
-                    }
-                }
-            }
+            Self::Trace(wire) => wire.send(ready, bytes),
         }
     }
 

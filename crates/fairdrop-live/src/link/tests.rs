@@ -1,5 +1,7 @@
 use super::*;
+use fairdrop_sim::Chances;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
 
@@ -101,7 +103,7 @@ fn a_refused_discipline_changes_nothing() {
 /// Chances at 2, 4 and 10 ms: 1,000 bytes need one, what is left of it goes to the next packet.
 #[test]
 fn chances_of_a_trace() {
-    let chances = Chances::parse("2\n4\n10\n").unwrap();
+    let chances = Arc::new(Chances::parse("2\n4\n10\n").unwrap());
     let mut traced = link(Pace::Trace(chances), Impairments::default());
     arrive(&mut traced, Time::ZERO, 0..3);
     traced.advance(ms(100));

@@ -14,6 +14,7 @@ pub mod conservation;
 pub fn compare(mut fast: Bottleneck, slow: &mut dyn Slow, trace: &[Event]) -> Result<Vec<DropCause>, String> {
     let mut numbers = Numbers { bits: fast.world.bits.clone(), used: fast.world.used };
     let mut causes = Vec::new();
+    slow.set_hosts(&fast.world.hosts);
     for (at, event) in trace.iter().enumerate() {
         let mut check = |fast: &Bottleneck, step: &Step| {
             causes.extend(step.causes());
@@ -72,8 +73,9 @@ fn compare_step(
         return Err("other packets wait, or in another order".into());
     }
     let mut wanted = fast.world.used;
-    // CHOKe, also class by class: which packets were drawn is handed to the reference.
-    if fast.family == Family::Choke || matches!(fast.queue, AnyDiscipline::ClassChoke(_)) {
+    // CHOKe, also class by class, and BLACK: which packets were drawn is handed to the reference.
+    let draws = matches!(fast.queue, AnyDiscipline::ClassChoke(_) | AnyDiscipline::Black(_));
+    if fast.family == Family::Choke || draws {
         for drawn in [Stream::Candidate, Stream::Service] {
             wanted[drawn as usize] = used[drawn as usize];
         }

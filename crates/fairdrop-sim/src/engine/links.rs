@@ -2,10 +2,11 @@
 
 use super::carrier::Carrier;
 use super::flows::Flows;
+use crate::chances::TraceWire;
 use crate::control::Control;
 use crate::meter::QueueMeter;
-use crate::port::Port;
-use crate::scenario::{Link, QueueError, Scenario};
+use crate::port::{HostsOfGroup, Port};
+use crate::scenario::{Group, Link, QueueError, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
 use fairdrop::Time;
@@ -44,6 +45,8 @@ pub struct Links<T> {
     changes: Vec<(Time, u32, Rate)>,
     /// For each link, the deadline of its discipline that a call is scheduled for.
     armed: Vec<Option<Time>>,
+    /// What paces a link in place of its rate; no entries when all have a rate.
+    traces: Vec<Option<TraceWire>>,
 }
 
 impl<T: Tracer> Links<T> {
@@ -66,7 +69,8 @@ impl<T: Tracer> Links<T> {
             let from = scenario.positions_from;
             let meter = if scenario.positions.is_some() { meter.with_positions(from) } else { meter };
             let port = Port::new((queue, link.rate_bps), rate, meter, tracer(index), seed, index as u32)?;
-            Ok(LinkState::Port { port: Box::new(port), delay })
+            let port = Box::new(port.with_hosts(hosts_on(scenario, index)));
+            Ok(LinkState::Port { port, delay })
         };
         let mut links = Vec::new();
         for each in scenario.links.iter().enumerate() {
@@ -81,7 +85,21 @@ impl<T: Tracer> Links<T> {
             link.rate_schedule.iter().map(rate)
         });
         let armed = vec![None; links.len()];
-        Ok(Some(Self { states: links, changes: steps.collect(), armed }))
+        Ok(Some(Self { states: links, changes: steps.collect(), armed, traces: traces(scenario) }))
+    }
+
+    /// Whether a trace paces some link.
+    pub fn any_trace(&self) -> bool {
+        !self.traces.is_empty()
+    }
+
+    /// When the port of `link` is done with the packet that it has begun to send `now`, which by its rate is at `done`.
+    pub fn paced(&mut self, link: u32, now: Time, done: Time) -> Time {
+        let bytes = self.port_ref(link as usize).map_or(0, Port::sending_bytes);
+        match self.traces.get_mut(link as usize) {
+            Some(Some(trace)) => trace.send(now, bytes),
+            _ => done,
+        }
     }
 
     /// When each change of a rate is due.
@@ -165,9 +183,60 @@ impl<T: Tracer> Links<T> {
     }
 }
 
+fn traces(scenario: &Scenario) -> Vec<Option<TraceWire>> {
+    if scenario.links.iter().all(|link| link.trace.is_none()) {
+        return Vec::new();
+    }
+    let wire =
+        |link: &Link| link.trace.as_ref().map(|trace| TraceWire::new(trace.chances.clone(), Time::ZERO));
+    scenario.links.iter().map(wire).collect()
+}
+
+/// The hosts of each group as packets on `link` have them: those of its ACKs, where the link is on its way back, come from where
+/// its data goes. Nothing where no group names one.
+fn hosts_on(scenario: &Scenario, link: usize) -> Vec<HostsOfGroup> {
+    let mut names: Vec<&String> =
+        scenario.groups.iter().flat_map(|group| group.hosts.iter().flatten()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    names.sort_unstable();
+    // Behind the numbers of flows, which stand for hosts without a name.
+    let number = |host: &String| (1 << 32) + names.partition_point(|name| *name < host) as u64;
+    let hosts = |group: &Group| {
+        let [source, destination] = group.hosts.each_ref().map(|host| host.as_ref().map(number));
+        if group.backward.contains(&link) { [destination, source] } else { [source, destination] }
+    };
+    scenario.groups.iter().map(hosts).collect()
+}
+
 /// The sizes of data packets and ACKs of the first groups: what most packets are.
 fn common_sizes(scenario: &Scenario) -> [u32; 2] {
     let data = scenario.groups.first().map_or(0, |group| group.packet_size);
     let ack = scenario.groups.iter().find_map(|group| group.transport.tcp()).map_or(0, |tcp| tcp.ack_size);
     [data, ack]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_change_places_on_the_way_back() {
+        let group = |name: &str, hosts: &str| {
+            format!("[[groups]]\nname = \"{name}\"\ntransport = \"newreno\"\n{hosts}\n")
+        };
+        let hosts = |from: &str, to: &str| format!("source_host = \"{from}\"\ndestination_host = \"{to}\"");
+        let none = Scenario::parse(&group("a", ""), "t", &[]).unwrap();
+        assert!(hosts_on(&none, 0).is_empty());
+        let groups = [group("a", &hosts("x", "y")), group("b", &hosts("y", "z")), group("c", "")].concat();
+        let some = Scenario::parse(&groups, "t", &[]).unwrap();
+        let (there, back) = (some.groups[0].forward[0], some.groups[0].backward[0]);
+        let [a, b, c] = hosts_on(&some, there).try_into().unwrap();
+        assert_eq!((a[1], c), (b[0], [None, None]), "one host by one name");
+        assert!(a[0] != a[1] && b[0] != b[1] && a[0] != b[1], "{a:?}, {b:?}");
+        assert!(a[0] > Some(u64::from(u32::MAX)), "it is no flow's");
+        let [a_back, b_back, c_back] = hosts_on(&some, back).try_into().unwrap();
+        assert_eq!((a_back, b_back, c_back), ([a[1], a[0]], [b[1], b[0]], c));
+    }
 }

@@ -106,10 +106,12 @@ pub struct Engine<'s, T = ()> {
     wanted: Vec<Send>,
     /// Packets lost on links that are not under study.
     stray_losses: u64,
+    /// A packet that an impaired link has copied, and its copy: hosts outside must be told.
+    copied: Option<(u32, u32)>,
     losses: Losses,
     stamps: Stamps,
     conservation: Conservation,
-    /// With more than these, what comes is prefetched.
+    /// With more than these, what comes is prefetched, and timers and traces are looked at.
     few_flows: u32,
     /// Whether there are more, or disciplines have timers: then the engine looks ahead of each event.
     looks_ahead: bool,
@@ -160,6 +162,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             lost: Vec::new(),
             wanted: Vec::new(),
             stray_losses: 0,
+            copied: None,
             losses: Losses::new(scenario, seed),
             stamps: Stamps::new(scenario),
             conservation: Conservation::default(),
@@ -179,8 +182,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if scenario.positions.is_some() {
             engine.events.push(scenario.warm_up, Kind::Snapshot, 0);
         }
+        if engine.links.any_trace() {
+            // Where the engine looks ahead, it looks at traces, and at timers as well.
+            engine.few_flows = 0;
+        }
         if engine.links.any_timer() {
-            // Where the engine looks ahead, it looks at timers as well.
             engine.few_flows = 0;
             (0..engine.links.len()).for_each(|link| engine.watch_timer(link));
         }
@@ -472,11 +478,18 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// The transmitter of `link` will be done at `done`.
     #[inline(always)]
     fn schedule_sent(&mut self, done: Time, link: u32) {
-        self.events.push_next(done, Kind::Sent, link);
         if self.looks_ahead {
-            self.prefetch_sent(link);
-            self.watch_timer(link);
+            return self.look_and_schedule_sent(done, link);
         }
+        self.events.push_next(done, Kind::Sent, link);
+    }
+
+    #[inline(never)]
+    fn look_and_schedule_sent(&mut self, done: Time, link: u32) {
+        let done = self.links.paced(link, self.now, done);
+        self.events.push_next(done, Kind::Sent, link);
+        self.prefetch_sent(link);
+        self.watch_timer(link);
     }
 
     /// A port has nothing to send.
@@ -498,7 +511,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if self.links.is_due(link, self.now) {
             let done = self.links.port(link).0.tick(self.now, &mut self.lost);
             if let Some(done) = done {
-                self.events.push(done, Kind::Sent, link);
+                self.look_and_schedule_sent(done, link);
             }
             self.free_lost();
         }
@@ -589,6 +602,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.events.push(arrivals[0].max(self.now), Kind::Emerge, handle);
         if copies > 1 {
             let copy = self.copy_packet(handle);
+            self.copied = Some((handle, copy));
             self.events.push(arrivals[1].max(self.now), Kind::Emerge, copy);
         }
         true

@@ -37,6 +37,13 @@ pub enum Notice {
         /// What it is now: the ECN field may have been marked.
         packet: Departing,
     },
+    /// A link has made a copy of a packet, which arrives by itself.
+    Copied {
+        /// What the packet is called.
+        handle: u32,
+        /// What the copy is called.
+        copy: u32,
+    },
     /// A connection of a population begins.
     Connect {
         /// When.
@@ -106,6 +113,9 @@ impl<'s> Engine<'s, Unheard> {
                 _ => self.handle(kind, entity, control),
             }
             self.conservation.check(self.packets.under_way());
+            if let Some((handle, copy)) = self.copied.take() {
+                return Some(Notice::Copied { handle, copy });
+            }
         }
         None
     }
@@ -247,6 +257,36 @@ mod tests {
             all.extend(source.map(packet));
         }
         all
+    }
+
+    /// The hosts know of a copy before it arrives.
+    #[test]
+    fn copies_are_told_before_they_arrive() {
+        let text = "duration = 1\nwarm_up = 0\n[dumbbell]\nrate = \"10mbit\"\nimpairments = { duplicate = 1.0, jitter = \"9ms\" }\n\
+            [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = 1000\n";
+        let scenario = Scenario::parse(text, "test", &[]).unwrap();
+        let control = Control::default();
+        let mut network = Network::new(&scenario, 3, &control).unwrap().unwrap();
+        let departing = Departing { flow: 0, backward: false, len: 1000, class: 0, ecn: Ecn::NotCapable };
+        let sent: Vec<_> = (0..5).map(|at| network.depart(Time::from_ms(at), departing)).collect();
+        let mut expected = sent.clone();
+        let mut arrived = Vec::new();
+        while let Some(notice) = network.step(Time::NEVER, &control) {
+            match notice {
+                Notice::Copied { handle, copy } => {
+                    assert!(sent.contains(&handle) && !sent.contains(&copy));
+                    expected.push(copy);
+                }
+                Notice::Arrived { handle, .. } => {
+                    assert!(expected.contains(&handle));
+                    arrived.push(handle);
+                }
+                Notice::Connect { .. } => panic!("there are no connections"),
+            }
+        }
+        arrived.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!((arrived.len(), arrived), (10, expected));
     }
 
     /// Connections of a population begin when, and are as large, as simulated.

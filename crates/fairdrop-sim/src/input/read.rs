@@ -157,15 +157,18 @@ impl Section {
             return;
         }
         match spec.default {
-            None => {
-                if !self.wrong.contains(&spec.name) {
-                    let path = join(&self.path, spec.name);
-                    report.add(&self.origin, "", &format!("{path} is missing"), &valid(spec.kind));
-                }
-            }
+            None => self.require(spec.name, std::slice::from_ref(spec), report),
             Some(_) => {
                 self.defaults.extend(spec.default_value().map(|value| (spec.name, value)));
             }
+        }
+    }
+
+    /// The field is needed here, though not everywhere.
+    pub fn require(&self, name: &str, specs: &[FieldSpec], report: &mut Report<'_>) {
+        let spec = specs.iter().find(|spec| spec.name == name);
+        if let Some(spec) = spec.filter(|_| !self.is_set(name) && !self.wrong.contains(&name)) {
+            report.add(&self.origin, "", &format!("{} is missing", self.path(name)), &valid(spec.kind));
         }
     }
 

@@ -116,7 +116,7 @@ impl Estimate {
         let mut of_study = 0;
         for (number, link) in scenario.links.iter().enumerate() {
             let Some(queue) = scenario.queue_of(link) else { continue };
-            let fastest = link.rate_schedule.iter().map(|(_, rate)| *rate).fold(link.rate_bps, u64::max);
+            let fastest = link.fastest_bps();
             let bytes = queue_bytes(queue, fastest);
             if link.queue == LinkQueue::Study {
                 of_study += bytes;
@@ -208,7 +208,7 @@ fn packets_under_way(scenario: &Scenario) -> f64 {
     });
     let smallest = f64::from(smallest.min().unwrap_or(1).max(1));
     let held = scenario.links.iter().map(|link| {
-        let fastest = link.rate_schedule.iter().map(|(_, rate)| *rate).fold(link.rate_bps, u64::max);
+        let fastest = link.fastest_bps();
         let limit = scenario.queue_of(link).map_or(PLAIN_LIMIT, |queue| queue.limit);
         fastest as f64 * link.delay.seconds() / 8.0 / smallest + f64::from(limit)
     });

@@ -6,7 +6,7 @@
 use super::Setup;
 use super::fault::Wrong;
 use super::waiting::{Fixed, Waiting, fixed};
-use fairdrop::{Backlog, Count, DropCause, Env, Packet, Philox, Stream, Time};
+use fairdrop::{Backlog, Count, DropCause, Env, Hosts, Packet, Philox, Stream, Time};
 use std::ops::Range;
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
@@ -104,6 +104,9 @@ impl<H> Env<H> for Dice {
 pub trait Host: Env<u32> {
     /// So many waiting packets were drawn and compared with the one that arrived.
     fn drew(&mut self, count: u32);
+
+    /// The hosts at the ends of a packet that arrives, where its flow does not have both to itself.
+    fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
 }
 
 /// What one queue has of its host.
@@ -115,6 +118,8 @@ pub struct Desk {
     waiting: Waiting,
     /// Handle of the packet that this call offers, until it is dropped: it waits after the call. Otherwise [`NONE`].
     arriving: u32,
+    /// Its hosts, where its flow does not have both to itself.
+    hosts: Option<Hosts>,
     /// What it was dropped for, and how many others before it.
     refused: Option<(DropCause, usize)>,
     /// Handles of the other packets that were dropped in this call, and what for.
@@ -140,6 +145,7 @@ impl Desk {
             marked: [Count::default(); DropCause::COUNT],
             waiting: Waiting::default(),
             arriving: NONE,
+            hosts: None,
             refused: None,
             dropped: Vec::new(),
             drawn: 0,
@@ -226,10 +232,13 @@ impl Desk {
         self.now = now;
     }
 
-    /// A call begins, which offers the packet with this handle.
+    /// A call begins, which offers `packet`.
     #[inline]
-    pub(super) fn offer(&mut self, now: Time, handle: u32) {
-        (self.now, self.arriving) = (now, handle);
+    pub(super) fn offer(&mut self, packet: &Packet<u32>, host: &impl Host) {
+        (self.now, self.arriving) = (host.now(), packet.handle);
+        if let Some(hosts) = host.shared_hosts(packet) {
+            self.hosts = Some(hosts);
+        }
     }
 
     /// A packet is sent. False, and the call is wrong, if it does not wait.
@@ -302,6 +311,10 @@ impl Env<u32> for Desk {
 
     fn flow_key(&self) -> [u64; 2] {
         [0, 0]
+    }
+
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        self.hosts.unwrap_or(Hosts::of_flow(packet.meta.flow))
     }
 
     #[inline]

@@ -81,7 +81,7 @@ impl Guarded {
         if self.fault.is_some() {
             return host.dropped(packet, DropCause::Overflow);
         }
-        self.desk.offer(host.now(), packet.handle);
+        self.desk.offer(&packet, host);
         let done = self.queue.enqueue(&packet, &mut self.desk);
         self.desk.settle(&packet, host);
         self.judge("enqueue", done);

@@ -2,7 +2,7 @@
 
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
-use super::{Group, Impairments, Link, LinkQueue, MarkExcess, Scenario, chain, remarks, routes};
+use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
 use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
 use crate::meter::End;
@@ -198,7 +198,8 @@ fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report
         dumbbell => {
             let node = dumbbell.map(|(_, node)| *node);
             let section = Section::read(node, "dumbbell", DUMBBELL, &["impairments"], report);
-            dumbbell_links(&section, Impairments::read(node, "dumbbell", report))
+            let trace = LinkTrace::read(&section, &LinkQueue::Study, report);
+            dumbbell_links(&section, Impairments::read(node, "dumbbell", report), trace)
         }
     }
 }
@@ -218,16 +219,21 @@ fn chain_links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) 
     (links, access(section, (chain::router(1), last)))
 }
 
-fn dumbbell_links(section: &Section, impairments: Option<Impairments>) -> (Vec<Link>, Access) {
+fn dumbbell_links(
+    section: &Section,
+    impairments: Option<Impairments>,
+    trace: Option<LinkTrace>,
+) -> (Vec<Link>, Access) {
     let back = if section.switch("both_ways") == Some(true) { LinkQueue::Study } else { LinkQueue::Plain };
     let link = |name: &str, from: &str, to: &str, queue, rate_schedule, loss: &str| Link {
         name: name.into(),
         from: from.into(),
         to: to.into(),
-        rate_bps: section.number_or_zero("rate") as u64,
+        rate_bps: way_back_bps(section, trace.as_ref()),
         delay: section.time("delay").unwrap_or(Time::ZERO),
         queue,
         rate_schedule,
+        trace: None,
         loss: section.number_or_zero(loss),
         impairments: None,
     };
@@ -236,7 +242,21 @@ fn dumbbell_links(section: &Section, impairments: Option<Impairments>) -> (Vec<L
         link("return", RIGHT, LEFT, back, Vec::new(), "loss_back"),
     ];
     links[0].impairments = impairments;
+    put_trace(&mut links[0], trace);
     (links, access(section, (LEFT.into(), RIGHT.into())))
+}
+
+/// The rate of a link, and of its way back: with a trace that of the way back alone, as fast as the trace unless it is given.
+fn way_back_bps(section: &Section, trace: Option<&LinkTrace>) -> u64 {
+    let given = trace.is_none() || section.is_set("rate");
+    trace.filter(|_| !given).map_or_else(|| section.number_or_zero("rate") as u64, LinkTrace::rate_bps)
+}
+
+/// The trace takes the place of the link's rate.
+fn put_trace(link: &mut Link, trace: Option<LinkTrace>) {
+    if let Some(trace) = trace {
+        (link.rate_bps, link.trace) = (trace.rate_bps(), Some(trace));
+    }
 }
 
 fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
@@ -267,25 +287,36 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
             let what = format!("{} is on a link without a queue", section.path("rate_schedule"));
             report.add(section.origin("rate_schedule"), "", &what, "with queue = true or a table");
         }
+        if !section.is_set("trace") {
+            section.require("rate", LINK, report);
+        }
+        let trace = LinkTrace::read(&section, &queue, report);
         let back = Link {
             name: format!("{name} back"),
             from: to.clone(),
             to: from.clone(),
-            rate_bps: section.number_or_zero("rate") as u64,
+            rate_bps: way_back_bps(&section, trace.as_ref()),
             delay: section.time("delay").unwrap_or(Time::ZERO),
             queue: LinkQueue::Plain,
             rate_schedule: Vec::new(),
+            trace: None,
             loss: section.number_or_zero("loss_back"),
             impairments: None,
         };
         let loss = section.number_or_zero("loss");
         let impairments = Impairments::read(Some(item), &path, report);
-        links.push(Link { name, from, to, queue, rate_schedule, loss, impairments, ..back.clone() });
+        let mut link = Link { name, from, to, queue, rate_schedule, loss, impairments, ..back.clone() };
+        put_trace(&mut link, trace);
+        links.push(link);
         if section.switch("one_way") == Some(false) {
             links.push(back);
-        } else if section.is_set("loss_back") {
-            let what = format!("{} is given", section.path("loss_back"));
-            report.add(section.origin("loss_back"), "", &what, "without one_way: there is no link back");
+            continue;
+        }
+        for field in ["loss_back", "rate"] {
+            if section.is_set(field) && (field != "rate" || section.is_set("trace")) {
+                let what = format!("{} is given", section.path(field));
+                report.add(section.origin(field), "", &what, "without one_way: there is no link back");
+            }
         }
     }
     links
@@ -414,6 +445,7 @@ fn group(
         class: section.integer("class") as u8,
         mark_excess,
         seen_as: None,
+        hosts: ["source_host", "destination_host"].map(|end| section.text(end).map(Into::into)),
         access_rate_bps: section.number("access_rate").map(|rate| rate as u64).or(access.rate_bps),
         access_delay: section.time("access_delay").unwrap_or(access.delay),
         forward,

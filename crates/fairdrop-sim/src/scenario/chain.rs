@@ -3,7 +3,6 @@
 use super::queue::QueueConfig;
 use super::{Link, LinkQueue};
 use crate::input::{Report, Section};
-use fairdrop::Time;
 
 /// Name of router number `number`, from 1.
 pub fn router(number: usize) -> String {
@@ -35,7 +34,8 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) ->
             rate_bps: rate as u64,
             delay: crate::units::time(delay),
             queue,
-            rate_schedule: Vec::<(Time, u64)>::new(),
+            rate_schedule: Vec::new(),
+            trace: None,
             loss,
             impairments: None,
         };

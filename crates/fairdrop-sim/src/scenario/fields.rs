@@ -78,7 +78,14 @@ pub const SCENARIO: &[FieldSpec] = &[
 
 /// `[dumbbell]`: the short form of one congested link.
 pub const DUMBBELL: &[FieldSpec] = &[
-    field("rate", "bit/s", ANY_RATE, Some("\"1mbit\""), "Rate of the bottleneck, both ways."),
+    field(
+        "rate",
+        "bit/s",
+        ANY_RATE,
+        Some("\"1mbit\""),
+        "Rate of the bottleneck, both ways; with trace of the way back, which is as fast as the trace when it is left out.",
+    ),
+    field("trace", "", FieldKind::Text, Some(""), TRACE).cited(MAHIMAHI),
     field("delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of the bottleneck, each way."),
     field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
@@ -88,6 +95,9 @@ pub const DUMBBELL: &[FieldSpec] = &[
     field("loss_back", "", LOSS_RANGE, Some("0"), LOSS_BACK),
 ];
 
+const TRACE: &str = "File of delivery chances for the direction with the queue, in mahimahi's format: a time in whole milliseconds a line, \
+                     1,504 bytes each, and again from the last on. Its path begins where the scenario is.";
+const MAHIMAHI: &str = "Netravali et al. 2015, section 4";
 const LOSS_RANGE: FieldKind = FieldKind::Param(Kind::Number(0.0, 1.0));
 const LOSS: &str =
     "Probability with which a packet is lost behind the transmitter, independently of all others.";
@@ -139,7 +149,14 @@ pub const LINK: &[FieldSpec] = &[
     field("name", "", FieldKind::Name, Some(""), "Name in tables; from-to when left out."),
     field("from", "", FieldKind::Name, None, "Node that sends."),
     field("to", "", FieldKind::Name, None, "Node that receives."),
-    field("rate", "bit/s", ANY_RATE, None, "Rate."),
+    field(
+        "rate",
+        "bit/s",
+        ANY_RATE,
+        Some(""),
+        "Rate, needed without trace; with trace that of the link back, which is as fast as the trace when it is left out.",
+    ),
+    field("trace", "", FieldKind::Text, Some(""), TRACE).cited(MAHIMAHI),
     field("delay", "s", ANY_DELAY, Some("\"0s\""), "Propagation delay."),
     field(
         "one_way",
@@ -215,6 +232,20 @@ pub const GROUP: &[FieldSpec] = &[
         FieldKind::Name,
         Some(""),
         "Group whose flows the queues take its flows for, the first for the first: forged ids. Not for TCP.",
+    ),
+    field(
+        "source_host",
+        "",
+        FieldKind::Name,
+        Some(""),
+        "Host that its flows come from, which CAKE may share the link among; those of groups that name the same are one. Each flow has its own when left out.",
+    ),
+    field(
+        "destination_host",
+        "",
+        FieldKind::Name,
+        Some(""),
+        "The same of the host that its flows go to. On the way back the two change places.",
     ),
     field("from", "", FieldKind::Name, Some(""), "Node that its sources are at; needed with [[links]]."),
     field("to", "", FieldKind::Name, Some(""), "Node that its sinks are at; needed with [[links]]."),

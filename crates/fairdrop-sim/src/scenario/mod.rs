@@ -8,6 +8,7 @@ mod queue;
 mod remarks;
 mod routes;
 mod schema;
+mod trace;
 
 pub use crate::input::{Origin, Problem, Problems};
 pub use crate::transport::Transport;
@@ -15,6 +16,7 @@ pub(crate) use fields::GROUP;
 pub use impairments::Impairments;
 pub use queue::{QueueConfig, QueueError};
 pub use schema::{catalogue, json_schema};
+pub use trace::LinkTrace;
 
 use crate::control::Control;
 use crate::input;
@@ -72,7 +74,7 @@ pub struct Link {
     pub from: String,
     /// Node that receives.
     pub to: String,
-    /// Bit/s.
+    /// Bit/s; the mean of `trace`, where there is one.
     pub rate_bps: u64,
     /// Propagation delay.
     pub delay: Time,
@@ -80,6 +82,8 @@ pub struct Link {
     pub queue: LinkQueue,
     /// Later rates: from when, bit/s; times rise. Only links with a discipline have some.
     pub rate_schedule: Vec<(Time, u64)>,
+    /// Delivery chances in place of the rate. Only links with a discipline have some.
+    pub trace: Option<LinkTrace>,
     /// Probability with which it loses a packet that it carries.
     pub loss: f64,
     /// What it does to packets beside that.
@@ -89,6 +93,9 @@ pub struct Link {
 impl Link {
     /// Mean rate between two times, bit/s.
     pub fn mean_rate_bps(&self, from: Time, to: Time) -> f64 {
+        if let Some(trace) = &self.trace {
+            return trace.chances.mean_bps_between(from, to);
+        }
         if self.rate_schedule.is_empty() || from >= to {
             return self.rate_bps as f64;
         }
@@ -99,6 +106,11 @@ impl Link {
             (since, rate) = (at.max(since), next as f64);
         }
         (bits + rate * to.since(since).seconds()) / to.since(from).seconds()
+    }
+
+    /// The largest rate that it ever has, bit/s.
+    pub fn fastest_bps(&self) -> u64 {
+        self.rate_schedule.iter().map(|(_, rate)| *rate).fold(self.rate_bps, u64::max)
     }
 }
 
@@ -138,6 +150,8 @@ pub struct Group {
     pub mark_excess: Option<MarkExcess>,
     /// The group whose flows queues take its flows for, the i-th for the i-th.
     pub seen_as: Option<usize>,
+    /// The host that its flows come from, and the one that they go to; `None`: one for each flow.
+    pub hosts: [Option<String>; 2],
     /// Each host's own link: rate in bit/s (`None`: unlimited).
     pub access_rate_bps: Option<u64>,
     /// Delay of each host's own link.

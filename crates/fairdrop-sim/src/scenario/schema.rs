@@ -241,6 +241,11 @@ impl Scenario {
         if let Some(victim) = group.seen_as {
             json["seen_as"] = json!(self.groups[victim].name);
         }
+        for (field, host) in ["source_host", "destination_host"].into_iter().zip(&group.hosts) {
+            if let Some(host) = host {
+                json[field] = json!(host);
+            }
+        }
         json
     }
 }
@@ -257,6 +262,9 @@ fn link_json(link: &Link) -> Json {
         "rate_schedule":
             link.rate_schedule.iter().map(|(at, bps)| json!([at.seconds(), bps])).collect::<Vec<_>>(),
     });
+    if let Some(trace) = &link.trace {
+        json["trace"] = json!(trace.file);
+    }
     if let Some(impairments) = &link.impairments {
         json["impairments"] = json!(impairments);
     }

@@ -18,3 +18,4 @@ mod tests;
 pub use config::{Transport, infos};
 pub use count::TransportCount;
 pub use info::TransportInfo;
+pub use tcp::beside_kernel;

@@ -1,6 +1,6 @@
 //! The world outside a discipline: clock, randomness, and the place that dropped packets go to.
 
-use crate::contract::packet::Packet;
+use crate::contract::packet::{Hosts, Packet};
 use crate::contract::stats::DropCause;
 use crate::contract::time::Time;
 
@@ -9,11 +9,11 @@ use crate::contract::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Stream {
-    /// Drawing candidates from the queue (CHOKe), or from a memory of departures (COLLAR).
+    /// Drawing candidates from the queue (CHOKe and its kin, BLACK), or from a memory of departures (COLLAR).
     Candidate = 0,
     /// The early-drop coin (RED).
     EarlyDrop = 1,
-    /// Whether the fraction of a drawing factor makes one more draw (CHOKeW).
+    /// Whether the fraction of a drawing factor makes one more draw (CHOKeW), or one more trial (MLC(l)).
     DrawingFraction = 2,
     /// Whether an arrival is compared, by the position it would take (WARD).
     WardCoin = 3,
@@ -29,11 +29,11 @@ pub enum Stream {
     ZombieOverwrite = 8,
     /// The drop coin of CSFQ.
     CsfqCoin = 9,
-    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve), and of COLLAR's limits.
+    /// The drop coin of a filter before the queue (RED-PD, penalty box, flow valve, BLACK, CARE), and of COLLAR's limits.
     FilterCoin = 10,
     /// The drop coin of AFD.
     AfdCoin = 11,
-    /// Whether and where an arrival enters the shadow buffer (AFD).
+    /// Whether and where an arrival enters the shadow buffer (AFD), whether it is caught (CARE).
     AfdSample = 12,
     /// The drop coin of SFB.
     SfbCoin = 13,
@@ -68,6 +68,13 @@ pub trait Env<H> {
     /// takes it from the operating system's random source; a simulator returns zeros, with which results are those of the
     /// conformance vectors.
     fn flow_key(&self) -> [u64; 2];
+
+    /// The hosts at the ends of a packet that arrives, for disciplines that share among hosts (CAKE). By default each flow
+    /// has both to itself.
+    #[inline]
+    fn hosts(&self, packet: &Packet<H>) -> Hosts {
+        Hosts::of_flow(packet.meta.flow)
+    }
 
     /// Takes back a packet that the discipline drops.
     fn dropped(&mut self, packet: Packet<H>, cause: DropCause);

@@ -70,7 +70,12 @@ pub fn siphash(key: [u64; 2], bytes: &[u8]) -> u64 {
 /// The bucket of `flow`, uniform over `0..buckets` to whoever does not know `key`.
 #[inline]
 pub(crate) fn bucket(key: [u64; 2], flow: u64, buckets: u32) -> u32 {
-    let hash = siphash(key, &flow.to_le_bytes());
+    reduced(siphash(key, &flow.to_le_bytes()), buckets)
+}
+
+/// The bucket of a `hash`.
+#[inline]
+pub(crate) fn reduced(hash: u64, buckets: u32) -> u32 {
     // As in uniform_below, without the correction: the bias is below 2^-32.
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u32
 }

@@ -42,6 +42,22 @@ impl Meta {
     }
 }
 
+/// The hosts that a packet comes from and goes to; compared for equality only. The host of the queue chooses what makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hosts {
+    /// Where it comes from.
+    pub source: u64,
+    /// Where it goes to.
+    pub destination: u64,
+}
+
+impl Hosts {
+    /// Both ends are the flow's alone.
+    pub const fn of_flow(flow: u64) -> Self {
+        Self { source: flow, destination: flow }
+    }
+}
+
 /// A packet in a queue. `handle` is the host's own reference (slab index, frame number, cookie): only ever moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<H> {

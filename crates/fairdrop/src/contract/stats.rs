@@ -34,7 +34,8 @@ pub enum DropCause {
     /// The arriving packet's label was above the fair rate (CSFQ).
     Csfq = 12,
     /// A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
-    /// SFB's rate limit, COLLAR's limit of suspects).
+    /// SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
+    /// share).
     Filter = 13,
     /// The arriving packet's flow sent above the fair rate (AFD).
     Afd = 14,

@@ -165,6 +165,50 @@ impl CobaltState {
         (false, late)
     }
 
+    /// Whether nothing is left of what it has done: as before the first packet.
+    pub(super) fn is_at_rest(&self, now: Time) -> bool {
+        self.probability <= 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
+    /// The count of the control law.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The probability of BLUE's coin.
+    pub(super) fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Judges a packet that would leave, and drops or marks it; what is left of it goes to the link. `is_last`: no other
+    /// waits in its queue.
+    #[inline]
+    pub(super) fn settle<H, E: Env<H>>(
+        &mut self,
+        params: &CobaltParams,
+        mut packet: Packet<H>,
+        is_last: bool,
+        stats: &mut Stats,
+        env: &mut E,
+    ) -> Option<Packet<H>> {
+        let capable = params.ecn && packet.meta.ecn != Ecn::NotCapable;
+        let (drops, marks) = match self.judge(params, env.now().since(packet.enqueued), capable, env) {
+            Verdict::Send => (None, false),
+            Verdict::Signal => ((!capable).then_some(DropCause::Codel), capable),
+            Verdict::Coin { signalled: true } if capable => (Some(DropCause::Blue), true),
+            Verdict::Coin { signalled: true } => (Some(DropCause::Codel), false),
+            Verdict::Coin { signalled: false } => (Some(DropCause::Blue), false),
+        };
+        if let Some(cause) = drops.filter(|_| !is_last) {
+            drop_packet(stats, env, packet, cause);
+            return None;
+        }
+        if marks {
+            mark(stats, &mut packet, DropCause::Codel);
+        }
+        Some(packet)
+    }
+
     /// Judges a packet that would leave. `capable`: it would be marked, not dropped.
     fn judge<H, E: Env<H>>(
         &mut self,
@@ -225,31 +269,6 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Cobalt<H, S> {
     pub fn probability(&self) -> f64 {
         self.state.probability
     }
-
-    /// Drops or marks a packet as it was judged; what is left of it goes to the link.
-    fn execute<E: Env<H>>(
-        &mut self,
-        mut packet: Packet<H>,
-        verdict: Verdict,
-        env: &mut E,
-    ) -> Option<Packet<H>> {
-        let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
-        let (drops, marks) = match verdict {
-            Verdict::Send => (None, false),
-            Verdict::Signal => ((!capable).then_some(DropCause::Codel), capable),
-            Verdict::Coin { signalled: true } if capable => (Some(DropCause::Blue), true),
-            Verdict::Coin { signalled: true } => (Some(DropCause::Codel), false),
-            Verdict::Coin { signalled: false } => (Some(DropCause::Blue), false),
-        };
-        if let Some(cause) = drops.filter(|_| !self.fifo.is_empty()) {
-            drop_packet(&mut self.stats, env, packet, cause);
-            return None;
-        }
-        if marks {
-            mark(&mut self.stats, &mut packet, DropCause::Codel);
-        }
-        Some(packet)
-    }
 }
 
 impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Cobalt<H, S> {
@@ -265,9 +284,8 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Cobalt<H, S> {
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let now = env.now();
         while let Some(packet) = self.fifo.pop() {
-            let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
-            let verdict = self.state.judge(&self.params, now.since(packet.enqueued), capable, env);
-            if let Some(packet) = self.execute(packet, verdict, env) {
+            let is_last = self.fifo.is_empty();
+            if let Some(packet) = self.state.settle(&self.params, packet, is_last, &mut self.stats, env) {
                 self.stats.departed.add(packet.meta.len);
                 return Some(packet);
             }

@@ -48,9 +48,9 @@ pub const fn flows_for(limit: u32) -> u32 {
     2 * limit
 }
 
-/// The fluid system: virtual time, and who is served.
+/// A fluid system: virtual time, and who is served.
 #[derive(Clone, Debug)]
-struct Fluid<L> {
+pub(super) struct Fluid<L> {
     /// Bytes that a flow of weight 1 has been served.
     virtual_time: f64,
     /// When that was.
@@ -61,6 +61,71 @@ struct Fluid<L> {
     weights: f64,
     /// By when they will have nothing left.
     served: IndexedHeap<L>,
+}
+
+impl<L: Storage<HeapPlace<f64>>> Fluid<L> {
+    /// One that has nothing, for entries whose numbers are below `count`.
+    pub(super) fn new(rate_bps: f64, places: L, count: u32) -> Result<Self, ParamError> {
+        let served = IndexedHeap::new(places, count as usize)?;
+        Ok(Self { virtual_time: 0.0, at: Time::ZERO, bytes_per_ns: rate_bps / 8e9, weights: 0.0, served })
+    }
+
+    pub(super) fn virtual_time(&self) -> f64 {
+        self.virtual_time
+    }
+
+    /// Bytes that it serves until `now`; they are for [`Self::serve`].
+    #[inline]
+    pub(super) fn budget(&mut self, now: Time) -> f64 {
+        let budget = now.since(self.at).ns() as f64 * self.bytes_per_ns;
+        self.at = self.at.max(now);
+        budget
+    }
+
+    /// Serves everyone for as long as `budget` lasts, or until the first of them has nothing left, which is to be stopped.
+    #[inline]
+    pub(super) fn serve(&mut self, budget: &mut f64) -> Option<u32> {
+        let (first, last) = self.served.first::<f64>()?;
+        let needed = (last - self.virtual_time) * self.weights;
+        if needed > *budget {
+            self.virtual_time += *budget / self.weights;
+            return None;
+        }
+        *budget -= needed;
+        self.virtual_time = last;
+        Some(first)
+    }
+
+    /// Serves `entry` until the virtual time `last`; one that is new adds its weight.
+    #[inline]
+    pub(super) fn set(&mut self, entry: u32, last: f64, new_weight: f64) {
+        self.weights += new_weight;
+        self.served.set(entry, last);
+    }
+
+    /// Serves `entry` no more.
+    #[inline]
+    pub(super) fn stop(&mut self, entry: u32, weight: f64) {
+        self.served.remove::<f64>(entry);
+        self.weights -= weight;
+        if self.served.first::<f64>().is_none() {
+            // Nothing of rounding is left.
+            self.weights = 0.0;
+        }
+    }
+
+    /// What was the entry `from`, served until `last`, has the number `to`.
+    #[inline]
+    pub(super) fn rename(&mut self, from: u32, to: u32, last: f64) {
+        self.served.remove::<f64>(from);
+        self.served.set(to, last);
+    }
+
+    /// Virtual time begins anew.
+    #[inline]
+    pub(super) fn begin_anew(&mut self) {
+        self.virtual_time = 0.0;
+    }
 }
 
 params! {
@@ -158,19 +223,11 @@ where
         let flows = FlowTable::new(flows, records)?;
         let mut idle = QueueList::EMPTY;
         (0..records).for_each(|queue| pool.list_push(&mut idle, queue));
-        let [served, first, longest] = places.map(|places| IndexedHeap::new(places, records as usize));
-        let bytes_per_ns = params.rate_bps as f64 / 8e9;
-        let fluid = Fluid { virtual_time: 0.0, at: Time::ZERO, bytes_per_ns, weights: 0.0, served: served? };
-        Ok(Self {
-            params,
-            pool,
-            flows,
-            idle,
-            fluid,
-            first: first?,
-            longest: longest?,
-            stats: Stats::default(),
-        })
+        let [served, first, longest] = places;
+        let fluid = Fluid::new(params.rate_bps as f64, served, records)?;
+        let [first, longest] = [first, longest].map(|places| IndexedHeap::new(places, records as usize));
+        let (first, longest) = (first?, longest?);
+        Ok(Self { params, pool, flows, idle, fluid, first, longest, stats: Stats::default() })
     }
 
     /// Virtual time, in bytes of a flow of weight 1, as of the last call; it begins anew when everything is idle.
@@ -191,34 +248,21 @@ where
     /// Moves the fluid system to `now`: it serves everyone until the next has nothing left, and so on.
     #[inline]
     fn advance(&mut self, now: Time) {
-        let mut budget = now.since(self.fluid.at).ns() as f64 * self.fluid.bytes_per_ns;
-        self.fluid.at = self.fluid.at.max(now);
-        while let Some((queue, last)) = self.fluid.served.first::<f64>() {
-            let needed = (last - self.fluid.virtual_time) * self.fluid.weights;
-            if needed > budget {
-                self.fluid.virtual_time += budget / self.fluid.weights;
-                return;
-            }
-            budget -= needed;
-            self.fluid.virtual_time = last;
+        let mut budget = self.fluid.budget(now);
+        while let Some(queue) = self.fluid.serve(&mut budget) {
             self.stop(queue);
         }
-        if self.pool.backlog().packets == 0 {
-            self.fluid.virtual_time = 0.0;
+        if self.fluid.served.first::<f64>().is_none() && self.pool.backlog().packets == 0 {
+            self.fluid.begin_anew();
         }
     }
 
     /// The flow of `queue` has nothing left in the fluid system.
     #[inline]
     fn stop(&mut self, queue: u32) {
-        self.fluid.served.remove::<f64>(queue);
         let Some(flow) = self.pool.state_mut(queue) else { return };
         flow.flowing = false;
-        self.fluid.weights -= flow.weight;
-        if self.fluid.served.first::<f64>().is_none() {
-            // Nothing of rounding is left.
-            self.fluid.weights = 0.0;
-        }
+        self.fluid.stop(queue, flow.weight);
         self.forget_if_idle(queue);
     }
 
@@ -276,7 +320,7 @@ where
         let Some(flow) = self.pool.state_mut(queue).filter(|flow| flow.flowing) else { return };
         flow.last = start.max(now);
         if flow.last > now {
-            self.fluid.served.set(queue, flow.last);
+            self.fluid.set(queue, flow.last, 0.0);
         } else {
             self.stop(queue);
         }
@@ -300,11 +344,9 @@ where
         let Some(flow) = self.pool.state_mut(queue) else { return };
         let start = flow.last.max(self.fluid.virtual_time);
         flow.last = start + f64::from(packet.meta.len) / flow.weight;
-        if !flow.flowing {
-            flow.flowing = true;
-            self.fluid.weights += flow.weight;
-        }
-        self.fluid.served.set(queue, flow.last);
+        let new_weight = if flow.flowing { 0.0 } else { flow.weight };
+        flow.flowing = true;
+        self.fluid.set(queue, flow.last, new_weight);
         if let Some(packet) = self.pool.push(queue, packet, start) {
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
         }

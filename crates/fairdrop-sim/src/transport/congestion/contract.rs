@@ -57,6 +57,9 @@ pub struct AckEvent {
     pub now: Time,
     /// Segments that no ACK before this one acknowledged; 0 for a duplicate ACK.
     pub newly_acked: u32,
+    /// Segments that are known to have arrived by this ACK, also out of order, with `era = "linux"`; otherwise those newly
+    /// acknowledged.
+    pub delivered: u32,
     /// First segment not acknowledged, now.
     pub una: u32,
     /// Next segment to send.

@@ -25,16 +25,20 @@ pub struct CubicParams {
 }
 
 /// What the kernel's remembers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct AsLinux {
     /// The round trip that the last ACK has measured, where it counts.
     rtt: Option<Time>,
+    /// Segments that arrived with the last ACK, and that have not opened the window yet.
+    arrived: u32,
+    /// Segments that open it by one; `None` before congestion avoidance has looked at the last ACK.
+    each: Option<u32>,
     kernel: Kernel,
     hystart: HyStart,
 }
 
 /// What CUBIC remembers of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cubic {
     params: CubicParams,
     /// Plateau of the curve, packets (`W_max`).
@@ -53,17 +57,31 @@ pub struct Cubic {
 }
 
 impl AsLinux {
+    fn on_ack(&mut self, ack: &AckEvent) {
+        (self.arrived, self.each) = (ack.delivered, None);
+        self.rtt = ack.rtt.filter(|&rtt| self.kernel.takes_delay(ack.now, rtt));
+    }
+
     /// A segment has arrived.
     fn open_window(&mut self, window: &mut Window, ack: &AckEvent, params: CubicParams) {
-        let rtt = self.rtt.take();
-        if !window.in_slow_start() {
-            self.kernel.grow(window, ack, params.tcp_friendly);
-            return;
-        }
-        if let (Some(rtt), Some(min_rtt), Some(kind)) = (rtt, self.kernel.min_rtt, params.hystart) {
+        if window.in_slow_start()
+            && let (Some(rtt), Some(min_rtt), Some(kind)) =
+                (self.rtt.take(), self.kernel.min_rtt, params.hystart)
+        {
             self.hystart.update(kind, window, ack, rtt, min_rtt);
         }
-        window.cwnd += self.hystart.growth();
+        // The ACK that ends slow start opens the window no more as in slow start: `cubictcp_acked` comes before
+        // `cubictcp_cong_avoid`.
+        if window.in_slow_start() {
+            window.cwnd += self.hystart.growth();
+        } else {
+            let (cwnd, arrived) = (window.cwnd as u32, self.arrived);
+            let each = *self.each.get_or_insert_with(|| {
+                self.kernel.segments_for_one(ack.now, cwnd, arrived, params.tcp_friendly)
+            });
+            window.cwnd += 1.0 / f64::from(each);
+        }
+        self.arrived = self.arrived.saturating_sub(1);
     }
 }
 
@@ -88,8 +106,8 @@ impl Cubic {
 
 impl CongestionControl for Cubic {
     fn on_ack(&mut self, ack: &AckEvent) {
-        if let (Some(linux), Some(rtt)) = (&mut self.as_linux, ack.rtt) {
-            linux.rtt = linux.kernel.takes_delay(ack.now, rtt).then_some(rtt);
+        if let Some(linux) = &mut self.as_linux {
+            linux.on_ack(ack);
         }
     }
 
@@ -117,7 +135,7 @@ impl CongestionControl for Cubic {
     /// A congestion event (sections 4.6 and 4.7).
     fn ssthresh(&mut self, Window { cwnd, .. }: Window, flight: f64) -> f64 {
         if let Some(linux) = &mut self.as_linux {
-            linux.kernel.reduce(cwnd, cwnd * (1.0 + BETA) / 2.0, self.params.fast_convergence);
+            return linux.kernel.reduce(cwnd as u32, self.params.fast_convergence).into();
         }
         let shrinking = self.params.fast_convergence && cwnd < self.w_max;
         self.w_max = if shrinking { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
@@ -132,6 +150,7 @@ impl CongestionControl for Cubic {
         self.after_timeout = true;
         if let Some(linux) = &mut self.as_linux {
             linux.kernel.forget();
+            linux.hystart = HyStart::default();
         }
     }
 }

@@ -71,6 +71,17 @@ impl Control {
         }
     }
 
+    /// The same control in the same state; `None` of those that need not be copied.
+    pub fn copied(&self) -> Option<Self> {
+        match self {
+            Self::Reno(_) => Some(Self::Reno(Reno)),
+            Self::Stateful(control) => match &**control {
+                Stateful::Cubic(cubic) => Some(Self::Stateful(Box::new(Stateful::Cubic(cubic.clone())))),
+                _ => None,
+            },
+        }
+    }
+
     fn own(control: Watched) -> Self {
         Self::Stateful(Box::new(Stateful::Own(Box::new(control))))
     }

@@ -13,6 +13,7 @@ mod transfers;
 
 pub use config::{TcpConfig, common_fields, info_of, infos};
 pub use connection::{Sender, SenderCount};
+pub use linux::beside_kernel;
 pub use messages::{Ack, Send};
 pub use transfers::{Connections, SizeLaw};
 

@@ -308,6 +308,7 @@ pub(super) fn ack_event(
     AckEvent {
         now,
         newly_acked,
+        delivered: newly_acked,
         una,
         next,
         echo,

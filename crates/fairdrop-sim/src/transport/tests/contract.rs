@@ -35,6 +35,7 @@ fn a_control_without_methods_is_reno() {
     let ack = AckEvent {
         now,
         newly_acked: 5,
+        delivered: 5,
         una: 5,
         next: 13,
         echo: false,

@@ -41,7 +41,7 @@ impl Kind {
 }
 
 /// A round, and what was measured in it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct HyStart {
     /// It ends when this segment is acknowledged.
     end: u32,

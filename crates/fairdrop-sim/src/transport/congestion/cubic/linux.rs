@@ -1,84 +1,125 @@
 //! CUBIC as the Linux kernel has it (`net/ipv4/tcp_cubic.c`). Otherwise than RFC 9438: the curve is asked for the window
-//! of one least round trip ahead; growth that is as Reno's is taken up at Reno's rate and not at once; a timeout forgets
-//! the last plateau; windows and the distance to the plateau are whole segments; and before the first loss the window grows by a twentieth per round trip at least.
+//! of one least round trip ahead, not at every ACK, and in ticks of the kernel's clock; growth that is as Reno's is taken up at
+//! Reno's rate and not at once; a timeout forgets the last plateau; windows and the distance to the plateau are whole segments;
+//! and before the first loss the window grows by a twentieth per round trip at least.
 
-use super::curve::{ALPHA, C, cube_root};
-use crate::transport::congestion::contract::{AckEvent, Window};
+use super::curve::cube_root;
 use fairdrop::Time;
 
-/// Most growth: a segment for every two that arrive.
-const MOST: f64 = 0.5;
-/// Growth where the curve says none, and least growth before the first loss, in windows per round trip.
-const LEAST: f64 = 0.01;
-const LEAST_AT_FIRST: f64 = 0.05;
-/// Nothing is learned of delays in the first second after a reduction.
-const AFTER_REDUCTION: Time = Time::from_ms(1000);
+/// A tick of the kernel's clock, with `CONFIG_HZ=250`, its default.
+const JIFFY: Time = Time::from_ms(4);
+const HZ: u64 = 250;
+/// 0.7, in 1024ths (`beta`).
+const BETA: u32 = 717;
+const SCALE: u32 = 1024;
+/// Segments for which Reno's window grows by one, in eighths of the window (`beta_scale`).
+const RENO: u32 = 8 * (SCALE + BETA) / 3 / (SCALE - BETA);
+/// Segments per cubic second, in 1024ths (`cube_rtt_scale`).
+const C: u64 = 410;
+/// The curve's unit of time is a 1024th of a second.
+const UNITS: u64 = 1024;
+/// Least segments that open the window by one; how many in windows where the curve says none; and most before the first loss.
+const FEWEST: u32 = 2;
+const MANY: u32 = 100;
+const MOST_AT_FIRST: u32 = 20;
+
+/// In ticks.
+fn jiffies(at: Time) -> u64 {
+    at.ns() / JIFFY.ns()
+}
 
 /// What it remembers of a connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Kernel {
-    /// The window at the last plateau; 0 before the first.
-    last_max: f64,
+    /// Segments that open the window by one (`cnt`).
+    each: u32,
+    /// The window at the last plateau; 0 before the first (`last_max_cwnd`).
+    last_max: u32,
+    /// When the curve was last asked, and for which window.
+    asked: u64,
+    asked_for: u32,
     /// When this growth began.
-    epoch: Option<Time>,
-    origin: f64,
-    /// Seconds from the beginning to the plateau.
-    k: f64,
+    epoch: Option<u64>,
+    origin: u32,
+    /// Units of time from the beginning to the plateau.
+    k: u64,
     /// Segments that have arrived since Reno's window last grew, and that window.
-    arrived: f64,
-    reno: f64,
+    arrived: u32,
+    reno: u32,
     /// Least round trip.
     pub min_rtt: Option<Time>,
 }
 
 impl Kernel {
-    /// Whether delays count: not right after a reduction (`cubictcp_acked`).
+    /// Whether delays count: not in the first second after a reduction (`cubictcp_acked`).
     pub fn takes_delay(&mut self, now: Time, rtt: Time) -> bool {
-        if self.epoch.is_some_and(|epoch| now.since(epoch) < AFTER_REDUCTION) {
+        if self.epoch.is_some_and(|epoch| jiffies(now) - epoch < HZ) {
             return false;
         }
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         true
     }
 
-    /// A segment has arrived in congestion avoidance (`bictcp_update`).
-    pub fn grow(&mut self, window: &mut Window, ack: &AckEvent, tcp_friendly: bool) {
-        let cwnd = window.cwnd;
-        let epoch = self.epoch.unwrap_or_else(|| {
-            (self.k, self.origin) = if self.last_max <= cwnd {
-                (0.0, cwnd)
-            } else {
-                (cube_root((self.last_max - cwnd) / C), self.last_max)
-            };
-            (self.arrived, self.reno) = (0.0, cwnd);
-            self.epoch = Some(ack.now);
-            ack.now
-        });
-        self.arrived += 1.0;
-        let ahead = self.min_rtt.unwrap_or(Time::ZERO).seconds();
-        let from_plateau = ack.now.since(epoch).seconds() + ahead - self.k;
-        // What lies between the curve and its plateau is cut to whole segments: less than one counts as none.
-        let target = self.origin + (C * from_plateau * from_plateau * from_plateau).trunc();
-        let mut growth = if target > cwnd { (target - cwnd) / cwnd } else { LEAST / cwnd };
-        if self.last_max == 0.0 {
-            growth = growth.max(LEAST_AT_FIRST);
+    /// So many segments have `arrived` in congestion avoidance: how many open the window by one (`bictcp_update`).
+    pub fn segments_for_one(&mut self, now: Time, cwnd: u32, arrived: u32, tcp_friendly: bool) -> u32 {
+        self.arrived += arrived;
+        let now = jiffies(now);
+        // For the same window not again within a 32nd of a second.
+        if self.asked_for == cwnd && now - self.asked <= HZ / 32 {
+            return self.each;
+        }
+        if self.epoch.is_none() || now != self.asked {
+            (self.asked_for, self.asked) = (cwnd, now);
+            self.ask_the_curve(now, cwnd, arrived);
         }
         if tcp_friendly {
-            let each = (cwnd / ALPHA).floor().max(1.0);
+            let each = (cwnd * RENO) >> 3;
             while self.arrived > each {
                 self.arrived -= each;
-                self.reno += 1.0;
+                self.reno += 1;
             }
-            growth = growth.max((self.reno - cwnd) / cwnd);
+            if self.reno > cwnd {
+                self.each = self.each.min(cwnd / (self.reno - cwnd));
+            }
         }
-        window.cwnd += growth.min(MOST);
+        self.each = self.each.max(FEWEST);
+        self.each
     }
 
-    /// The window is to be reduced (`cubictcp_recalc_ssthresh`).
-    pub fn reduce(&mut self, cwnd: f64, shrunk_to: f64, fast_convergence: bool) {
+    fn ask_the_curve(&mut self, now: u64, cwnd: u32, arrived: u32) {
+        let epoch = self.epoch.unwrap_or_else(|| {
+            (self.arrived, self.reno) = (arrived, cwnd);
+            (self.k, self.origin) = if self.last_max <= cwnd {
+                (0, cwnd)
+            } else {
+                // Exact, where the kernel's root is up to 0.2 % off.
+                let distance = f64::from(self.last_max - cwnd) * (UNITS * UNITS * UNITS * UNITS) as f64;
+                (cube_root(distance / C as f64) as u64, self.last_max)
+            };
+            self.epoch = Some(now);
+            now
+        });
+        let ahead = self.min_rtt.map_or(0, |least| least.ns().div_ceil(JIFFY.ns()));
+        let t = (now - epoch + ahead) * UNITS / HZ;
+        let from_plateau = u128::from(t.abs_diff(self.k));
+        // What lies between the curve and its plateau is cut to whole segments: less than one counts as none.
+        let distance = (u128::from(C) * from_plateau * from_plateau * from_plateau) >> 40;
+        let distance = i64::try_from(distance).unwrap_or(i64::MAX / 2);
+        let target = i64::from(self.origin) + if t < self.k { -distance } else { distance };
+        let missing = (target - i64::from(cwnd)).clamp(0, i64::from(u32::MAX)) as u32;
+        self.each = cwnd.checked_div(missing).unwrap_or(MANY * cwnd);
+        if self.last_max == 0 {
+            self.each = self.each.min(MOST_AT_FIRST);
+        }
+    }
+
+    /// The window is to be reduced: what it becomes (`cubictcp_recalc_ssthresh`).
+    pub fn reduce(&mut self, cwnd: u32, fast_convergence: bool) -> u32 {
         self.epoch = None;
         // In whole segments, which at small windows makes the plateau a good deal lower.
-        self.last_max = if fast_convergence && cwnd < self.last_max { shrunk_to.floor() } else { cwnd };
+        let shrinking = fast_convergence && cwnd < self.last_max;
+        self.last_max = if shrinking { cwnd * (SCALE + BETA) / (2 * SCALE) } else { cwnd };
+        (cwnd * BETA / SCALE).max(2)
     }
 
     /// A timeout forgets everything (`bictcp_reset`).

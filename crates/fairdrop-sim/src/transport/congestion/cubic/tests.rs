@@ -1,6 +1,6 @@
 //! RFC 9438: the curve of the window between losses, and the region where Reno would be faster.
 
-use super::{Cubic, CubicParams, cube_root, hystart};
+use super::{Cubic, CubicParams, Kernel, cube_root, hystart};
 use crate::transport::congestion::contract::{AckEvent, BuiltIn, CongestionControl, Window};
 use crate::transport::receiver::Blocks;
 use crate::transport::tcp::TcpConfig;
@@ -162,6 +162,7 @@ fn take(cubic: &mut Cubic, window: &mut Window, ms: u64, una: u32, rtt: u64) {
     let ack = AckEvent {
         now: Time::from_ms(ms),
         newly_acked: 1,
+        delivered: 1,
         una,
         next: una + 20,
         echo: false,
@@ -192,6 +193,27 @@ fn the_kernels_curve_is_in_whole_segments() {
     assert_eq!(window.cwnd, 2.0 + 0.01 / 2.0, "on its plateau, which is the window itself");
 }
 
+/// `cubictcp_recalc_ssthresh`: 717 of 1024, cut to whole segments; 0.7 x 90 in binary is less than 63.
+#[test]
+fn the_kernels_beta_is_717_of_1024() {
+    let mut kernel = Kernel::default();
+    assert_eq!([90, 50, 3, 2].map(|cwnd| kernel.reduce(cwnd, true)), [63, 35, 2, 2]);
+}
+
+/// `bictcp_update`, by hand: without a plateau the curve from 50 is 10 segments higher after 3 s (0.4004 x 27), 11 after 3.028 s.
+/// For the same window it is not asked again in seven ticks of 4 ms; for another one in the next tick.
+#[test]
+fn the_kernel_asks_its_curve_now_and_then() {
+    let mut kernel = Kernel::default();
+    let mut each = |ms, cwnd| kernel.segments_for_one(Time::from_ms(ms), cwnd, 1, false);
+    assert_eq!(each(1000, 50), 20, "a twentieth per round trip before the first loss");
+    assert_eq!(each(4000, 50), 5);
+    assert_eq!(each(4028, 50), 5);
+    assert_eq!(each(4032, 50), 50 / 11);
+    assert_eq!(each(4033, 51), 50 / 11, "the same tick");
+    assert_eq!(each(4036, 51), 51 / 10);
+}
+
 /// `hystart_update`: above 16 segments, the ninth round trip that is 4 ms longer than the least ends slow start.
 #[test]
 fn longer_round_trips_end_slow_start() {
@@ -208,6 +230,8 @@ fn longer_round_trips_end_slow_start() {
     assert_eq!(window.cwnd, 24.0);
     take(&mut cubic, &mut window, 400, una + 1, 30);
     assert_eq!(window.ssthresh, 24.0);
+    // That ACK opens the window as in congestion avoidance, before the first loss by a twentieth.
+    assert_eq!(window.cwnd, 24.0 + 1.0 / 20.0);
 }
 
 /// RFC 9406, section 4.2: then the window grows by a quarter for five rounds; a shorter round trip makes that end.

@@ -122,6 +122,7 @@ impl Linux {
 
     fn take_acked(&mut self, event: &mut Event<'_>, ack: Ack<'_>, news: &mut News, lowest_late: &mut u32) {
         let Self { outstanding, rack, min_rtt, recover, paced, .. } = self;
+        let tick = event.config.tick.ns();
         outstanding.acknowledge(ack.next, |arrived| {
             let Arrived { segment, sent, ever_again, known } = arrived;
             if ever_again {
@@ -137,7 +138,8 @@ impl Linux {
                 }
                 news.delivered += 1;
                 // By its timestamp it was the original that has come (`tcp_skb_spurious_retrans`).
-                let is_spurious = ever_again && ack.echoed.is_some_and(|echoed| echoed < sent);
+                let is_spurious =
+                    ever_again && ack.echoed.is_some_and(|echoed| echoed.ns() / tick < sent.ns() / tick);
                 if !is_spurious {
                     rack.arrived(event.now, arrived, *min_rtt);
                 }
@@ -186,6 +188,7 @@ impl Linux {
         AckEvent {
             now: event.now,
             newly_acked,
+            delivered: news.delivered,
             una: event.tcp.una,
             next: event.tcp.high,
             echo: news.echo,

@@ -12,7 +12,7 @@ use fairdrop::Time;
 const LINEAR_SYNS: u32 = 4;
 
 /// Calls `each` for a sender of this kind.
-fn on(
+pub(super) fn on(
     tcp: &mut Sender,
     now: Time,
     config: &TcpConfig,

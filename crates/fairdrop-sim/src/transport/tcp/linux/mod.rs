@@ -15,6 +15,7 @@ mod events;
 mod outstanding;
 mod paced;
 mod pacing;
+mod played;
 mod prr;
 mod rack;
 mod rates;
@@ -27,6 +28,7 @@ mod window;
 
 pub use config::LinuxConfig;
 pub use events::{on_ack, on_open, on_supply, on_syn_ack, on_timer};
+pub use played::beside_kernel;
 pub use state::Linux;
 
 use super::config::TcpConfig;

@@ -37,7 +37,7 @@ pub struct Arrived {
 }
 
 /// Segments from the first unacknowledged one on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outstanding {
     una: u32,
     segments: VecDeque<Segment>,
@@ -293,6 +293,53 @@ impl Outstanding {
         for number in self.una..end {
             if !self.reported.has(number) && !self.at(number).lost {
                 self.lose(number);
+            }
+        }
+    }
+}
+
+/// What was sent otherwise than the sender decided, when it is [played](super::played) beside the kernel's.
+impl Outstanding {
+    /// The last segment was not sent.
+    pub fn take_back_new(&mut self) {
+        if let Some(last) = self.len().checked_sub(1) {
+            self.unlist(self.una + last);
+            self.segments.pop_back();
+        }
+    }
+
+    /// A segment was not sent again: it is as it was `before`.
+    pub fn take_back_again(&mut self, number: u32, before: &Self) {
+        self.unlist(number);
+        let was = *before.at(number);
+        let segment = self.at_mut(number);
+        let again = segment.again;
+        (segment.sent, segment.ever_again, segment.again) = (was.sent, was.ever_again, false);
+        self.again -= u32::from(again);
+        self.hint = self.hint.min(number);
+    }
+
+    /// One past the last segment.
+    pub fn end(&self) -> u32 {
+        self.una + self.len()
+    }
+
+    /// Whether a segment is outstanding, and was not reported.
+    pub fn is_missing(&self, number: u32) -> bool {
+        number >= self.una && number < self.una + self.len() && !self.reported.has(number)
+    }
+
+    /// Whether it counts as lost, and waits to be sent again.
+    pub fn waits(&self, number: u32) -> bool {
+        self.at(number).lost && !self.at(number).again
+    }
+
+    /// It was sent at `sent`, after all that was sent before.
+    pub fn restamp(&mut self, number: u32, sent: Time) {
+        if self.is_missing(number) {
+            self.at_mut(number).sent = sent;
+            if self.at(number).listed {
+                self.list(number);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::transport::congestion::RateSample;
 use fairdrop::Time;
 
 /// What a sender remembers for a control that is told rates of delivery, and may pace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Paced {
     pub rates: Rates,
     /// Of the present ACK.
@@ -17,7 +17,7 @@ pub struct Paced {
 }
 
 /// When segments may leave.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pacer {
     /// The next quantum may leave (`C.next_send_time`).
     next: Time,

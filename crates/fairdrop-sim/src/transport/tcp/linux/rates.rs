@@ -25,7 +25,7 @@ struct Newest {
 }
 
 /// What a connection remembers to sample its rate of delivery (section 4.1.2.1.1, per-connection state).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Rates {
     delivered: u64,
     lost: u64,

@@ -292,7 +292,7 @@ impl Linux {
         }
     }
 
-    fn send_again(&mut self, event: &mut Event<'_>, segment: u32) {
+    pub(super) fn send_again(&mut self, event: &mut Event<'_>, segment: u32) {
         self.undo.note_sent(event.now);
         let before = self.outstanding.in_flight();
         self.outstanding.send_again(segment, event.now);

@@ -28,7 +28,7 @@ pub enum State {
 }
 
 /// What a sender of this kind remembers beside what all have.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Linux {
     pub(super) state: State,
     /// `high` when that state began: it ends when this is acknowledged.

@@ -35,6 +35,11 @@ impl Undo {
         self.unanswered = Some(self.unanswered.unwrap_or(0) + 1);
     }
 
+    /// A segment was not sent again after all.
+    pub fn take_back(&mut self) {
+        self.unanswered = self.unanswered.map(|count| count.saturating_sub(1));
+    }
+
     /// A copy of `segment` has arrived.
     pub fn note_copy(&mut self, segment: u32) {
         if self.marker.is_some_and(|marker| segment >= marker) {

@@ -1,0 +1,257 @@
+//! CAKE with one tin as slowly and obviously as it can be written: lists of COBALT queues, walked turn by turn, whose hosts
+//! are counted anew each time.
+
+use std::collections::BTreeMap;
+
+use fairdrop::{
+    AnyDiscipline, CakeParams, CobaltParams, DropCause, Hosts, Isolation, Packet, Stream, Time, siphash,
+};
+
+use crate::cobalt::CobaltModel;
+use crate::compare::close;
+use crate::host::{Queue, Step, hosts_of};
+use crate::slow::{Departure, Drops, Random, Slow};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    None,
+    Sparse,
+    SparseWait,
+    Bulk,
+    Decaying,
+}
+
+struct Flow {
+    cobalt: CobaltModel,
+    kind: Kind,
+    /// In 2^-16 bytes.
+    deficit: i128,
+    tag: u64,
+    /// Places of its source and of its destination.
+    places: [usize; 2],
+}
+
+/// Hoeiland-Joergensen, Taht, Morton 2018, III; Linux, `net/sched/sch_cake.c`.
+pub struct CakeModel {
+    params: CakeParams,
+    hosts: BTreeMap<u64, Hosts>,
+    flows: Vec<Flow>,
+    /// Hashes of the hosts that places are reserved for: of sources, and of destinations.
+    tags: [Vec<u64>; 2],
+    new: Vec<usize>,
+    old: Vec<usize>,
+    decaying: Vec<usize>,
+}
+
+/// COBALT's parameters when `mtu` bytes take as long as they do on the link.
+fn of_queue(params: &CakeParams) -> CobaltParams {
+    let mut cobalt = params.cobalt.clone();
+    if !params.follow_rate {
+        cobalt.mtu_time = Time::ZERO;
+    }
+    let [target, interval, mtu_time] =
+        [cobalt.target, cobalt.interval, cobalt.mtu_time].map(|time| u128::from(time.ns()));
+    let longer = target.max(3 * mtu_time / 2);
+    cobalt.target = Time::from_ns(longer as u64);
+    cobalt.interval = Time::from_ns((interval + longer - target).max(2 * longer) as u64);
+    cobalt
+}
+
+impl CakeModel {
+    pub fn new(params: CakeParams) -> Self {
+        let count = params.queues as usize;
+        let cobalt = of_queue(&params);
+        let flow = |_| {
+            let cobalt = CobaltModel::new(cobalt.clone());
+            Flow { cobalt, kind: Kind::None, deficit: 0, tag: 0, places: [0; 2] }
+        };
+        let (flows, tags) = ((0..count).map(flow).collect(), [vec![0; count], vec![0; count]]);
+        let (new, old, decaying) = (Vec::new(), Vec::new(), Vec::new());
+        Self { params, hosts: BTreeMap::new(), flows, tags, new, old, decaying }
+    }
+
+    /// Whether hosts share at the source, and at the destination.
+    fn shares(&self) -> [bool; 2] {
+        match self.params.isolation {
+            Isolation::DualSource => [true, false],
+            Isolation::DualDestination => [false, true],
+            Isolation::Triple => [true, true],
+            _ => [false, false],
+        }
+    }
+
+    fn hash(&self, kind: u64, of: u64) -> u64 {
+        siphash([self.params.salt, kind], &of.to_le_bytes())
+    }
+
+    /// The places of a hash, its own first, then those behind it in its set, and around.
+    fn ways(&self, hash: u64) -> Vec<usize> {
+        let (count, ways) = (self.params.queues as usize, self.params.ways as usize);
+        let own = ((u128::from(hash) * count as u128) >> 64) as usize;
+        let set = own / ways * ways;
+        (own..set + ways).chain(set..own).collect()
+    }
+
+    /// Bulk flows of the host at `place` of an end.
+    fn bulk(&self, end: usize, place: usize) -> usize {
+        let is_one = |flow: &&Flow| flow.kind == Kind::Bulk && flow.places[end] == place;
+        if self.shares()[end] { self.flows.iter().filter(is_one).count() } else { 0 }
+    }
+
+    fn quantum(&self, flow: usize) -> i128 {
+        let mut quantum = i128::from(self.params.quantum);
+        if self.params.follow_rate {
+            let sent = i128::from(self.params.rate_bps / 8 / 4096);
+            quantum = sent.max(300).min(quantum);
+        }
+        let load = (0..2).map(|end| self.bulk(end, self.flows[flow].places[end])).max().unwrap().max(1);
+        (quantum * 65_536 / load as i128).max(1)
+    }
+
+    fn classify(&mut self, packet: &Packet<u32>) -> usize {
+        let flow = packet.meta.flow;
+        let hosts = hosts_of(&self.hosts, flow);
+        let ends = [self.hash(1, hosts.source), self.hash(2, hosts.destination)];
+        let tag = match self.params.isolation {
+            Isolation::Source => ends[0],
+            Isolation::Destination => ends[1],
+            Isolation::Pair => ends[0] ^ ends[1],
+            _ => self.hash(0, flow),
+        };
+        let ways = self.ways(tag);
+        let with_tag = ways.iter().copied().find(|&way| self.flows[way].tag == tag);
+        let free = ways.iter().copied().find(|&way| self.flows[way].kind == Kind::None);
+        let queue = with_tag.or(free).unwrap_or(ways[0]);
+        if with_tag.is_some() && self.flows[queue].kind != Kind::None {
+            return queue;
+        }
+        // What counted for the old hosts does so no longer when places are looked for.
+        let kind = std::mem::replace(&mut self.flows[queue].kind, Kind::None);
+        self.flows[queue].tag = tag;
+        let shares = self.shares();
+        for (end, hash) in ends.into_iter().enumerate().filter(|&(end, _)| shares[end]) {
+            let ways = self.ways(hash);
+            let with_tag = ways.iter().copied().find(|&way| self.tags[end][way] == hash);
+            let idle = ways.iter().copied().find(|&way| self.bulk(end, way) == 0);
+            let place = with_tag.or(idle).unwrap_or(ways[0]);
+            self.tags[end][place] = hash;
+            self.flows[queue].places[end] = place;
+        }
+        self.flows[queue].kind = kind;
+        queue
+    }
+
+    fn take_out(&mut self, queue: usize) {
+        for list in [&mut self.new, &mut self.old, &mut self.decaying] {
+            list.retain(|&other| other != queue);
+        }
+    }
+
+    fn waits(&self, queue: usize) -> bool {
+        !self.flows[queue].cobalt.queue.is_empty()
+    }
+
+    fn bytes(&self, queue: usize) -> u64 {
+        crate::compare::bytes(&self.flows[queue].cobalt.queue)
+    }
+}
+
+impl Slow for CakeModel {
+    fn set_hosts(&mut self, hosts: &BTreeMap<u64, Hosts>) {
+        self.hosts.clone_from(hosts);
+    }
+
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        self.flows.iter().flat_map(|flow| flow.cobalt.queue.clone()).collect()
+    }
+
+    fn arrive(
+        &mut self,
+        packet: Packet<u32>,
+        now: u64,
+        _: &Step,
+        _: &Queue,
+        _: Random,
+    ) -> Result<Drops, String> {
+        let handle = packet.handle;
+        let queue = self.classify(&packet);
+        self.flows[queue].cobalt.queue.push(packet);
+        match self.flows[queue].kind {
+            Kind::None | Kind::Decaying => {
+                self.take_out(queue);
+                self.new.push(queue);
+                self.flows[queue].kind = Kind::Sparse;
+                self.flows[queue].deficit = self.quantum(queue);
+            }
+            Kind::SparseWait => self.flows[queue].kind = Kind::Bulk,
+            Kind::Sparse | Kind::Bulk => {}
+        }
+        if self.waiting().len() <= self.params.cobalt.limit as usize {
+            return Ok(Vec::new());
+        }
+        // Of equals, the first.
+        let with_packets = (0..self.flows.len()).filter(|&queue| self.waits(queue));
+        let fattest = with_packets.rev().max_by_key(|&queue| self.bytes(queue)).expect("there are packets");
+        let cobalt = &mut self.flows[fattest].cobalt;
+        let dropped = cobalt.queue.remove(0);
+        cobalt.found_full(now);
+        let cause = if dropped.handle == handle { DropCause::Overflow } else { DropCause::LongestQueue };
+        Ok(vec![(dropped, cause)])
+    }
+
+    fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
+        let mut first = true;
+        let mut drops = Vec::new();
+        while (0..self.flows.len()).any(|queue| self.waits(queue)) {
+            let lists = if first {
+                [&self.decaying, &self.new, &self.old]
+            } else {
+                [&self.new, &self.old, &self.decaying]
+            };
+            let queue = *lists.into_iter().flatten().next().expect("a queue with packets is in a list");
+            first = false;
+            if self.flows[queue].deficit <= 0 {
+                if self.flows[queue].kind == Kind::Sparse {
+                    self.flows[queue].kind = if self.waits(queue) { Kind::Bulk } else { Kind::SparseWait };
+                }
+                self.flows[queue].deficit += self.quantum(queue);
+                self.take_out(queue);
+                self.old.push(queue);
+                continue;
+            }
+            let (more, packet) = self.flows[queue].cobalt.depart(now, &mut || random(Stream::BlueCoin));
+            drops.extend(more);
+            if let Some(packet) = packet {
+                let len = (packet.meta.len + self.params.overhead).max(self.params.mpu);
+                self.flows[queue].deficit -= i128::from(len) * 65_536;
+                return Ok((drops, Some(packet)));
+            }
+            self.take_out(queue);
+            let flow = &mut self.flows[queue];
+            flow.cobalt.found_empty(now);
+            flow.kind = if flow.cobalt.is_at_rest(now) { Kind::None } else { Kind::Decaying };
+            if flow.kind == Kind::Decaying {
+                self.decaying.push(queue);
+            }
+        }
+        Ok((drops, None))
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        let AnyDiscipline::Cake(cake) = fast else { return Err("this is not CAKE".into()) };
+        for (queue, flow) in (0..).zip(&self.flows) {
+            let (count, probability) = cake.control(queue);
+            close("count", f64::from(count), flow.cobalt.count as f64, 0.0)?;
+            close("probability", probability, flow.cobalt.p_drop, 0.0)?;
+            if flow.kind != Kind::None {
+                let ends = [0, 1].map(|end| self.bulk(end, flow.places[end]));
+                close("load", f64::from(cake.load(queue)), ends[0].max(ends[1]).max(1) as f64, 0.0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub fn reference(params: CakeParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(CakeModel::new(params)))
+}

@@ -1,0 +1,47 @@
+//! `trace` of a link: a file of delivery chances in place of a rate.
+
+use super::LinkQueue;
+use crate::chances::Chances;
+use crate::input::{Report, Section};
+use std::sync::Arc;
+
+/// Rates that a link can have, bit/s.
+const RATES_BPS: (f64, f64) = (1.0, 1e13);
+
+/// The delivery chances of a link.
+#[derive(Clone, Debug)]
+pub struct LinkTrace {
+    /// The file, as the scenario names it.
+    pub file: String,
+    /// What it holds.
+    pub chances: Arc<Chances>,
+}
+
+impl LinkTrace {
+    /// That of a link with `queue`; problems with its file are added to `report`.
+    pub fn read(section: &Section, queue: &LinkQueue, report: &mut Report<'_>) -> Option<Self> {
+        let file = section.text("trace").filter(|_| section.is_set("trace"))?;
+        let path = section.path("trace");
+        if *queue == LinkQueue::Plain {
+            let what = format!("{path} is on a link without a queue");
+            report.add(section.origin("trace"), "", &what, "with queue = true or a table");
+        }
+        if section.is_set("rate_schedule") {
+            let what = format!("{path} and {} exclude each other", section.path("rate_schedule"));
+            report.add(section.origin("rate_schedule"), "", &what, "one of the two");
+        }
+        match Chances::read(&report.beside(file)) {
+            Ok(chances) => Some(Self { file: file.into(), chances: Arc::new(chances) }),
+            Err(error) => {
+                let valid = format!("a trace of delivery chances ({error})");
+                report.add(section.origin("trace"), &path, &format!("{file:?}"), &valid);
+                None
+            }
+        }
+    }
+
+    /// The rate that it comes to, which disciplines know as that of their link, bit/s.
+    pub fn rate_bps(&self) -> u64 {
+        self.chances.mean_bps().clamp(RATES_BPS.0, RATES_BPS.1) as u64
+    }
+}

@@ -1,0 +1,130 @@
+//! CAKE end to end: hosts share the link before their flows do, and what sends little does not wait for what sends much.
+
+use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::{Control, RunResult, simulate};
+
+fn run(text: &str, settings: &[&str]) -> RunResult {
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
+    let scenario = Scenario::parse(text, "cake.toml", &settings).expect("the scenario is valid");
+    simulate(&scenario, 1, &Control::default())
+        .expect("parameters are valid")
+        .expect("nothing stops this run")
+}
+
+fn share(run: &RunResult, group: &str) -> f64 {
+    run.groups.iter().find(|g| g.name == group).map_or(f64::NAN, |g| g.sums.share)
+}
+
+/// A host with one flow beside a host with eight.
+const HOUSEHOLD: &str = r#"
+duration = "40s"
+warm_up = "10s"
+
+[dumbbell]
+rate = "20mbit"
+delay = "10ms"
+access_rate = "100mbit"
+
+[queue]
+discipline = "cake"
+limit = "1000p"
+
+[[groups]]
+name = "one"
+transport = "newreno"
+packet_size = "1500B"
+source_host = "quiet"
+
+[[groups]]
+name = "eight"
+transport = "newreno"
+packet_size = "1500B"
+count = 8
+source_host = "busy"
+"#;
+
+/// Half of the link for the one flow where hosts share first, and a ninth where they do not: exactly where the senders do not
+/// slow down. One TCP flow leaves some of its half, since it slows down at each drop.
+#[test]
+fn a_host_with_eight_flows_gets_no_more_than_one_with_one() {
+    let from = HOUSEHOLD.replace("\"newreno\"", "\"cbr\"\nrate = \"20mbit\"");
+    let to = from.replace("source_host", "destination_host");
+    for (text, isolation, expected) in [
+        (&from, "triple-isolate", 0.5),
+        (&from, "dual-srchost", 0.5),
+        (&from, "srchost", 0.5),
+        (&from, "dual-dsthost", 1.0 / 9.0),
+        (&from, "flows", 1.0 / 9.0),
+        (&to, "triple-isolate", 0.5),
+        (&to, "dual-dsthost", 0.5),
+        (&to, "dual-srchost", 1.0 / 9.0),
+    ] {
+        let run = run(text, &[&format!("queue.cake.isolation={isolation}")]);
+        let (one, eight) = (share(&run, "one"), share(&run, "eight"));
+        println!("{isolation}: {one:.3} beside {eight:.3}, link {:.3}", run.utilisation);
+        assert!((one / expected - 1.0).abs() < 0.01, "{isolation}: {one}");
+        assert!(run.utilisation > 0.99, "{isolation}: {}", run.utilisation);
+    }
+    for (isolation, expected) in [("triple-isolate", 0.4..0.51), ("flows", 0.09..0.13)] {
+        let run = run(HOUSEHOLD, &[&format!("queue.cake.isolation={isolation}")]);
+        println!("{isolation}, TCP: {:.3}, link {:.3}", share(&run, "one"), run.utilisation);
+        assert!(expected.contains(&share(&run, "one")), "{isolation}: {}", share(&run, "one"));
+    }
+}
+
+/// Without names each flow has hosts of its own, and nothing is left to share among them.
+#[test]
+fn without_names_hosts_are_flows() {
+    let nameless = HOUSEHOLD.lines().filter(|line| !line.contains("_host")).collect::<Vec<_>>().join("\n");
+    let triple = run(&nameless, &[]);
+    assert!((share(&triple, "one") - 1.0 / 9.0).abs() < 0.03, "{}", share(&triple, "one"));
+    assert_eq!(triple, run(&nameless, &[]), "the same again");
+}
+
+/// Voice beside four bulk flows, on the same host: it waits for less than two of their packets and loses nothing. One FIFO with
+/// the same COBALT makes it wait as long as the others.
+#[test]
+fn voice_does_not_wait_for_bulk() {
+    let text = r#"
+duration = "40s"
+warm_up = "10s"
+
+[dumbbell]
+rate = "5mbit"
+delay = "20ms"
+access_rate = "100mbit"
+
+[queue]
+discipline = "cake"
+limit = "1000p"
+
+[[groups]]
+name = "voice"
+transport = "cbr"
+rate = "80kbit"
+packet_size = "200B"
+source_host = "house"
+
+[[groups]]
+name = "bulk"
+transport = "newreno"
+packet_size = "1500B"
+count = 4
+source_host = "house"
+"#;
+    let voice = |discipline: &str| {
+        let run = run(text, &[&format!("queue.discipline={discipline}")]);
+        let queue = run.queues[0].groups.iter().find(|group| group.name == "voice").expect("there is one");
+        let lost =
+            run.groups.iter().find(|group| group.name == "voice").expect("there is one").sums.drops.total();
+        println!("{discipline}: p99 {} s, {lost} lost, link {}", queue.sojourn_s.p99, run.utilisation);
+        assert!(run.utilisation > 0.9, "{discipline}: {}", run.utilisation);
+        (queue.sojourn_s.p99, lost)
+    };
+    let packet = 1500.0 * 8.0 / 5e6;
+    let (cake, lost) = voice("cake");
+    assert_eq!(lost, 0);
+    assert!(cake < 2.0 * packet, "{cake} s");
+    let (cobalt, _) = voice("cobalt");
+    assert!(cobalt > 4.0 * cake, "{cobalt} s, under CAKE {cake} s");
+}

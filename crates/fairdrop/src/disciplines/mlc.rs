@@ -1,0 +1,199 @@
+//! MLC(l), multi-level comparison: an arrival is dropped where all of `level` packets drawn from the queue are of its flow.
+//!
+//! A flow that holds the share q of the queue fails a trial with probability q^`level`, so that losses fall ever more on
+//! those who hold most, the larger the level; the queue keeps what it has. How many trials an arrival has is steered by
+//! the queue: every `t_update` the number is multiplied by 1 + `step` where more waits than the part `target` of the
+//! buffer, and divided by it otherwise. Its fraction makes one more trial by a coin.
+//!
+//! Source: R. Stanojevic, R. Shorten, "Beyond CHOKe: stateless fair queueing", NET-COOP 2007, of which the summary was at
+//! hand. The trials, and how they are steered, are from memory.
+
+use super::droptail::fifo_in;
+use super::outcome::{append_or_overflow, depart, drop_packet};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
+use crate::contract::env::{Env, Stream, unit_interval};
+use crate::contract::packet::Packet;
+use crate::contract::params::ParamError;
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::{MOST_UPDATES, Time};
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, Ring, facts, ring};
+use crate::storage::leaky_fifo::{LeakyFifo, Slot};
+use crate::storage::memory::Memory;
+
+const FROM_MEMORY: &str = "Stanojevic, Shorten 2007, from memory";
+
+params! {
+    /// Parameters of [`Mlc`].
+    pub struct MlcParams {
+        limit;
+        /// Packets of each trial (l): all of them must be of the arrival's flow.
+        level: u32 = 2, Integer(1, 16) => "packets", "Stanojevic, Shorten 2007";
+        /// Time between updates of the number of trials.
+        t_update: Time = 100 ms, Seconds(1e-9, 1000.0), FROM_MEMORY;
+        /// Part by which an update makes the number of trials larger or smaller.
+        step: f64 = 0.01, NumberAbove(0.0, 1.0), FROM_MEMORY;
+        /// Part of the buffer above which the number of trials rises.
+        target: f64 = 0.5, Number(0.0, 1.0), "chosen here";
+        /// Most trials of an arrival, and one over the fewest.
+        max_trials: u32 = 64, Integer(1, 1024), "chosen here: the paper's are not known to have a bound";
+    }
+}
+
+impl Registered for MlcParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "mlc",
+        title: "MLC(l)",
+        label: "MLC(l)",
+        doc: "Drops an arrival where all of several packets drawn from the queue are of its flow, with as many trials as \
+              the queue's length asks for.",
+        report: "Draws several packets from the queue for each arriving one, which is dropped when all of them belong to its \
+                 flow. How often it tries depends on the queue's length. No state per flow is kept.",
+        family: Family::Choke,
+        departures: Departures::InOrder,
+        timed: false,
+        source: "Stanojevic, Shorten 2007",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Mlc<H, Ring<H, M>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let ring = ring(memory, self.limit)?;
+        Mlc::new(self, ring)
+    }
+
+    fn fifo<H, M: Memory>(queue: &Self::Queue<H, M>) -> Option<&LeakyFifo<H, Ring<H, M>>> {
+        Some(queue.fifo())
+    }
+}
+
+/// MLC(l) over a FIFO.
+#[derive(Clone, Debug)]
+pub struct Mlc<H, S> {
+    params: MlcParams,
+    /// Trials of an arrival, in expectation.
+    trials: f64,
+    next_update: Time,
+    fifo: LeakyFifo<H, S>,
+    stats: Stats,
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Mlc<H, S> {
+    /// An empty queue in `slots` (see [`crate::slots_for`]), with one trial for each arrival. Updates are at multiples of
+    /// `t_update`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or `slots` are too few for `limit`.
+    pub fn new(params: MlcParams, slots: S) -> Result<Self, ParamError> {
+        params.validate()?;
+        let fifo = fifo_in(slots, params.limit)?;
+        let next_update = params.t_update;
+        Ok(Self { params, trials: 1.0, next_update, fifo, stats: Stats::default() })
+    }
+
+    /// The waiting packets.
+    pub fn fifo(&self) -> &LeakyFifo<H, S> {
+        &self.fifo
+    }
+
+    /// Trials of an arrival, in expectation, as of the last call.
+    pub fn trials(&self) -> f64 {
+        self.trials
+    }
+
+    /// Makes the updates due until `now`: nothing has come or gone since the first of them.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if now >= self.next_update {
+            self.update(now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn update(&mut self, now: Time) {
+        let period = self.params.t_update.ns().max(1);
+        let due = (now.since(self.next_update).ns() / period).saturating_add(1);
+        self.next_update = self.next_update.after(Time::from_ns(period.saturating_mul(due)));
+        let most = f64::from(self.params.max_trials);
+        let is_long = f64::from(self.fifo.len()) > self.params.target * f64::from(self.params.limit);
+        for _ in 0..due.min(MOST_UPDATES) {
+            let moved = if is_long {
+                self.trials * (1.0 + self.params.step)
+            } else {
+                self.trials / (1.0 + self.params.step)
+            };
+            // No `clamp`, which would panic were the bounds the other way round.
+            self.trials = moved.max(1.0 / most).min(most);
+        }
+    }
+
+    /// Whether a trial of an arrival of `flow` met nothing but its flow. What is drawn may be drawn again.
+    #[inline]
+    fn is_matched<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> Option<bool> {
+        for _ in 0..self.params.level {
+            let Some((_, candidate)) = self.fifo.draw_packet(env) else {
+                // Packets wait: the random source is stuck.
+                self.stats.stuck_draws += 1;
+                return None;
+            };
+            self.stats.drawn += 1;
+            env.drawn(candidate);
+            if candidate.meta.flow != flow {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// Whether any of an arrival's trials matched.
+    #[inline]
+    fn is_refused<E: Env<H>>(&mut self, flow: u64, env: &mut E) -> bool {
+        if self.fifo.is_empty() {
+            return false;
+        }
+        let whole = self.trials as u32;
+        let fraction = self.trials - f64::from(whole);
+        let one_more = unit_interval(env.random(Stream::DrawingFraction)) < fraction;
+        for _ in 0..whole + u32::from(one_more) {
+            match self.is_matched(flow, env) {
+                Some(false) => {}
+                matched => return matched.is_some(),
+            }
+        }
+        false
+    }
+}
+
+impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> Discipline<H> for Mlc<H, S> {
+    #[inline]
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.catch_up(env.now());
+        self.stats.arrived.add(packet.meta.len);
+        if self.is_refused(packet.meta.flow, env) {
+            drop_packet(&mut self.stats, env, packet, DropCause::MatchArriving);
+        } else {
+            append_or_overflow(&mut self.fifo, self.params.limit, &mut self.stats, packet, env);
+        }
+    }
+
+    #[inline]
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        self.catch_up(env.now());
+        depart(&mut self.fifo, &mut self.stats)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.fifo.len(), bytes: self.fifo.bytes() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("trials", self.trials);
+    }
+}

@@ -1,0 +1,447 @@
+//! CAKE: its boundaries, who shares with whom, invariants, and agreement with a slow model event by event.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairdrop::DropCause::{Blue, Codel, LongestQueue, Overflow};
+use fairdrop::{
+    AnyDiscipline, AnyParams, CakeParams, CobaltParams, Discipline, DropCause, Ecn, Hosts, Isolation,
+    MAX_LEN, Meta, ParamValue, Time,
+};
+use fairdrop_reference::arbitrary::classed_events;
+use fairdrop_reference::cake::CakeModel;
+use fairdrop_reference::cases;
+use fairdrop_reference::compare::compare;
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of, same};
+use fairdrop_reference::drr::hashed;
+use fairdrop_reference::host::{Bottleneck, Event};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+const MS: u64 = 1_000_000;
+const ISOLATIONS: [Isolation; 7] = [
+    Isolation::Flows,
+    Isolation::Source,
+    Isolation::Destination,
+    Isolation::Pair,
+    Isolation::DualSource,
+    Isolation::DualDestination,
+    Isolation::Triple,
+];
+
+fn cake(params: &CakeParams) -> AnyParams {
+    AnyParams::Cake(params.clone())
+}
+
+/// Defaults with room for `limit` packets, and eight queues that any flow may take.
+fn eight(limit: u32) -> CakeParams {
+    let cobalt = CobaltParams { limit, ..CobaltParams::default() };
+    CakeParams { cobalt, queues: 8, ..CakeParams::default() }
+}
+
+fn between(source: u64, destination: u64) -> Hosts {
+    Hosts { source, destination }
+}
+
+/// Behind a busy transmitter, with the hosts of flows.
+fn link(params: &CakeParams, hosts: impl IntoIterator<Item = (u64, Hosts)>) -> Bottleneck {
+    let mut link = Bottleneck::blocked(cake(params));
+    link.world.hosts = hosts.into_iter().collect();
+    link
+}
+
+fn queue_of(link: &Bottleneck, flow: u64, hosts: Hosts) -> Option<u32> {
+    match &link.queue {
+        AnyDiscipline::Cake(queue) => queue.queue_of(flow, hosts),
+        _ => panic!("this is not CAKE"),
+    }
+}
+
+fn own_queue(link: &Bottleneck, flow: u64) -> Option<u32> {
+    queue_of(link, flow, Hosts::of_flow(flow))
+}
+
+/// Count and probability of the queue of a flow with hosts of its own.
+fn control(link: &Bottleneck, flow: u64) -> (u32, f64) {
+    match (&link.queue, own_queue(link, flow)) {
+        (AnyDiscipline::Cake(queue), Some(own)) => queue.control(own),
+        _ => panic!("flow {flow} has no queue"),
+    }
+}
+
+fn departures(link: &mut Bottleneck, count: usize) -> Vec<u64> {
+    (0..count).map(|_| link.finish().departed.expect("packets wait").meta.flow).collect()
+}
+
+/// Packets of each flow among `count` that leave, where each always has some waiting and has had turns before.
+fn served(link: &mut Bottleneck, flows: u64, len: u32, count: usize) -> Vec<usize> {
+    let mut served = vec![0; flows as usize];
+    (0..flows).for_each(|flow| link.fill(flow, 20, len));
+    departures(link, 3 * flows as usize);
+    for _ in 0..count {
+        let flow = link.finish().departed.expect("packets wait").meta.flow;
+        link.fill(flow, 1, len);
+        served[flow as usize] += 1;
+    }
+    served
+}
+
+#[test]
+fn defaults_are_those_of_linux() {
+    let params = CakeParams::default();
+    assert_eq!((params.queues, params.ways, params.quantum), (1024, 8, 1514));
+    assert_eq!((params.isolation, params.follow_rate), (Isolation::Triple, true));
+    assert_eq!((params.overhead, params.mpu), (0, 0));
+    let mut any = AnyParams::of("cake").unwrap();
+    for (name, value) in
+        [("queues", 12.0), ("ways", 4.0), ("quantum", 9.0), ("overhead", 18.0), ("mpu", 64.0), ("salt", 5.0)]
+    {
+        assert!(any.set("cake", name, ParamValue::Number(value)), "{name}");
+    }
+    assert!(any.set("cake", "isolation", ParamValue::Word("dual-srchost")));
+    assert!(any.set("cake", "follow_rate", ParamValue::Switch(false)));
+    assert!(any.set("cobalt", "target", ParamValue::Number(0.001)), "those of COBALT as well");
+    any.set_link(50, 1_000_000);
+    let mtu_time = Time::from_ns(12_112_000);
+    let cobalt = CobaltParams { limit: 50, target: Time::from_ms(1), mtu_time, ..CobaltParams::default() };
+    let (isolation, rate_bps) = (Isolation::DualSource, 1_000_000);
+    let own = CakeParams { queues: 12, ways: 4, quantum: 9, overhead: 18, mpu: 64, salt: 5, ..params };
+    assert_eq!(any, cake(&CakeParams { cobalt, isolation, follow_rate: false, rate_bps, ..own }));
+}
+
+#[test]
+fn errors_name_the_parameter() {
+    let with = |change: fn(&mut CakeParams)| {
+        let mut params = CakeParams::default();
+        change(&mut params);
+        params.validate().expect_err("out of range").name
+    };
+    assert_eq!(with(|params| params.cobalt.limit = 0), "limit");
+    assert_eq!(with(|params| params.cobalt.interval = Time::ZERO), "interval");
+    assert_eq!(with(|params| params.queues = 0), "queues");
+    assert_eq!(with(|params| params.queues = 1020), "queues", "not a multiple of eight");
+    assert_eq!(with(|params| params.ways = 0), "ways");
+    assert_eq!(with(|params| params.ways = 65), "ways");
+    assert_eq!(with(|params| params.quantum = 0), "quantum");
+    assert_eq!(with(|params| params.overhead = 257), "overhead");
+    assert_eq!(with(|params| params.mpu = 257), "mpu");
+}
+
+/// `cake_set_rate`: 1/4096 s of the rate between 300 and 1514 bytes, and a target of one and a half packets.
+#[test]
+fn quantum_target_and_interval_follow_the_rate() {
+    let at = |rate_bps: u64, change: fn(&mut CakeParams)| {
+        let mut params = CakeParams::default();
+        change(&mut params);
+        let mut any = cake(&params);
+        any.set_link(100, rate_bps);
+        match &Bottleneck::new(any, 1).queue {
+            AnyDiscipline::Cake(queue) => {
+                let (cobalt, quantum) = queue.at_this_rate();
+                (quantum, cobalt.target.ns(), cobalt.interval.ns(), cobalt.mtu_time.ns())
+            }
+            _ => panic!("this is not CAKE"),
+        }
+    };
+    let as_they_are = |_: &mut CakeParams| {};
+    assert_eq!(at(1_000_000, as_they_are), (300, 18_168_000, 113_168_000, 12_112_000));
+    assert_eq!(at(10_000_000, as_they_are), (305, 5_000_000, 100_000_000, 1_211_200));
+    assert_eq!(at(49_610_752, as_they_are), (1514, 5_000_000, 100_000_000, 244_140));
+    assert_eq!(at(49_610_751, as_they_are).0, 1513);
+    assert_eq!(at(1_000_000_000, as_they_are).0, 1514);
+    assert_eq!(at(1_000_000, |params| params.follow_rate = false), (1514, 5_000_000, 100_000_000, 0));
+    assert_eq!(at(1_000_000, |params| params.quantum = 100).0, 100, "what is asked for is the most");
+    let of_one_second = |params: &mut CakeParams| params.cobalt.target = Time::from_ms(80);
+    assert_eq!(at(10_000_000, of_one_second).2, 160_000_000, "an interval has two targets");
+}
+
+#[test]
+fn sparse_queues_go_first() {
+    let mut link = link(&eight(1000), []);
+    link.fill(1, 10, 1514);
+    link.fill(2, 10, 1514);
+    assert_eq!(departures(&mut link, 4), [1, 2, 1, 2], "a quantum each, then they are bulk");
+    link.fill(3, 3, 757);
+    assert_eq!(departures(&mut link, 5), [3, 3, 1, 3, 2], "two make a quantum; then it waits for its turn");
+}
+
+/// A flow that sends a packet now and then stays sparse; it never waits for the bulk ones.
+#[test]
+fn a_thin_flow_never_waits_for_bulk() {
+    let mut link = link(&eight(1000), []);
+    link.fill(1, 200, 1514);
+    link.fill(2, 200, 1514);
+    for _ in 0..30 {
+        departures(&mut link, 4);
+        link.fill(3, 1, 100);
+        assert_eq!(departures(&mut link, 1), [3]);
+    }
+}
+
+/// Any eight flows have queues of their own; the ninth takes over that of its hash.
+#[test]
+fn flows_share_a_queue_only_when_all_ways_are_taken() {
+    let queues = |ways: u32, flows: u64| {
+        let mut link = link(&CakeParams { ways, ..eight(1000) }, []);
+        (0..flows).for_each(|flow| link.fill(flow, 2, 1000));
+        (0..flows).filter_map(|flow| own_queue(&link, flow)).collect::<BTreeSet<u32>>()
+    };
+    assert_eq!(queues(8, 8).len(), 8);
+    assert_eq!(queues(8, 9).len(), 8);
+    assert!(queues(1, 8).len() < 8, "one way: the hash alone decides");
+}
+
+/// Flow 0 is alone at its source, flows 1 to 8 are of another. All go to one destination, or to one each.
+#[test]
+fn hosts_share_before_flows_do() {
+    // Hosts whose hashes give them one place may share it, so there are many.
+    let params = |isolation| CakeParams { isolation, queues: 1024, ..eight(1000) };
+    let share = |isolation: Isolation, one_destination: bool, backwards: bool| {
+        let hosts = (0..9).map(|flow| {
+            let (one, other) = (flow.min(1) + 100, if one_destination { 7 } else { flow + 200 });
+            (flow, if backwards { between(other, one) } else { between(one, other) })
+        });
+        let mut link = link(&params(isolation), hosts);
+        let served = served(&mut link, 9, 1514, 1600);
+        let (least, most) = (served[1..].iter().min().unwrap(), served[1..].iter().max().unwrap());
+        assert!(most - least <= 2, "the eight share alike: {served:?}");
+        served[0]
+    };
+    for isolation in [Isolation::DualSource, Isolation::Triple] {
+        let alone = share(isolation, false, false);
+        assert!((795..=805).contains(&alone), "{isolation:?}: {alone} of 1600");
+    }
+    for isolation in [Isolation::DualDestination, Isolation::Triple] {
+        let alone = share(isolation, false, true);
+        assert!((795..=805).contains(&alone), "{isolation:?}: {alone} of 1600");
+    }
+    for (isolation, one_destination) in
+        [(Isolation::Flows, false), (Isolation::DualDestination, false), (Isolation::Triple, true)]
+    {
+        let alone = share(isolation, one_destination, false);
+        assert!((176..=180).contains(&alone), "{isolation:?}: {alone} of 1600");
+    }
+}
+
+/// Without queues for flows, those of one host, or between two, share a queue.
+#[test]
+fn a_queue_may_be_that_of_a_host() {
+    let ends = [between(1, 8), between(1, 9), between(2, 9), between(2, 9)];
+    let queues = |isolation: Isolation| {
+        let mut link = link(&CakeParams { isolation, ..eight(1000) }, (0..).zip(ends));
+        (0..4).for_each(|flow| link.fill(flow, 2, 1000));
+        let queues = (0_u64..).zip(ends).map(|(flow, hosts)| queue_of(&link, flow, hosts).unwrap());
+        let queues: Vec<u32> = queues.collect();
+        [(0, 1), (1, 2), (2, 3), (0, 2)].map(|(one, other)| queues[one] == queues[other])
+    };
+    assert_eq!(queues(Isolation::Flows), [false, false, false, false]);
+    assert_eq!(queues(Isolation::Source), [true, false, true, false]);
+    assert_eq!(queues(Isolation::Destination), [false, true, true, false]);
+    assert_eq!(queues(Isolation::Pair), [false, false, true, false]);
+    assert_eq!(queues(Isolation::Triple), [false, false, false, false]);
+}
+
+/// Overflow drops the head of the fattest queue, and its coin becomes likelier.
+#[test]
+fn a_full_buffer_drops_the_head_of_the_fattest() {
+    let mut link = link(&eight(5), []);
+    link.fill(1, 3, 1000);
+    link.fill(2, 2, 1400);
+    let step = link.offer(Meta::of_flow(3, 100));
+    assert_eq!(step.causes(), [LongestQueue]);
+    assert_eq!((step.dropped[0].0.meta.flow, step.dropped[0].0.handle), (1, 0));
+    assert_eq!((control(&link, 1), control(&link, 2)), ((1, 1.0 / 256.0), (0, 0.0)));
+    let step = link.offer(Meta::of_flow(3, 5000));
+    assert_eq!(step.dropped[0].0.meta.flow, 3, "its own, which is the fattest now");
+    let mut link = self::link(&eight(1), []);
+    link.fill(1, 1, 100);
+    assert_eq!(link.offer(Meta::of_flow(2, 200)).causes(), [Overflow], "the arrival itself");
+}
+
+/// Packets of 100 bytes count 200 and those of 1000 count 1100: five and a half for one.
+#[test]
+fn overhead_counts_at_the_turns() {
+    let small_for_large = |overhead: u32, mpu: u32| {
+        let mut link = link(&CakeParams { overhead, mpu, ..eight(20_000) }, []);
+        link.fill(1, 9000, 100);
+        link.fill(2, 900, 1000);
+        let first = departures(&mut link, 1200);
+        let small = first.iter().filter(|&&flow| flow == 1).count();
+        small as f64 / (1200 - small) as f64
+    };
+    assert!((small_for_large(0, 0) - 10.0).abs() < 0.2);
+    assert!((small_for_large(100, 0) - 5.5).abs() < 0.1);
+    assert!((small_for_large(0, 200) - 5.0).abs() < 0.1);
+    assert!((small_for_large(100, 200) - 5.5).abs() < 0.1, "with the overhead it has 200");
+}
+
+/// A queue that its COBALT is not done with keeps its place and state when it is empty, until the count is back at 0.
+#[test]
+fn empty_queues_decay() {
+    let mut link = link(&eight(10_000), []);
+    link.fill(1, 300, 1514);
+    while control(&link, 1).0 < 4 {
+        link.wait(10 * MS);
+        link.finish();
+    }
+    link.fill(2, 2000, 1514);
+    while link.queued().iter().any(|packet| packet.meta.flow == 1) {
+        link.finish();
+    }
+    let mut last = control(&link, 1).0;
+    assert!(last >= 4);
+    while own_queue(&link, 1).is_some() {
+        link.wait(MS);
+        link.finish();
+        let count = own_queue(&link, 1).map_or(0, |_| control(&link, 1).0);
+        assert!(count == last || count + 1 == last, "from {last} to {count}");
+        last = count;
+    }
+    assert!(!link.queued().is_empty(), "it was done with before the others were");
+}
+
+/// Above the target for an interval: capable packets are marked, others dropped, and only those of their own queue.
+#[test]
+fn each_queue_is_a_cobalt() {
+    let mut link = link(&eight(10_000), []);
+    for _ in 0..400 {
+        link.offer(Meta::of_flow(1, 1514));
+        link.offer(Meta { ecn: Ecn::Ect0, ..Meta::of_flow(2, 1514) });
+    }
+    let (mut drops, mut marks) = ([0; 4], [0; 4]);
+    for _ in 0..500 {
+        link.wait(MS);
+        link.offer(Meta::of_flow(3, 40));
+        for _ in 0..2 {
+            let step = link.finish();
+            step.dropped.iter().for_each(|(packet, _)| drops[packet.meta.flow as usize] += 1);
+            step.departed
+                .iter()
+                .for_each(|packet| marks[packet.meta.flow as usize] += u32::from(packet.meta.ecn == Ecn::Ce));
+        }
+    }
+    assert!(drops[1] > 5 && marks[2] > 5, "{drops:?}, {marks:?}");
+    assert_eq!((drops[2], drops[3], marks[1], marks[3]), (0, 0, 0, 0));
+}
+
+/// The longest packets and the smallest shares: rounds are made by arithmetic.
+#[test]
+fn long_packets_do_not_cost_rounds() {
+    let params = CakeParams { quantum: 1, queues: 1024, ..eight(10_000) };
+    let mut link = link(&params, (0..1000).map(|flow| (flow, between(1, flow))));
+    for flow in 0..1000 {
+        link.fill(flow, 3, MAX_LEN);
+    }
+    assert_eq!(departures(&mut link, 3000).len(), 3000);
+}
+
+#[test]
+fn late_times_do_not_wrap() {
+    let mut link = link(&eight(100), []);
+    link.fill(1, 100, 1000);
+    for now in [u64::MAX - 1000, u64::MAX] {
+        link.world.now = Time::from_ns(now);
+        link.finish();
+        link.finish();
+    }
+}
+
+fn params() -> impl Strategy<Value = CakeParams> {
+    let target = prop_oneof![Just(5 * MS), 0..20 * MS, 0_u64..1000];
+    let interval = prop_oneof![Just(100 * MS), 1..200 * MS, 1..10 * MS];
+    let coin = prop_oneof![Just(0.0), Just(1.0 / 256.0), 0.0..1.0];
+    let mtu_time = prop_oneof![Just(0_u64), 0..10 * MS];
+    let cobalt = (1_u32..40, target, interval, coin.clone(), coin, mtu_time, any::<bool>()).prop_map(
+        |(limit, target, interval, p_inc, p_dec, mtu_time, ecn)| {
+            let [target, interval, mtu_time] = [target, interval, mtu_time].map(Time::from_ns);
+            CobaltParams { limit, target, interval, p_inc, p_dec, mtu_time, ecn, ..CobaltParams::default() }
+        },
+    );
+    let shape = (1_u32..5, prop_oneof![Just(1_u32), Just(2), Just(3), Just(8)]);
+    let quantum = prop_oneof![3 => Just(1514_u32), 2 => 300_u32..3000, 1 => 20_u32..100];
+    let rate = prop_oneof![Just(1_000_000_000_u64), 1_000_000..60_000_000_u64];
+    let isolation = prop::sample::select(ISOLATIONS.to_vec());
+    let lengths = (prop_oneof![Just(0_u32), 0_u32..257], prop_oneof![Just(0_u32), 0_u32..257]);
+    let rest = (rate, any::<bool>(), lengths, any::<u64>());
+    (cobalt, shape, isolation, quantum, rest).prop_map(
+        |(cobalt, (sets, ways), isolation, quantum, (rate_bps, follow_rate, (overhead, mpu), salt))| {
+            CakeParams {
+                cobalt,
+                queues: sets * ways,
+                ways,
+                isolation,
+                quantum,
+                follow_rate,
+                overhead,
+                mpu,
+                salt,
+                rate_bps,
+            }
+        },
+    )
+}
+
+/// Hosts of eight flows, some of which are one.
+fn hosts() -> impl Strategy<Value = BTreeMap<u64, Hosts>> {
+    prop::collection::btree_map(0_u64..8, (0_u64..3, 0_u64..3).prop_map(|(from, to)| between(from, to)), 0..9)
+}
+
+/// A link with these hosts, that is not busy.
+fn at(params: &CakeParams, hosts: &BTreeMap<u64, Hosts>, seed: u64) -> Bottleneck {
+    let mut link = Bottleneck::new(cake(params), seed);
+    link.world.hosts.clone_from(hosts);
+    link.ecn = fairdrop_reference::host::MIXED_ECN;
+    link
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn cake_agrees(params in params(), hosts in hosts(), trace in classed_events(8, 300), seed in any::<u64>()) {
+        let result = compare(at(&params, &hosts, seed), &mut CakeModel::new(params), &trace);
+        prop_assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+
+    /// Also the order within flows, where no flow has to share a queue.
+    #[test]
+    fn nothing_is_lost(params in params(), hosts in hosts(), trace in classed_events(8, 200), seed in any::<u64>()) {
+        let order = if params.ways == 8 { InOrder::Flow } else { InOrder::None };
+        check_conservation_of(at(&params, &hosts, seed), params.cobalt.limit, &trace, order)?;
+    }
+
+    /// Where each flow has its hosts to itself, hosts change nothing.
+    #[test]
+    fn flows_with_hosts_of_their_own_share_alike(params in params(), trace in classed_events(8, 200)) {
+        for kind in 0..3 {
+            let places: BTreeSet<u64> = (0..8).map(|flow| hashed(0, kind, flow, 1024)).collect();
+            assert_eq!(places.len(), 8, "flows and hosts used here have places of their own");
+        }
+        let own = CakeParams { queues: 1024, ways: 8, salt: 0, ..params };
+        let with = |isolation| cake(&CakeParams { isolation, ..own.clone() });
+        prop_assert_eq!(same(with(Isolation::Triple), with(Isolation::Flows), &trace), Ok(()));
+    }
+}
+
+/// The random cases above are worth something only if they reach every cause often.
+#[test]
+fn random_traces_reach_every_cause() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = (params(), hosts(), classed_events(8, 300));
+    let (mut reached, mut marked) = ([0; 4], 0);
+    for seed in 0..1000 {
+        let (params, hosts, trace): (CakeParams, _, Vec<Event>) =
+            strategy.new_tree(&mut runner).unwrap().current();
+        let causes = compare(at(&params, &hosts, seed), &mut CakeModel::new(params.clone()), &trace).unwrap();
+        for (cause, cases) in [Overflow, LongestQueue, Codel, Blue].iter().zip(&mut reached) {
+            *cases += u32::from(causes.contains(cause));
+        }
+        let mut link = at(&params, &hosts, seed);
+        for event in &trace {
+            link.step(event);
+        }
+        marked += u32::from(link.queue.stats().marked_for(DropCause::Codel).packets > 0);
+    }
+    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    assert!(marked >= 50, "cases of 1000 with marks: {marked}");
+}
