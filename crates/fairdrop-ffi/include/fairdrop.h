@@ -46,8 +46,11 @@
 // the library.
 #define FAIRDROP_ABI_VERSION 3
 
-// Version of the tables of plug-ins (fairdrop_plugin). The simulator refuses plug-ins with another one.
-#define FAIRDROP_PLUGIN_VERSION 1
+// Version of the tables of plug-ins (fairdrop_plugin). The simulator takes those of version 1 as well, and refuses others.
+#define FAIRDROP_PLUGIN_VERSION 2
+
+// What `admit` of a plug-in returns to let a packet in.
+#define FAIRDROP_ADMIT -1
 
 // Alignment of the block of a queue, in bytes: that of uint64_t.
 #define FAIRDROP_ALIGN 8
@@ -385,7 +388,7 @@ typedef struct fairdrop_plugin_parameter {
 //
 // There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own has `backlog` say what waits.
 typedef struct fairdrop_plugin_host {
-    // `FAIRDROP_PLUGIN_VERSION` of the host.
+    // The version of the plug-in's table, which the host keeps to.
     uint32_t version;
     // Packets that may wait, as the scenario says.
     uint32_t limit;
@@ -450,9 +453,10 @@ typedef struct fairdrop_plugin {
     void *(*make)(const struct fairdrop_plugin_host *host);
     // The queue is used no more.
     void (*release)(void *queue);
-    // A packet arrives.
+    // A packet arrives. NULL where there is `admit`.
     void (*enqueue)(void *queue, const struct fairdrop_packet *packet, uint64_t now_ns);
-    // The packet to send next, if any. Called when nothing waits as well: the link is idle then.
+    // The packet to send next, if any. Called when nothing waits as well: the link is idle then. NULL, where there is `admit`, for
+    // the head of the host's FIFO.
     bool (*dequeue)(void *queue, struct fairdrop_packet *packet, uint64_t now_ns);
     // When `tick` is to be called, ns; `UINT64_MAX` for never. NULL for disciplines without timers.
     uint64_t (*deadline)(void *queue);
@@ -464,6 +468,12 @@ typedef struct fairdrop_plugin {
     void (*show)(void *queue, double *values);
     // Whether `dequeue` changes the internals.
     bool departures_change_internals;
+    // In place of `enqueue`, where all packets wait in the host's FIFO: `FAIRDROP_ADMIT` for the host to add this one at the tail,
+    // or the `fairdrop_cause` for which it drops it. The packet may be marked; where `limit` packets wait it is dropped all the
+    // same. Since version 2.
+    int32_t (*admit)(void *queue, struct fairdrop_packet *packet, uint64_t now_ns);
+    // Nothing waits, and the link is idle. Called where there is no `dequeue`; NULL if that makes no difference. Since version 2.
+    void (*idle)(void *queue, uint64_t now_ns);
 } fairdrop_plugin;
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@ pub use params::{
     Params, fairdrop_params_init, fairdrop_params_set, fairdrop_params_set_list, fairdrop_params_set_number,
     fairdrop_params_set_switch, fairdrop_params_set_word,
 };
-pub use plugin::{FAIRDROP_PLUGIN_VERSION, Plugin, PluginHost, PluginParameter};
+pub use plugin::{FAIRDROP_ADMIT, FAIRDROP_PLUGIN_VERSION, Plugin, PluginHost, PluginParameter};
 pub use problem::{Error, Status};
 pub use queue::{
     Count, Counters, FAIRDROP_MAX_LEN, Host, Hosts, Packet, Queue, fairdrop_average, fairdrop_backlog,

@@ -6,8 +6,12 @@ use core::ffi::{c_char, c_void};
 use crate::catalogue::Kind;
 use crate::queue::Packet;
 
-/// Version of these tables. Another one is refused by the host.
-pub const FAIRDROP_PLUGIN_VERSION: u32 = 1;
+/// Version of these tables. The host takes tables of version 1 as well, which end before what came with version 2, and refuses
+/// others.
+pub const FAIRDROP_PLUGIN_VERSION: u32 = 2;
+
+/// What `admit` of a plug-in returns to let a packet in.
+pub const FAIRDROP_ADMIT: i32 = -1;
 
 /// A parameter of a plug-in, which scenarios set and the host checks.
 #[repr(C)]
@@ -36,7 +40,7 @@ pub struct PluginParameter {
 /// There is a FIFO with uniform draws to let packets wait in; a plug-in with queues of its own has `backlog` say what waits.
 #[repr(C)]
 pub struct PluginHost {
-    /// `FAIRDROP_PLUGIN_VERSION` of the host.
+    /// The version of the plug-in's table, which the host keeps to.
     pub version: u32,
     /// Packets that may wait, as the scenario says.
     pub limit: u32,
@@ -102,9 +106,10 @@ pub struct Plugin {
     pub make: Option<unsafe extern "C" fn(host: *const PluginHost) -> *mut c_void>,
     /// The queue is used no more.
     pub release: Option<unsafe extern "C" fn(queue: *mut c_void)>,
-    /// A packet arrives.
+    /// A packet arrives. NULL where there is `admit`.
     pub enqueue: Option<unsafe extern "C" fn(queue: *mut c_void, packet: *const Packet, now_ns: u64)>,
-    /// The packet to send next, if any. Called when nothing waits as well: the link is idle then.
+    /// The packet to send next, if any. Called when nothing waits as well: the link is idle then. NULL, where there is `admit`, for
+    /// the head of the host's FIFO.
     pub dequeue: Option<unsafe extern "C" fn(queue: *mut c_void, packet: *mut Packet, now_ns: u64) -> bool>,
     /// When `tick` is to be called, ns; `UINT64_MAX` for never. NULL for disciplines without timers.
     pub deadline: Option<unsafe extern "C" fn(queue: *mut c_void) -> u64>,
@@ -116,4 +121,10 @@ pub struct Plugin {
     pub show: Option<unsafe extern "C" fn(queue: *mut c_void, values: *mut f64)>,
     /// Whether `dequeue` changes the internals.
     pub departures_change_internals: bool,
+    /// In place of `enqueue`, where all packets wait in the host's FIFO: `FAIRDROP_ADMIT` for the host to add this one at the tail,
+    /// or the `fairdrop_cause` for which it drops it. The packet may be marked; where `limit` packets wait it is dropped all the
+    /// same. Since version 2.
+    pub admit: Option<unsafe extern "C" fn(queue: *mut c_void, packet: *mut Packet, now_ns: u64) -> i32>,
+    /// Nothing waits, and the link is idle. Called where there is no `dequeue`; NULL if that makes no difference. Since version 2.
+    pub idle: Option<unsafe extern "C" fn(queue: *mut c_void, now_ns: u64)>,
 }

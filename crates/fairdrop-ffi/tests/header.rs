@@ -31,10 +31,11 @@ fn the_header_is_that_of_the_code() {
     builder.generate().expect("the interface can be said in C").write(&mut generated);
     let generated = String::from_utf8(generated).expect("the header is text");
     for (name, value) in [
-        ("ABI_VERSION", fairdrop_ffi::FAIRDROP_ABI_VERSION as usize),
-        ("PLUGIN_VERSION", fairdrop_ffi::FAIRDROP_PLUGIN_VERSION as usize),
-        ("ALIGN", fairdrop_ffi::FAIRDROP_ALIGN),
-        ("MAX_LEN", fairdrop_ffi::FAIRDROP_MAX_LEN as usize),
+        ("ABI_VERSION", i64::from(fairdrop_ffi::FAIRDROP_ABI_VERSION)),
+        ("PLUGIN_VERSION", i64::from(fairdrop_ffi::FAIRDROP_PLUGIN_VERSION)),
+        ("ADMIT", i64::from(fairdrop_ffi::FAIRDROP_ADMIT)),
+        ("ALIGN", fairdrop_ffi::FAIRDROP_ALIGN as i64),
+        ("MAX_LEN", i64::from(fairdrop_ffi::FAIRDROP_MAX_LEN)),
     ] {
         assert!(generated.contains(&format!("#define FAIRDROP_{name} {value}\n")), "{name} in cbindgen.toml");
     }

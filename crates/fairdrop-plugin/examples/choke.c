@@ -42,13 +42,13 @@ static void update_average(struct choke *queue, uint64_t now_ns, uint32_t length
     queue->avg = (1 - queue->w_q) * queue->avg + queue->w_q * length;
 }
 
-/* The cause to drop the arrival for, or -1. */
-static int verdict(struct choke *queue, const fairdrop_packet *packet, uint32_t length) {
+/* FAIRDROP_ADMIT, or the cause to drop the arrival for. */
+static int32_t verdict(struct choke *queue, const fairdrop_packet *packet, uint32_t length) {
     const fairdrop_plugin_host *host = queue->host;
     bool full = length >= host->limit;
     if (queue->avg < queue->min_th) {
         queue->count = -1;
-        return full ? FAIRDROP_CAUSE_OVERFLOW : -1;
+        return full ? FAIRDROP_CAUSE_OVERFLOW : FAIRDROP_ADMIT;
     }
     fairdrop_packet candidate;
     if (host->draw(host->context, &candidate) && candidate.flow == packet->flow) {
@@ -65,28 +65,21 @@ static int verdict(struct choke *queue, const fairdrop_packet *packet, uint32_t 
     double left = 1 - queue->count * p_b;
     double p_a = left > 0 && p_b / left < 1 ? p_b / left : 1;
     double coin = (double)(host->random(host->context, FAIRDROP_STREAM_EARLY_DROP) >> 11) * 0x1p-53;
-    if (coin >= p_a && !full) return -1;
+    if (coin >= p_a && !full) return FAIRDROP_ADMIT;
     queue->count = 0;
     return coin < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;
 }
 
-static void enqueue(void *self, const fairdrop_packet *packet, uint64_t now_ns) {
+static int32_t admit(void *self, fairdrop_packet *packet, uint64_t now_ns) {
     struct choke *queue = self;
-    const fairdrop_plugin_host *host = queue->host;
-    uint32_t length = host->length(host->context);
+    uint32_t length = queue->host->length(queue->host->context);
     update_average(queue, now_ns, length);
-    int cause = verdict(queue, packet, length);
-    if (cause >= 0)
-        host->drop(host->context, packet, (uint8_t)cause);
-    else
-        host->push(host->context, packet);
+    return verdict(queue, packet, length);
 }
 
-static bool dequeue(void *self, fairdrop_packet *packet, uint64_t now_ns) {
+static void idle(void *self, uint64_t now_ns) {
     struct choke *queue = self;
-    bool given = queue->host->pop(queue->host->context, packet);
-    if (!given && queue->idle_since == BUSY) queue->idle_since = now_ns;
-    return given;
+    if (queue->idle_since == BUSY) queue->idle_since = now_ns;
 }
 
 static void show(void *self, double *values) {
@@ -113,9 +106,9 @@ static const fairdrop_plugin table = {
     .internal_count = 1,
     .make = make,
     .release = free,
-    .enqueue = enqueue,
-    .dequeue = dequeue,
     .show = show,
+    .admit = admit,
+    .idle = idle,
 };
 
 const fairdrop_plugin *fairdrop_plugin_table(void) {

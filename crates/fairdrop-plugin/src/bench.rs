@@ -1,9 +1,9 @@
 //! What the functions of [`PluginHost`] work on.
 
-use fairdrop::{DropCause, Ecn, LeakyFifo, Meta, Packet, Position, Slot, Stream, Time, slots_for};
-use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Packet as CPacket, PluginHost};
+use fairdrop::{DropCause, Ecn, Env, LeakyFifo, Meta, Packet, Position, Slot, Time, slots_for};
+use fairdrop_ffi::{FAIRDROP_ADMIT, Packet as CPacket, PluginHost};
 use fairdrop_sim::input::Value;
-use fairdrop_sim::own::{Desk, Dice, Setup, Values};
+use fairdrop_sim::own::{Desk, Setup, Values};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -12,31 +12,26 @@ pub type Words = BTreeMap<&'static str, Vec<&'static str>>;
 
 /// The host's side of one queue.
 pub struct Bench {
-    /// What it tells the simulator.
-    pub desk: Desk,
+    /// What it tells the simulator, during a call; it may be gone between calls.
+    pub desk: *mut Desk,
     /// Packets that wait here.
     pub fifo: LeakyFifo<u32, Box<[Slot<u32>]>>,
-    /// What it gave up for.
-    pub wrong: Option<String>,
     limit: u32,
     values: Values,
     words: Words,
-    dice: [Dice; Stream::COUNT],
-    /// The packet that was shown last, and where it waits.
-    shown: Option<(u32, Position)>,
+    /// Where the packet waits that was shown last.
+    shown: Option<Position>,
 }
 
 impl Bench {
-    /// An empty one.
-    pub fn new(setup: &Setup, words: Words) -> Self {
+    /// An empty one, for a first call with `desk`.
+    pub fn new(setup: &Setup, words: Words, desk: &mut Desk) -> Self {
         Self {
-            desk: Desk::default(),
+            desk,
             fifo: LeakyFifo::new((0..slots_for(setup.limit)).map(|_| None).collect()),
-            wrong: None,
             limit: setup.limit,
             values: setup.values.clone(),
             words,
-            dice: Dice::of_catalogue(setup),
             shown: None,
         }
     }
@@ -46,29 +41,56 @@ impl Bench {
         self.values.value(name)
     }
 
-    fn show(&mut self, place: Option<Position>) -> Option<CPacket> {
-        let (place, packet) = place.and_then(|place| Some((place, self.fifo.get(place)?)))?;
-        self.shown = Some((packet.handle, place));
-        Some(to_c(packet))
+    /// What becomes of an arrival, which the plug-in may have `marked`.
+    #[inline]
+    pub fn carry_out(&mut self, verdict: i32, packet: &Packet<u32>, marked: &CPacket, desk: &mut Desk) {
+        if verdict != FAIRDROP_ADMIT {
+            let cause = cause(verdict, desk);
+            desk.refuse(packet.handle, cause);
+            return;
+        }
+        let Packet { meta, enqueued, handle } = *packet;
+        let meta = Meta { ecn: ecn_of(marked.ecn), label: marked.label, ..meta };
+        if self.fifo.len() >= self.limit || self.fifo.push(Packet::new(meta, enqueued, handle)).is_some() {
+            desk.refuse(handle, DropCause::Overflow);
+        }
     }
 
     fn remove(&mut self, cookie: u64) -> bool {
         let is_it =
             |place: &Position| self.fifo.get(*place).is_some_and(|packet| u64::from(packet.handle) == cookie);
-        let shown = self.shown.map(|(_, place)| place).filter(is_it);
+        let shown = self.shown.filter(is_it);
         let place = shown.or_else(|| self.fifo.positions().find(is_it));
         place.and_then(|place| self.fifo.remove(place)).is_some()
     }
+}
 
-    fn cause(&mut self, number: u8) -> DropCause {
-        DropCause::ALL.get(usize::from(number)).copied().unwrap_or_else(|| {
-            self.wrong = Some(format!("there is no cause {number}; valid: those of fairdrop_cause"));
-            DropCause::Overflow
-        })
-    }
+/// Writes `packet` to `place`. False when there is none, or nowhere to write it.
+///
+/// # Safety
+/// `place` is null, or may be written to.
+#[inline]
+unsafe fn put(place: *mut CPacket, packet: Option<&Packet<u32>>) -> bool {
+    let Some(packet) = packet.filter(|_| !place.is_null()) else { return false };
+    // SAFETY: by the caller.
+    unsafe { place.write(to_c(packet)) };
+    true
+}
+
+/// The cause with this number; if there is none, that is wrong.
+#[inline]
+fn cause(number: i32, desk: &mut Desk) -> DropCause {
+    DropCause::ALL.get(number as usize).copied().unwrap_or_else(|| no_cause(number, desk))
+}
+
+#[cold]
+fn no_cause(number: i32, desk: &mut Desk) -> DropCause {
+    desk.fail(format!("there is no cause {number}; valid: those of fairdrop_cause"));
+    DropCause::Overflow
 }
 
 /// As C has it; the handle is the cookie.
+#[inline]
 pub fn to_c(packet: &Packet<u32>) -> CPacket {
     let Packet { meta: Meta { flow, len, class, ecn, label }, enqueued, handle } = *packet;
     CPacket {
@@ -82,23 +104,34 @@ pub fn to_c(packet: &Packet<u32>) -> CPacket {
     }
 }
 
-/// As the simulator has it.
-pub fn from_c(packet: &CPacket) -> Packet<u32> {
-    let CPacket { flow, cookie, enqueued_ns, len, label, traffic_class, ecn } = *packet;
-    let ecn = match ecn & 3 {
+#[inline]
+fn ecn_of(bits: u8) -> Ecn {
+    match bits & 3 {
         0 => Ecn::NotCapable,
         1 => Ecn::Ect1,
         2 => Ecn::Ect0,
         _ => Ecn::Ce,
-    };
-    let meta = Meta { flow, len, class: traffic_class, ecn, label };
-    Packet::new(meta, Time::from_ns(enqueued_ns), u32::try_from(cookie).unwrap_or(u32::MAX))
+    }
 }
 
-/// The table for `bench`, which must stay where it is.
-pub fn table(bench: *mut Bench, setup: &Setup) -> PluginHost {
+/// As the simulator has it.
+#[inline]
+pub fn from_c(packet: &CPacket) -> Packet<u32> {
+    let CPacket { flow, enqueued_ns, len, label, traffic_class, ecn, .. } = *packet;
+    let meta = Meta { flow, len, class: traffic_class, ecn: ecn_of(ecn), label };
+    Packet::new(meta, Time::from_ns(enqueued_ns), handle_of(packet))
+}
+
+/// A handle that no packet has where the cookie was none.
+#[inline]
+fn handle_of(packet: &CPacket) -> u32 {
+    u32::try_from(packet.cookie).unwrap_or(u32::MAX)
+}
+
+/// The table for `bench`, which must stay where it is, and a plug-in of `version`.
+pub fn table(bench: *mut Bench, version: u32, setup: &Setup) -> PluginHost {
     PluginHost {
-        version: FAIRDROP_PLUGIN_VERSION,
+        version,
         limit: setup.limit,
         rate_bps: setup.rate_bps,
         context: bench.cast(),
@@ -122,9 +155,18 @@ pub fn table(bench: *mut Bench, setup: &Setup) -> PluginHost {
 /// # Safety
 /// `context` is that of a table, and nobody else uses its bench now: the host does not between beginning and end of a call of the
 /// plug-in, and functions of the table return before the plug-in goes on.
+#[inline]
 unsafe fn bench<'a>(context: *mut c_void) -> &'a mut Bench {
     // SAFETY: by the caller.
     unsafe { &mut *context.cast::<Bench>() }
+}
+
+/// # Safety
+/// As that of [`bench`]; a call of the plug-in is running, whose desk this is.
+#[inline]
+unsafe fn desk<'a>(context: *mut c_void) -> &'a mut Desk {
+    // SAFETY: by the caller.
+    unsafe { &mut *bench(context).desk }
 }
 
 /// # Safety
@@ -135,17 +177,6 @@ unsafe fn text<'a>(text: *const c_char) -> &'a CStr {
     }
     // SAFETY: by the caller.
     unsafe { CStr::from_ptr(text) }
-}
-
-/// # Safety
-/// `place` may be written to.
-unsafe fn put(place: *mut CPacket, packet: Option<CPacket>) -> bool {
-    if let Some(packet) = packet.filter(|_| !place.is_null()) {
-        // SAFETY: by the caller.
-        unsafe { place.write(packet) };
-        return true;
-    }
-    false
 }
 
 // The rules of fairdrop.h for plug-ins are what the following functions rely on: contexts are passed on as they were given,
@@ -172,8 +203,7 @@ unsafe extern "C" fn word(context: *mut c_void, name: *const c_char) -> i32 {
 
 unsafe extern "C" fn random(context: *mut c_void, stream: u8) -> u64 {
     // SAFETY: the rules above.
-    let bench = unsafe { bench(context) };
-    bench.dice.get_mut(usize::from(stream)).map_or(0, Dice::bits)
+    unsafe { desk(context) }.bits(stream)
 }
 
 unsafe extern "C" fn push(context: *mut c_void, packet: *const CPacket) -> bool {
@@ -185,35 +215,33 @@ unsafe extern "C" fn push(context: *mut c_void, packet: *const CPacket) -> bool 
 
 unsafe extern "C" fn pop(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
-    unsafe { put(packet, bench(context).fifo.pop().as_ref().map(to_c)) }
+    unsafe { put(packet, bench(context).fifo.pop().as_ref()) }
 }
 
 unsafe extern "C" fn draw(context: *mut c_void, packet: *mut CPacket) -> bool {
+    // SAFETY: the rules above; the bench and the desk are two things.
+    let (bench, desk) = unsafe { (bench(context), desk(context)) };
+    let Some((place, drawn)) = bench.fifo.draw_packet(desk) else { return false };
+    desk.drawn(drawn);
+    bench.shown = Some(place);
     // SAFETY: the rules above.
-    let bench = unsafe { bench(context) };
-    let place = bench.fifo.draw(&mut bench.dice[Stream::Candidate as usize]);
-    let shown = bench.show(place);
-    if let Some(shown) = &shown {
-        bench.desk.drawn(from_c(shown));
-    }
-    // SAFETY: the rules above.
-    unsafe { put(packet, shown) }
+    unsafe { put(packet, Some(drawn)) }
 }
 
 unsafe extern "C" fn head(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
     let bench = unsafe { bench(context) };
-    let shown = bench.show(bench.fifo.front());
+    bench.shown = bench.fifo.front();
     // SAFETY: the rules above.
-    unsafe { put(packet, shown) }
+    unsafe { put(packet, bench.shown.and_then(|place| bench.fifo.get(place))) }
 }
 
 unsafe extern "C" fn tail(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
     let bench = unsafe { bench(context) };
-    let shown = bench.show(bench.fifo.back());
+    bench.shown = bench.fifo.back();
     // SAFETY: the rules above.
-    unsafe { put(packet, shown) }
+    unsafe { put(packet, bench.shown.and_then(|place| bench.fifo.get(place))) }
 }
 
 unsafe extern "C" fn remove(context: *mut c_void, cookie: u64) -> bool {
@@ -231,27 +259,28 @@ unsafe extern "C" fn bytes(context: *mut c_void) -> u64 {
     unsafe { bench(context) }.fifo.bytes()
 }
 
-unsafe extern "C" fn drop_packet(context: *mut c_void, packet: *const CPacket, cause: u8) {
+unsafe extern "C" fn drop_packet(context: *mut c_void, packet: *const CPacket, number: u8) {
     // SAFETY: the rules above.
-    let (bench, packet) = unsafe { (bench(context), packet.as_ref()) };
-    let cause = bench.cause(cause);
-    if let Some(packet) = packet {
-        bench.desk.drop(from_c(packet), cause);
+    let (desk, packet) = unsafe { (desk(context), packet.as_ref()) };
+    let cause = cause(number.into(), desk);
+    let Some(packet) = packet else { return };
+    if !desk.refuse(handle_of(packet), cause) {
+        desk.drop(&from_c(packet), cause);
     }
 }
 
-unsafe extern "C" fn mark(context: *mut c_void, packet: *mut CPacket, cause: u8) -> bool {
+unsafe extern "C" fn mark(context: *mut c_void, packet: *mut CPacket, number: u8) -> bool {
     // SAFETY: the rules above.
-    let (bench, packet) = unsafe { (bench(context), packet.as_mut()) };
-    let cause = bench.cause(cause);
+    let (desk, packet) = unsafe { (desk(context), packet.as_mut()) };
+    let cause = cause(number.into(), desk);
     let Some(packet) = packet.filter(|packet| packet.ecn & 3 != Ecn::NotCapable as u8) else { return false };
     packet.ecn = Ecn::Ce as u8;
-    bench.desk.marked(packet.len, cause);
+    desk.marked(packet.len, cause);
     true
 }
 
 unsafe extern "C" fn fail(context: *mut c_void, what: *const c_char) {
     // SAFETY: the rules above.
-    let (bench, what) = unsafe { (bench(context), text(what)) };
-    bench.wrong = Some(what.to_string_lossy().into_owned());
+    let (desk, what) = unsafe { (desk(context), text(what)) };
+    desk.fail(what.to_string_lossy().into_owned());
 }

@@ -5,18 +5,20 @@ mod bench;
 mod hosted;
 mod table;
 
+use bench::Words;
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
 use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Plugin, PluginParameter};
-use fairdrop_sim::own::{OwnDiscipline, OwnQueue, kept};
+use fairdrop_sim::own::{Desk, OwnDiscipline, OwnQueue, Setup, kept};
 use hosted::Hosted;
 use libloading::{Library, Symbol};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::{CStr, c_char};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
-use table::Table;
+use table::{Functions, table_bytes};
 
 /// What a shared object exports.
 const TABLE: &str = "fairdrop_plugin_table";
@@ -38,7 +40,7 @@ pub fn load(path: &Path) -> Result<OwnDiscipline, String> {
         }
         return Err("it has changed since it was loaded; valid: start the program anew".into());
     }
-    let own = discipline(table_of(&path)?, identity)?;
+    let own = discipline(&table_of(&path)?, identity)?;
     loaded.insert(path, own.clone());
     Ok(own)
 }
@@ -50,7 +52,7 @@ fn identity_of(path: &Path) -> Result<String, String> {
     Ok(format!("c:{:016x}", content.iter().fold(0xcbf2_9ce4_8422_2325, step)))
 }
 
-fn table_of(path: &Path) -> Result<Table, String> {
+fn table_of(path: &Path) -> Result<Plugin, String> {
     // SAFETY: what its initialisers do is its own affair; whoever names a plug-in trusts it, as the page says.
     let library = unsafe { Library::new(path) }.map_err(|error| {
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -68,41 +70,35 @@ fn table_of(path: &Path) -> Result<Table, String> {
     }
     // SAFETY: the version is the first field of the table in every version.
     let version = unsafe { table.cast::<u32>().read() };
-    if version != FAIRDROP_PLUGIN_VERSION {
-        return Err(format!(
-            "it is a plug-in of version {version}; valid: {FAIRDROP_PLUGIN_VERSION}, that of this program's fairdrop.h"
-        ));
-    }
-    // SAFETY: the table is of this version, stays as it is, and so does the library.
-    Ok(Table(unsafe { &*table }))
+    let bytes = table_bytes(version).ok_or_else(|| {
+        format!(
+            "it is a plug-in of version {version}; valid: 1 to {FAIRDROP_PLUGIN_VERSION}, those of this program's fairdrop.h"
+        )
+    })?;
+    // SAFETY: numbers, and pointers that may be null, are valid where they are zero.
+    let mut known: Plugin = unsafe { mem::zeroed() };
+    // SAFETY: a table of this version has so many bytes, which are the first of a table of the last.
+    unsafe { table.cast::<u8>().copy_to_nonoverlapping((&raw mut known).cast(), bytes) };
+    Ok(known)
 }
 
-fn discipline(table: Table, identity: String) -> Result<OwnDiscipline, String> {
-    let Plugin { name, doc, source, parameters, parameter_count, internals, internal_count, .. } = *table.0;
-    for (function, there) in [
-        ("make", table.0.make.is_some()),
-        ("release", table.0.release.is_some()),
-        ("enqueue", table.0.enqueue.is_some()),
-        ("dequeue", table.0.dequeue.is_some()),
-        ("show", table.0.show.is_some() || internal_count == 0),
-        ("tick", table.0.tick.is_some() == table.0.deadline.is_some()),
-    ] {
-        if !there {
-            return Err(format!("its table has no {function}"));
-        }
-    }
+fn discipline(table: &Plugin, identity: String) -> Result<OwnDiscipline, String> {
+    let functions = Functions::of(table)?;
+    let Plugin { version, name, doc, source, parameters, parameter_count, internals, internal_count, .. } =
+        *table;
     // SAFETY: the table has so many of each.
     let (parameters, internals) =
         unsafe { (array(parameters, parameter_count), array(internals, internal_count)) };
     let params = parameters.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
     let info = DisciplineInfo {
-        timed: table.0.tick.is_some(),
+        timed: functions.tick.is_some(),
         source: text(source),
         ..DisciplineInfo::named(text(name), text(doc), params.leak())
     };
     let shown: Vec<_> = internals.iter().map(|name| text(*name)).collect();
-    let make = move |setup: &fairdrop_sim::own::Setup| {
-        let queue = Hosted::new(table, params_words(table), &shown, setup)?;
+    let words: Words = parameters.iter().map(|parameter| (text(parameter.name), words(parameter))).collect();
+    let make = move |setup: &Setup, desk: &mut Desk| {
+        let queue = Hosted::new(functions, version, words.clone(), &shown, setup, desk)?;
         Ok(Box::new(queue) as Box<dyn OwnQueue>)
     };
     Ok(OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(identity))
@@ -137,13 +133,6 @@ fn words(parameter: &PluginParameter) -> Vec<&'static str> {
         next = next.wrapping_add(1);
     }
     words
-}
-
-/// The words of each choice, by the name of the parameter.
-fn params_words(table: Table) -> BTreeMap<&'static str, Vec<&'static str>> {
-    // SAFETY: the table has so many.
-    let parameters = unsafe { array(table.0.parameters, table.0.parameter_count) };
-    parameters.iter().map(|parameter| (text(parameter.name), words(parameter))).collect()
 }
 
 fn spec(parameter: &PluginParameter) -> Result<ParamSpec, String> {

@@ -10,6 +10,41 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const CHOKE: &str = include_str!("../examples/choke.c");
+/// What it takes to have the same as plug-ins of version 1 did it, by calls of the host's functions.
+const BY_CALLS: &str = r"
+static void enqueue(void *self, const fairdrop_packet *packet, uint64_t now_ns) {
+    const fairdrop_plugin_host *host = ((struct choke *)self)->host;
+    fairdrop_packet copy = *packet;
+    int32_t cause = admit(self, &copy, now_ns);
+    if (cause != FAIRDROP_ADMIT)
+        host->drop(host->context, packet, (uint8_t)cause);
+    else
+        host->push(host->context, packet);
+}
+
+static bool dequeue(void *self, fairdrop_packet *packet, uint64_t now_ns) {
+    const fairdrop_plugin_host *host = ((struct choke *)self)->host;
+    bool given = host->pop(host->context, packet);
+    if (!given) idle(self, now_ns);
+    return given;
+}
+
+static void show(";
+
+/// CHOKE as a plug-in of version 1.
+fn version_1() -> String {
+    [
+        (".version = FAIRDROP_PLUGIN_VERSION", ".version = 1"),
+        (".admit = admit,", ".enqueue = enqueue,"),
+        (".idle = idle,", ".dequeue = dequeue,"),
+        ("static void show(", BY_CALLS),
+    ]
+    .into_iter()
+    .fold(CHOKE.to_owned(), |source, (from, to)| {
+        assert!(source.contains(from), "{from}");
+        source.replace(from, to)
+    })
+}
 
 /// Compiles `source` to a shared object of its own; `None` where there is no compiler.
 fn compiled(source: &str, more: &[&str]) -> Option<(TempDir, PathBuf)> {
@@ -56,15 +91,56 @@ fn without_name(mut run: RunResult) -> String {
     format!("{run:?}")
 }
 
-#[test]
-fn choke_in_c_is_choke() {
-    let Some((folder, _)) = compiled(CHOKE, &[]) else { return };
-    let text = include_str!("../../../scenarios/headline.toml");
+/// Asserts that the plug-in `source` gives what `built_in` of the catalogue does, with the same settings.
+fn assert_same(source: &str, built_in: &str, scenario: &str, settings: &[&str]) {
+    let Some((folder, _)) = compiled(source, &[]) else { return };
     let beside = folder.path().join("scenario.toml");
-    let [built_in, own] = ["choke", "./libmine.so"]
-        .map(|name| without_name(run(text, &beside, &[&format!("queue.discipline=\"{name}\"")])));
+    let [built_in, own] = [built_in, "./libmine.so"].map(|name| {
+        let name = format!("queue.discipline=\"{name}\"");
+        without_name(run(scenario, &beside, &[settings, &[name.as_str()]].concat()))
+    });
     assert!(built_in.len() > 10_000);
     assert!(built_in == own, "{}", first_difference(&built_in, &own));
+}
+
+const HEADLINE: &str = include_str!("../../../scenarios/headline.toml");
+
+#[test]
+fn choke_in_c_is_choke() {
+    assert_same(CHOKE, "choke", HEADLINE, &[]);
+}
+
+#[test]
+fn plug_ins_of_version_1_work() {
+    assert_same(&version_1(), "choke", HEADLINE, &[]);
+}
+
+/// Arrivals that `admit` marks are let in, marked, and counted.
+#[test]
+fn arrivals_can_be_marked() {
+    let verdict = "return verdict(queue, packet, length);";
+    let marks = "const fairdrop_plugin_host *host = queue->host;\n\
+        int32_t cause = verdict(queue, packet, length);\n\
+        bool is_red = cause == FAIRDROP_CAUSE_RED_EARLY || cause == FAIRDROP_CAUSE_RED_FORCED;\n\
+        if (is_red && packet->ecn != 0 && length >= host->limit) return FAIRDROP_CAUSE_OVERFLOW;\n\
+        return is_red && host->mark(host->context, packet, (uint8_t)cause) ? FAIRDROP_ADMIT : cause;";
+    assert!(CHOKE.contains(verdict));
+    let settings = ["queue.red.ecn=true", "groups.tcp.ecn=true"];
+    assert_same(&CHOKE.replace(verdict, marks), "choke", HEADLINE, &settings);
+}
+
+/// The host lets no more in than may wait, whatever `admit` says.
+#[test]
+fn the_limit_is_the_hosts() {
+    let all = CHOKE.replace(
+        "return verdict(queue, packet, length);",
+        "return (void)verdict, (void)packet, FAIRDROP_ADMIT;",
+    );
+    let Some((folder, _)) = compiled(&all, &[]) else { return };
+    let beside = folder.path().join("scenario.toml");
+    let [built_in, own] = ["queue.discipline=droptail", "queue.discipline=\"./libmine.so\""]
+        .map(|setting| format!("{:?}", run(CONGESTED, &beside, &[setting]).groups));
+    assert_eq!(built_in, own);
 }
 
 fn first_difference(one: &str, other: &str) -> String {
@@ -111,10 +187,29 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
     );
     let later = CHOKE.replace(".version = FAIRDROP_PLUGIN_VERSION", ".version = 7");
     let (_kept, later) = compiled(&later, &[]).expect("there is a compiler");
-    assert_eq!(refused(&later), "it is a plug-in of version 7; valid: 1, that of this program's fairdrop.h");
-    let (_kept, without) = compiled(&CHOKE.replace(".enqueue = enqueue,", ""), &["-Wno-unused-function"])
-        .expect("there is a compiler");
-    assert_eq!(refused(&without), "its table has no enqueue");
+    assert_eq!(
+        refused(&later),
+        "it is a plug-in of version 7; valid: 1 to 2, those of this program's fairdrop.h"
+    );
+    let v1 = version_1();
+    for (source, from, to, said) in [
+        (CHOKE, ".admit = admit,", "", "its table has no enqueue and no admit"),
+        (
+            CHOKE,
+            ".idle = idle,",
+            ".dequeue = give, .idle = idle,",
+            "its table has dequeue and idle; valid: one of them",
+        ),
+        (CHOKE, ".idle = idle,", ".backlog = count,", "its table has admit and backlog; valid: one of them"),
+        (CHOKE, ".show = show,", "", "its table has no show"),
+        (&*v1, ".dequeue = dequeue,", "", "its table has no dequeue"),
+    ] {
+        let more = "static bool give(void *q, fairdrop_packet *p, uint64_t t) { return q && p && t; }\n\
+            static void count(void *q, uint32_t *p, uint64_t *b) { if (q) *p = 0, *b = 0; }\nstatic const fairdrop_plugin table";
+        let source = source.replace(from, to).replace("static const fairdrop_plugin table", more);
+        let (_kept, object) = compiled(&source, &["-Wno-unused-function"]).expect("there is a compiler");
+        assert_eq!(refused(&object), said);
+    }
 }
 
 /// An object for another machine: the class in the ELF header is that of the other word size.
@@ -132,29 +227,33 @@ fn an_object_for_another_machine_is_refused() {
 /// What a plug-in does with packets is watched as everything else is, and what it says ends the run.
 #[test]
 fn mistakes_of_a_plug_in_end_the_run() {
-    for (right, wrong, said) in [
-        ("host->push(host->context, packet);", "(void)0;", "c_choke: it says that 0 packets of 0 bytes wait"),
+    let early = "return coin < p_a ? FAIRDROP_CAUSE_RED_EARLY : FAIRDROP_CAUSE_OVERFLOW;";
+    let (push, remove) = (
+        "host->push(host->context, packet);",
+        "host->drop(host->context, &candidate, FAIRDROP_CAUSE_MATCH_QUEUED);",
+    );
+    let v1 = version_1();
+    for (source, right, wrong, said) in [
+        (&*v1, push, "(void)0;", "c_choke: it says that 0 packets of 0 bytes wait"),
+        (&*v1, push, "host->fail(host->context, \"enough\");", "c_choke: enough (in enqueue"),
+        (&*v1, "(uint8_t)cause)", "(uint8_t)200)", "there is no cause 200; valid: those of fairdrop_cause"),
+        (CHOKE, early, "return 200;", "there is no cause 200; valid: those of fairdrop_cause"),
+        (CHOKE, early, "return -2;", "there is no cause -2; valid: those of fairdrop_cause"),
+        (CHOKE, remove, "", "c_choke: it says that"),
         (
-            "host->push(host->context, packet);",
-            "host->fail(host->context, \"enough\");",
-            "c_choke: enough (in enqueue",
+            CHOKE,
+            "return queue;\n}",
+            "free(queue);\n    return NULL;\n}",
+            "no queue of c_choke: it has no memory",
         ),
-        ("(uint8_t)cause)", "(uint8_t)200)", "there is no cause 200; valid: those of fairdrop_cause"),
-        ("return queue;\n}", "free(queue);\n    return NULL;\n}", "no queue of c_choke: it has no memory"),
     ] {
-        assert!(CHOKE.contains(right));
-        let Some((folder, _)) = compiled(&CHOKE.replacen(right, wrong, 1), &[]) else { return };
+        assert!(source.contains(right));
+        let Some((folder, _)) = compiled(&source.replacen(right, wrong, 1), &[]) else { return };
         let beside = folder.path().join("scenario.toml").display().to_string();
         let control = Control::default();
-        let settings = ["queue.c_choke.min_th=0".to_owned(), "queue.c_choke.max_th=1".to_owned()];
-        let scenario = Scenario::parse_with(
-            CONGESTED,
-            &beside,
-            if said.contains("cause") { &settings } else { &[] },
-            &parts(),
-            &control,
-        )
-        .expect("valid");
+        let settings = ["min_th=0", "max_th=1"].map(|setting| format!("queue.c_choke.{setting}"));
+        let scenario =
+            Scenario::parse_with(CONGESTED, &beside, &settings, &parts(), &control).expect("valid");
         let error = simulate(&scenario, 1, &control).expect_err("it ends").to_string();
         assert!(error.contains(said), "{error}");
     }

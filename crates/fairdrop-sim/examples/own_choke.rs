@@ -86,9 +86,7 @@ impl MyChoke {
             self.count = -1.0;
             return (self.fifo.len() >= self.limit).then_some(DropCause::Overflow);
         }
-        if let Some(position) = self.fifo.draw(env)
-            && let Some(candidate) = self.fifo.get(position)
-        {
+        if let Some((position, candidate)) = self.fifo.draw_packet(env) {
             env.drawn(candidate);
             if candidate.meta.flow == flow {
                 let candidate = self.fifo.remove(position)?;

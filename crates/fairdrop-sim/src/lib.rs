@@ -41,6 +41,6 @@ pub use result::{
     Measured, PositionsResult, QueueResult, RunResult, SeriesResult, SizeClassResult, Sojourn,
     TransfersResult, VelocityResult, Windows, WindowsSeries,
 };
-pub use run::{RunError, simulate, simulate_traced};
+pub use run::{FileError, RunError, run_file, simulate, simulate_traced};
 pub use transport::{TransportCount, beside_kernel};
 pub use wire::{Rate, Wire};

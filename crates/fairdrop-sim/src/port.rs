@@ -3,13 +3,13 @@
 
 use crate::frame::Frame;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::own::{Fault, Hosted};
+use crate::own::{Fault, Host, Hosted};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
 use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
-use fairdrop::{Count, Discipline, DropCause, Env, Hosts, Meta, Packet, Philox, Stream, Time};
+use fairdrop::{Count, DropCause, Env, Hosts, Meta, Packet, Philox, Stream, Time};
 
 /// Where packets of a group come from and go to, on one link; `None`: each flow has its own.
 pub type HostsOfGroup = [Option<u64>; 2];
@@ -28,6 +28,9 @@ pub struct Port<T = ()> {
     /// Packets that have gone into transmission since the first prefetch.
     started: usize,
 }
+
+/// No packet's handle: there are never that many.
+const NONE: u32 = u32::MAX;
 
 /// How many random numbers of [`Stream::Candidate`] are known ahead.
 const COMING: usize = 2;
@@ -49,10 +52,12 @@ struct World<T> {
 struct PortEnv<'a, T> {
     now: Time,
     world: &'a mut World<T>,
-    /// The packet being admitted, which does not wait yet, and why it was dropped, if it was.
-    arriving: Option<(u32, Option<DropCause>)>,
+    /// Handle of the packet being admitted, which does not wait yet; [`NONE`] when there is none.
+    arriving: u32,
     /// Its group.
     group: u16,
+    /// Why that was dropped, if it was.
+    refused: Option<DropCause>,
     /// Handles of dropped packets, for the host to free.
     lost: &'a mut Vec<u32>,
 }
@@ -90,9 +95,10 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline(always)]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
-        match &mut self.arriving {
-            Some((handle, refused)) if *handle == packet.handle => *refused = Some(cause),
-            _ => self.world.meter.leaked(self.now, Waiting::of(&packet), cause),
+        if self.arriving == packet.handle {
+            self.refused = Some(cause);
+        } else {
+            self.world.meter.leaked(self.now, Waiting::of(&packet), cause);
         }
         if T::ON {
             self.world.tracer.event(
@@ -107,7 +113,19 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 
     #[inline]
     fn drawn(&mut self, _candidate: &Packet<u32>) {
-        self.world.meter.drawn();
+        self.drew(1);
+    }
+}
+
+impl<T: Tracer> Host for PortEnv<'_, T> {
+    #[inline]
+    fn drew(&mut self, count: u32) {
+        self.world.meter.drew(count);
+    }
+
+    #[inline]
+    fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts> {
+        (!self.world.hosts.is_empty()).then(|| self.hosts(packet))
     }
 }
 
@@ -156,10 +174,10 @@ impl<T: Tracer> Port<T> {
         if T::ON {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let arriving = Some((frame.handle, None));
-        let mut env = PortEnv { now, world: &mut self.world, arriving, group, lost };
+        let mut env =
+            PortEnv { now, world: &mut self.world, arriving: frame.handle, group, refused: None, lost };
         self.discipline.enqueue(packet, &mut env);
-        if let Some((_, Some(cause))) = env.arriving {
+        if let Some(cause) = env.refused {
             self.world.meter.refused(frame.flow, frame.len, cause);
         } else {
             self.world.meter.joined(now, &frame, group);
@@ -226,7 +244,7 @@ impl<T: Tracer> Port<T> {
     /// learns that the link is idle.
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, world: &mut self.world, arriving: None, group: 0, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, group: 0, refused: None, lost };
         let packet = self.discipline.dequeue(&mut env)?;
         self.world.meter.taken(now, Waiting::of(&packet));
         let Packet { meta, handle, .. } = packet;
@@ -260,7 +278,7 @@ impl<T: Tracer> Port<T> {
             return None;
         }
         self.internals.hold(now, &self.discipline);
-        let mut env = PortEnv { now, world: &mut self.world, arriving: None, group: 0, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, group: 0, refused: None, lost };
         self.discipline.tick(&mut env);
         if self.sending.is_none() { self.start(now, lost) } else { None }
     }
@@ -295,13 +313,13 @@ impl<T: Tracer> Port<T> {
         meter.open(now);
         self.discipline.for_each_waiting(|packet| meter.waits_at_opening(Waiting::of(packet)));
         self.internals.open(now, &self.discipline);
-        self.marked_before = self.discipline.stats().marked;
+        self.marked_before = *self.discipline.marked();
     }
 
     /// Closes the measuring window.
     pub fn close(&mut self, now: Time) {
         let mut marked = [0; DropCause::COUNT];
-        let counts = self.discipline.stats().marked.iter().zip(&self.marked_before);
+        let counts = self.discipline.marked().iter().zip(&self.marked_before);
         marked
             .iter_mut()
             .zip(counts)

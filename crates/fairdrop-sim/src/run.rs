@@ -4,18 +4,18 @@ use crate::control::Control;
 use crate::engine::{Engine, Excess, LossyLink};
 use crate::memory::Estimate;
 use crate::meter::jain_index;
-use crate::own::Fault;
+use crate::own::{Fault, Parts};
 use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
     fraction, group_results, queue_result, rate_bps, transfers_result,
 };
-use crate::scenario::{Group, QueueError, Scenario};
+use crate::scenario::{Group, Problems, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, Time};
 use fairdrop_capture::count;
-use std::io;
+use std::{fs, io};
 use thiserror::Error;
 
 /// Why a run has no result.
@@ -30,6 +30,36 @@ pub enum RunError {
     /// What was under way needed more memory than there is.
     #[error(transparent)]
     Memory(#[from] Excess),
+}
+
+/// Why a file gave no result.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// It cannot be read.
+    #[error("{0}: {1}")]
+    Read(String, io::Error),
+    /// It is no valid scenario.
+    #[error(transparent)]
+    Scenario(#[from] Problems),
+    /// The run has no result.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Runs the scenario of a file under its seed, with settings such as `queue.discipline=red` in place of what it says, and parts
+/// of one's own that it may name.
+///
+/// # Errors
+/// The file cannot be read, is not valid, or its run has no result.
+///
+/// # Panics
+/// Never: only who has the control of a run can stop it.
+pub fn run_file(file: &str, settings: &[&str], parts: &Parts) -> Result<RunResult, FileError> {
+    let text = fs::read_to_string(file).map_err(|error| FileError::Read(file.into(), error))?;
+    let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
+    let scenario = Scenario::parse_with(&text, file, &settings, parts, &Control::default())?;
+    let run = simulate(&scenario, scenario.seed, &Control::default())?;
+    Ok(run.expect("nobody else has its control"))
 }
 
 /// Runs `scenario` under `seed`. `None` when `control` stopped it.

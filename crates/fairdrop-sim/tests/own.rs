@@ -4,7 +4,14 @@
 #[expect(dead_code, reason = "its main function")]
 mod own_choke;
 
-use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Kind, Packet, ParamSpec, Stats, Time};
+#[path = "../examples/own_parts.rs"]
+#[expect(dead_code, reason = "its main function")]
+mod own_parts;
+
+use fairdrop::{
+    AnyDiscipline, Backlog, Discipline, DisciplineInfo, DropCause, Env, Heap, Kind, Packet, ParamSpec, Stats,
+    Time,
+};
 use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
 use fairdrop_sim::scenario::{Problems, Scenario};
 use fairdrop_sim::{Control, RunError, RunResult, simulate};
@@ -142,7 +149,7 @@ const WAY: ParamSpec = ParamSpec {
 };
 
 fn parts() -> Parts {
-    let mut parts = Parts::default();
+    let mut parts = own_parts::parts().expect("names of their own");
     let make = |setup: &Setup| {
         let way = WAYS.iter().find(|(word, _)| *word == setup.values.word("way"));
         way.map(|(_, way)| Fifo::new(*way, setup.limit)).ok_or_else(|| "no such way".to_owned())
@@ -185,12 +192,68 @@ fn choke_written_again_is_choke() {
     assert!(built_in == own, "{}\n{}", &built_in[from..same + 60], &own[from..same + 60]);
 }
 
+/// CAKE of the catalogue as one's own: it asks for the hosts of packets, shows several values, and drops what waits.
+#[test]
+fn a_discipline_of_the_catalogue_is_the_same_as_ones_own() {
+    let group = |name: &str, count: u32, hosts: &str| {
+        format!("[[groups]]\nname = \"{name}\"\ntransport = \"reno\"\ncount = {count}\n{hosts}\n")
+    };
+    let text = |one: &str, other: &str| {
+        let head = "duration = 20\nwarm_up = 5\n[dumbbell]\nrate = \"1mbit\"\n[queue]\ndiscipline = \"cake\"\nlimit = \"40p\"\n";
+        [head, &group("one", 1, one), &group("other", 6, other)].concat()
+    };
+    let shared = text("source_host = \"a\"", "source_host = \"b\"");
+    let params = parse(&shared, &[]).expect("valid").queue.params(1_000_000).expect("of the catalogue");
+    let mut parts = Parts::default();
+    let make = move |_: &Setup| AnyDiscipline::<u32, Heap>::new(params.clone(), &mut Heap).expect("valid");
+    parts.add(OwnDiscipline::named("again", make)).expect("a name of its own");
+    let settings = ["queue.discipline=again".to_owned()];
+    let scenario = Scenario::parse_with(&shared, "own.toml", &settings, &parts, &Control::default());
+    let own = simulate(&scenario.expect("valid"), 1, &Control::default()).expect("it runs");
+    let built_in = |text: &str| without_name(run(text, &[]).expect("it runs"));
+    assert_eq!(built_in(&shared), without_name(own.expect("nobody stops it")));
+    assert_ne!(built_in(&shared), built_in(&text("", "")), "hosts make a difference");
+}
+
 #[test]
 fn a_fifo_is_droptail() {
     let [built_in, own] = ["droptail", "mine"]
         .map(|name| without_name(run(CONGESTED, &[&format!("queue.discipline={name}")]).expect("both run")));
     assert!(built_in.contains("\"overflow\""));
     assert_eq!(built_in, own);
+}
+
+/// The discipline of the shortest program: the limit is kept, by dropping what waits. `own_control.rs` has its Reno.
+#[test]
+fn a_fifo_that_drops_its_oldest_keeps_its_limit() {
+    let run =
+        run(CONGESTED, &["queue.discipline=drop_oldest", "groups.tcp.transport=my_reno"]).expect("it runs");
+    let queue = &run.queues[0];
+    assert_eq!((queue.limit_packets, queue.max_packets), (20, 20));
+    assert!(
+        queue.total.leaked > 50 && queue.total.leaked == queue.total.dropped.packets,
+        "{:?}",
+        queue.total
+    );
+}
+
+#[test]
+fn the_shortest_program_is_short() {
+    let code = |line: &&str| !line.trim().is_empty() && !line.starts_with("//");
+    let lines = include_str!("../examples/own_parts.rs").lines().filter(code).count();
+    assert!(lines <= 40, "{lines} lines");
+}
+
+#[test]
+fn a_file_that_gives_no_result_says_why() {
+    let error = fairdrop_sim::run_file("no/such.toml", &[], &parts()).expect_err("there is none").to_string();
+    assert!(error.starts_with("no/such.toml: "), "{error}");
+    let headline = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/headline.toml");
+    let error =
+        fairdrop_sim::run_file(headline, &["queue.discipline=none"], &parts()).expect_err("it is not valid");
+    assert!(error.to_string().contains("my_choke"), "{error}");
+    let run = fairdrop_sim::run_file(headline, &["duration=70", "queue.discipline=my_choke"], &parts());
+    assert_eq!(run.expect("it runs").discipline, "my_choke");
 }
 
 /// Each packet waits 50 ms at least, and what was held leaves by its timer alone.

@@ -1,8 +1,8 @@
 //! Congestion controls of one's own in the simulator.
 
-#[path = "../examples/own_reno.rs"]
+#[path = "../examples/own_parts.rs"]
 #[expect(dead_code, reason = "its main function")]
-mod own_reno;
+mod own_parts;
 
 use fairdrop::{Kind, ParamSpec, Time};
 use fairdrop_sim::own::{
@@ -11,7 +11,6 @@ use fairdrop_sim::own::{
 };
 use fairdrop_sim::scenario::{Problems, Scenario};
 use fairdrop_sim::{Control, RunError, RunResult, simulate};
-use own_reno::{MY_RENO, MyReno};
 
 const ALL_IN_ONE: Variant = Variant { name: "all_in_one", ..Variant::over(LossRecovery::Sack) };
 const SINGLE: Variant = Variant { name: "single", ..Variant::over(LossRecovery::Reno) };
@@ -91,8 +90,7 @@ fn bad(connection: &Connection) -> Result<Bad, Wrong> {
 }
 
 fn parts() -> Parts {
-    let mut parts = Parts::default();
-    parts.add(OwnCongestion::new(&MY_RENO, &[], |_| Ok(MyReno))).expect("a name of its own");
+    let mut parts = own_parts::parts().expect("names of their own");
     parts.add(OwnCongestion::new(&ALL_IN_ONE, &[], |_| Ok(AllInOne))).expect("another");
     parts.add(OwnCongestion::new(&SINGLE, &[], |_| Ok(AllInOne))).expect("another");
     parts.add(OwnCongestion::new(&BAD, &[WAY], bad)).expect("another");
@@ -205,12 +203,13 @@ fn names_and_values_are_checked_as_those_of_the_transports() {
 
 #[test]
 fn controls_have_names_and_parameters_of_their_own() {
+    const MY_RENO: Variant = Variant { name: "my_reno", ..Variant::OVER_SACK };
     const RENO: Variant = Variant { name: "reno", ..Variant::OVER_SACK };
     const RED: Variant = Variant { name: "red", ..Variant::OVER_SACK };
     const FREE: Variant = Variant { name: "free", ..Variant::OVER_SACK };
     const WINDOW: ParamSpec = ParamSpec { name: "max_window", ..WAY };
     let add = |variant: &'static Variant, params: &'static [ParamSpec]| {
-        parts().add(OwnCongestion::new(variant, params, |_| Ok(MyReno)))
+        parts().add(OwnCongestion::new(variant, params, |_| Ok(AllInOne)))
     };
     assert_eq!(add(&RENO, &[]), Err(PartError::Taken("transport", "reno".into())));
     assert_eq!(add(&MY_RENO, &[]), Err(PartError::Taken("transport", "my_reno".into())));

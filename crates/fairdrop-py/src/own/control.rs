@@ -1,7 +1,7 @@
 //! The base class of congestion controls in Python, what they are told, and what the simulator calls.
 
 use super::hosted::{python_value, wrong};
-use super::queue::PyDice;
+use super::queue::{PyDice, Streams};
 use fairdrop::Time;
 use fairdrop_sim::own::{
     AckEvent, CongestionControl, Connection, Dice, Held, LossEvent, RateSample, Repair, Window, Wrong,
@@ -10,7 +10,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a control is made for.
@@ -21,7 +20,7 @@ pub struct PyConnection(pub Connection);
 #[pyclass(name = "CongestionControl", subclass, module = "fairdrop")]
 pub struct PyControl {
     connection: Connection,
-    streams: BTreeMap<String, Py<PyDice>>,
+    streams: Streams,
     /// As of the present call.
     now: Time,
     window: Window,
@@ -42,7 +41,7 @@ impl PyControl {
         let window = Window { cwnd: 1.0, ssthresh: f64::INFINITY };
         Self {
             connection: connection.0.clone(),
-            streams: BTreeMap::new(),
+            streams: Streams::default(),
             now: Time::ZERO,
             window,
             pacing_rate: None,
@@ -116,13 +115,8 @@ impl PyControl {
 
     /// The random stream called `name`: its numbers depend on the seed, the flow and the name alone.
     fn random(&mut self, py: Python<'_>, name: &str) -> PyResult<Py<PyDice>> {
-        if let Some(known) = self.streams.get(name) {
-            return Ok(known.clone_ref(py));
-        }
-        let dice = Dice::of_flow(self.connection.seed, self.connection.flow, name);
-        let made = Py::new(py, PyDice::from(dice))?;
-        self.streams.insert(name.into(), made.clone_ref(py));
-        Ok(made)
+        let Connection { seed, flow, .. } = self.connection;
+        self.streams.get(py, name, |name| Dice::of_flow(seed, flow, name))
     }
 }
 

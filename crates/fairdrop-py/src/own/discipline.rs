@@ -1,12 +1,11 @@
 //! The base class of disciplines in Python: what a queue has of its host during a call.
 
 use super::packet::PyPacket;
-use super::queue::{PyDice, Queue, stream};
+use super::queue::{PyDice, Queue, Streams};
 use fairdrop::{DropCause, Ecn, Packet, Time};
-use fairdrop_sim::own::{Setup, cause_named};
+use fairdrop_sim::own::{Dice, Setup, cause_named};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::collections::BTreeMap;
 
 /// What a discipline is made for.
 #[pyclass(frozen)]
@@ -19,7 +18,7 @@ pub struct Discipline {
     queue: Py<Queue>,
     /// Others that it made, that one not included.
     more: Vec<Py<Queue>>,
-    streams: BTreeMap<String, Py<PyDice>>,
+    streams: Streams,
     /// Time of the present call.
     pub now: Time,
     /// When it wants to be called.
@@ -45,10 +44,9 @@ fn named(cause: &str) -> PyResult<DropCause> {
 impl Discipline {
     #[new]
     fn new(py: Python<'_>, setup: PyRef<'_, PySetup>) -> PyResult<Self> {
-        let setup = setup.0.clone();
-        let candidates = stream(py, &setup, "candidate")?;
-        let queue = Py::new(py, Queue::new(setup.limit, candidates.clone_ref(py)))?;
-        let streams = [("candidate".to_owned(), candidates)].into();
+        let (setup, mut streams) = (setup.0.clone(), Streams::default());
+        let candidates = streams.get(py, "candidate", |name| Dice::new(&setup, name))?;
+        let queue = Py::new(py, Queue::new(setup.limit, candidates))?;
         let (dropped, marked) = (Vec::new(), Vec::new());
         Ok(Self { setup, queue, more: Vec::new(), streams, now: Time::ZERO, timer: None, dropped, marked })
     }
@@ -61,7 +59,8 @@ impl Discipline {
 
     /// One more queue, of at most `limit` packets.
     fn new_queue(&mut self, py: Python<'_>) -> PyResult<Py<Queue>> {
-        let queue = Py::new(py, Queue::new(self.setup.limit, self.streams["candidate"].clone_ref(py)))?;
+        let candidates = self.random(py, "candidate")?;
+        let queue = Py::new(py, Queue::new(self.setup.limit, candidates))?;
         self.more.push(queue.clone_ref(py));
         Ok(queue)
     }
@@ -93,12 +92,7 @@ impl Discipline {
     /// The random stream called `name`: its numbers depend on the seed, the queue and the name alone. Names of the catalogue's
     /// streams, such as `early_drop`, give the numbers that its disciplines get.
     fn random(&mut self, py: Python<'_>, name: &str) -> PyResult<Py<PyDice>> {
-        if let Some(known) = self.streams.get(name) {
-            return Ok(known.clone_ref(py));
-        }
-        let made = stream(py, &self.setup, name)?;
-        self.streams.insert(name.into(), made.clone_ref(py));
-        Ok(made)
+        self.streams.get(py, name, |name| Dice::new(&self.setup, name))
     }
 
     /// Drops a packet: the arriving one, or one that was taken out of its queue. `cause` is one of the causes that results

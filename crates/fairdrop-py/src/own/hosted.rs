@@ -2,7 +2,7 @@
 
 use super::discipline::{Discipline, PySetup};
 use super::packet::PyPacket;
-use fairdrop::{Backlog, Env, Packet, Stats, Time};
+use fairdrop::{Backlog, Env, Packet, Time};
 use fairdrop_sim::input::Value;
 use fairdrop_sim::own::{Desk, OwnQueue, Setup, Wrong};
 use pyo3::exceptions::PyTypeError;
@@ -32,22 +32,20 @@ pub struct Hosted {
     /// Its methods, where its class has them.
     timer: Option<Py<PyAny>>,
     counts: Option<Py<PyAny>>,
-    names: Vec<(&'static str, Py<PyString>)>,
+    /// Attributes that results show.
+    shown: Vec<Py<PyString>>,
     at_departures: bool,
     // As of the last call: the simulator asks between calls.
-    values: Vec<f64>,
-    backlog: Backlog,
     deadline: Option<Time>,
-    desk: Desk,
 }
 
 impl Hosted {
     /// An object of the class, with its parameters as attributes.
-    pub fn new(py: Python<'_>, shape: &Shape, setup: &Setup) -> Result<Self, Wrong> {
-        Self::make(py, shape, setup).map_err(|error| wrong(py, &error))
+    pub fn new(py: Python<'_>, shape: &Shape, setup: &Setup, desk: &mut Desk) -> Result<Self, Wrong> {
+        Self::make(py, shape, setup, desk).map_err(|error| wrong(py, &error))
     }
 
-    fn make(py: Python<'_>, shape: &Shape, setup: &Setup) -> PyResult<Self> {
+    fn make(py: Python<'_>, shape: &Shape, setup: &Setup, desk: &mut Desk) -> PyResult<Self> {
         let class = shape.class.bind(py);
         let object = class.call_method1(intern!(py, "__new__"), (class, PySetup(setup.clone())))?;
         for (name, value) in setup.values.iter() {
@@ -57,55 +55,49 @@ impl Hosted {
         let method = |name, there: bool| -> PyResult<Option<Py<PyAny>>> {
             if there { object.getattr(name).map(|method| Some(method.unbind())) } else { Ok(None) }
         };
-        let names: Vec<_> = shape.internals.iter().map(|(name, key)| (*name, key.clone_ref(py))).collect();
+        desk.name_values(shape.internals.iter().map(|(name, _)| *name));
         let mut hosted = Self {
             enqueue: object.getattr("enqueue")?.unbind(),
             dequeue: object.getattr("dequeue")?.unbind(),
             timer: method("timer", shape.timed)?,
             counts: method("backlog", shape.counts)?,
-            values: vec![0.0; names.len()],
-            names,
+            shown: shape.internals.iter().map(|(_, key)| key.clone_ref(py)).collect(),
             at_departures: shape.at_departures,
-            backlog: Backlog::default(),
             deadline: None,
-            desk: Desk::default(),
             object: object.cast_into::<Discipline>()?.unbind(),
         };
-        hosted.look(py)?;
+        hosted.look(py, desk)?;
         Ok(hosted)
     }
 
     /// One call of a method, and what it did.
     fn call<R>(
         &mut self,
-        env: &mut dyn Env<u32>,
+        desk: &mut Desk,
         call: impl FnOnce(&Self, Python<'_>) -> PyResult<R>,
     ) -> Result<R, Box<Wrong>> {
-        let now = env.now();
         Python::attach(|py| {
-            self.object.borrow_mut(py).now = now;
+            self.object.borrow_mut(py).now = desk.now();
             let done = call(self, py);
-            let seen = self.look(py);
-            self.desk.hand_over(env);
+            let seen = self.look(py, desk);
             done.and_then(|done| seen.map(|()| done)).map_err(|error| Box::new(wrong(py, &error)))
         })
     }
 
     /// What the object shows after a call.
-    fn look(&mut self, py: Python<'_>) -> PyResult<()> {
+    fn look(&mut self, py: Python<'_>, desk: &mut Desk) -> PyResult<()> {
         let object = self.object.bind(py);
-        let desk = &mut self.desk;
         let mut held = Backlog::default();
         {
             let mut shown = object.borrow_mut();
             for queue in shown.queues() {
                 let mut queue = queue.borrow_mut(py);
-                queue.take_drawn(|packet| desk.drawn(packet));
+                queue.take_drawn(|packet| desk.drawn(&packet));
                 let Backlog { packets, bytes } = queue.backlog();
                 held.packets += packets;
                 held.bytes += bytes;
             }
-            shown.dropped.drain(..).for_each(|(packet, cause)| desk.drop(packet, cause));
+            shown.dropped.drain(..).for_each(|(packet, cause)| desk.drop(&packet, cause));
             shown.marked.drain(..).for_each(|(len, cause)| desk.marked(len, cause));
             self.deadline = shown.timer;
         }
@@ -113,8 +105,8 @@ impl Hosted {
             let (packets, bytes) = counts.call0(py)?.extract(py)?;
             held = Backlog { packets, bytes };
         }
-        self.backlog = held;
-        for ((_, key), value) in self.names.iter().zip(&mut self.values) {
+        desk.backlog = held;
+        for (key, value) in self.shown.iter().zip(&mut desk.values) {
             *value = object.getattr(key)?.extract()?;
         }
         Ok(())
@@ -122,12 +114,12 @@ impl Hosted {
 }
 
 impl OwnQueue for Hosted {
-    fn enqueue(&mut self, packet: Packet<u32>, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
-        self.call(env, |this, py| this.enqueue.call1(py, (PyPacket::new(packet),)).map(drop))
+    fn enqueue(&mut self, packet: &Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
+        self.call(desk, |this, py| this.enqueue.call1(py, (PyPacket::new(packet.clone()),)).map(drop))
     }
 
-    fn dequeue(&mut self, env: &mut dyn Env<u32>) -> Result<Option<Packet<u32>>, Box<Wrong>> {
-        self.call(env, |this, py| {
+    fn dequeue(&mut self, desk: &mut Desk) -> Result<Option<Packet<u32>>, Box<Wrong>> {
+        self.call(desk, |this, py| {
             let given = this.dequeue.bind(py).call0()?;
             if given.is_none() {
                 return Ok(None);
@@ -140,8 +132,8 @@ impl OwnQueue for Hosted {
         })
     }
 
-    fn tick(&mut self, env: &mut dyn Env<u32>) -> Result<(), Box<Wrong>> {
-        self.call(env, |this, py| {
+    fn tick(&mut self, desk: &mut Desk) -> Result<(), Box<Wrong>> {
+        self.call(desk, |this, py| {
             this.object.borrow_mut(py).timer = None;
             this.timer.as_ref().map_or(Ok(()), |timer| timer.call0(py).map(drop))
         })
@@ -149,23 +141,6 @@ impl OwnQueue for Hosted {
 
     fn deadline(&self) -> Option<Time> {
         self.deadline
-    }
-
-    fn backlog(&self) -> Option<Backlog> {
-        Some(self.backlog)
-    }
-
-    fn stats(&self) -> &Stats {
-        self.desk.stats()
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        let shown = self.names.iter().zip(&self.values);
-        shown.into_iter().find(|((name, _), _)| *name == "avg").map(|(_, value)| *value)
-    }
-
-    fn internals(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.names.iter().zip(&self.values).for_each(|((name, _), value)| see(name, *value));
     }
 
     fn departures_change_internals(&self) -> bool {

@@ -155,9 +155,9 @@ impl Part {
             at_departures: about.at_departures,
             timed: about.timed,
         };
-        let make = move |setup: &fairdrop_sim::own::Setup| {
-            let made = Python::attach(|py| Hosted::new(py, &shape, setup));
-            made.map(|queue| Box::new(queue) as Box<dyn fairdrop_sim::own::OwnQueue>).map_err(|wrong| {
+        let make = move |setup: &own::Setup, desk: &mut own::Desk| {
+            let made = Python::attach(|py| Hosted::new(py, &shape, setup, desk));
+            made.map(|queue| Box::new(queue) as Box<dyn own::OwnQueue>).map_err(|wrong| {
                 if wrong.trace.is_empty() {
                     wrong.what
                 } else {

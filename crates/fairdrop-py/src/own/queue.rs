@@ -2,24 +2,33 @@
 
 use super::packet::{Fifo, PyPacket};
 use fairdrop::{Backlog, Packet, Position, slots_for};
-use fairdrop_sim::own::{Dice, Setup};
+use fairdrop_sim::own::Dice;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
 /// A named stream of random numbers.
 #[pyclass(name = "Stream", module = "fairdrop")]
 pub struct PyDice(Dice);
 
-impl PyDice {
-    /// The stream called `name`.
-    pub fn new(setup: &Setup, name: &str) -> Self {
-        Self(Dice::new(setup, name))
-    }
-}
+/// The streams of a discipline or control by name, each made when it is first asked for.
+#[derive(Default)]
+pub struct Streams(BTreeMap<String, Py<PyDice>>);
 
-impl From<Dice> for PyDice {
-    fn from(dice: Dice) -> Self {
-        Self(dice)
+impl Streams {
+    /// The stream called `name`, which `make` makes.
+    pub fn get(
+        &mut self,
+        py: Python<'_>,
+        name: &str,
+        make: impl FnOnce(&str) -> Dice,
+    ) -> PyResult<Py<PyDice>> {
+        if let Some(known) = self.0.get(name) {
+            return Ok(known.clone_ref(py));
+        }
+        let stream = Py::new(py, PyDice(make(name)))?;
+        self.0.insert(name.into(), stream.clone_ref(py));
+        Ok(stream)
     }
 }
 
@@ -144,9 +153,4 @@ impl Queue {
     fn __repr__(&self) -> String {
         format!("<Queue of {} packets, {} bytes>", self.fifo.len(), self.fifo.bytes())
     }
-}
-
-/// The stream called `name` for a queue that `setup` is for.
-pub fn stream(py: Python<'_>, setup: &Setup, name: &str) -> PyResult<Py<PyDice>> {
-    Py::new(py, PyDice::new(setup, name))
 }

@@ -113,6 +113,8 @@ pub struct Engine<'s, T = ()> {
     conservation: Conservation,
     /// With more than these, what comes is prefetched, and timers and traces are looked at.
     few_flows: u32,
+    /// Whether there are more, or disciplines have timers: then the engine looks ahead of each event.
+    looks_ahead: bool,
     /// When each flow starts, until that is scheduled.
     starts: Vec<Time>,
     /// Whether the run ends before its end.
@@ -165,6 +167,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             stamps: Stamps::new(scenario),
             conservation: Conservation::default(),
             few_flows: FEW_FLOWS,
+            looks_ahead: false,
             starts,
             cut_short: false,
             room: u64::MAX,
@@ -187,10 +190,16 @@ impl<'s, T: Tracer> Engine<'s, T> {
             engine.few_flows = 0;
             (0..engine.links.len()).for_each(|link| engine.watch_timer(link));
         }
+        engine.count_flows();
         for (change, at) in (0..).zip(engine.links.changes()) {
             engine.events.push(at, Kind::Rate, change);
         }
         Ok(Some(engine))
+    }
+
+    /// There are more flows, or another number is few.
+    fn count_flows(&mut self) {
+        self.looks_ahead = self.flows.len() > self.few_flows;
     }
 
     /// Schedules what each flow and population does first.
@@ -285,7 +294,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             if self.handled.is_multiple_of(CHECK_EVERY_WITH_POSITIONS) && !self.goes_on(control, &mut part) {
                 return false;
             }
-            if self.flows.len() > self.few_flows && self.events.is_time_to_look() {
+            if self.looks_ahead && self.events.is_time_to_look() {
                 self.prefetch_ahead();
             }
             self.handle(kind, entity, control);
@@ -466,9 +475,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    #[inline]
+    /// The transmitter of `link` will be done at `done`.
+    #[inline(always)]
     fn schedule_sent(&mut self, done: Time, link: u32) {
-        if self.flows.len() > self.few_flows {
+        if self.looks_ahead {
             return self.look_and_schedule_sent(done, link);
         }
         self.events.push_next(done, Kind::Sent, link);
@@ -501,7 +511,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if self.links.is_due(link, self.now) {
             let done = self.links.port(link).0.tick(self.now, &mut self.lost);
             if let Some(done) = done {
-                self.schedule_sent(done, link);
+                self.look_and_schedule_sent(done, link);
             }
             self.free_lost();
         }
@@ -531,7 +541,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     if self.flows.has_forged() { self.flows.seen_as(flow, group) } else { (flow, group) };
                 let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 let done = port.arrive(self.now, frame, group, &mut self.lost);
-                if self.flows.len() > self.few_flows {
+                if self.looks_ahead {
                     port.prefetch_ends();
                     self.watch_timer(link);
                 }
@@ -768,6 +778,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let (flow, is_new) = self.flows.connect(group, self.seed);
         if is_new {
             self.links.ports_mut().for_each(|port| port.add_flow(group));
+            self.count_flows();
         }
         self.on_start(flow);
         self.schedule_connection(group);
@@ -920,6 +931,7 @@ mod tests {
             let counters = |few_flows| {
                 let mut engine = Engine::new(&scenario, 1, &Control::default()).unwrap().unwrap();
                 engine.few_flows = few_flows;
+                engine.count_flows();
                 engine.links.ports_mut().for_each(|port| port.meter_mut().few_flows = few_flows);
                 assert!(engine.run(&Control::default()));
                 let delivered: Vec<_> =

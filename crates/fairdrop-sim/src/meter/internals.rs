@@ -1,6 +1,15 @@
 //! The values that a discipline decides by, as it names them: mean over time, maximum, and samples on a grid.
 
-use fairdrop::{Discipline, Time};
+use fairdrop::Time;
+
+/// What decides by values that it gives, as [`fairdrop::Discipline`] does.
+pub trait Shows {
+    /// Gives each value with its name, always in the same order.
+    fn internals(&self, see: impl FnMut(&'static str, f64));
+
+    /// Whether a departure may change one.
+    fn departures_change_internals(&self) -> bool;
+}
 
 /// One value.
 #[derive(Clone, Debug)]
@@ -26,7 +35,7 @@ pub struct Internals {
 
 impl Internals {
     /// For `discipline`, whose names do not change.
-    pub fn of<H>(discipline: &impl Discipline<H>) -> Self {
+    pub fn of(discipline: &impl Shows) -> Self {
         let mut values = Vec::new();
         discipline.internals(|name, value| {
             values.push(Internal { name, sum: 0.0, max: value, samples: Vec::new() });
@@ -37,7 +46,7 @@ impl Internals {
 
     /// As `hold`, before a departure.
     #[inline(always)]
-    pub fn hold_at_departure<H>(&mut self, now: Time, discipline: &impl Discipline<H>) {
+    pub fn hold_at_departure(&mut self, now: Time, discipline: &impl Shows) {
         if !self.rest_at_departures {
             self.hold(now, discipline);
         }
@@ -45,7 +54,7 @@ impl Internals {
 
     /// The values have been what they are since the last call, and may change at `now`.
     #[inline(always)]
-    pub fn hold<H>(&mut self, now: Time, discipline: &impl Discipline<H>) {
+    pub fn hold(&mut self, now: Time, discipline: &impl Shows) {
         let span = now.since(self.since).ns() as f64;
         self.since = now;
         let mut values = self.values.iter_mut();
@@ -60,13 +69,13 @@ impl Internals {
     }
 
     /// Adds a point to the samples.
-    pub fn sample<H>(&mut self, discipline: &impl Discipline<H>) {
+    pub fn sample(&mut self, discipline: &impl Shows) {
         let mut values = self.values.iter_mut();
         discipline.internals(|_, value| values.next().into_iter().for_each(|v| v.samples.push(value)));
     }
 
     /// Means and maxima begin again.
-    pub fn open<H>(&mut self, now: Time, discipline: &impl Discipline<H>) {
+    pub fn open(&mut self, now: Time, discipline: &impl Shows) {
         self.hold(now, discipline);
         self.opened = now;
         let mut values = self.values.iter_mut();
@@ -90,22 +99,11 @@ impl Internals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairdrop::{Backlog, Env, Packet, Stats};
 
-    /// A discipline that is nothing but its internals.
-    struct Shown(f64, Stats);
+    /// It shows one value, and twice that.
+    struct Shown(f64);
 
-    impl Discipline<u32> for Shown {
-        fn enqueue<E: Env<u32>>(&mut self, _: Packet<u32>, _: &mut E) {}
-        fn dequeue<E: Env<u32>>(&mut self, _: &mut E) -> Option<Packet<u32>> {
-            None
-        }
-        fn backlog(&self) -> Backlog {
-            Backlog::default()
-        }
-        fn stats(&self) -> &Stats {
-            &self.1
-        }
+    impl Shows for Shown {
         fn departures_change_internals(&self) -> bool {
             false
         }
@@ -118,7 +116,7 @@ mod tests {
     /// 1 for 3 s before the window, 5 for 1 s, 2 for 3 s: mean 11 / 4 over the window.
     #[test]
     fn means_are_over_time_within_the_window() {
-        let mut discipline = Shown(1.0, Stats::default());
+        let mut discipline = Shown(1.0);
         let mut internals = Internals::of(&discipline);
         internals.open(Time::from_ms(3000), &discipline);
         internals.hold(Time::from_ms(3000), &discipline);

@@ -12,7 +12,7 @@ mod velocity;
 pub use end::End;
 pub use fairness::jain_index;
 pub use flow_count::FlowCount;
-pub use internals::Internals;
+pub use internals::{Internals, Shows};
 pub use queue::{QueueMeter, Series, Waiting, Waits};
 pub use transfers::{CLASS_ENDS, TransferMeter};
 pub use velocity::AtPosition;

@@ -216,10 +216,10 @@ impl QueueMeter {
         self.audit.arrived(flow, len);
     }
 
-    /// A waiting packet was drawn and compared with the one that was offered last.
+    /// So many waiting packets were drawn and compared with the one that was offered last.
     #[inline]
-    pub fn drawn(&mut self) {
-        self.draws += 1;
+    pub fn drew(&mut self, count: u32) {
+        self.draws += count;
     }
 
     /// The packet that was offered last, of a flow of `group`, waits from now on.
@@ -567,8 +567,7 @@ mod tests {
         meter.sent(0, 100);
         meter.taken(ms(3000), waiting(0, 200, 1, 0));
         meter.offered(1, 50);
-        meter.drawn();
-        meter.drawn();
+        meter.drew(2);
         meter.leaked(ms(4000), waiting(1, 400, 3, 2000), DropCause::MatchQueued);
         meter.refused(1, 50, DropCause::MatchArriving);
         meter.check(1, Backlog { packets: 1, bytes: 300 });
@@ -606,7 +605,7 @@ mod tests {
         let mut meter = QueueMeter::new([0].into_iter(), 1, 10);
         let join = |meter: &mut QueueMeter, handle, draws| {
             meter.offered(0, 100);
-            (0..draws).for_each(|_| meter.drawn());
+            meter.drew(draws);
             let (class, label, ecn) = (0, 0, Ecn::NotCapable);
             meter.joined(ms(1), &Frame { flow: 0, len: 100, class, label, ecn, handle }, 0);
         };

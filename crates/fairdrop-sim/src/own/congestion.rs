@@ -4,7 +4,8 @@ use super::fault::{Fault, Place, Wrong};
 use super::values::Values;
 use crate::input::{FieldSpec, Section};
 use crate::transport::congestion::{
-    AckEvent, CongestionControl, Held, LossEvent, RateSample, SegmentLoss, SendEvent, Variant, Window,
+    AckEvent, CongestionControl, Held, LossEvent, LossRecovery, RateSample, SegmentLoss, SendEvent, Variant,
+    Window,
 };
 use fairdrop::{ParamSpec, Time};
 use serde_json::{Map, Value as Json};
@@ -57,6 +58,16 @@ impl OwnCongestion {
             identity: String::new(),
             make: Arc::new(move |connection| Ok(Box::new(make(connection)?))),
         }
+    }
+
+    /// The same over `recovery`, without parameters or anything else to say of it.
+    pub fn named<C, F>(name: &'static str, recovery: LossRecovery, make: F) -> Self
+    where
+        C: CongestionControl + Send + 'static,
+        F: Fn(&Connection) -> C + Send + Sync + 'static,
+    {
+        let variant = Box::leak(Box::new(Variant { name, title: name, ..Variant::over(recovery) }));
+        Self::new(variant, &[], move |connection| Ok(make(connection)))
     }
 
     /// The same, made of what `identity` says.

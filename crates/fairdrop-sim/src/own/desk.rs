@@ -1,8 +1,13 @@
-//! What a queue in another language has of its host: the clock, random numbers by name, and a place for what it drops.
-//! Nothing is borrowed from the host between its calls: what was dropped and drawn is handed over after each of them.
+//! What a queue of one's own has of its host: the clock, random numbers, and a place for what it drops.
+//!
+//! It is the same for all of them and is nobody else's during a call, so a discipline is compiled with it, and no call of it goes
+//! through a pointer. The host looks after each call of the queue at what was drawn and dropped.
 
 use super::Setup;
-use fairdrop::{DropCause, Env, Packet, Philox, Stats, Stream, Time};
+use super::fault::Wrong;
+use super::waiting::{Fixed, Waiting, fixed};
+use fairdrop::{Backlog, Count, DropCause, Env, Hosts, Packet, Philox, Stream, Time};
+use std::ops::Range;
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
 const STREAMS: [&str; Stream::COUNT] = [
@@ -23,6 +28,9 @@ const STREAMS: [&str; Stream::COUNT] = [
     "dualpi2_coin",
     "service",
 ];
+
+/// No packet's handle: there are never that many.
+const NONE: u32 = u32::MAX;
 
 /// Set in the purposes of all other streams.
 const OTHER: u32 = 1 << 31;
@@ -92,43 +100,231 @@ impl<H> Env<H> for Dice {
     fn dropped(&mut self, _packet: Packet<H>, _cause: DropCause) {}
 }
 
+/// Beyond [`Env`], what the host of a queue of one's own takes after a call.
+pub trait Host: Env<u32> {
+    /// So many waiting packets were drawn and compared with the one that arrived.
+    fn drew(&mut self, count: u32);
+
+    /// The hosts at the ends of a packet that arrives, where its flow does not have both to itself.
+    fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
+}
+
 /// What one queue has of its host.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Desk {
-    /// Time of the present call.
-    pub now: Time,
-    stats: Stats,
-    dropped: Vec<(Packet<u32>, DropCause)>,
-    drawn: Vec<Packet<u32>>,
+    now: Time,
+    dice: [Dice; Stream::COUNT],
+    marked: [Count; DropCause::COUNT],
+    waiting: Waiting,
+    /// Handle of the packet that this call offers, until it is dropped: it waits after the call. Otherwise [`NONE`].
+    arriving: u32,
+    /// Its hosts, where its flow does not have both to itself.
+    hosts: Option<Hosts>,
+    /// What it was dropped for, and how many others before it.
+    refused: Option<(DropCause, usize)>,
+    /// Handles of the other packets that were dropped in this call, and what for.
+    dropped: Vec<(u32, DropCause)>,
+    /// Packets drawn in this call.
+    drawn: u32,
+    /// What was wrong in this call.
+    wrong: Option<Box<Wrong>>,
+    /// What the queue says that waits, as of its last call.
+    pub backlog: Backlog,
+    /// Names of the values that it decides by: these stay.
+    pub names: Vec<&'static str>,
+    /// The values, as of its last call.
+    pub values: Vec<f64>,
 }
 
 impl Desk {
+    /// For an empty queue that `setup` is for.
+    pub fn new(setup: &Setup) -> Self {
+        Self {
+            now: Time::ZERO,
+            dice: Dice::of_catalogue(setup),
+            marked: [Count::default(); DropCause::COUNT],
+            waiting: Waiting::default(),
+            arriving: NONE,
+            hosts: None,
+            refused: None,
+            dropped: Vec::new(),
+            drawn: 0,
+            wrong: None,
+            backlog: Backlog::default(),
+            names: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// The values that the queue decides by have these names.
+    pub fn name_values(&mut self, names: impl IntoIterator<Item = &'static str>) {
+        self.names = names.into_iter().collect();
+        self.values = vec![0.0; self.names.len()];
+    }
+
+    /// The next 64 bits of the stream with this number; 0 when there is none.
+    #[inline]
+    pub fn bits(&mut self, stream: u8) -> u64 {
+        self.dice.get_mut(usize::from(stream)).map_or(0, Dice::bits)
+    }
+
     /// A packet is dropped.
-    pub fn drop(&mut self, packet: Packet<u32>, cause: DropCause) {
-        self.stats.dropped[cause as usize].add(packet.meta.len);
-        self.dropped.push((packet, cause));
+    #[inline]
+    pub fn drop(&mut self, packet: &Packet<u32>, cause: DropCause) {
+        if self.refuse(packet.handle, cause) {
+            return;
+        }
+        if self.waiting.take(packet) {
+            self.dropped.push((packet.handle, cause));
+        } else {
+            self.cannot_drop(packet.handle, fixed(packet), cause);
+        }
+    }
+
+    /// The packet with this handle is dropped, if it is the one that this call offers. Says whether it is.
+    #[inline]
+    pub fn refuse(&mut self, handle: u32, cause: DropCause) -> bool {
+        let arrives = handle == self.arriving && handle != NONE;
+        if arrives {
+            self.arriving = NONE;
+            self.refused = Some((cause, self.dropped.len()));
+        }
+        arrives
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cannot_drop(&mut self, handle: u32, packet: Fixed, cause: DropCause) {
+        let why = self.waiting.why_not(handle, packet);
+        self.fail(format!("dropping for {}, {why}", cause.name()));
     }
 
     /// A packet of `len` bytes was marked in place of a drop.
+    #[inline]
     pub fn marked(&mut self, len: u32, cause: DropCause) {
-        self.stats.marked[cause as usize].add(len);
+        self.marked[cause as usize].add(len);
     }
 
-    /// A packet was drawn, to be compared.
-    pub fn drawn(&mut self, packet: Packet<u32>) {
-        self.stats.drawn += 1;
-        self.drawn.push(packet);
+    /// What happens in this call is wrong, which ends the run. What was said first counts.
+    #[cold]
+    pub fn fail(&mut self, wrong: impl Into<Wrong>) {
+        self.wrong.get_or_insert_with(|| Box::new(wrong.into()));
     }
 
-    /// The counters.
-    pub fn stats(&self) -> &Stats {
-        &self.stats
+    /// What was wrong.
+    pub fn take_wrong(&mut self) -> Option<Box<Wrong>> {
+        self.wrong.take()
     }
 
-    /// Hands over what was drawn and dropped since the last time.
-    pub fn hand_over(&mut self, env: &mut dyn Env<u32>) {
-        self.drawn.drain(..).for_each(|packet| env.drawn(&packet));
-        self.dropped.drain(..).for_each(|(packet, cause)| env.dropped(packet, cause));
+    /// What was marked, by cause.
+    pub(super) fn marks(&self) -> &[Count; DropCause::COUNT] {
+        &self.marked
+    }
+
+    /// The packets that wait.
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// A call begins.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// A call begins, which offers `packet`.
+    #[inline]
+    pub(super) fn offer(&mut self, packet: &Packet<u32>, host: &impl Host) {
+        (self.now, self.arriving) = (host.now(), packet.handle);
+        if let Some(hosts) = host.shared_hosts(packet) {
+            self.hosts = Some(hosts);
+        }
+    }
+
+    /// A packet is sent. False, and the call is wrong, if it does not wait.
+    #[inline]
+    pub(super) fn send(&mut self, packet: &Packet<u32>) -> bool {
+        self.waiting.take(packet) || self.cannot_send(packet.handle, fixed(packet))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cannot_send(&mut self, handle: u32, packet: Fixed) -> bool {
+        self.fail(self.waiting.why_not(handle, packet));
+        false
+    }
+
+    /// The call that offered `packet` has ended: shows the host what it did, in the same order.
+    #[inline]
+    pub(super) fn settle(&mut self, packet: &Packet<u32>, host: &mut impl Host) {
+        self.arriving = NONE;
+        let Some((cause, before)) = self.refused.take() else {
+            self.hand_over(host);
+            self.waiting.add(packet);
+            return;
+        };
+        if before > 0 {
+            self.hand_over_dropped(0..before, host);
+        }
+        host.dropped(packet.clone(), cause);
+        if before < self.dropped.len() {
+            self.hand_over_dropped(before..self.dropped.len(), host);
+        }
+        self.dropped.clear();
+        host.drew(std::mem::take(&mut self.drawn));
+    }
+
+    /// A call has ended: shows the host what it did.
+    #[inline]
+    pub(super) fn hand_over(&mut self, host: &mut impl Host) {
+        host.drew(std::mem::take(&mut self.drawn));
+        if !self.dropped.is_empty() {
+            self.hand_over_dropped(0..self.dropped.len(), host);
+            self.dropped.clear();
+        }
+    }
+
+    #[inline(never)]
+    fn hand_over_dropped(&mut self, which: Range<usize>, host: &mut impl Host) {
+        for &(handle, cause) in &self.dropped[which] {
+            self.waiting.known(handle).into_iter().for_each(|packet| host.dropped(packet.clone(), cause));
+        }
+    }
+
+    /// Whether the call that ends was in order, as far as the desk knows.
+    #[inline]
+    pub(super) fn is_in_order(&self) -> bool {
+        self.wrong.is_none() && self.backlog == self.waiting.backlog
+    }
+}
+
+impl Env<u32> for Desk {
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn random(&mut self, stream: Stream) -> u64 {
+        self.dice[stream as usize].bits()
+    }
+
+    fn flow_key(&self) -> [u64; 2] {
+        [0, 0]
+    }
+
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        self.hosts.unwrap_or(Hosts::of_flow(packet.meta.flow))
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
+        self.drop(&packet, cause);
+    }
+
+    #[inline]
+    fn drawn(&mut self, _candidate: &Packet<u32>) {
+        self.drawn += 1;
     }
 }
 

@@ -1,118 +1,33 @@
 //! Watches a queue of somebody's own: packets are neither lost, nor made, nor changed.
 
+use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
 use super::queue::OwnQueue;
-use fairdrop::{Backlog, Discipline, DisciplineInfo, DropCause, Env, Hosts, Packet, Stats, Stream, Time};
+use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use std::fmt;
-
-/// The packets that wait, by handle.
-#[derive(Debug, Default)]
-struct Waiting {
-    packets: Vec<Option<Packet<u32>>>,
-    backlog: Backlog,
-    /// What was wrong with a packet that was dropped during this call.
-    wrong: Option<Box<Wrong>>,
-}
-
-impl Waiting {
-    #[inline]
-    fn add(&mut self, packet: Packet<u32>) {
-        let place = packet.handle as usize;
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(packet.meta.len);
-        match self.packets.get_mut(place) {
-            Some(slot) => *slot = Some(packet),
-            None => self.add_beyond(place, packet),
-        }
-    }
-
-    #[cold]
-    fn add_beyond(&mut self, place: usize, packet: Packet<u32>) {
-        self.packets.resize((place + 1).next_power_of_two(), None);
-        self.packets[place] = Some(packet);
-    }
-
-    /// Takes out a packet that leaves the queue as `packet`; says what is wrong with it.
-    fn take(&mut self, packet: &Packet<u32>) -> Result<(), String> {
-        let place = self.packets.get_mut(packet.handle as usize);
-        let Some(known) = place.and_then(Option::take) else {
-            return Err("it gave a packet that does not wait in it".into());
-        };
-        self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(known.meta.len);
-        let same =
-            |packet: &Packet<u32>| (packet.meta.flow, packet.meta.len, packet.meta.class, packet.enqueued);
-        if same(&known) == same(packet) {
-            return Ok(());
-        }
-        Err(format!(
-            "it changed a packet: flow, length, class and time of arrival were {:?} and are {:?}",
-            same(&known),
-            same(packet)
-        ))
-    }
-}
-
-/// The host's environment, for one call, with an eye on what is dropped.
-struct Watched<'a, E> {
-    env: &'a mut E,
-    waiting: &'a mut Waiting,
-}
-
-impl<E: Env<u32>> Env<u32> for Watched<'_, E> {
-    fn now(&self) -> Time {
-        self.env.now()
-    }
-
-    fn random(&mut self, stream: Stream) -> u64 {
-        self.env.random(stream)
-    }
-
-    fn flow_key(&self) -> [u64; 2] {
-        self.env.flow_key()
-    }
-
-    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
-        self.env.hosts(packet)
-    }
-
-    fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
-        match self.waiting.take(&packet) {
-            Ok(()) => self.env.dropped(packet, cause),
-            Err(wrong) => {
-                let wrong = format!("dropping for {}, {wrong}", cause.name());
-                self.waiting.wrong = Some(Box::new(wrong.into()));
-            }
-        }
-    }
-
-    fn drawn(&mut self, candidate: &Packet<u32>) {
-        self.env.drawn(candidate);
-    }
-}
 
 /// A queue that is watched. After a fault it does nothing any more but drop what arrives.
 pub struct Guarded {
     name: &'static str,
     timed: bool,
     queue: Box<dyn OwnQueue>,
-    waiting: Waiting,
+    desk: Desk,
     offered: u64,
     fault: Option<Box<Fault>>,
 }
 
 impl fmt::Debug for Guarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple(self.name).field(&self.waiting.backlog).finish()
+        f.debug_tuple(self.name).field(&self.desk.waiting().backlog).finish()
     }
 }
 
 impl Guarded {
-    /// An empty `queue` of what `info` says.
-    pub fn new(info: &'static DisciplineInfo, queue: Box<dyn OwnQueue>) -> Self {
+    /// An empty `queue` of what `info` says, which was made with `desk`.
+    pub fn new(info: &'static DisciplineInfo, queue: Box<dyn OwnQueue>, desk: Desk) -> Self {
         let DisciplineInfo { name, timed, .. } = *info;
-        Self { name, timed, queue, waiting: Waiting::default(), offered: 0, fault: None }
+        Self { name, timed, queue, desk, offered: 0, fault: None }
     }
 
     /// Whether it wants to be called at its deadlines.
@@ -127,113 +42,112 @@ impl Guarded {
 
     /// Visits every waiting packet, in no order.
     pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<u32>)) {
-        self.waiting.packets.iter().flatten().for_each(visit);
+        self.desk.waiting().iter().for_each(visit);
     }
 
-    /// One call of the queue, and what it did to the packets. `None` when it was at fault.
-    fn call<E: Env<u32>, R>(
-        &mut self,
-        call: &'static str,
-        env: &mut E,
-        work: impl FnOnce(&mut dyn OwnQueue, &mut dyn Env<u32>) -> Result<R, Box<Wrong>>,
-    ) -> Option<R> {
-        let at = env.now();
-        let done = work(&mut *self.queue, &mut Watched { env, waiting: &mut self.waiting });
-        match (done, self.waiting.wrong.take()) {
-            (Ok(done), None) => Some(done),
-            (Err(wrong), _) | (Ok(_), Some(wrong)) => self.set_fault(call, at, *wrong),
-        }
-    }
-
-    #[cold]
-    fn set_fault<R>(&mut self, call: &'static str, at: Time, wrong: impl Into<Wrong>) -> Option<R> {
-        let fault = Fault::new(self.name, wrong.into(), call, at, Place::Packet(self.offered));
-        self.fault.get_or_insert_with(|| Box::new(fault));
-        None
-    }
-
-    /// Compares what it says that waits with what waits.
+    /// A call has ended: was it in order?
     #[inline]
-    fn check(&mut self, call: &'static str, at: Time) {
-        if let Some(said) = self.queue.backlog()
-            && said != self.waiting.backlog
-        {
-            self.miscounted(call, at, said);
+    fn judge(&mut self, call: &'static str, done: Result<(), Box<Wrong>>) {
+        if done.is_err() || !self.desk.is_in_order() {
+            self.set_fault(call, done.err());
         }
     }
 
     #[cold]
-    fn miscounted(&mut self, call: &'static str, at: Time, said: Backlog) {
-        let waits = self.waiting.backlog;
-        let what = format!(
+    #[inline(never)]
+    fn set_fault(&mut self, call: &'static str, wrong: Option<Box<Wrong>>) {
+        let wrong = wrong.or(self.desk.take_wrong());
+        let wrong = wrong.map_or_else(|| self.miscounted().into(), |wrong| *wrong);
+        let fault = Fault::new(self.name, wrong, call, self.desk.now(), Place::Packet(self.offered));
+        self.fault.get_or_insert_with(|| Box::new(fault));
+    }
+
+    /// What it says that waits is not what waits.
+    fn miscounted(&self) -> String {
+        let (said, waits) = (self.desk.backlog, self.desk.waiting().backlog);
+        format!(
             "it says that {} of {} wait, where {} of {} should: it has lost some, or counts them wrongly",
             count(u64::from(said.packets), "packet"),
             count(said.bytes, "byte"),
             waits.packets,
             waits.bytes
-        );
-        let _: Option<()> = self.set_fault(call, at, what);
+        )
     }
-}
 
-impl Discipline<u32> for Guarded {
+    /// As [`fairdrop::Discipline::enqueue`].
     #[inline(never)]
-    fn enqueue<E: Env<u32>>(&mut self, packet: Packet<u32>, env: &mut E) {
+    pub fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
         self.offered += 1;
         if self.fault.is_some() {
-            return env.dropped(packet, DropCause::Overflow);
+            return host.dropped(packet, DropCause::Overflow);
         }
-        self.waiting.add(packet.clone());
-        self.call("enqueue", env, |queue, env| queue.enqueue(packet, env));
-        self.check("enqueue", env.now());
+        self.desk.offer(&packet, host);
+        let done = self.queue.enqueue(&packet, &mut self.desk);
+        self.desk.settle(&packet, host);
+        self.judge("enqueue", done);
     }
 
+    /// As [`fairdrop::Discipline::dequeue`].
     #[inline(never)]
-    fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
+    pub fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
         if self.fault.is_some() {
             return None;
         }
-        let packet = self.call("dequeue", env, |queue, env| queue.dequeue(env))??;
-        if let Err(what) = self.waiting.take(&packet) {
-            return self.set_fault("dequeue", env.now(), what);
+        self.desk.begin(host.now());
+        let (packet, done) = match self.queue.dequeue(&mut self.desk) {
+            Ok(packet) => (packet, Ok(())),
+            Err(wrong) => (None, Err(wrong)),
+        };
+        self.desk.hand_over(host);
+        let packet = packet.filter(|packet| self.desk.send(packet));
+        self.judge("dequeue", done);
+        packet
+    }
+
+    /// As [`fairdrop::Discipline::tick`].
+    pub fn tick(&mut self, host: &mut impl Host) {
+        if self.fault.is_some() {
+            return;
         }
-        self.check("dequeue", env.now());
-        Some(packet)
+        self.desk.begin(host.now());
+        let done = self.queue.tick(&mut self.desk);
+        self.desk.hand_over(host);
+        if let Some(at) = self.queue.deadline().filter(|&at| at <= host.now()) {
+            self.desk.fail(format!("its next deadline, {} s, is not after now", at.seconds()));
+        }
+        self.judge("tick", done);
     }
 
-    fn backlog(&self) -> Backlog {
-        self.waiting.backlog
-    }
-
-    fn stats(&self) -> &Stats {
-        self.queue.stats()
-    }
-
-    fn average_packets(&self) -> Option<f64> {
-        self.queue.average_packets()
-    }
-
-    #[inline(never)]
-    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        self.queue.internals(&mut see);
-    }
-
-    fn departures_change_internals(&self) -> bool {
-        self.queue.departures_change_internals()
-    }
-
-    fn deadline(&self) -> Option<Time> {
+    /// When `tick` wants to be called.
+    pub fn deadline(&self) -> Option<Time> {
         self.queue.deadline().filter(|_| self.fault.is_none())
     }
 
-    fn tick<E: Env<u32>>(&mut self, env: &mut E) {
-        if self.fault.is_none() {
-            self.call("tick", env, |queue, env| queue.tick(env));
-            self.check("tick", env.now());
-            if let Some(at) = Discipline::deadline(self).filter(|&at| at <= env.now()) {
-                let what = format!("its next deadline, {} s, is not after now", at.seconds());
-                let _: Option<()> = self.set_fault("tick", env.now(), what);
-            }
-        }
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        self.desk.waiting().backlog
+    }
+
+    /// What it has marked, by cause.
+    pub fn marked(&self) -> &[Count; DropCause::COUNT] {
+        self.queue.marked().unwrap_or(self.desk.marks())
+    }
+
+    /// The average queue in packets that it decides by.
+    pub fn average_packets(&self) -> Option<f64> {
+        let shown = || self.desk.names.iter().position(|name| *name == "avg").map(|at| self.desk.values[at]);
+        self.queue.average_packets().or_else(shown)
+    }
+
+    /// Gives the values that it decides by.
+    #[inline(never)]
+    pub fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        let name = |at: usize| self.desk.names.get(at).copied().unwrap_or_default();
+        self.desk.values.iter().enumerate().for_each(|(at, value)| see(name(at), *value));
+    }
+
+    /// Whether `dequeue` may change these.
+    pub fn departures_change_internals(&self) -> bool {
+        self.queue.departures_change_internals()
     }
 }

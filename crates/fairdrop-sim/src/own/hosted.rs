@@ -1,8 +1,12 @@
 //! What a port holds: a discipline of the catalogue, or one of somebody's own.
 
+use super::desk::Host;
 use super::fault::Fault;
 use super::guard::Guarded;
-use fairdrop::{AnyDiscipline, Backlog, Discipline, Env, Heap, LeakyFifo, Memory, Packet, Slot, Stats, Time};
+use crate::meter::Shows;
+use fairdrop::{
+    AnyDiscipline, Backlog, Count, Discipline, DropCause, Heap, LeakyFifo, Memory, Packet, Slot, Time,
+};
 
 /// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.
 #[derive(Debug)]
@@ -51,31 +55,49 @@ impl Hosted {
             Self::Own(queue) => queue.fault(),
         }
     }
-}
 
-impl Discipline<u32> for Hosted {
+    /// As [`Discipline::enqueue`].
     #[inline(always)]
-    fn enqueue<E: Env<u32>>(&mut self, packet: Packet<u32>, env: &mut E) {
-        each!(self, queue => queue.enqueue(packet, env));
+    pub fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
+        each!(self, queue => queue.enqueue(packet, host));
     }
 
+    /// As [`Discipline::dequeue`].
     #[inline(always)]
-    fn dequeue<E: Env<u32>>(&mut self, env: &mut E) -> Option<Packet<u32>> {
-        each!(self, queue => queue.dequeue(env))
+    pub fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
+        each!(self, queue => queue.dequeue(host))
     }
 
-    fn backlog(&self) -> Backlog {
+    /// As [`Discipline::tick`].
+    pub fn tick(&mut self, host: &mut impl Host) {
+        each!(self, queue => queue.tick(host));
+    }
+
+    /// When `tick` wants to be called.
+    pub fn deadline(&self) -> Option<Time> {
+        each!(self, queue => queue.deadline())
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
         each!(self, queue => queue.backlog())
     }
 
-    fn stats(&self) -> &Stats {
-        each!(self, queue => queue.stats())
+    /// What was marked, by cause.
+    pub fn marked(&self) -> &[Count; DropCause::COUNT] {
+        match self {
+            Self::BuiltIn(queue) => &queue.stats().marked,
+            Self::Own(queue) => queue.marked(),
+        }
     }
 
-    fn average_packets(&self) -> Option<f64> {
+    /// The average queue in packets that it decides by.
+    pub fn average_packets(&self) -> Option<f64> {
         each!(self, queue => queue.average_packets())
     }
+}
 
+impl Shows for Hosted {
     #[inline(always)]
     fn internals(&self, see: impl FnMut(&'static str, f64)) {
         each!(self, queue => queue.internals(see));
@@ -83,13 +105,5 @@ impl Discipline<u32> for Hosted {
 
     fn departures_change_internals(&self) -> bool {
         each!(self, queue => queue.departures_change_internals())
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        each!(self, queue => queue.deadline())
-    }
-
-    fn tick<E: Env<u32>>(&mut self, env: &mut E) {
-        each!(self, queue => queue.tick(env));
     }
 }

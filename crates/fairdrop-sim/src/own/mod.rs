@@ -6,9 +6,11 @@
 //! ```ignore
 //! let mut parts = Parts::default();
 //! parts.add(OwnDiscipline::new(&INFO, |setup| Ok(Mine::new(setup.limit, setup.values.number("threshold")))))?;
-//! parts.add(OwnCongestion::new(&VARIANT, &[], |_| Ok(MyReno)))?;
-//! let scenario = Scenario::parse_with(text, "mine.toml", &[], &parts, &Control::default())?;
+//! parts.add(OwnCongestion::named("my_reno", LossRecovery::Reno, |_| MyReno))?;
+//! let run = fairdrop_sim::run_file("mine.toml", &["groups.tcp.transport=my_reno"], &parts)?;
 //! ```
+//!
+//! `examples/own_parts.rs` is such a program, whole; `examples/own_choke.rs` has parameters and random numbers as well.
 //!
 //! What a discipline does is watched: every packet that it was given waits, was handed out or was dropped, once, and
 //! unchanged but for its ECN field and label. So is a control: windows are numbers above 0. The first call after which
@@ -23,13 +25,14 @@ mod name;
 mod parts;
 mod queue;
 mod values;
+mod waiting;
 
 pub use crate::transport::congestion::{
     AckEvent, CongestionControl, Held, LossEvent, LossRecovery, Ns2Agent, RateSample, Repair, SegmentLoss,
     SendEvent, Variant, Window,
 };
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
-pub use desk::{Desk, Dice, cause_named};
+pub use desk::{Desk, Dice, Host, cause_named};
 pub use fault::{Fault, Place, Wrong};
 pub use hosted::Hosted;
 pub use name::kept;
@@ -58,7 +61,7 @@ pub struct Setup {
     pub values: Values,
 }
 
-type Maker = dyn Fn(&Setup) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
+type Maker = dyn Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
 
 /// A discipline of one's own: what is said of it, and how one is made.
 #[derive(Clone)]
@@ -78,13 +81,23 @@ impl OwnDiscipline {
         D: Discipline<u32> + Send + 'static,
         F: Fn(&Setup) -> Result<D, String> + Send + Sync + 'static,
     {
-        Self::of_queues(info, move |setup| Ok(Box::new(make(setup)?)))
+        Self::of_queues(info, move |setup, desk| Ok(queue::boxed(make(setup)?, desk)))
     }
 
-    /// The same for queues behind an interface to another language.
+    /// The same without parameters or anything else to say of it. What is said is kept until the program ends.
+    pub fn named<D, F>(name: &'static str, make: F) -> Self
+    where
+        D: Discipline<u32> + Send + 'static,
+        F: Fn(&Setup) -> D + Send + Sync + 'static,
+    {
+        let info = Box::leak(Box::new(DisciplineInfo::named(name, "", &[])));
+        Self::new(info, move |setup| Ok(make(setup)))
+    }
+
+    /// The same for queues behind an interface to another language, which have their desk from the beginning.
     pub fn of_queues<F>(info: &'static DisciplineInfo, make: F) -> Self
     where
-        F: Fn(&Setup) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
+        F: Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
     {
         Self { info, identity: String::new(), make: Arc::new(make) }
     }
@@ -100,8 +113,9 @@ impl OwnDiscipline {
     /// # Errors
     /// There is none, and why.
     pub(crate) fn queue(&self, setup: &Setup) -> Result<Guarded, OwnError> {
-        let queue = (self.make)(setup).map_err(|why| OwnError { name: self.info.name, why })?;
-        Ok(Guarded::new(self.info, queue))
+        let mut desk = Desk::new(setup);
+        let queue = (self.make)(setup, &mut desk).map_err(|why| OwnError { name: self.info.name, why })?;
+        Ok(Guarded::new(self.info, queue, desk))
     }
 }
 

@@ -135,8 +135,10 @@ pub trait Discipline<H> {
     /// What waits now.
     fn backlog(&self) -> Backlog;
 
-    /// Counters by cause.
-    fn stats(&self) -> &Stats;
+    /// Counters by cause. Hosts read what was marked from them; a discipline that marks nothing may leave them out.
+    fn stats(&self) -> &Stats {
+        &Stats::NONE
+    }
 
     /// The average queue in packets that the discipline decides by, where it keeps one.
     fn average_packets(&self) -> Option<f64> {

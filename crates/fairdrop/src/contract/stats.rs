@@ -1,5 +1,7 @@
 //! Counters: what happened to the packets, drops by cause.
 
+use crate::contract::packet::Packet;
+
 /// Why a packet was dropped. Every arrival ends admitted or in exactly one of these; a queued packet may be dropped
 /// later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,6 +107,8 @@ pub struct Count {
 }
 
 impl Count {
+    const NONE: Self = Self { packets: 0, bytes: 0 };
+
     /// Counts one packet of `len` bytes.
     #[inline]
     pub fn add(&mut self, len: u32) {
@@ -120,6 +124,16 @@ pub struct Backlog {
     pub packets: u32,
     /// Bytes on the wire.
     pub bytes: u64,
+}
+
+/// What some packets come to.
+impl<'a, H: 'a> FromIterator<&'a Packet<H>> for Backlog {
+    fn from_iter<I: IntoIterator<Item = &'a Packet<H>>>(packets: I) -> Self {
+        packets.into_iter().fold(Self::default(), |Self { packets, bytes }, packet| Self {
+            packets: packets + 1,
+            bytes: bytes + u64::from(packet.meta.len),
+        })
+    }
 }
 
 /// Counters of one discipline since it was made.
@@ -140,6 +154,16 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Those of a discipline that counts nothing.
+    pub const NONE: Self = Self {
+        arrived: Count::NONE,
+        departed: Count::NONE,
+        dropped: [Count::NONE; DropCause::COUNT],
+        marked: [Count::NONE; DropCause::COUNT],
+        drawn: 0,
+        stuck_draws: 0,
+    };
+
     /// Packets dropped for `cause`.
     pub fn dropped_for(&self, cause: DropCause) -> Count {
         self.dropped[cause as usize]

@@ -168,7 +168,7 @@ impl<H, S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>> LeakyFifo<H, S> {
 
     /// The draw of [`Self::draw`], with the packet.
     #[inline(always)]
-    pub(crate) fn draw_packet<E: Env<H>>(&mut self, env: &mut E) -> Option<(Position, &Packet<H>)> {
+    pub fn draw_packet<E: Env<H>>(&mut self, env: &mut E) -> Option<(Position, &Packet<H>)> {
         if self.is_empty() {
             return None;
         }
