@@ -16,7 +16,8 @@ _SPREAD = "_spread"
 _TIMES = ("ms", "s")
 # Section 4.6: disciplines alone, and the schedulers that run one of them for each flow or class.
 _SCHEDULED = {
-    "droptail": ("drr", "fq", "sfq"), "choke": ("class_choke",), "codel": ("fq_codel",), "pie": ("fq_pie",)
+    "droptail": ("drr", "fq", "sfq"), "choke": ("class_choke",),
+    "cobalt": ("cake",), "codel": ("fq_codel",), "pie": ("fq_pie",),
 }  # fmt: skip
 # Trial and measure.
 _WITH_SCHEDULER = (
