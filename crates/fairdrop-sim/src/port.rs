@@ -54,8 +54,6 @@ struct PortEnv<'a, T> {
     world: &'a mut World<T>,
     /// Handle of the packet being admitted, which does not wait yet; [`NONE`] when there is none.
     arriving: u32,
-    /// Its group.
-    group: u16,
     /// Why that was dropped, if it was.
     refused: Option<DropCause>,
     /// Handles of dropped packets, for the host to free.
@@ -73,11 +71,11 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
         [0, 0]
     }
 
-    #[inline]
+    #[inline(never)]
     fn hosts(&self, packet: &Packet<u32>) -> Hosts {
         let own = packet.meta.flow;
         let [source, destination] =
-            self.world.hosts.get(usize::from(self.group)).copied().unwrap_or_default();
+            self.world.hosts.get(self.world.meter.group_of(own as u32)).copied().unwrap_or_default();
         Hosts { source: source.unwrap_or(own), destination: destination.unwrap_or(own) }
     }
 
@@ -174,8 +172,7 @@ impl<T: Tracer> Port<T> {
         if T::ON {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let mut env =
-            PortEnv { now, world: &mut self.world, arriving: frame.handle, group, refused: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, lost };
         self.discipline.enqueue(packet, &mut env);
         if let Some(cause) = env.refused {
             self.world.meter.refused(frame.flow, frame.len, cause);
@@ -244,7 +241,7 @@ impl<T: Tracer> Port<T> {
     /// learns that the link is idle.
     #[inline(always)]
     fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, group: 0, refused: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
         let packet = self.discipline.dequeue(&mut env)?;
         self.world.meter.taken(now, Waiting::of(&packet));
         let Packet { meta, handle, .. } = packet;
@@ -278,7 +275,7 @@ impl<T: Tracer> Port<T> {
             return None;
         }
         self.internals.hold(now, &self.discipline);
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, group: 0, refused: None, lost };
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
         self.discipline.tick(&mut env);
         if self.sending.is_none() { self.start(now, lost) } else { None }
     }

@@ -484,12 +484,15 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.events.push_next(done, Kind::Sent, link);
     }
 
+    /// The same, out of line: seldom, or with more to do.
     #[inline(never)]
     fn look_and_schedule_sent(&mut self, done: Time, link: u32) {
-        let done = self.links.paced(link, self.now, done);
-        self.events.push_next(done, Kind::Sent, link);
-        self.prefetch_sent(link);
-        self.watch_timer(link);
+        let done = if self.looks_ahead { self.links.paced(link, self.now, done) } else { done };
+        self.events.push(done, Kind::Sent, link);
+        if self.looks_ahead {
+            self.prefetch_sent(link);
+            self.watch_timer(link);
+        }
     }
 
     /// A port has nothing to send.
@@ -546,7 +549,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     self.watch_timer(link);
                 }
                 if let Some(done) = done {
-                    self.schedule_sent(done, link);
+                    self.look_and_schedule_sent(done, link);
                 }
                 self.free_lost();
             }

@@ -202,6 +202,11 @@ impl QueueMeter {
         self.flows.push(FlowCount::of_group(group));
     }
 
+    /// The group of a flow.
+    pub fn group_of(&self, flow: u32) -> usize {
+        self.flows[flow as usize].group as usize
+    }
+
     /// Prefetches what a packet that leaves through the link changes.
     #[inline]
     pub fn prefetch(&self, waiting: Waiting) {
