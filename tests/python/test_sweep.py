@@ -21,6 +21,7 @@ import pytest
 import fairdrop
 from fairdrop.measures import loss_synchronisation
 from fairdrop.plot.sweeps import front
+from fairdrop.study import axes as axes_module
 from fairdrop.study import dataset
 from fairdrop.study.axes import StudyError, read_axes
 from fairdrop.study.campaign import enough
@@ -280,6 +281,16 @@ def test_opened_by_everything_without_glue(done):
     assert done.to_xarray().sizes == cube.sizes
     one = float(cube.share.sel(discipline="choke", max_p=0.1, udp_rate_bps=500_000, seed=2, group="udp"))
     assert one == own.filter(discipline="choke", max_p=0.1, udp_rate_bps=500_000, seed=2, group="udp")["share"].item()
+
+
+def test_the_work_for_values_is_proportional_to_them(monkeypatch):
+    """Each level is read once to tell its kind, and once for its row: 100,000 points took quadratic time."""
+    (axis,) = read_axes({"groups.udp.rate": [f"{n}kbit" for n in range(1, 2001)]}, False)
+    calls = []
+    read = axes_module.plain
+    monkeypatch.setattr(axes_module, "plain", lambda level, unit: calls.append(level) or read(level, unit))
+    assert [axis.value(level) for level in axis.levels] == [1000 * n for n in range(1, 2001)]
+    assert len(calls) <= 2 * len(axis.levels)
 
 
 def test_folders_are_by_axis_and_not_too_many(done, scenario):

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from fairdrop import _core
@@ -44,7 +45,7 @@ class Axis:
         """Name of the column, with its unit."""
         return self.name if not self.unit or self.name.endswith(f"_{self.unit}") else f"{self.name}_{self.unit}"
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """``text``, ``switch``, ``number``, or ``count`` where all are whole."""
         if self.span is not None:

@@ -93,12 +93,17 @@ def _folder(axis: Axis, level: Any) -> str:
 
 def _parts(campaign: Campaign, points: Sequence[Point]) -> Iterator[Sequence[Row]]:
     """Rows in the order of points, seeds and groups, so that the same runs are always the same files."""
-    wanted = ((point, seed, key) for point in points for seed, key in campaign.keys(point.index))
+    wanted = (
+        (levels, seed, key)
+        for point in points
+        for levels in [_at(campaign.study, point)]
+        for seed, key in campaign.keys(point.index)
+    )
     while some := list(itertools.islice(wanted, RUNS_AT_ONCE)):
         found = campaign.store.get([key for _, _, key in some])
         rows = [
-            (key, *_at(campaign.study, point), seed, *group, *link)
-            for point, seed, key in some
+            (key, *levels, seed, *group, *link)
+            for levels, seed, key in some
             if key in found
             for link, groups in [unpack(found[key])]
             for group in groups
