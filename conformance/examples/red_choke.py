@@ -240,6 +240,7 @@ def declined(header):
         "draw": "uniform",
         "replacement": False,
         "sampling": "packet",
+        "average_in": "packets",
         "order": "match_first",
         "count_on_match": False,
     }

@@ -3,8 +3,8 @@
 //! It is the same for all of them and is nobody else's during a call, so a discipline is compiled with it, and no call of it goes
 //! through a pointer. The host looks after each call of the queue at what was drawn and dropped.
 
-use super::Setup;
 use super::fault::Wrong;
+use super::setup::Setup;
 use super::waiting::{Fixed, Waiting, fixed};
 use fairdrop::{Backlog, Count, DropCause, Env, Hosts, Packet, Philox, Stream, Time};
 use std::ops::Range;
@@ -330,7 +330,7 @@ impl Env<u32> for Desk {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Values;
+    use super::super::values::Values;
     use super::*;
     use crate::random;
 

@@ -24,6 +24,7 @@ mod hosted;
 mod name;
 mod parts;
 mod queue;
+mod setup;
 mod values;
 mod waiting;
 
@@ -38,6 +39,7 @@ pub use hosted::Hosted;
 pub use name::kept;
 pub use parts::{Part, PartError, Parts};
 pub use queue::OwnQueue;
+pub use setup::Setup;
 pub use values::Values;
 
 use fairdrop::{Discipline, DisciplineInfo};
@@ -45,21 +47,6 @@ use guard::Guarded;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
-
-/// What a discipline is made for.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// Packets that may wait.
-    pub limit: u32,
-    /// Rate of the link at first, bit/s.
-    pub rate_bps: u64,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Number of the queue, for random streams of one's own: no two queues of a run have the same.
-    pub queue: u32,
-    /// Its parameters.
-    pub values: Values,
-}
 
 type Maker = dyn Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
 
