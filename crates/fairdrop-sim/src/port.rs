@@ -3,7 +3,7 @@
 
 use crate::frame::Frame;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::own::{Fault, Host, Hosted};
+use crate::own::{Fault, Guarded, Host, Hosted, Queue};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
@@ -18,15 +18,22 @@ pub type HostsOfGroup = [Option<u64>; 2];
 #[derive(Debug)]
 pub struct Port<T = ()> {
     discipline: Hosted,
-    world: World<T>,
-    internals: Internals,
+    transmitter: Transmitter<T>,
     /// What the discipline had marked when the measuring window opened.
     marked_before: [Count; DropCause::COUNT],
+    /// Packets that have gone into transmission since the first prefetch.
+    started: usize,
+}
+
+/// What a port has beside its discipline: the link, and what watches both. A call of the port looks once which kind of discipline
+/// there is, and is compiled for each.
+#[derive(Debug)]
+struct Transmitter<T> {
+    world: World<T>,
+    internals: Internals,
     rate: Rate,
     wire: Wire,
     sending: Option<Frame>,
-    /// Packets that have gone into transmission since the first prefetch.
-    started: usize,
 }
 
 /// No packet's handle: there are never that many.
@@ -141,68 +148,46 @@ impl<T: Tracer> Port<T> {
         let discipline = config.build(rate_bps, seed, queue)?;
         let mut random = random::of_queue(seed, queue);
         let candidates = std::array::from_fn(|_| random[Stream::Candidate as usize].next_u64());
-        Ok(Self {
-            internals: Internals::of(&discipline),
-            discipline,
+        let transmitter = Transmitter {
             world: World { random, candidates, candidate: 0, hosts: Vec::new(), meter, tracer },
-            marked_before: [Count::default(); DropCause::COUNT],
+            internals: Internals::of(&discipline),
             rate,
             wire: Wire::default(),
             sending: None,
-            started: 0,
-        })
+        };
+        Ok(Self { discipline, transmitter, marked_before: [Count::default(); DropCause::COUNT], started: 0 })
     }
 
     /// The same with hosts that several flows have in common, by group.
     #[must_use]
     pub fn with_hosts(mut self, hosts: Vec<HostsOfGroup>) -> Self {
-        self.world.hosts = hosts;
+        self.transmitter.world.hosts = hosts;
         self
     }
 
-    /// A packet of a flow of `group` arrives. Handles of packets dropped by it are added to `lost`. Returns when the
-    /// transmitter will be done, if it was free and has started.
+    /// A packet of a flow of `group` arrives, which is put together where it is needed. Handles of packets dropped by it are
+    /// added to `lost`. Returns when the transmitter will be done, if it was free and has started.
     #[inline(always)]
-    pub fn arrive(&mut self, now: Time, frame: Frame, group: u16, lost: &mut Vec<u32>) -> Option<Time> {
-        self.world.meter.offered(frame.flow, frame.len);
-        let Frame { class, label, ecn, .. } = frame;
-        let meta = Meta { class, label, ecn, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
-        let packet = Packet::new(meta, now, frame.handle);
-        self.internals.hold(now, &self.discipline);
-        if T::ON {
-            self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        frame: impl FnOnce() -> Frame,
+        group: u16,
+        lost: &mut Vec<u32>,
+    ) -> Option<Time> {
+        match &mut self.discipline {
+            Hosted::BuiltIn(queue) => self.transmitter.arrive(queue, now, frame(), group, lost),
+            Hosted::Own(queue) => self.transmitter.arrive_at_own(queue, now, frame(), group, lost),
         }
-        let mut env = PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, lost };
-        self.discipline.enqueue(packet, &mut env);
-        if let Some(cause) = env.refused {
-            self.world.meter.refused(frame.flow, frame.len, cause);
-        } else {
-            self.world.meter.joined(now, &frame, group);
-            if T::ON {
-                self.world.tracer.event(now, frame.handle, PacketEvent::Enqueue, self.world.meter.waiting());
-            }
-        }
-        let done = if self.sending.is_none() { self.start(now, lost) } else { None };
-        self.check(frame.flow);
-        done
     }
 
     /// The transmitter has sent the last bit of a packet: which, and when it will be done with the next, if any.
     #[inline(always)]
     pub fn sent(&mut self, now: Time, lost: &mut Vec<u32>) -> (Option<Frame>, Option<Time>) {
-        let frame = self.sending.take();
-        if let Some(frame) = frame {
-            self.world.meter.sent(frame.flow, frame.len);
-            if T::ON {
-                self.world.tracer.event(now, frame.handle, PacketEvent::Depart, self.world.meter.waiting());
-            }
+        match &mut self.discipline {
+            Hosted::BuiltIn(queue) => self.transmitter.sent(queue, now, lost),
+            Hosted::Own(queue) => self.transmitter.sent_from_own(queue, now, lost),
         }
-        self.internals.hold_at_departure(now, &self.discipline);
-        let done = self.start(now, lost);
-        if let Some(frame) = frame {
-            self.check(frame.flow);
-        }
-        (frame, done)
     }
 
     /// Prefetches where coming arrivals will be put, and where the draw of one of them will look first if each draws
@@ -210,7 +195,7 @@ impl<T: Tracer> Port<T> {
     #[inline]
     pub fn prefetch_ends(&self) {
         let Some(fifo) = self.discipline.fifo() else { return };
-        let World { candidates, candidate, .. } = &self.world;
+        let World { candidates, candidate, .. } = &self.transmitter.world;
         let drawn = fifo.first_look(candidates[(candidate + COMING - 1) % COMING], 0) + COMING - 1;
         let ends = [fifo.len() as usize + BATCH, drawn, drawn + 2];
         ends.into_iter().filter_map(|offset| fifo.slot(offset)).for_each(prefetch);
@@ -221,7 +206,7 @@ impl<T: Tracer> Port<T> {
     #[inline]
     pub fn prefetch_next(&mut self, touch: impl Fn(u32, u32)) {
         let Some(fifo) = self.discipline.fifo() else {
-            self.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
+            self.transmitter.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
             return;
         };
         self.started += 1;
@@ -231,32 +216,15 @@ impl<T: Tracer> Port<T> {
         for offset in LEAD..LEAD + BATCH {
             fifo.slot(offset + 2 * BATCH).into_iter().for_each(prefetch);
             if let Some(Some(packet)) = fifo.slot(offset) {
-                self.world.meter.prefetch(Waiting::of(packet));
+                self.transmitter.world.meter.prefetch(Waiting::of(packet));
                 touch(packet.meta.flow as u32, packet.handle);
             }
         }
     }
 
-    /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it
-    /// learns that the link is idle.
-    #[inline(always)]
-    fn start(&mut self, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
-        let packet = self.discipline.dequeue(&mut env)?;
-        self.world.meter.taken(now, Waiting::of(&packet));
-        let Packet { meta, handle, .. } = packet;
-        let Meta { flow, len, class, label, ecn } = meta;
-        let frame = Frame { flow: flow as u32, len, class, label, ecn, handle };
-        if T::ON {
-            self.world.tracer.taken(handle, meta);
-        }
-        self.sending = Some(frame);
-        Some(self.wire.send(now, frame.len, &self.rate))
-    }
-
     /// Bytes of the packet in transmission.
     pub fn sending_bytes(&self) -> u32 {
-        self.sending.map_or(0, |frame| frame.len)
+        self.transmitter.sending.map_or(0, |frame| frame.len)
     }
 
     /// Whether the discipline wants to be called at its deadlines.
@@ -274,10 +242,10 @@ impl<T: Tracer> Port<T> {
         if self.deadline().is_none_or(|at| at > now) {
             return None;
         }
-        self.internals.hold(now, &self.discipline);
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
-        self.discipline.tick(&mut env);
-        if self.sending.is_none() { self.start(now, lost) } else { None }
+        match &mut self.discipline {
+            Hosted::BuiltIn(queue) => self.transmitter.tick(queue, now, lost),
+            Hosted::Own(queue) => self.transmitter.tick(&mut **queue, now, lost),
+        }
     }
 
     /// What a discipline of one's own did that ends the run.
@@ -285,31 +253,23 @@ impl<T: Tracer> Port<T> {
         self.discipline.fault()
     }
 
-    /// Conservation, in builds with debug assertions.
-    #[inline]
-    fn check(&mut self, flow: u32) {
-        if cfg!(debug_assertions) {
-            self.world.meter.check(flow, self.discipline.backlog());
-        }
-    }
-
     /// The link's rate is `rate` from now on; the packet in transmission, if any, keeps the old one.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.wire.change_rate(&self.rate, &rate);
-        self.rate = rate;
+        self.transmitter.wire.change_rate(&self.transmitter.rate, &rate);
+        self.transmitter.rate = rate;
     }
 
     /// A flow of `group` begins; its number is the next.
     pub fn add_flow(&mut self, group: u32) {
-        self.world.meter.add_flow(group);
+        self.transmitter.world.meter.add_flow(group);
     }
 
     /// Opens the measuring window.
     pub fn open(&mut self, now: Time) {
-        let meter = &mut self.world.meter;
+        let meter = &mut self.transmitter.world.meter;
         meter.open(now);
         self.discipline.for_each_waiting(|packet| meter.waits_at_opening(Waiting::of(packet)));
-        self.internals.open(now, &self.discipline);
+        self.transmitter.internals.open(now, &self.discipline);
         self.marked_before = *self.discipline.marked();
     }
 
@@ -321,49 +281,167 @@ impl<T: Tracer> Port<T> {
             .iter_mut()
             .zip(counts)
             .for_each(|(marked, (all, before))| *marked = all.packets - before.packets);
-        let meter = &mut self.world.meter;
+        let meter = &mut self.transmitter.world.meter;
         meter.close(now, marked);
         self.discipline.for_each_waiting(|packet| meter.waits_at_closing(now, Waiting::of(packet)));
         meter.check_closed();
-        self.internals.hold(now, &self.discipline);
+        self.transmitter.internals.hold(now, &self.discipline);
     }
 
     /// Adds a point to the meter's series.
     pub fn sample(&mut self, now: Time) {
-        self.world.meter.sample(now, self.discipline.average_packets());
-        self.internals.sample(&self.discipline);
+        self.transmitter.world.meter.sample(now, self.discipline.average_packets());
+        self.transmitter.internals.sample(&self.discipline);
     }
 
     /// Adds a snapshot of who is where in the queue.
     pub fn snapshot(&mut self) {
         if let Some(fifo) = self.discipline.fifo() {
-            self.world.meter.snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
+            self.transmitter
+                .world
+                .meter
+                .snapshot(fifo.len(), fifo.iter().map(|packet| packet.meta.flow as u32));
         }
     }
 
     /// What was measured.
     pub fn meter(&self) -> &QueueMeter {
-        &self.world.meter
+        &self.transmitter.world.meter
     }
 
     #[cfg(test)]
     pub fn meter_mut(&mut self) -> &mut QueueMeter {
-        &mut self.world.meter
+        &mut self.transmitter.world.meter
     }
 
     /// The values that the discipline decides by.
     pub fn internals(&self) -> &Internals {
-        &self.internals
+        &self.transmitter.internals
     }
 
     /// Who listens.
     pub fn tracer_mut(&mut self) -> &mut T {
-        &mut self.world.tracer
+        &mut self.transmitter.world.tracer
     }
 
     /// Who listened.
     pub fn into_tracer(self) -> T {
-        self.world.tracer
+        self.transmitter.world.tracer
+    }
+}
+
+impl<T: Tracer> Transmitter<T> {
+    /// As [`Port::arrive`], at `queue`.
+    #[inline(always)]
+    fn arrive(
+        &mut self,
+        queue: &mut impl Queue,
+        now: Time,
+        frame: Frame,
+        group: u16,
+        lost: &mut Vec<u32>,
+    ) -> Option<Time> {
+        self.world.meter.offered(frame.flow, frame.len);
+        let Frame { class, label, ecn, .. } = frame;
+        let meta = Meta { class, label, ecn, ..Meta::of_flow(u64::from(frame.flow), frame.len) };
+        let packet = Packet::new(meta, now, frame.handle);
+        self.internals.hold(now, queue);
+        if T::ON {
+            self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
+        }
+        let mut env = PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, lost };
+        queue.enqueue(packet, &mut env);
+        if let Some(cause) = env.refused {
+            self.world.meter.refused(frame.flow, frame.len, cause);
+        } else {
+            self.world.meter.joined(now, &frame, group);
+            if T::ON {
+                self.world.tracer.event(now, frame.handle, PacketEvent::Enqueue, self.world.meter.waiting());
+            }
+        }
+        let done = if self.sending.is_none() { self.start(queue, now, lost) } else { None };
+        self.check(queue, frame.flow);
+        done
+    }
+
+    /// The same at a queue of one's own.
+    #[inline(never)]
+    fn arrive_at_own(
+        &mut self,
+        queue: &mut Guarded,
+        now: Time,
+        frame: Frame,
+        group: u16,
+        lost: &mut Vec<u32>,
+    ) -> Option<Time> {
+        self.arrive(queue, now, frame, group, lost)
+    }
+
+    /// As [`Port::sent`], with `queue` behind it.
+    #[inline(always)]
+    fn sent(
+        &mut self,
+        queue: &mut impl Queue,
+        now: Time,
+        lost: &mut Vec<u32>,
+    ) -> (Option<Frame>, Option<Time>) {
+        let frame = self.sending.take();
+        if let Some(frame) = frame {
+            self.world.meter.sent(frame.flow, frame.len);
+            if T::ON {
+                self.world.tracer.event(now, frame.handle, PacketEvent::Depart, self.world.meter.waiting());
+            }
+        }
+        self.internals.hold_at_departure(now, queue);
+        let done = self.start(queue, now, lost);
+        if let Some(frame) = frame {
+            self.check(queue, frame.flow);
+        }
+        (frame, done)
+    }
+
+    /// The same with a queue of one's own.
+    #[inline(never)]
+    fn sent_from_own(
+        &mut self,
+        queue: &mut Guarded,
+        now: Time,
+        lost: &mut Vec<u32>,
+    ) -> (Option<Frame>, Option<Time>) {
+        self.sent(queue, now, lost)
+    }
+
+    /// The deadline of `queue` has come. Returns when the transmitter will be done, if it was free and has started.
+    fn tick(&mut self, queue: &mut impl Queue, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
+        self.internals.hold(now, queue);
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
+        queue.tick(&mut env);
+        if self.sending.is_none() { self.start(queue, now, lost) } else { None }
+    }
+
+    /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it
+    /// learns that the link is idle.
+    #[inline(always)]
+    fn start(&mut self, queue: &mut impl Queue, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
+        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
+        let packet = queue.dequeue(&mut env)?;
+        self.world.meter.taken(now, Waiting::of(&packet));
+        let Packet { meta, handle, .. } = packet;
+        let Meta { flow, len, class, label, ecn } = meta;
+        let frame = Frame { flow: flow as u32, len, class, label, ecn, handle };
+        if T::ON {
+            self.world.tracer.taken(handle, meta);
+        }
+        self.sending = Some(frame);
+        Some(self.wire.send(now, frame.len, &self.rate))
+    }
+
+    /// Conservation, in builds with debug assertions.
+    #[inline]
+    fn check(&mut self, queue: &impl Queue, flow: u32) {
+        if cfg!(debug_assertions) {
+            self.world.meter.check(flow, queue.backlog());
+        }
     }
 }
 
@@ -387,7 +465,7 @@ mod tests {
         let (mut lost, mut done, mut left) = (Vec::new(), None, Vec::new());
         for handle in 0..5 {
             let frame = Frame { flow: 0, len: 1000, class: 0, label: 0, ecn: arriving, handle };
-            done = port.arrive(Time::ZERO, frame, 0, &mut lost).or(done);
+            done = port.arrive(Time::ZERO, || frame, 0, &mut lost).or(done);
         }
         while let Some(now) = done {
             let (frame, next) = port.sent(now, &mut lost);

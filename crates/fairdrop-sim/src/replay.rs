@@ -179,7 +179,7 @@ impl Link {
     }
 
     fn arrive(&mut self, now: Time, frame: Frame, group: usize) {
-        if let Some(done) = self.port.arrive(now, frame, group as u16, &mut self.lost) {
+        if let Some(done) = self.port.arrive(now, || frame, group as u16, &mut self.lost) {
             self.done = Some(done);
         }
         self.lost.clear();

@@ -88,11 +88,6 @@ impl<T: Tracer> Links<T> {
         Ok(Some(Self { states: links, changes: steps.collect(), armed, traces: traces(scenario) }))
     }
 
-    /// Whether a trace paces some link.
-    pub fn any_trace(&self) -> bool {
-        !self.traces.is_empty()
-    }
-
     /// When the port of `link` is done with the packet that it has begun to send `now`, which by its rate is at `done`.
     pub fn paced(&mut self, link: u32, now: Time, done: Time) -> Time {
         let bytes = self.port_ref(link as usize).map_or(0, Port::sending_bytes);
@@ -118,9 +113,9 @@ impl<T: Tracer> Links<T> {
         self.states.len() as u32
     }
 
-    /// Whether some discipline has a timer.
-    pub fn any_timer(&self) -> bool {
-        self.ports().any(Port::has_timer)
+    /// Whether some discipline has a timer, or a trace paces some link.
+    pub fn any_tended(&self) -> bool {
+        !self.traces.is_empty() || self.ports().any(Port::has_timer)
     }
 
     /// The deadline of the discipline on `link`, when no call as early is scheduled; from now on one is.

@@ -89,6 +89,14 @@ impl Heading {
     }
 }
 
+/// What queues take a packet for.
+#[derive(Clone, Copy)]
+struct Seen {
+    flow: u32,
+    group: u16,
+    class: u8,
+}
+
 /// One run of a scenario.
 #[derive(Debug)]
 pub struct Engine<'s, T = ()> {
@@ -111,10 +119,12 @@ pub struct Engine<'s, T = ()> {
     losses: Losses,
     stamps: Stamps,
     conservation: Conservation,
-    /// With more than these, what comes is prefetched, and timers and traces are looked at.
+    /// With more than these, what comes is prefetched.
     few_flows: u32,
-    /// Whether there are more, or disciplines have timers: then the engine looks ahead of each event.
+    /// Whether there are more, or links are tended: then the engine looks ahead of each event.
     looks_ahead: bool,
+    /// Whether some link is tended: its discipline has a timer, or a trace paces it.
+    tends_links: bool,
     /// When each flow starts, until that is scheduled.
     starts: Vec<Time>,
     /// Whether the run ends before its end.
@@ -168,6 +178,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             conservation: Conservation::default(),
             few_flows: FEW_FLOWS,
             looks_ahead: false,
+            tends_links: false,
             starts,
             cut_short: false,
             room: u64::MAX,
@@ -182,12 +193,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if scenario.positions.is_some() {
             engine.events.push(scenario.warm_up, Kind::Snapshot, 0);
         }
-        if engine.links.any_trace() {
-            // Where the engine looks ahead, it looks at traces, and at timers as well.
-            engine.few_flows = 0;
-        }
-        if engine.links.any_timer() {
-            engine.few_flows = 0;
+        if engine.links.any_tended() {
+            (engine.few_flows, engine.tends_links) = (0, true);
             (0..engine.links.len()).for_each(|link| engine.watch_timer(link));
         }
         engine.count_flows();
@@ -463,7 +470,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let (frame, done) = port.sent(self.now, &mut self.lost);
         match done {
             Some(done) => self.schedule_sent(done, link),
-            None => self.fell_idle(link),
+            None => self.watch_timer(link),
         }
         self.free_lost();
         if let Some(frame) = frame {
@@ -475,34 +482,43 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    /// The transmitter of `link` will be done at `done`.
+    /// The transmitter of `link` will be done at `done`, by the link's rate.
     #[inline(always)]
     fn schedule_sent(&mut self, done: Time, link: u32) {
-        if self.looks_ahead {
-            return self.look_and_schedule_sent(done, link);
+        if self.tends_links {
+            return self.tend_and_schedule_sent(done, link);
         }
         self.events.push_next(done, Kind::Sent, link);
-    }
-
-    /// The same, out of line: seldom, or with more to do.
-    #[inline(never)]
-    fn look_and_schedule_sent(&mut self, done: Time, link: u32) {
-        let done = if self.looks_ahead { self.links.paced(link, self.now, done) } else { done };
-        self.events.push(done, Kind::Sent, link);
         if self.looks_ahead {
             self.prefetch_sent(link);
-            self.watch_timer(link);
         }
     }
 
-    /// A port has nothing to send.
+    #[cold]
     #[inline(never)]
-    fn fell_idle(&mut self, link: u32) {
+    fn tend_and_schedule_sent(&mut self, done: Time, link: u32) {
+        let done = self.links.paced(link, self.now, done);
+        self.events.push(done, Kind::Sent, link);
+        self.prefetch_sent(link);
         self.watch_timer(link);
     }
 
+    /// A link that was idle begins to send.
+    #[inline(never)]
+    fn begin_to_send(&mut self, done: Time, link: u32) {
+        self.schedule_sent(done, link);
+    }
+
     /// Schedules the next call that the discipline on `link` wants, unless one is pending that comes as early.
+    #[inline(always)]
     fn watch_timer(&mut self, link: u32) {
+        if self.tends_links {
+            self.watch_deadline(link);
+        }
+    }
+
+    #[inline(never)]
+    fn watch_deadline(&mut self, link: u32) {
         if let Some(at) = self.links.nearer_deadline(link) {
             self.events.push_far(at.max(self.now), Kind::Tick, link);
         }
@@ -514,7 +530,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if self.links.is_due(link, self.now) {
             let done = self.links.port(link).0.tick(self.now, &mut self.lost);
             if let Some(done) = done {
-                self.look_and_schedule_sent(done, link);
+                self.begin_to_send(done, link);
             }
             self.free_lost();
         }
@@ -526,11 +542,9 @@ impl<'s, T: Tracer> Engine<'s, T> {
     fn on_arrive(&mut self, handle: u32, packet: InFlight) {
         let path = self.flows.path(packet.group, packet.role.is_backward());
         let link = path[usize::from(packet.hop)] as u32;
-        let mut class = packet.class;
-        if self.flows.has_edge_meters() && packet.hop == 0 && !packet.role.is_backward() {
-            class = self.flows.mark(packet.flow, self.now, u32::from(packet.len), class);
-            self.packets.get_mut(handle).class = class;
-        }
+        let InFlight { flow, group, class, .. } = packet;
+        let seen = Seen { flow, group, class };
+        let seen = if self.flows.changes_looks() { self.change_looks(handle) } else { seen };
         match self.links.get(link) {
             LinkState::Port { port, .. } => {
                 if T::ON {
@@ -539,17 +553,15 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let about = About { kind, seq: packet.seq, data_size: group.packet_size };
                     port.tracer_mut().about(handle, about);
                 }
-                let InFlight { flow, group, len, label, ecn, .. } = packet;
-                let (flow, group) =
-                    if self.flows.has_forged() { self.flows.seen_as(flow, group) } else { (flow, group) };
-                let frame = Frame { flow, len: u32::from(len), class, label, ecn, handle };
+                let (Seen { flow, group, class }, InFlight { len, label, ecn, .. }) = (seen, packet);
+                let frame = || Frame { flow, len: u32::from(len), class, label, ecn, handle };
                 let done = port.arrive(self.now, frame, group, &mut self.lost);
                 if self.looks_ahead {
                     port.prefetch_ends();
                     self.watch_timer(link);
                 }
                 if let Some(done) = done {
-                    self.look_and_schedule_sent(done, link);
+                    self.begin_to_send(done, link);
                 }
                 self.free_lost();
             }
@@ -558,6 +570,19 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.leave_plain(link, handle, there);
             }
         }
+    }
+
+    /// What queues take a packet that arrives for, where that may change on its way.
+    #[cold]
+    #[inline(never)]
+    fn change_looks(&mut self, handle: u32) -> Seen {
+        let InFlight { flow, group, len, mut class, hop, role, .. } = self.packets.get(handle);
+        if hop == 0 && !role.is_backward() {
+            class = self.flows.mark(flow, self.now, u32::from(len), class);
+            self.packets.get_mut(handle).class = class;
+        }
+        let (flow, group) = self.flows.seen_as(flow, group);
+        Seen { flow, group, class }
     }
 
     /// A packet comes to the end of a plain link at `there`, unless the link's buffer was full.
@@ -717,11 +742,16 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// Puts into an ACK what its receiver knows now. Returns how many bytes longer it is for that.
     #[inline]
     fn report(&mut self, handle: u32, InFlight { flow, group, .. }: InFlight) -> u16 {
-        let Some(config) = self.flows.tcp_config(group) else { return 0 };
-        let (echo, blocks) = self.flows.report(flow, config);
-        self.packets.get_mut(handle).echo = echo;
+        self.packets.get_mut(handle).echo = self.flows.echoes(flow);
+        if self.flows.reports_more(group) { self.report_more(handle, flow, group) } else { 0 }
+    }
+
+    /// What it knows beyond the next segment expected and marks.
+    #[inline(never)]
+    fn report_more(&mut self, handle: u32, flow: u32, group: u16) -> u16 {
         let mut more = 0;
-        if let Some(blocks) = blocks {
+        let Some(config) = self.flows.tcp_config(group) else { return more };
+        if let Some(blocks) = self.flows.blocks(flow, config) {
             self.packets.attach(handle, blocks);
             // In ns-2 they are on the wire.
             if config.ns2.sack1 {

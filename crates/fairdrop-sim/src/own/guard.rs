@@ -2,7 +2,9 @@
 
 use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
+use super::hosted::Queue;
 use super::queue::OwnQueue;
+use crate::meter::Shows;
 use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use std::fmt;
@@ -74,9 +76,38 @@ impl Guarded {
         )
     }
 
-    /// As [`fairdrop::Discipline::enqueue`].
-    #[inline(never)]
-    pub fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
+    /// When `tick` wants to be called.
+    pub fn deadline(&self) -> Option<Time> {
+        self.queue.deadline().filter(|_| self.fault.is_none())
+    }
+
+    /// What it has marked, by cause.
+    pub fn marked(&self) -> &[Count; DropCause::COUNT] {
+        self.queue.marked().unwrap_or(self.desk.marks())
+    }
+
+    /// The average queue in packets that it decides by.
+    pub fn average_packets(&self) -> Option<f64> {
+        let shown = || self.desk.names.iter().position(|name| *name == "avg").map(|at| self.desk.values[at]);
+        self.queue.average_packets().or_else(shown)
+    }
+}
+
+impl Shows for Guarded {
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        let name = |at: usize| self.desk.names.get(at).copied().unwrap_or_default();
+        self.desk.values.iter().enumerate().for_each(|(at, value)| see(name(at), *value));
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        self.queue.departures_change_internals()
+    }
+}
+
+impl Queue for Guarded {
+    #[inline(always)]
+    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
         self.offered += 1;
         if self.fault.is_some() {
             return host.dropped(packet, DropCause::Overflow);
@@ -87,9 +118,8 @@ impl Guarded {
         self.judge("enqueue", done);
     }
 
-    /// As [`fairdrop::Discipline::dequeue`].
-    #[inline(never)]
-    pub fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
+    #[inline(always)]
+    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
         if self.fault.is_some() {
             return None;
         }
@@ -104,8 +134,7 @@ impl Guarded {
         packet
     }
 
-    /// As [`fairdrop::Discipline::tick`].
-    pub fn tick(&mut self, host: &mut impl Host) {
+    fn tick(&mut self, host: &mut impl Host) {
         if self.fault.is_some() {
             return;
         }
@@ -118,36 +147,7 @@ impl Guarded {
         self.judge("tick", done);
     }
 
-    /// When `tick` wants to be called.
-    pub fn deadline(&self) -> Option<Time> {
-        self.queue.deadline().filter(|_| self.fault.is_none())
-    }
-
-    /// What waits.
-    pub fn backlog(&self) -> Backlog {
+    fn backlog(&self) -> Backlog {
         self.desk.waiting().backlog
-    }
-
-    /// What it has marked, by cause.
-    pub fn marked(&self) -> &[Count; DropCause::COUNT] {
-        self.queue.marked().unwrap_or(self.desk.marks())
-    }
-
-    /// The average queue in packets that it decides by.
-    pub fn average_packets(&self) -> Option<f64> {
-        let shown = || self.desk.names.iter().position(|name| *name == "avg").map(|at| self.desk.values[at]);
-        self.queue.average_packets().or_else(shown)
-    }
-
-    /// Gives the values that it decides by.
-    #[inline(never)]
-    pub fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        let name = |at: usize| self.desk.names.get(at).copied().unwrap_or_default();
-        self.desk.values.iter().enumerate().for_each(|(at, value)| see(name(at), *value));
-    }
-
-    /// Whether `dequeue` may change these.
-    pub fn departures_change_internals(&self) -> bool {
-        self.queue.departures_change_internals()
     }
 }

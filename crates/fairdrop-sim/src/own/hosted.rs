@@ -56,31 +56,9 @@ impl Hosted {
         }
     }
 
-    /// As [`Discipline::enqueue`].
-    #[inline(always)]
-    pub fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
-        each!(self, queue => queue.enqueue(packet, host));
-    }
-
-    /// As [`Discipline::dequeue`].
-    #[inline(always)]
-    pub fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
-        each!(self, queue => queue.dequeue(host))
-    }
-
-    /// As [`Discipline::tick`].
-    pub fn tick(&mut self, host: &mut impl Host) {
-        each!(self, queue => queue.tick(host));
-    }
-
     /// When `tick` wants to be called.
     pub fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())
-    }
-
-    /// What waits.
-    pub fn backlog(&self) -> Backlog {
-        each!(self, queue => queue.backlog())
     }
 
     /// What was marked, by cause.
@@ -98,12 +76,63 @@ impl Hosted {
 }
 
 impl Shows for Hosted {
-    #[inline(always)]
     fn internals(&self, see: impl FnMut(&'static str, f64)) {
-        each!(self, queue => queue.internals(see));
+        match self {
+            Self::BuiltIn(queue) => Shows::internals(queue, see),
+            Self::Own(queue) => queue.internals(see),
+        }
     }
 
     fn departures_change_internals(&self) -> bool {
-        each!(self, queue => queue.departures_change_internals())
+        match self {
+            Self::BuiltIn(queue) => Shows::departures_change_internals(queue),
+            Self::Own(queue) => queue.departures_change_internals(),
+        }
+    }
+}
+
+/// What a port asks of either kind, packet by packet.
+pub trait Queue: Shows {
+    /// As [`Discipline::enqueue`].
+    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host);
+
+    /// As [`Discipline::dequeue`].
+    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>>;
+
+    /// As [`Discipline::tick`].
+    fn tick(&mut self, host: &mut impl Host);
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+}
+
+impl Shows for AnyDiscipline<u32, Heap> {
+    #[inline(always)]
+    fn internals(&self, see: impl FnMut(&'static str, f64)) {
+        Discipline::internals(self, see);
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        Discipline::departures_change_internals(self)
+    }
+}
+
+impl Queue for AnyDiscipline<u32, Heap> {
+    #[inline(always)]
+    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
+        Discipline::enqueue(self, packet, host);
+    }
+
+    #[inline(always)]
+    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
+        Discipline::dequeue(self, host)
+    }
+
+    fn tick(&mut self, host: &mut impl Host) {
+        Discipline::tick(self, host);
+    }
+
+    fn backlog(&self) -> Backlog {
+        Discipline::backlog(self)
     }
 }

@@ -35,7 +35,9 @@ pub use crate::transport::congestion::{
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
 pub use desk::{Desk, Dice, Host, cause_named};
 pub use fault::{Fault, Place, Wrong};
+pub(crate) use guard::Guarded;
 pub use hosted::Hosted;
+pub(crate) use hosted::Queue;
 pub use name::kept;
 pub use parts::{Part, PartError, Parts};
 pub use queue::OwnQueue;
@@ -43,7 +45,6 @@ pub use setup::Setup;
 pub use values::Values;
 
 use fairdrop::{Discipline, DisciplineInfo};
-use guard::Guarded;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;

@@ -52,19 +52,29 @@ impl Flows<'_> {
         if capable { Ecn::Ect0 } else { Ecn::NotCapable }
     }
 
-    /// What an ACK sent now says beyond the next segment expected: whether congestion was experienced, and what came
-    /// out of order where SACK is spoken.
+    /// Whether an ACK sent now says that congestion was experienced.
     #[inline]
-    pub fn report(&mut self, flow: u32, config: &TcpConfig) -> (bool, Option<Blocks>) {
+    pub fn echoes(&self, flow: u32) -> bool {
+        self.sinks[flow as usize].receiver.echo
+    }
+
+    /// Whether ACKs of the group may say more than that, and which segment is expected next.
+    #[inline]
+    pub fn reports_more(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].reports_more
+    }
+
+    /// What an ACK sent now says of what came out of order, where SACK is spoken.
+    pub fn blocks(&mut self, flow: u32, config: &TcpConfig) -> Option<Blocks> {
         let receiver = &mut self.sinks[flow as usize].receiver;
         if config.linux.is_some() {
-            return (receiver.echo, receiver.blocks_as_linux(config.sack.sack_blocks));
+            return receiver.blocks_as_linux(config.sack.sack_blocks);
         }
-        let blocks = config.has_sack() && receiver.has_gap();
-        if blocks && config.ns2.sack1 {
+        let has_blocks = config.has_sack() && receiver.has_gap();
+        if has_blocks && config.ns2.sack1 {
             receiver.forget_beyond(config.sack.sack_blocks);
         }
-        (receiver.echo, blocks.then(|| receiver.blocks(config.sack.sack_blocks)))
+        has_blocks.then(|| receiver.blocks(config.sack.sack_blocks))
     }
 
     /// When the segment was sent whose timestamp an ACK of `flow` sent now echoes, where that is what its stamps say.

@@ -35,6 +35,8 @@ pub struct Hosts {
     pub takes_at_once: bool,
     pub delays_acks: bool,
     pub has_stamps: bool,
+    /// Whether ACKs may report what came out of order, or carry timestamps.
+    pub reports_more: bool,
 }
 
 impl Hosts {
@@ -55,6 +57,7 @@ impl Hosts {
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
             has_stamps: tcp.is_some_and(TcpConfig::has_stamps),
+            reports_more: tcp.is_some_and(|tcp| tcp.has_sack() || tcp.has_stamps()),
         }
     }
 }

@@ -76,6 +76,7 @@ pub struct Flows<'s> {
     witness: Witness,
     /// By group, what queues take its flows for; empty where they are all what they are.
     seen_as: Vec<Option<SeenAs>>,
+    changes_looks: bool,
 }
 
 /// Flows of another group, for which the queues take those of one.
@@ -113,6 +114,7 @@ impl<'s> Flows<'s> {
             outside: false,
             witness: Witness::default(),
             seen_as: seen_as(scenario),
+            changes_looks: scenario.groups.iter().any(changes_looks),
         };
         let mut starts = Vec::with_capacity(total);
         for (number, group) in numbered() {
@@ -180,10 +182,11 @@ impl<'s> Flows<'s> {
         self.open.len() as u32 - 1
     }
 
-    /// Whether some flow's packets are measured as they enter the network.
+    /// Whether queues take some packets for what they were not as they were sent: edge meters give them another class, or they
+    /// pass as those of another group.
     #[inline]
-    pub fn has_edge_meters(&self) -> bool {
-        !self.buckets.is_empty()
+    pub fn changes_looks(&self) -> bool {
+        self.changes_looks
     }
 
     /// The class of a packet that enters the network at `now` with `class`, after the edge meter.
@@ -197,18 +200,11 @@ impl<'s> Flows<'s> {
         }
     }
 
-    /// Whether queues take some flows for others.
-    #[inline]
-    pub fn has_forged(&self) -> bool {
-        !self.seen_as.is_empty()
-    }
-
     /// What queues take `flow` of `group` for: flow and group.
-    #[inline]
     pub fn seen_as(&self, flow: u32, group: u16) -> (u32, u16) {
-        match self.seen_as[usize::from(group)] {
-            Some(other) => (flow.wrapping_add(other.step), other.group),
-            None => (flow, group),
+        match self.seen_as.get(usize::from(group)) {
+            Some(Some(other)) => (flow.wrapping_add(other.step), other.group),
+            _ => (flow, group),
         }
     }
 
@@ -283,6 +279,11 @@ impl<'s> Flows<'s> {
     pub fn group_number(&self, flow: u32) -> usize {
         usize::from(self.group_of[flow as usize])
     }
+}
+
+/// Whether queues may take packets of `group` for what they were not as they were sent.
+fn changes_looks(group: &Group) -> bool {
+    group.mark_excess.is_some() || group.seen_as.is_some()
 }
 
 /// By group, what queues take its flows for; empty where no group says so.

@@ -212,6 +212,12 @@ impl TcpConfig {
         self.transfer_bytes.is_none() && self.app_rate_bps.is_none()
     }
 
+    /// Whether its sender is another than [`super::Sender`] by itself: as the Linux kernel's, or an agent of ns-2.
+    #[inline]
+    pub fn has_other_sender(&self) -> bool {
+        self.linux.is_some() | self.ns2.is_agent()
+    }
+
     /// Whether its receiver reports what came out of order (RFC 2018).
     #[inline]
     pub fn has_sack(&self) -> bool {

@@ -33,7 +33,7 @@ impl Sender {
             if config.handshake {
                 self.window.cwnd = 1.0;
             }
-            self.fill_window(now, config, out);
+            self.open_up(now, config, out);
         }
     }
 
@@ -43,7 +43,7 @@ impl Sender {
         if config.linux.is_some() {
             return linux::on_supply(self, now, config, out);
         }
-        self.fill_window(now, config, out);
+        self.open_up(now, config, out);
     }
 
     /// The SYN was answered.
@@ -60,16 +60,33 @@ impl Sender {
         }
         self.phase = Phase::Open;
         self.deadline = Time::NEVER;
-        self.fill_window(now, config, out);
+        self.open_up(now, config, out);
+    }
+
+    /// Sends what it may, at the start or when there is more to send.
+    fn open_up(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+        if config.ns2.is_agent() {
+            ns2::on_supply(self, now, config, out);
+        } else {
+            self.fill_window(now, config, out);
+        }
+    }
+
+    /// An ACK has come to a sender as the kernel's, or one of ns-2's.
+    #[cold]
+    #[inline(never)]
+    fn on_ack_as_other(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
+        if config.linux.is_some() {
+            linux::on_ack(self, now, ack, config, out);
+        } else {
+            ns2::on_ack(self, now, ack, config, out);
+        }
     }
 
     /// An ACK has come.
     pub fn on_ack(&mut self, now: Time, ack: Ack<'_>, config: &TcpConfig, out: &mut Vec<Send>) {
-        if config.linux.is_some() {
-            return linux::on_ack(self, now, ack, config, out);
-        }
-        if config.ns2.is_agent() {
-            return ns2::on_ack(self, now, ack, config, out);
+        if config.has_other_sender() {
+            return self.on_ack_as_other(now, ack, config, out);
         }
         // RFC 6675, section 2: with SACK an ACK that reports nothing new is no duplicate.
         let has_sack = config.has_sack();
@@ -236,9 +253,6 @@ impl Sender {
     fn fill_window(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
         if !matches!(self.phase, Phase::Open | Phase::Recovery) {
             return;
-        }
-        if config.ns2.is_agent() {
-            return ns2::on_supply(self, now, config, out);
         }
         if config.has_sack() && self.phase == Phase::Recovery {
             sack::fill_window(self, now, config, out);

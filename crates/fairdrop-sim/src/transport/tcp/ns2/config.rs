@@ -92,7 +92,7 @@ impl Ns2Config {
     /// Whether the sender is an agent of its own.
     #[inline]
     pub fn is_agent(&self) -> bool {
-        self.sack1 || self.vegas
+        self.sack1 | self.vegas
     }
 
     /// Whether anything is as in ns-2.
