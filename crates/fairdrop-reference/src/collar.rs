@@ -147,15 +147,21 @@ impl CollarModel {
             let service = gap * self.size / self.passed;
             self.service += if self.service > 0.0 { (service - self.service) / 16.0 } else { service };
         }
+        // What could have left: a link that was idle had room for more.
+        let span = self.params.span.ns() as f64;
+        let mut room = self.passed;
+        if !self.busy && self.service > 0.0 {
+            room = f64::max(room, f64::min(gap, span) * self.size / self.service);
+        }
         self.busy = true;
-        let elapsed = f64::min(gap / self.params.span.ns() as f64, 1.0);
+        let elapsed = f64::min(gap / span, 1.0);
 
-        let windows = self.passed * self.s / (32.0 * self.size);
+        let windows = room * self.s / (32.0 * self.size);
         let faded = 1.0 + f64::min(windows, elapsed);
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
         }
-        self.sent = f64::max(self.sent / faded + self.passed, 1.0);
+        self.sent = f64::max(self.sent / faded + room, 1.0);
 
         let seen = self.looked_at(4, bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;

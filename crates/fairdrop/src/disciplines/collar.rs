@@ -478,11 +478,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let output = &mut self.output;
         let gap = now.since(output.last_sample).ns() as f64;
         let passed = (output.distance - output.until) as f64;
+        let busy = output.busy;
         output.lengths(f64::from(len), passed, gap);
         (output.delay, output.busy, output.last_sample) = (wait, true, now);
         self.limits.per_size = 1.0 / output.size;
         let elapsed = (gap * self.per_span).min(1.0);
-        output.pass(passed, elapsed, self.limits.per_size);
+        let room = if busy { passed } else { output.room(passed, gap.min(self.params.span.ns() as f64)) };
+        output.pass(room, elapsed, self.limits.per_size);
         output.estimate(f64::from(hits), f64::from(compared));
         output.next_sample(passed, elapsed * f64::from(self.params.ids), bits as u32);
         if hits > 0 {
@@ -654,7 +656,13 @@ impl Output {
         }
     }
 
-    /// Lets what was counted fade while `bytes` leave in this part of `span`.
+    /// Bytes that there was room for on the link while `passed` left in `gap` nanoseconds, in which it may have been idle: a fair
+    /// share is one of the link, and not of what is sent on it.
+    fn room(&self, passed: f64, gap: f64) -> f64 {
+        if self.service > 0.0 { (gap * self.size / self.service).max(passed) } else { passed }
+    }
+
+    /// Lets what was counted fade while `bytes` leave, or could have, in this part of `span`.
     fn pass(&mut self, bytes: f64, elapsed: f64, per_size: f64) {
         let windows = bytes * self.s * per_size * (1.0 / WINDOW);
         self.scale *= 1.0 + windows.min(elapsed);
