@@ -79,6 +79,25 @@ fn a_flow_that_is_alone_waits_like_in_a_fifo() {
     assert_eq!(collar(&link).decision().root(), 0.0);
 }
 
+/// Flows that send in turns, one burst at a time, over a link that is idle for five sixths of the time: each could send six
+/// times as much, and has its burst let through.
+#[test]
+fn bursts_on_a_quiet_link_are_let_through() {
+    for flows in [2, 8, 50] {
+        let mut link = Bottleneck::new(AnyParams::Collar(CollarParams::default()), flows);
+        for burst in 0..2000 {
+            for _ in 0..10 {
+                assert_eq!(link.arrive(burst % flows).causes(), [], "burst {burst} of {flows} flows");
+            }
+            for _ in 0..10 {
+                link.wait(1_000_000);
+                link.finish();
+            }
+            link.wait(50_000_000);
+        }
+    }
+}
+
 /// However much is wrong.
 #[test]
 fn nothing_is_dropped_before_two_wait() {

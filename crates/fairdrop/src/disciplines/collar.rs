@@ -87,7 +87,7 @@ params! {
         span: Time = 200 ms, Seconds(1e-6, 1000.0), OWN;
         /// Sets of the table of suspects, of 8 places each.
         sets: u32 = 16, Integer(1, 65_536), OWN;
-        /// What a suspect may send, as a part of s times the output.
+        /// What a suspect may send, as a part of s times what the link could.
         share: f64 = 0.9, NumberAbove(0.0, 1.0), OWN;
         /// Mark packets that are ECN-capable where others are dropped, except in overload.
         ecn: bool = true, Switch, "RFC 9332, A.1";
