@@ -105,7 +105,7 @@ validate: .venv/installed ## the simulator beside exact results, ns-2 and the RF
 fidelity-bbr: .venv/installed $(LIVE) ## BBR of the kernel beside the simulator's, live (four minutes)
 	$(BIN)/python validation/fidelity/bbr.py
 
-fidelity-ack: .venv/installed $(LIVE) ## Reno and CUBIC of the kernel beside the simulator's, ACK by ACK (six minutes)
+fidelity-ack: .venv/installed $(LIVE) ## Reno, CUBIC and BBR of the kernel beside the simulator's, ACK by ACK (thirteen minutes)
 	cargo build --release --package fairdrop-sim --example beside_kernel
 	$(BIN)/python validation/fidelity/ack_by_ack.py
 

@@ -1,4 +1,4 @@
-"""The simulator's Reno and CUBIC beside the kernel's: the page, and a recording made here."""
+"""The simulator's Reno, CUBIC and BBR beside the kernel's: the pages, and recordings made here."""
 
 from __future__ import annotations
 
@@ -25,10 +25,24 @@ def acks(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         sys.modules.pop(name, None)
 
 
-def test_the_page_is_that_of_its_csv(acks):
-    text = acks.PAGE.read_text(encoding="utf-8")
-    summary = acks.fidelity.Summary(acks.HERE / "summary.csv")
-    assert text == acks.fidelity.rewritten(text, acks.sections(acks.STORED.read_text(encoding="utf-8"), summary))
+def test_the_pages_are_those_of_their_csv(acks):
+    made = acks.sections()
+    for page in acks.PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert text == acks.fidelity.rewritten(text, made), page.name
+
+
+def test_throughput_is_compared_by_seed(acks):
+    """Each seed loses the same packets on both sides: 10 % more with each is 10 %, however far apart the seeds are."""
+    rows = [
+        {"path": path, "control": "reno", "kernel_per_s": str(rate), "simulated_per_s": str(1.1 * rate)}
+        for path in acks.PATHS
+        for rate in (100, 300, 500)
+    ]
+    table = acks.throughput(rows)
+    assert "| RED | 3 | 300 (100 to 500) | 330 (110 to 550) | +10.0 ± 0.0 |" in table
+    rows[0]["simulated_per_s"] = "95"
+    assert "| no loss | 3 | 300 (100 to 500) | 325 (95 to 550) | +5.0 ± 21.5 |" in acks.throughput(rows)
 
 
 def row(**cells: str) -> dict[str, str]:
@@ -46,13 +60,26 @@ def test_differences_by_kind(acks):
     assert acks.segments("4-6 9 9") == {4: 1, 5: 1, 6: 1, 9: 2}
 
 
+def test_models_of_the_path_are_compared(acks):
+    """A bandwidth may differ by half a per cent; a gain is the same or not."""
+    one = {"kernel_bw": "800", "model_bw": "804", "kernel_min_rtt_us": "40000", "model_min_rtt_us": "40201"}
+    one |= {"kernel_pacing_gain": "320", "model_pacing_gain": "320", "kernel_cwnd_gain": "512", "model_cwnd_gain": "739"}
+    one |= {"kernel_rate": "990", "model_rate": "984", "late_us": "20 -501 500"}
+    unknown = dict.fromkeys(one, "") | {"late_us": "30"}
+    found = acks.of_bbr([one, unknown])
+    assert {name: found[name] for name in ("known_bbr", *acks.OF_BBR)} == {
+        "known_bbr": 1, "bw": 1, "min_rtt_us": 0, "pacing_gain": 1, "cwnd_gain": 0, "rate": 0,
+    }  # fmt: skip
+    assert (found["timed"], found["in_time"], found["late_median_us"], found["late_99_us"]) == (4, 3, 30, 500)
+
+
 def test_a_recording_of_the_kernel(acks, root: Path):
     """Most answers are the kernel's: 99 of 100 with Reno; CUBIC's depend on the tick as well."""
     built = [root / "target" / profile / "examples" / "beside_kernel" for profile in ("release", "debug")]
     built = sorted((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime)
     if not built:
         pytest.skip("cargo build --package fairdrop-sim --example beside_kernel makes what plays recordings")
-    for control, least in (("reno", 0.97), ("cubic", 0.9)):
+    for control, least in (("reno", 0.97), ("cubic", 0.9), ("bbr", 0.97)):
         try:
             recording = acks.record(acks.options("loss of 1 %"), control, 3.0)
         except acks.NotPossible as missing:
@@ -61,3 +88,5 @@ def test_a_recording_of_the_kernel(acks, root: Path):
         # What came between two ACKs on a busy machine is none of the sender's.
         assert found["acks"] > 100
         assert found["same"] + found["next"] >= least * found["acks"], found
+        if control == "bbr":
+            assert found["bw"] >= 0.95 * found["known_bbr"] > 100, found

@@ -1,23 +1,25 @@
-"""BBR version 1 of the running kernel beside the simulator's, alone and beside CUBIC: a table, as Markdown.
+"""BBR version 1 of the running kernel beside the simulator's, alone and beside CUBIC.
 
     .venv/bin/python validation/fidelity/bbr.py
 
-Writes ``docs/background/bbr.md``. Live runs take as long as they last: three and a half minutes together.
+Writes bbr.csv and the table of ``docs/background/bbr.md``. Live runs take as long as they last: three and a half
+minutes together.
 """
 
 from __future__ import annotations
 
-import platform
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
+import ack_by_ack
+
 import fairdrop
+from fairdrop.files import write_text
 
 SEEDS = 2
 SECONDS = 25
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "background" / "bbr.md"
 LINK = f"""
 duration = {SECONDS}
 warm_up = 5
@@ -26,6 +28,7 @@ sample = 0
 rate = "10mbit"
 delay = "20ms"
 access_rate = "100mbit"
+access_delay = "0s"
 [queue]
 discipline = "droptail"
 limit = "%dp"
@@ -41,8 +44,8 @@ max_window = "2000p"
 CELLS = [(limit, names) for names in (("bbr",), ("bbr", "cubic")) for limit in (25, 200)]
 
 
-def row(limit: int, names: tuple[str, ...]) -> str:
-    """One line of the table."""
+def row(limit: int, names: tuple[str, ...]) -> dict[str, str]:
+    """One line of the table, by its headings."""
     text = LINK % limit + "".join(GROUP % (name, name) for name in names)
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / "bbr.toml"
@@ -53,35 +56,23 @@ def row(limit: int, names: tuple[str, ...]) -> str:
     simulated, live = result.document["runs"], result.live.document["runs"]
     for run in live:
         print(limit, names, "valid" if run["valid"] else run["problems"], file=sys.stderr)
-    cells = [str(limit), " and ".join(name.upper() for name in names)]
-    for index in range(2):
-        for runs in (simulated, live):
+    cells = {"buffer, packets": str(limit), "flows": " and ".join(name.upper() for name in names)}
+    sides = {"simulated": simulated, "live": live}
+    for index, name in enumerate(("BBR", "CUBIC")):
+        for side, runs in sides.items():
             goodput = [run["groups"][index]["goodput_bps"] / 1e6 for run in runs if index < len(names)]
-            cells.append(f"{statistics.fmean(goodput):.2f}" if goodput else "")
-    for runs in (simulated, live):
-        cells.append(f"{statistics.fmean(1e3 * run['queues'][0]['sojourn_s']['mean'] for run in runs):.1f}")
-    return "| " + " | ".join(cells) + " |"
+            cells[f"{name}, {side}"] = f"{statistics.fmean(goodput):.2f}" if goodput else ""
+    for side, runs in sides.items():
+        wait = statistics.fmean(1e3 * run["queues"][0]["sojourn_s"]["mean"] for run in runs)
+        cells[f"wait, {side}"] = f"{wait:.1f}"
+    return cells
 
 
 def main() -> None:
-    """Runs everything, and writes the page."""
-    rows = [row(limit, names) for limit, names in CELLS]
-    text = PAGE_TEXT.format(kernel=platform.release().split("-")[0], seeds=SEEDS, seconds=SECONDS, rows="\n".join(rows))
-    new = PAGE.with_suffix(".md.new")
-    new.write_text(text)
-    new.replace(PAGE)
+    """Runs everything, and writes the table."""
+    write_text(ack_by_ack.LIVE, ack_by_ack.as_csv([row(limit, names) for limit, names in CELLS]))
+    ack_by_ack.write_pages()
 
-
-PAGE_TEXT = """# BBR beside the kernel's
-
-`transport = "bbr"` beside the BBR (version 1) of Linux {kernel}, over a FIFO of 10 Mb/s with 40 ms of round trip,
-in packets of 1000 bytes, of which the path holds 50. Means of {seeds} runs of {seconds} s each, the first 5 s not
-measured; goodput in Mb/s, mean waits in the queue in ms. Made by `make fidelity-bbr`.
-
-| buffer, packets | flows | BBR, simulated | BBR, live | CUBIC, simulated | CUBIC, live | wait, simulated | wait, live |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-{rows}
-"""
 
 if __name__ == "__main__":
     main()

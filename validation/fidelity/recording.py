@@ -13,6 +13,8 @@ A recording is a text of lines; times in ns since the connection was opened, seg
     ack TIME NEXT STAMP [FIRST-LAST ...]     next segment expected; the echoed timestamp, ms; blocks of SACK
     info CWND SSTHRESH STATE SACKED LOST RETRANS REORDERING SRTT RTO
                                              TCP_INFO between the ACK above and the next; times in us
+    info ... PACING_RATE BW MIN_RTT PACING_GAIN CWND_GAIN
+                                             with BBR: TCP_CC_INFO as well; segments per second, us, gains in 256ths
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -43,6 +45,8 @@ MS = 1_000_000
 # Ticks of the kernel's clock (jiffies) with CONFIG_HZ=250, its default.
 TICK = 4 * MS
 CLOCK_REALTIME_COARSE = 5
+# Not in the module socket.
+TCP_CC_INFO = 26
 
 
 class NotPossible(Exception):
@@ -175,6 +179,7 @@ def sender(folder: str, control: str, seconds: str) -> None:
 
 def transfer(folder: str, control: str, seconds: float) -> None:
     """Sends for so long."""
+    find_receiver()
     Path(folder, "tick").write_text(str(phase_of_ticks()))
     with socket.socket() as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
@@ -182,7 +187,21 @@ def transfer(folder: str, control: str, seconds: float) -> None:
         connection.connect((RECEIVER, PORT))
         connection.setblocking(False)
         with Path(folder, "info").open("wb") as file:
-            send(connection, time.monotonic() + seconds, file)
+            send(connection, time.monotonic() + seconds, file, bbr_line if control == "bbr" else info_line)
+
+
+def find_receiver() -> None:
+    """Asks who has its address, so that the SYN need not wait for that: until a port is said to be closed."""
+    with socket.socket(type=socket.SOCK_DGRAM) as asking:
+        asking.settimeout(1)
+        asking.connect((RECEIVER, PORT))
+        for _ in range(PATIENCE_S):
+            with contextlib.suppress(TimeoutError):
+                try:
+                    asking.send(b"")
+                    asking.recv(1)
+                except ConnectionRefusedError:
+                    return
 
 
 def phase_of_ticks() -> int:
@@ -198,25 +217,44 @@ def phase_of_ticks() -> int:
     return max(phases, key=lambda phase: sum((other - phase) % TICK < TICK // 16 for other in phases))
 
 
-def send(connection: socket.socket, until: float, file: IO[bytes]) -> None:
-    """Keeps the socket's buffer full, and writes TCP_INFO to `file` as often as it changes."""
-    data, last = bytes(1 << 20), b""
+def send(
+    connection: socket.socket, until: float, file: IO[bytes], line: Callable[[socket.socket], str | None]
+) -> None:
+    """Keeps the socket's buffer full, and writes `line` to `file` as often as it changes."""
+    data, last = bytes(1 << 20), None
     poll = select.poll()
     poll.register(connection, select.POLLOUT)
     while time.monotonic() < until:
         if poll.poll(0):
             with contextlib.suppress(BlockingIOError):
                 connection.send(data)
-        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
-        short = info_line(info)
-        if short != last:
+        short = line(connection)
+        if short is not None and short != last:
             file.write(short.encode() + b"\n")
             last = short
         time.sleep(0.0001)
 
 
-def info_line(info: bytes) -> str:
+def bbr_line(connection: socket.socket) -> str | None:
+    """As `info_line`, and what a recording says of BBR; nothing when something came in between."""
+    before = info_line(connection)
+    of_bbr = connection.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 20)
+    info = tcp_info(connection)
+    if info_line(connection) != before:
+        return None
+    (mss,) = struct.unpack_from("=I", info, 16)
+    (pacing_rate,) = struct.unpack_from("=Q", info, 104)
+    bw, min_rtt, pacing_gain, cwnd_gain = struct.unpack("=QIII", of_bbr)
+    return f"{before} {pacing_rate / mss:.3f} {bw / mss:.3f} {min_rtt} {pacing_gain} {cwnd_gain}"
+
+
+def tcp_info(connection: socket.socket) -> bytes:
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 232)
+
+
+def info_line(connection: socket.socket) -> str:
     """Packets that have come in so far, segments sent and bytes acknowledged, and what a recording says of TCP_INFO."""
+    info = tcp_info(connection)
     state = info[1]
     values = struct.unpack_from("=24I", info, 8)
     rto, sacked, lost, retrans = values[0], *values[5:8]
@@ -293,7 +331,7 @@ def lines(packets: list[list[str]], infos: dict[tuple[int, int], tuple[int, str]
             continue
         # A packet counts when it comes, but the socket may be at work with the one before.
         counted, values = infos.get((came, sent), (0, ""))
-        if came > 1 and counted // mss == una:
+        if values and came > 1 and counted // mss == una:
             yield f"info {values}"
         came += 1
         if is_syn == "1":

@@ -3,11 +3,10 @@
 //! is too little for its fixed point is nothing.
 //!
 //! Samples begin anew when nothing is in flight, as in the draft, where the kernel asks that nothing is outstanding either.
-//! Not modelled: what has left the sender's own queue by the next departure (`bbr_packets_in_net_at_edt`), which is
-//! nothing here, and larger quanta on round trips below 0.5 ms (`tcp_tso_rtt_log`).
+//! Not modelled: larger quanta on round trips below 0.5 ms (`tcp_tso_rtt_log`).
 
 use super::contract::{BuiltIn, CongestionControl, Variant, Window};
-use super::rate::{RateSample, Repair, known};
+use super::rate::{RateSample, Repair, SegmentLoss, known};
 use super::windowed_max::WindowedMax;
 use crate::input::{FieldSpec, Section};
 use aggregation::Aggregation;
@@ -17,8 +16,10 @@ use policer::Policer;
 mod aggregation;
 mod policer;
 
-/// `bbr_high_gain`: 2 / ln 2; draining takes its inverse.
-const HIGH_GAIN: f64 = 2.885;
+/// `bbr_high_gain`: 2 / ln 2, in 256ths.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// `bbr_drain_gain`: its inverse, in 256ths.
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// `bbr_cwnd_gain`.
 const CWND_GAIN: f64 = 2.0;
 /// `bbr_pacing_gain`: probe, drain what that has queued, cruise.
@@ -27,20 +28,32 @@ const PACING_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const CYCLE_RAND: f64 = 7.0;
 /// `bbr_bw_rtts`.
 const BW_ROUNDS: u64 = 10;
-/// `bbr_min_rtt_win_sec`.
-const MIN_RTT_WINDOW: Time = Time::from_ms(10_000);
-/// `bbr_probe_rtt_mode_ms`.
-const PROBE_RTT_TIME: Time = Time::from_ms(200);
+/// A tick of the kernel's clock (`HZ` = 250).
+const TICK: Time = Time::from_ms(4);
+/// `bbr_min_rtt_win_sec`, in ticks.
+const MIN_RTT_WINDOW: u64 = 2500;
+/// `bbr_probe_rtt_mode_ms`, in ticks.
+const PROBE_RTT_TIME: u64 = 50;
 /// `bbr_cwnd_min_target`.
 const CWND_MIN_TARGET: f64 = 4.0;
 /// `bbr_pacing_margin_percent`.
 const PACING_MARGIN: f64 = 0.01;
-/// Below 1.2 Mb/s, in segments of 1500 bytes, one segment leaves at a time (`bbr_min_tso_rate`).
-const MIN_TSO_RATE: f64 = 100.0;
+/// Below 1.2 Mb/s, in segments of 1448 bytes, one segment leaves at a time (`bbr_min_tso_rate`).
+const MIN_TSO_RATE: f64 = 1_200_000.0 / 8.0 / 1448.0;
 /// 64 KB of segments of 1448 bytes (`GSO_LEGACY_MAX_SIZE`).
 const MAX_QUANTUM: f64 = 45.0;
 /// `TCP_INIT_CWND`: segments that are not paced, and before which the window is not bounded.
 const INITIAL: u64 = 10;
+
+/// `tcp_jiffies32`.
+fn ticks(now: Time) -> u64 {
+    now.ns() / TICK.ns()
+}
+
+/// Round trips are in whole microseconds.
+fn in_us(rtt: Time) -> Time {
+    Time::from_ns(rtt.ns() / 1000 * 1000)
+}
 
 /// `enum bbr_mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +64,24 @@ enum Mode {
     ProbeRtt,
 }
 
+/// What the kernel tells of it (`tcp_bbr_info`, and `tcpi_pacing_rate`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BbrInfo {
+    /// Segments per second.
+    pub pacing_rate: f64,
+    /// Segments per second.
+    pub bw: f64,
+    pub min_rtt: Time,
+    /// In 256ths.
+    pub pacing_gain: u32,
+    /// In 256ths.
+    pub cwnd_gain: u32,
+    /// Of probing (`cycle_idx`), which the kernel keeps to itself.
+    pub phase: Option<usize>,
+}
+
 /// What BBR remembers of a connection (`struct bbr`).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bbr {
     mode: Mode,
     /// The largest rate of delivery of ten round trips.
@@ -60,7 +89,8 @@ pub struct Bbr {
     policer: Policer,
     aggregation: Aggregation,
     min_rtt: Time,
-    min_rtt_stamp: Time,
+    /// In ticks.
+    min_rtt_stamp: u64,
     /// Round trips so far (`rtt_cnt`), whether this ACK begins one, and when the next begins.
     rounds: u64,
     round_start: bool,
@@ -73,7 +103,8 @@ pub struct Bbr {
     cycle_stamp: Time,
     pacing_gain: f64,
     cwnd_gain: f64,
-    probe_rtt_done: Option<Time>,
+    /// In ticks.
+    probe_rtt_done: Option<u64>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
     packet_conservation: bool,
@@ -103,8 +134,8 @@ impl CongestionControl for Bbr {
 
     /// `bbr_init`.
     fn on_established(&mut self, window: &mut Window, now: Time, rtt: Option<Time>) {
-        self.min_rtt = rtt.unwrap_or(Time::NEVER);
-        (self.min_rtt_stamp, self.cycle_stamp, self.now) = (now, now, now);
+        self.min_rtt = rtt.map_or(Time::NEVER, in_us);
+        (self.min_rtt_stamp, self.cycle_stamp, self.now) = (ticks(now), now, now);
         self.aggregation.restart(now);
         self.init_pacing_rate(window.cwnd, rtt);
     }
@@ -124,6 +155,10 @@ impl CongestionControl for Bbr {
     fn ssthresh(&mut self, window: Window, _flight: f64) -> f64 {
         self.save_cwnd(window.cwnd);
         window.ssthresh
+    }
+
+    fn on_segment_lost(&mut self, _window: &mut Window, _now: Time, _loss: &SegmentLoss) {
+        self.lost += 1;
     }
 
     /// `bbr_set_state`: a timeout ends a round trip, and counts as a loss to the policer's model.
@@ -153,7 +188,7 @@ impl CongestionControl for Bbr {
         self.update_aggregation(window, sample);
         self.update_cycle_phase(sample);
         self.check_full_bw_reached(sample);
-        self.check_drain(sample);
+        self.check_drain(window, sample);
         let is_limited = self.update_min_rtt(window, sample);
         self.update_gains();
         if !self.has_rtt && sample.rtt.is_some() {
@@ -165,7 +200,7 @@ impl CongestionControl for Bbr {
     }
 
     fn pacing_rate(&self) -> Option<f64> {
-        (self.pacing_rate > 0.0 && self.sent >= INITIAL).then_some(self.pacing_rate)
+        (self.pacing_rate > 0.0 && self.sent + 1 >= INITIAL).then_some(self.pacing_rate)
     }
 
     fn send_quantum(&self) -> u32 {
@@ -175,6 +210,19 @@ impl CongestionControl for Bbr {
 
 /// The model.
 impl Bbr {
+    /// `bbr_get_info`.
+    pub fn info(&self) -> BbrInfo {
+        let in_256ths = |gain: f64| (gain * 256.0).round() as u32;
+        BbrInfo {
+            pacing_rate: self.pacing_rate,
+            bw: self.bw(),
+            min_rtt: self.min_rtt,
+            pacing_gain: in_256ths(self.pacing_gain),
+            cwnd_gain: in_256ths(self.cwnd_gain),
+            phase: (self.mode == Mode::ProbeBw).then_some(self.cycle),
+        }
+    }
+
     /// `bbr_bw`.
     fn bw(&self) -> f64 {
         self.policer.bw().unwrap_or_else(|| self.max_bw.get())
@@ -227,16 +275,23 @@ impl Bbr {
     /// `bbr_is_next_cycle_phase`.
     fn is_next_phase(&self, sample: &RateSample) -> bool {
         let is_full_length = self.now.since(self.cycle_stamp) > self.min_rtt;
-        let in_flight = f64::from(sample.prior_in_flight);
+        let in_flight = self.at_departure(sample.prior_in_flight, sample);
         let bw = self.max_bw.get();
         if self.pacing_gain > 1.0 {
-            let departing = in_flight + self.quantum();
-            is_full_length && (sample.newly_lost > 0 || departing >= self.inflight(bw, self.pacing_gain))
+            is_full_length && (sample.newly_lost > 0 || in_flight >= self.inflight(bw, self.pacing_gain))
         } else if self.pacing_gain < 1.0 {
             is_full_length || in_flight <= self.inflight(bw, 1.0)
         } else {
             is_full_length
         }
+    }
+
+    /// `bbr_packets_in_net_at_edt`: of so many segments in flight now, when the next may leave; with those, when it is to
+    /// become more.
+    fn at_departure(&self, in_flight: u32, sample: &RateSample) -> f64 {
+        let departing = if self.pacing_gain > 1.0 { self.quantum() } else { 0.0 };
+        let delivered = (self.bw() * sample.until_departure.seconds()).floor();
+        (f64::from(in_flight) + departing - delivered).max(0.0)
     }
 
     /// `bbr_advance_cycle_phase`.
@@ -268,27 +323,28 @@ impl Bbr {
     }
 
     /// `bbr_check_drain`.
-    fn check_drain(&mut self, sample: &RateSample) {
+    fn check_drain(&mut self, window: &mut Window, sample: &RateSample) {
+        let target = self.inflight(self.max_bw.get(), 1.0);
         if self.mode == Mode::Startup && self.is_full {
             self.mode = Mode::Drain;
+            window.ssthresh = target;
         }
-        let target = self.inflight(self.max_bw.get(), 1.0);
-        if self.mode == Mode::Drain && f64::from(sample.in_flight) <= target {
+        if self.mode == Mode::Drain && self.at_departure(sample.in_flight, sample) <= target {
             self.begin_probe_bw();
         }
     }
 
     /// `bbr_update_min_rtt`. Returns whether rates are held down, and say nothing of the path.
     fn update_min_rtt(&mut self, window: &mut Window, sample: &RateSample) -> bool {
-        let is_expired = self.now > self.min_rtt_stamp.after(MIN_RTT_WINDOW);
-        if let Some(rtt) = sample.rtt
+        let is_expired = ticks(self.now) > self.min_rtt_stamp + MIN_RTT_WINDOW;
+        if let Some(rtt) = sample.rtt.map(in_us)
             && (rtt < self.min_rtt || is_expired)
         {
-            (self.min_rtt, self.min_rtt_stamp) = (rtt, self.now);
+            (self.min_rtt, self.min_rtt_stamp) = (rtt, ticks(self.now));
         }
         if is_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.save_cwnd(window.cwnd);
             self.mode = Mode::ProbeRtt;
+            self.save_cwnd(window.cwnd);
             self.probe_rtt_done = None;
         }
         let is_probing = self.mode == Mode::ProbeRtt;
@@ -308,7 +364,7 @@ impl Bbr {
                 self.check_probe_rtt_done(window, self.now);
             }
         } else if f64::from(sample.in_flight) <= CWND_MIN_TARGET {
-            self.probe_rtt_done = Some(self.now.after(PROBE_RTT_TIME));
+            self.probe_rtt_done = Some(ticks(self.now) + PROBE_RTT_TIME);
             self.probe_rtt_round_done = false;
             self.next_round_delivered = self.delivered;
         }
@@ -316,10 +372,10 @@ impl Bbr {
 
     /// `bbr_check_probe_rtt_done`.
     fn check_probe_rtt_done(&mut self, window: &mut Window, now: Time) {
-        if self.probe_rtt_done.is_none_or(|done| now <= done) {
+        if self.probe_rtt_done.is_none_or(|done| ticks(now) <= done) {
             return;
         }
-        self.min_rtt_stamp = now;
+        self.min_rtt_stamp = ticks(now);
         window.cwnd = window.cwnd.max(self.prior_cwnd);
         if self.is_full {
             self.begin_probe_bw();
@@ -332,7 +388,7 @@ impl Bbr {
     fn update_gains(&mut self) {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
-            Mode::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
             Mode::ProbeBw if self.policer.is_in_use() => (1.0, CWND_GAIN),
             Mode::ProbeBw => (PACING_GAINS[self.cycle], CWND_GAIN),
             Mode::ProbeRtt => (1.0, 1.0),
@@ -398,7 +454,7 @@ impl Bbr {
             let target = self.quantized(self.bdp(bw, self.cwnd_gain) + aggregated);
             if self.is_full {
                 window.cwnd = (window.cwnd + acked).min(target);
-            } else if window.cwnd < target || self.delivered < INITIAL {
+            } else if window.cwnd < target || self.delivered + 1 < INITIAL {
                 window.cwnd += acked;
             }
             window.cwnd = window.cwnd.max(CWND_MIN_TARGET);
@@ -455,7 +511,7 @@ impl BuiltIn for Bbr {
             policer: Policer::default(),
             aggregation: Aggregation::default(),
             min_rtt: Time::NEVER,
-            min_rtt_stamp: Time::ZERO,
+            min_rtt_stamp: 0,
             rounds: 0,
             round_start: false,
             next_round_delivered: 0,

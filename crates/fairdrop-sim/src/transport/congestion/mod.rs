@@ -14,6 +14,7 @@ mod reno;
 mod vegas;
 mod windowed_max;
 
+pub use bbr::BbrInfo;
 pub use contract::{
     AckEvent, CongestionControl, Held, LossEvent, LossRecovery, MIN_SSTHRESH, Ns2Agent, SendEvent, Variant,
     Window,
@@ -77,8 +78,20 @@ impl Control {
             Self::Reno(_) => Some(Self::Reno(Reno)),
             Self::Stateful(control) => match &**control {
                 Stateful::Cubic(cubic) => Some(Self::Stateful(Box::new(Stateful::Cubic(cubic.clone())))),
+                Stateful::Bbr(bbr) => Some(Self::Stateful(Box::new(Stateful::Bbr(bbr.clone())))),
                 _ => None,
             },
+        }
+    }
+
+    /// What BBR version 1 tells, if this is it.
+    pub fn bbr(&self) -> Option<BbrInfo> {
+        match self {
+            Self::Stateful(control) => match &**control {
+                Stateful::Bbr(bbr) => Some(bbr.info()),
+                _ => None,
+            },
+            Self::Reno(_) => None,
         }
     }
 

@@ -57,6 +57,8 @@ pub struct RateSample {
     pub prior_in_flight: u32,
     /// Segments in flight now (`C.inflight`).
     pub in_flight: u32,
+    /// Until pacing lets the next segment leave.
+    pub until_departure: Time,
     /// The window was full in the last round trip (`C.is_cwnd_limited`).
     pub is_cwnd_limited: bool,
     /// What loss recovery is doing now.

@@ -10,7 +10,7 @@ const RESET: f64 = 1_048_576.0;
 const MOST_S: f64 = 0.1;
 
 /// The most of the last five to ten round trips.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Aggregation {
     extra: [f64; 2],
     place: usize,
@@ -34,7 +34,7 @@ impl Aggregation {
                 self.extra[self.place] = 0.0;
             }
         }
-        let mut expected = bw * now.since(self.epoch).seconds();
+        let mut expected = (bw * now.since(self.epoch).seconds()).floor();
         if self.acked <= expected || self.acked + f64::from(newly_acked) >= RESET {
             self.restart(now);
             expected = 0.0;
@@ -46,6 +46,6 @@ impl Aggregation {
 
     /// What the window grows by (`bbr_ack_aggregation_cwnd`).
     pub fn cwnd(&self, bw: f64) -> f64 {
-        self.extra[0].max(self.extra[1]).min(bw * MOST_S)
+        self.extra[0].max(self.extra[1]).min((bw * MOST_S).floor())
     }
 }

@@ -9,14 +9,14 @@ const MIN_ROUNDS: u32 = 4;
 const LOSS_THRESH: f64 = 50.0 / 256.0;
 /// `bbr_lt_bw_ratio`.
 const RATIO: f64 = 1.0 / 8.0;
-/// `bbr_lt_bw_diff`: 4 kb/s, in segments of 1500 bytes.
-const DIFFERENCE: f64 = 4000.0 / 8.0 / 1500.0;
+/// `bbr_lt_bw_diff`: 4 kb/s, in segments of 1448 bytes.
+const DIFFERENCE: f64 = 4000.0 / 8.0 / 1448.0;
 /// `bbr_lt_bw_max_rtts`.
 const MAX_ROUNDS: u32 = 48;
 const MS: Time = Time::from_ms(1);
 
 /// What looks like a policer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Policer {
     is_sampling: bool,
     is_in_use: bool,

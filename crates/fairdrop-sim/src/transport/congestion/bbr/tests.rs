@@ -2,7 +2,7 @@
 
 use super::aggregation::Aggregation;
 use super::policer::Policer;
-use super::{Bbr, Mode};
+use super::{Bbr, BuiltIn, CongestionControl, Mode, Window, in_us};
 use crate::transport::congestion::rate::RateSample;
 use crate::transport::congestion::{Control, Stateful};
 use crate::transport::tcp::Sender;
@@ -25,11 +25,11 @@ fn path() -> Path {
     Path::new("bbr", RATE, 40, 1000.0)
 }
 
-fn in_flight(sender: &Sender) -> f64 {
-    f64::from(sender.rate_sample().expect("bbr has samples").in_flight)
+fn sample(sender: &Sender) -> RateSample {
+    sender.rate_sample().expect("bbr has samples")
 }
 
-/// Startup at 2.885 until three round trips bring no growth; Drain at its inverse until one BDP is in flight; then cycles.
+/// Startup at 739/256 until three round trips bring no growth; Drain at its inverse until one BDP is in flight; then cycles.
 #[test]
 fn startup_drain_and_cycles() {
     let mut path = path();
@@ -39,7 +39,10 @@ fn startup_drain_and_cycles() {
     assert!((bbr(&path.sender).max_bw.get() / RATE - 1.0).abs() < 0.02);
     path.until("drained", 2.0, |sender| bbr(sender).mode == Mode::ProbeBw);
     let bbr_now = bbr(&path.sender);
-    assert!(in_flight(&path.sender) <= bbr_now.inflight(bbr_now.max_bw.get(), 1.0));
+    let drained = sample(&path.sender);
+    let delivered = bbr_now.max_bw.get() * drained.until_departure.seconds();
+    let in_flight = f64::from(drained.in_flight) - delivered.floor();
+    assert!(in_flight <= bbr_now.inflight(bbr_now.max_bw.get(), 1.0));
     // The eight gains of a cycle, in their order, from any but the one that drains.
     assert_ne!(bbr_now.cycle, 1);
     let mut gains = Vec::new();
@@ -166,4 +169,66 @@ fn aggregation_is_what_comes_beyond_the_rate() {
         aggregation.update(Time::from_ms(300 + 2 * tick), 2, RATE, 200.0, true);
     }
     assert!(aggregation.cwnd(RATE) <= 4.0, "{}", aggregation.cwnd(RATE));
+}
+
+/// The clock has ticks of 4 ms: 10 s are over with the tick after the 2500th, 0.2 s with the one after the 50th.
+#[test]
+fn the_clock_of_probe_rtt_ticks() {
+    let mut window = Window { cwnd: 60.0, ssthresh: f64::INFINITY };
+    let mut bbr = Bbr::new(&());
+    bbr.on_established(&mut window, Time::ZERO, Some(Time::from_ms(40)));
+    (bbr.mode, bbr.is_full, bbr.prior_cwnd) = (Mode::ProbeBw, true, 100.0);
+    let sample = RateSample { rtt: Some(Time::from_ms(41)), in_flight: 4, ..RateSample::default() };
+    let mut at = |bbr: &mut Bbr, ms: u64, round_start: bool| {
+        (bbr.now, bbr.round_start) = (Time::from_ms(ms), round_start);
+        bbr.update_min_rtt(&mut window, &sample);
+        bbr.mode
+    };
+    assert_eq!(at(&mut bbr, 10_003, false), Mode::ProbeBw);
+    assert_eq!(at(&mut bbr, 10_004, false), Mode::ProbeRtt);
+    // The mode has changed when the window is saved: what was saved before stays if it was larger.
+    assert_eq!((bbr.prior_cwnd, bbr.min_rtt), (100.0, Time::from_ms(41)));
+    assert_eq!(at(&mut bbr, 10_207, true), Mode::ProbeRtt);
+    assert_eq!(at(&mut bbr, 10_208, true), Mode::ProbeBw);
+    assert_eq!(window.cwnd, 100.0);
+}
+
+/// A round trip that is shorter by less than a microsecond is none: it does not put off the look for the least.
+#[test]
+fn round_trips_are_in_microseconds() {
+    let mut window = Window { cwnd: 10.0, ssthresh: f64::INFINITY };
+    let mut bbr = Bbr::new(&());
+    bbr.on_established(&mut window, Time::ZERO, Some(Time::from_ns(40_000_900)));
+    bbr.now = Time::from_ms(8);
+    for (ns, stamp) in [(40_000_100, 0), (39_999_999, 2)] {
+        let sample = RateSample { rtt: Some(Time::from_ns(ns)), ..RateSample::default() };
+        bbr.update_min_rtt(&mut window, &sample);
+        assert_eq!((bbr.min_rtt_stamp, in_us(Time::from_ns(ns)).min(bbr.min_rtt)), (stamp, bbr.min_rtt));
+    }
+}
+
+/// 50 in flight, of which 1000 a second leave the path: 45 are left when the next may leave in 5 ms; where it is to become more,
+/// with that quantum of two.
+#[test]
+fn in_flight_counts_at_the_next_departure() {
+    let mut bbr = Bbr::new(&());
+    bbr.max_bw.update(10, 0, 1000.0);
+    bbr.pacing_rate = 1000.0;
+    let sample = |us: u64| RateSample { until_departure: Time::from_ns(1000 * us), ..RateSample::default() };
+    for (gain, us, expected) in
+        [(1.25, 5000, 47.0), (0.75, 5000, 45.0), (0.75, 5999, 45.0), (1.25, 60_000, 0.0)]
+    {
+        bbr.pacing_gain = gain;
+        assert_eq!(bbr.at_departure(50, &sample(us)), expected, "{gain}, {us}");
+    }
+}
+
+/// What was expected, and the bound, are cut to whole segments.
+#[test]
+fn aggregation_is_in_whole_segments() {
+    let mut aggregation = Aggregation::default();
+    aggregation.update(Time::ZERO, 4, RATE, 200.0, false);
+    aggregation.update(Time::from_ns(3_700_000), 4, RATE, 200.0, false);
+    assert_eq!(aggregation.cwnd(RATE), 5.0, "3 were expected");
+    assert_eq!(aggregation.cwnd(45.0), 4.0, "of 4.5");
 }

@@ -58,9 +58,7 @@ impl Linux {
     pub(super) fn note_paced(&mut self, event: &Event<'_>, segment: u32, before: u32) {
         let Some(paced) = &mut self.paced else { return };
         paced.rates.on_sent(event.now, segment, self.outstanding.in_flight(), before == 0);
-        if let Some(rate) = event.tcp.control.pacing_rate() {
-            paced.pacer.on_sent(event.now, rate);
-        }
+        paced.pacer.on_sent(event.now, event.tcp.control.pacing_rate());
     }
 
     /// A segment is to be sent, when perhaps nothing else `is_outstanding`.
@@ -136,6 +134,7 @@ impl Linux {
     pub(super) fn follow_model(&mut self, event: &mut Event<'_>) {
         let Some(paced) = &mut self.paced else { return };
         let tcp = &mut *event.tcp;
+        paced.sample.until_departure = paced.pacer.next().since(event.now);
         let is_limited = tcp.control.on_rate(&mut tcp.window, event.now, &paced.sample);
         if is_limited {
             paced.rates.limit_by_application(self.outstanding.in_flight());

@@ -9,12 +9,15 @@ use super::events::on;
 use super::outstanding::Outstanding;
 use super::state::{Linux, State, Timer};
 use crate::scenario::Scenario;
+use crate::transport::congestion::BbrInfo;
 use crate::transport::receiver::Blocks;
 use fairdrop::Time;
 use std::fmt::Write as _;
 
+mod paced;
+
 /// What `TCP_INFO` says between two ACKs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Info {
     cwnd: u32,
     ssthresh: u32,
@@ -25,6 +28,7 @@ struct Info {
     reordering: u32,
     srtt_us: u32,
     rto_us: u32,
+    bbr: Option<BbrInfo>,
 }
 
 /// What happened, or was sent, or was the case.
@@ -44,7 +48,7 @@ impl Line {
         let kind = words.next()?;
         if kind == "info" {
             let mut value = || words.next()?.parse().ok();
-            return Some(Self::Info(Info {
+            let info = Info {
                 cwnd: value()?,
                 ssthresh: value()?,
                 state: value()?,
@@ -54,7 +58,11 @@ impl Line {
                 reordering: value()?,
                 srtt_us: value()?,
                 rto_us: value()?,
-            }));
+                bbr: None,
+            };
+            let rest: Vec<_> = words.collect();
+            let bbr = if rest.is_empty() { None } else { Some(of_bbr(&rest)?) };
+            return Some(Self::Info(Info { bbr, ..info }));
         }
         let at = Time::from_ns(words.next()?.parse().ok()?);
         Some(match kind {
@@ -75,6 +83,19 @@ impl Line {
             _ => return None,
         })
     }
+}
+
+/// What a recording says of BBR.
+fn of_bbr(words: &[&str]) -> Option<BbrInfo> {
+    let &[pacing_rate, bw, min_rtt_us, pacing_gain, cwnd_gain] = words else { return None };
+    Some(BbrInfo {
+        pacing_rate: pacing_rate.parse().ok()?,
+        bw: bw.parse().ok()?,
+        min_rtt: Time::from_ns(1000 * min_rtt_us.parse::<u64>().ok()?),
+        pacing_gain: pacing_gain.parse().ok()?,
+        cwnd_gain: cwnd_gain.parse().ok()?,
+        phase: None,
+    })
 }
 
 impl Line {
@@ -144,13 +165,14 @@ const BURST: Time = Time::from_ns(500_000);
 
 /// Columns of the result.
 const HEAD: &str = "time_us,acked,sacked_blocks,kernel_sent,model_sent,timer,known,kernel_cwnd,model_cwnd,kernel_ssthresh,\
-model_ssthresh,kernel_state,model_state,kernel_lost,model_lost,kernel_again,model_again,in_flight,reordering,srtt_us,rto_us,model_srtt_us,model_rto_us\n";
+model_ssthresh,kernel_state,model_state,kernel_lost,model_lost,kernel_again,model_again,in_flight,reordering,srtt_us,rto_us,model_srtt_us,model_rto_us";
 
 /// Plays `recording` against the sender of `transport` with `era = "linux"` and `settings` (`field=value`). Returns, as CSV, a line for each ACK:
 /// what the kernel and what the sender sent after it, and how each was then.
 ///
 /// A recording has lines `syn TIME`, `syn-ack TIME`, `sent TIME SEGMENT`, `ack TIME NEXT STAMP [FIRST-LAST ...]`, and after an ACK
-/// perhaps `info CWND SSTHRESH STATE SACKED LOST RETRANS REORDERING SRTT RTO`. Times are in ns, those of `info` in us, stamps in ms.
+/// perhaps `info CWND SSTHRESH STATE SACKED LOST RETRANS REORDERING SRTT RTO`, with BBR followed by `PACING_RATE BW MIN_RTT PACING_GAIN
+/// CWND_GAIN`. Times are in ns, those of `info` in us, stamps in ms, rates in segments per second, gains in 256ths.
 ///
 /// # Errors
 ///
@@ -164,10 +186,16 @@ pub fn beside_kernel(transport: &str, settings: &[String], recording: &str) -> R
     let scenario = Scenario::parse(&text, "settings", &settings).map_err(|problems| problems.to_string())?;
     let config = scenario.groups[0].transport.tcp().ok_or("no TCP")?;
     let control = config.congestion.control();
-    control.copied().ok_or_else(|| format!("{transport}: only reno and cubic are played"))?;
+    control.copied().ok_or_else(|| format!("{transport}: only reno, cubic and bbr are played"))?;
+    let is_paced = control.bbr().is_some();
     let mut played =
         Played { tcp: Sender::with_control(config, 0.0, control), config, table: HEAD.to_owned() };
     played.tcp.start(syn, config, &mut Vec::new());
+    if is_paced {
+        played.play_paced(&steps);
+        return Ok(played.table);
+    }
+    played.table.push('\n');
     for step in &steps {
         played.play(step);
     }
@@ -203,9 +231,7 @@ impl Played<'_> {
     }
 
     fn copy(&self) -> Sender {
-        let kept = Some(Box::new(Kept::Linux(Box::new(self.linux().clone()))));
-        let control = self.tcp.control.copied().expect("looked at before");
-        Sender { kept, control, ..self.tcp }
+        paced::copy_of(&self.tcp)
     }
 
     fn on(&mut self, now: Time, each: impl FnOnce(&mut Linux, &mut Event<'_>)) {
@@ -231,8 +257,8 @@ impl Played<'_> {
         }
         let fired = self.fire_timers(step, &mut out);
         let own: Vec<_> = out.iter().filter_map(|send| send.segment()).collect();
-        let kernels: Vec<_> = step.sent.iter().map(|&(_, segment)| segment).collect();
-        self.note(step, una, &kernels, &own, fired);
+        self.note(step, una, &own, fired);
+        self.table.push('\n');
         self.correct(step, &own, &before);
     }
 
@@ -272,7 +298,8 @@ impl Played<'_> {
         fired
     }
 
-    fn note(&mut self, step: &Step, una: u32, kernels: &[u32], own: &[u32], fired: Fired) {
+    fn note(&mut self, step: &Step, una: u32, own: &[u32], fired: Fired) {
+        let kernels: Vec<_> = step.sent.iter().map(|&(_, segment)| segment).collect();
         let Window { cwnd, ssthresh } = self.window();
         let linux = self.linux();
         let blocks = step.ack.as_ref().and_then(|(_, _, blocks)| blocks.as_ref()).map_or(0, Blocks::len);
@@ -287,12 +314,14 @@ impl Played<'_> {
             reordering: linux.reordering,
             srtt_us: 0,
             rto_us: 0,
+            bbr: None,
         });
-        let line = format!(
+        let _ = write!(
+            self.table,
             "{},{},{blocks},{},{},{},{},{},{cwnd},{},{ssthresh},{},{},{},{},{},{},{},{},{},{},{},{}",
             step.at.ns() / 1000,
             self.tcp.una - una,
-            ranges(kernels),
+            ranges(&kernels),
             ranges(own),
             match fired {
                 Fired::No => "",
@@ -316,7 +345,6 @@ impl Played<'_> {
             linux.round_trip.smoothed().map_or(0, |srtt| srtt.ns() / 1000),
             linux.round_trip.timeout(self.config).ns() / 1000,
         );
-        let _ = writeln!(self.table, "{line}");
     }
 
     fn window(&self) -> Window {
