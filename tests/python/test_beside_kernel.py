@@ -63,8 +63,8 @@ def test_differences_by_kind(acks):
 def test_models_of_the_path_are_compared(acks):
     """A bandwidth may differ by half a per cent; a gain is the same or not."""
     one = {"kernel_bw": "800", "model_bw": "804", "kernel_min_rtt_us": "40000", "model_min_rtt_us": "40201"}
-    one |= {"kernel_pacing_gain": "320", "model_pacing_gain": "320", "kernel_cwnd_gain": "512", "model_cwnd_gain": "739"}
-    one |= {"kernel_rate": "990", "model_rate": "984", "late_us": "20 -501 500"}
+    one |= {"kernel_pacing_gain": "320", "model_pacing_gain": "320", "kernel_cwnd_gain": "512"}
+    one |= {"model_cwnd_gain": "739", "kernel_rate": "990", "model_rate": "984", "late_us": "20 -501 500"}
     unknown = dict.fromkeys(one, "") | {"late_us": "30"}
     found = acks.of_bbr([one, unknown])
     assert {name: found[name] for name in ("known_bbr", *acks.OF_BBR)} == {

@@ -7,7 +7,7 @@ use crate::transport::congestion::BbrInfo;
 use crate::transport::tcp::connection::{Kept, Sender};
 use crate::transport::tcp::linux::events::on;
 use crate::transport::tcp::linux::pacing::Pacer;
-use crate::transport::tcp::linux::state::Timer;
+use crate::transport::tcp::linux::state::{Linux, Timer};
 use crate::transport::tcp::messages::Ack;
 use fairdrop::Time;
 use std::fmt::Write as _;
@@ -114,7 +114,7 @@ impl Played<'_> {
         pacer.put_off(Time::ZERO);
         pacer.most = Some(1);
         let mut out = Vec::new();
-        on(&mut other.tcp, now, self.config, &mut out, |linux, event| linux.send_paced(event));
+        on(&mut other.tcp, now, self.config, &mut out, Linux::send_paced);
         out.first().and_then(|send| send.segment())
     }
 
