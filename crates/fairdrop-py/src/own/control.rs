@@ -179,6 +179,13 @@ impl PyAck {
         self.event.echo
     }
 
+    /// Segments that it says were marked: counted with `ecn_feedback = "accurate"` (RFC 9768); otherwise all that it
+    /// acknowledges, if it has an echo.
+    #[getter]
+    fn marked(&self) -> u32 {
+        self.event.marked
+    }
+
     /// It came in loss recovery, which has the window, or has ended it.
     #[getter]
     fn in_recovery(&self) -> bool {

@@ -12,10 +12,10 @@ mod flows;
 mod impairments;
 mod links;
 mod loss;
+mod options;
 mod outside;
 mod packets;
 mod population;
-mod stamps;
 
 use crate::control::Control;
 use crate::frame::Frame;
@@ -26,19 +26,20 @@ use crate::port::Port;
 use crate::prefetch::{BATCH, FEW_FLOWS, LEAD};
 use crate::scenario::{QueueError, Scenario};
 use crate::trace::{About, Tracer};
+use crate::transport::accurate_ecn::Feedback;
 use crate::transport::tcp::{Ack, Send};
 use conservation::{Conservation, Fate};
 use events::{Events, Kind, Lane, MAX_ENTITIES};
-use fairdrop::{Ecn, Time};
+use fairdrop::Time;
 use fairdrop_capture::count;
 use flows::{Coming, Flows, NextOfSource};
 pub use flows::{SenderState, bytes_per_flow};
 use links::{LinkState, Links};
 use loss::Losses;
 pub use loss::LossyLink;
+use options::Options;
 pub use outside::{Departing, Notice, Unheard};
 use packets::{InFlight, Packets, Role, SYN_BYTES};
-use stamps::Stamps;
 use thiserror::Error;
 
 /// Events between looks at the outside world, a power of two.
@@ -117,7 +118,7 @@ pub struct Engine<'s, T = ()> {
     /// A packet that an impaired link has copied, and its copy: hosts outside must be told.
     copied: Option<(u32, u32)>,
     losses: Losses,
-    stamps: Stamps,
+    options: Options,
     conservation: Conservation,
     /// With more than these, what comes is prefetched.
     few_flows: u32,
@@ -174,7 +175,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             stray_losses: 0,
             copied: None,
             losses: Losses::new(scenario, seed),
-            stamps: Stamps::new(scenario),
+            options: Options::new(scenario),
             conservation: Conservation::default(),
             few_flows: FEW_FLOWS,
             looks_ahead: false,
@@ -439,10 +440,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
-    /// Whether packets of `flow` carry timestamps.
+    /// Whether packets of a group carry something kept apart: timestamps, or accurate feedback of marks.
     #[inline]
-    fn has_stamps(&self, group: u16) -> bool {
-        self.stamps.used && self.flows.has_stamps(group)
+    fn has_options(&self, group: u16) -> bool {
+        self.options.used && self.flows.has_options(group)
     }
 
     fn on_sample(&mut self) {
@@ -643,8 +644,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
         if let Some(blocks) = blocks {
             self.packets.attach(copy, blocks);
         }
-        if self.has_stamps(packet.group) {
-            self.stamps.echo(copy, self.stamps.of(handle));
+        if self.has_options(packet.group) {
+            self.options.copy(handle, copy);
         }
         copy
     }
@@ -691,13 +692,12 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
                 let blocks = self.packets.blocks(handle);
-                let stamp = self.has_stamps(packet.group).then(|| self.stamps.of(handle));
+                let (stamp, marks) = self.options_of(handle, packet.group);
                 self.remove_packet(handle, Fate::Delivered);
                 let (sender, config) = self.flows.sender(packet.flow, packet.group);
                 if packet.role == Role::Ack {
-                    let (delay, echoed) = if config.one_way_delays { (stamp, None) } else { (None, stamp) };
-                    let ack =
-                        Ack { next: packet.seq, echo: packet.echo, blocks: blocks.as_ref(), delay, echoed };
+                    let (next, blocks) = (packet.seq, blocks.as_ref());
+                    let ack = Ack { next, echo: packet.echo, blocks, stamp, marks: marks.as_ref() };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
@@ -711,14 +711,25 @@ impl<'s, T: Tracer> Engine<'s, T> {
         }
     }
 
+    /// What a packet that reaches its sender carries apart: what its timestamp says, and what it says of marks.
+    #[inline]
+    fn options_of(&self, handle: u32, group: u16) -> (Option<Time>, Option<Feedback>) {
+        if !self.has_options(group) {
+            return (None, None);
+        }
+        let Some(config) = self.flows.tcp_config(group) else { return (None, None) };
+        let stamp = config.has_stamps().then(|| self.options.stamp(handle));
+        (stamp, config.feedback.is_accurate().then(|| self.options.feedback(handle)))
+    }
+
     /// The sink takes a packet at time `at`, which may lie ahead of `now`.
     fn receive(&mut self, handle: u32, at: Time) {
         let packet = self.packets.get(handle);
         let measured = self.is_within(at);
         let mut sent = None;
-        if packet.role == Role::Data && self.has_stamps(packet.group) {
-            sent = Some(self.stamps.of(handle));
-            self.stamps.receive(handle, packet.flow, at);
+        if packet.role == Role::Data && self.has_options(packet.group) {
+            sent = Some(self.options.stamp(handle));
+            self.options.receive(handle, packet.flow, at);
         }
         match self.flows.receive(packet, at, sent, measured) {
             flows::Answer::Later(wait) => {
@@ -759,10 +770,13 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.packets.get_mut(handle).len += more;
             }
         }
-        if self.has_stamps(group) {
+        if self.has_options(group) {
             match self.flows.echoed(flow) {
-                Some(sent) => self.stamps.echo(handle, sent),
-                None => self.stamps.report(handle, flow),
+                Some(sent) => self.options.echo(handle, sent),
+                None => self.options.report(handle, flow),
+            }
+            if let Some(feedback) = self.flows.feedback(flow, config) {
+                self.options.feed_back(handle, feedback);
             }
         }
         more
@@ -854,15 +868,15 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 let packet = match send.segment() {
                     Some(seq) => {
                         let len = self.flows.segment_bytes(flow, group, seq);
-                        let ecn = if send.is_new() { self.flows.ecn(group) } else { Ecn::NotCapable };
+                        let ecn = self.flows.ecn(group, send.is_new());
                         let echo = matches!(send, Send::Reduced(_));
                         InFlight { class, ecn, echo, ..InFlight::new(flow, group, seq, len, Role::Data) }
                     }
                     None => InFlight { class, ..InFlight::new(flow, group, 0, SYN_BYTES, Role::Syn) },
                 };
                 let handle = self.add_packet(packet);
-                if self.has_stamps(group) {
-                    self.stamps.send(handle, self.now);
+                if self.has_options(group) {
+                    self.options.send(handle, self.now);
                 }
                 self.depart(handle, Heading::of(&packet), self.now);
             }

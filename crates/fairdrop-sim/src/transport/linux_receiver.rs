@@ -2,9 +2,10 @@
 //! segment, after a delay that follows the gaps between segments, and in phases of quick ACKs each segment; what it
 //! echoes of timestamps (RFC 7323, section 4), and copies that have arrived (RFC 2883).
 
+use super::accurate_ecn::Feedback;
 use super::receiver::{Blocks, Receiver};
 use super::tcp::TcpConfig;
-use fairdrop::Time;
+use fairdrop::{Ecn, Time};
 use state::LEAST;
 
 mod state;
@@ -15,6 +16,21 @@ impl Receiver {
     /// The SYN is answered at `now`.
     pub fn answer_as_linux(&mut self, now: Time) {
         self.linux = Some(Box::new(LinuxReceiver::new(now)));
+    }
+
+    fn as_linux(&mut self) -> &mut LinuxReceiver {
+        self.linux.get_or_insert_with(|| Box::new(LinuxReceiver::new(Time::ZERO)))
+    }
+
+    /// A packet has come with this ECN field and so many bytes of data, where feedback is accurate. Returns whether an ACK is
+    /// due at once.
+    pub fn count_marks(&mut self, ecn: Ecn, bytes: u32) -> bool {
+        self.as_linux().marks.take(ecn, bytes)
+    }
+
+    /// What an ACK sent now says of marks, perhaps with the option.
+    pub fn feed_back(&mut self, with_option: bool) -> Feedback {
+        self.as_linux().marks.report(with_option)
     }
 
     /// Takes `segment`, which was sent at `sent`. Returns whether it is new, and how long the ACK waits; `None`: not at all.

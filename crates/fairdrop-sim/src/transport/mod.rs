@@ -4,6 +4,7 @@
 //! [sources] that send whatever is lost. Each congestion control and each source says in its own file what scenarios
 //! know of it: names, fields, settings.
 
+pub mod accurate_ecn;
 mod config;
 pub mod congestion;
 mod count;

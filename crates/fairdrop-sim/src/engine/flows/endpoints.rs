@@ -4,9 +4,10 @@ use super::Flows;
 use super::open_flow::NextOfSource;
 use super::sink::{Answer, Sink};
 use crate::engine::packets::{InFlight, Role};
+use crate::transport::accurate_ecn::Feedback;
 use crate::transport::receiver::Blocks;
 use crate::transport::sources::Datagram;
-use crate::transport::tcp::TcpConfig;
+use crate::transport::tcp::{EcnFeedback, TcpConfig};
 use fairdrop::{Ecn, Time};
 
 impl Flows<'_> {
@@ -45,11 +46,15 @@ impl Flows<'_> {
         now >= self.scenario.groups[usize::from(group)].stop && flow < self.lasting
     }
 
-    /// The ECN field of a group's new data (RFC 3168, section 6.1.2): ECT(0) where both ends speak ECN.
+    /// The ECN field of a group's data, new or sent again: ECT(0) of new data where both ends speak ECN (RFC 3168, section
+    /// 6.1.2), ECT(1) of all data of L4S (RFC 9331, section 4.1).
     #[inline]
-    pub fn ecn(&self, group: u16) -> Ecn {
-        let capable = self.tcp_config(group).is_some_and(|config| config.ecn);
-        if capable { Ecn::Ect0 } else { Ecn::NotCapable }
+    pub fn ecn(&self, group: u16, is_new: bool) -> Ecn {
+        match self.tcp_config(group) {
+            Some(config) if config.ecn && config.l4s => Ecn::Ect1,
+            Some(config) if config.ecn && is_new => Ecn::Ect0,
+            _ => Ecn::NotCapable,
+        }
     }
 
     /// Whether an ACK sent now says that congestion was experienced.
@@ -82,10 +87,16 @@ impl Flows<'_> {
         self.sinks[flow as usize].receiver.echoed()
     }
 
-    /// Whether packets of the group carry timestamps.
+    /// What an ACK of `flow` sent now says of marks, where feedback is accurate.
+    pub fn feedback(&mut self, flow: u32, config: &TcpConfig) -> Option<Feedback> {
+        let receiver = &mut self.sinks[flow as usize].receiver;
+        config.feedback.is_accurate().then(|| receiver.feed_back(config.feedback == EcnFeedback::Accurate))
+    }
+
+    /// Whether packets of the group carry timestamps, or accurate feedback of marks.
     #[inline]
-    pub fn has_stamps(&self, group: u16) -> bool {
-        self.hosts[usize::from(group)].has_stamps
+    pub fn has_options(&self, group: u16) -> bool {
+        self.hosts[usize::from(group)].has_options
     }
 
     #[inline]

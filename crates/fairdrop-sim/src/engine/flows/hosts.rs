@@ -34,8 +34,8 @@ pub struct Hosts {
     /// Whether its sinks only count what comes.
     pub takes_at_once: bool,
     pub delays_acks: bool,
-    pub has_stamps: bool,
-    /// Whether ACKs may report what came out of order, or carry timestamps.
+    pub has_options: bool,
+    /// Whether ACKs may report what came out of order, or carry options.
     pub reports_more: bool,
 }
 
@@ -56,8 +56,8 @@ impl Hosts {
             is_open: tcp.is_none(),
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
-            has_stamps: tcp.is_some_and(TcpConfig::has_stamps),
-            reports_more: tcp.is_some_and(|tcp| tcp.has_sack() || tcp.has_stamps()),
+            has_options: tcp.is_some_and(TcpConfig::has_options),
+            reports_more: tcp.is_some_and(|tcp| tcp.has_sack() || tcp.has_options()),
         }
     }
 }

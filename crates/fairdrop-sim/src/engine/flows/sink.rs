@@ -2,7 +2,7 @@
 
 use crate::engine::packets::InFlight;
 use crate::transport::receiver::{Reaction, Receiver};
-use crate::transport::tcp::TcpConfig;
+use crate::transport::tcp::{EcnFeedback, TcpConfig};
 use crate::wire::Wire;
 use fairdrop::{Count, Ecn, Time};
 
@@ -65,14 +65,22 @@ impl Sink {
         measured: bool,
     ) -> Answer {
         let marked = packet.ecn == Ecn::Ce;
-        let at_once = if config.echoes_each_packet {
-            self.receiver.note_marking(marked)
-        } else {
-            self.receiver.note_congestion(marked, packet.echo);
-            false
+        let at_once = match config.feedback {
+            EcnFeedback::Classic => {
+                self.receiver.note_congestion(marked, packet.echo);
+                false
+            }
+            EcnFeedback::EachPacket => self.receiver.note_marking(marked),
+            EcnFeedback::Ace | EcnFeedback::Accurate => {
+                self.receiver.count_marks(packet.ecn, u32::from(packet.len) - header)
+            }
         };
         let (is_new, wait) = if config.linux.is_some() {
-            self.receiver.take_as_linux(at, packet.seq, sent, config)
+            let (is_new, wait) = self.receiver.take_as_linux(at, packet.seq, sent, config);
+            if at_once && wait.is_some() {
+                self.receiver.note_ack();
+            }
+            (is_new, wait.filter(|_| !at_once))
         } else {
             let (is_new, reaction) = self.receiver.take(packet.seq, config.delayed_ack && !at_once);
             (is_new, (reaction == Reaction::Wait).then_some(DELAYED_ACK))

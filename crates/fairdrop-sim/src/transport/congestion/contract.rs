@@ -66,6 +66,9 @@ pub struct AckEvent {
     pub next: u32,
     /// Congestion was experienced (ECE; RFC 3168, section 6.1).
     pub echo: bool,
+    /// Segments that this ACK says were marked: counted where feedback is accurate (RFC 9768); otherwise all that it newly
+    /// acknowledges, if it has an echo.
+    pub marked: u32,
     /// How long a segment took to the receiver, where [`Variant::one_way_delays`] asks for it.
     pub one_way_delay: Option<Time>,
     /// Smoothed round-trip time in ticks of the sender's clock; 0 before the first measurement.
@@ -272,6 +275,8 @@ pub struct Variant {
     pub one_way_delays: bool,
     /// The largest initial window, segments.
     pub max_initial_window: f64,
+    /// Its data is ECT(1), and its feedback is accurate (RFC 9331, section 4); with `needs_ecn`.
+    pub l4s: bool,
     /// It is told rates of delivery, and may pace; with `era = "linux"`.
     pub rates: bool,
     /// It sets the window itself at every ACK, in recovery or not; with `rates`, and always as `era = "linux"`.
@@ -292,6 +297,7 @@ impl Variant {
         echoes_each_packet: false,
         one_way_delays: false,
         max_initial_window: f64::INFINITY,
+        l4s: false,
         rates: false,
         model_based: false,
         ns2: None,

@@ -9,6 +9,7 @@ mod contract;
 mod cubic;
 mod dctcp;
 mod ledbat;
+mod prague;
 mod rate;
 mod reno;
 mod vegas;
@@ -376,4 +377,4 @@ macro_rules! controls {
     };
 }
 
-controls! { reno::Reno; vegas::Vegas, cubic::Cubic, ledbat::Ledbat, dctcp::Dctcp, bbr::Bbr, bbr3::Bbr3 }
+controls! { reno::Reno; vegas::Vegas, cubic::Cubic, ledbat::Ledbat, dctcp::Dctcp, bbr::Bbr, bbr3::Bbr3, prague::Prague }

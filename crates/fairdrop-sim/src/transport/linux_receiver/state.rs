@@ -1,5 +1,6 @@
 //! What a receiver as the Linux kernel's remembers, and how long it delays ACKs.
 
+use crate::transport::accurate_ecn::Counts;
 use crate::transport::tcp::TcpConfig;
 use fairdrop::Time;
 
@@ -29,13 +30,16 @@ pub struct LinuxReceiver {
     pub(super) round_trip: Time,
     /// A copy of what had come before, to be reported.
     pub(super) copy: Option<u32>,
+    /// Marks, where feedback is accurate.
+    pub(super) marks: Counts,
 }
 
 impl LinuxReceiver {
     pub(super) fn new(answered: Time) -> Self {
         let (acked, quick, copy) = (0, 0, None);
         let (delay, last, round_trip) = (Time::ZERO, Time::ZERO, Time::ZERO);
-        Self { acked, echoed: None, quick, delay, last, answered, round_trip, copy }
+        let marks = Counts::default();
+        Self { acked, echoed: None, quick, delay, last, answered, round_trip, copy, marks }
     }
 
     /// The timeout of the receiver's own connection (`tcp_set_rto` after one measurement).

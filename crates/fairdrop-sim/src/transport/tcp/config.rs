@@ -1,5 +1,6 @@
 //! Settings of a TCP, from the table of a group.
 
+use super::ecn::{self, EcnFeedback};
 use super::linux::LinuxConfig;
 use super::ns2::Ns2Config;
 use super::transfers::{Connections, connections, transfer_bytes};
@@ -16,13 +17,14 @@ const RFC_6298: &str = "RFC 6298";
 
 /// Fields of all TCPs.
 const FIELDS: &[FieldSpec] = &[
-    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005", "ns2-2.35"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno, cubic, bbr and bbr3; the last two always)."),
+    field("era", "", FieldKind::Param(Kind::Choice(&["modern", "linux", "ns2-1998", "ns2-2005", "ns2-2.35"])), Some("\"modern\""), "Where the defaults of the fields below come from: modern is what RFCs ask today, linux what the kernel does (reno, cubic, bbr, bbr3 and prague; the last three always)."),
     field("max_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some("300p"), "Largest window.").cited("Pan, Prabhakar, Psounis 2000, III.A"),
     field("initial_window", "packets", FieldKind::Param(Kind::Packets(1.0, 1e6)), Some(""), "Window at the start: modern and linux 10, ns2-1998 1, ns2-2005 and ns2-2.35 2; with ledbat at most 2.").cited("RFC 6928"),
     field("handshake", "", SWITCH, Some(""), "Exchange SYN and SYN-ACK (40 B) first: ns2-1998 false, otherwise true.").cited("RFC 9293"),
     field("limited_transmit", "", SWITCH, Some(""), "Send new data on the first two duplicate ACKs: ns2-1998 false, otherwise true.").cited("RFC 3042"),
     field("delayed_ack", "", SWITCH, Some(""), "Acknowledge every second segment, or after 100 ms (linux: 40 ms and more); linux true, otherwise false.").cited("RFC 1122, 4.2.3.2"),
-    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp.").cited("RFC 3168"),
+    field("ecn", "", SWITCH, Some("false"), "Data is ECN-capable, and marks count as losses of which nothing is sent again; always with dctcp and prague.").cited("RFC 3168"),
+    field("ecn_feedback", "", FieldKind::Param(Kind::Choice(EcnFeedback::CHOICES)), Some(""), "With linux and ecn, what ACKs say of marks: that there was one, until the sender has reacted (classic), or how many, in three bits (ace), and in bytes as well (accurate); accurate with prague, otherwise classic.").cited("RFC 9768"),
     field("ack_size", "bytes", PACKET_BYTES, Some(""), "ACK on the wire: 40 B, with timestamps 52 B."),
     field("tick", "s", FieldKind::Seconds(1e-9, 10.0), Some(""), "Granularity of round-trip measurement and of the retransmission timer, with linux of timestamps: modern and linux 1 ms, ns2-1998 100 ms, ns2-2005 and ns2-2.35 10 ms.").cited(RFC_6298),
     field("tick_phase", "ticks", FieldKind::Param(Kind::Number(0.0, 0.999_999_999)), Some(""), "How old a tick of each sender's clock is at time 0, with ns2_timer; random for each when left out."),
@@ -80,9 +82,15 @@ pub struct TcpConfig {
     /// Its loss recovery.
     #[serde(skip)]
     pub recovery: LossRecovery,
-    /// Each ACK says whether the last packet was marked.
+    /// What ACKs say of marks.
     #[serde(skip)]
-    pub echoes_each_packet: bool,
+    pub feedback: EcnFeedback,
+    /// Its data is ECT(1).
+    #[serde(skip)]
+    pub l4s: bool,
+    /// Data of a full segment, bytes.
+    #[serde(skip)]
+    pub mss: u32,
     /// ACKs say how long the last segment took to the receiver.
     #[serde(skip)]
     pub one_way_delays: bool,
@@ -164,6 +172,7 @@ impl TcpConfig {
             _ => (10.0, true, 1, 1000, 1000),
         };
         let linux = LinuxConfig::read(variant, era, section, report);
+        let ecn = ecn::is_capable(variant, section, report);
         let has_timestamps = linux.is_some_and(|linux| linux.timestamps);
         let initial_window = variant.max_initial_window.min(initial_window);
         let max_rto_ms = match era {
@@ -176,7 +185,9 @@ impl TcpConfig {
             name: variant.name,
             congestion,
             recovery,
-            echoes_each_packet: variant.echoes_each_packet,
+            feedback: EcnFeedback::read(variant, ecn, linux, section, report),
+            l4s: variant.l4s,
+            mss: section.number_or_zero("packet_size") as u32,
             one_way_delays: variant.one_way_delays,
             rates: variant.rates && linux.is_some(),
             model_based: variant.model_based,
@@ -186,7 +197,7 @@ impl TcpConfig {
             handshake: section.switch("handshake").unwrap_or(modern),
             limited_transmit: section.switch("limited_transmit").unwrap_or(modern),
             delayed_ack: section.switch("delayed_ack").unwrap_or(linux.is_some()),
-            ecn: ecn(variant, section, report),
+            ecn,
             ack_size: section.number("ack_size").unwrap_or(if has_timestamps { 52.0 } else { 40.0 }) as u32,
             tick: time("tick", tick_ms),
             tick_phase: section.number("tick_phase"),
@@ -230,13 +241,21 @@ impl TcpConfig {
         self.one_way_delays || self.linux.is_some_and(|linux| linux.timestamps)
     }
 
+    /// Whether packets carry more: timestamps, or accurate feedback of marks.
+    #[inline]
+    pub fn has_options(&self) -> bool {
+        self.has_stamps() || self.feedback.is_accurate()
+    }
+
     /// The settings that all TCPs have, those of the loss recovery, and those of the congestion control.
     pub fn to_json(&self) -> Json {
         let mut all = json!(self);
         let sack = if self.has_sack() { json!(self.sack) } else { Json::Null };
         let linux = self.linux.map_or(Json::Null, |linux| json!(linux));
         let ns2 = if self.ns2.is_any() { json!(self.ns2) } else { json!({ "ns2_compat": false }) };
-        for more in [sack, linux, ns2, self.congestion.to_json()] {
+        let accurate = self.feedback.is_accurate();
+        let marks = if accurate { json!({ "ecn_feedback": self.feedback.name() }) } else { Json::Null };
+        for more in [sack, linux, marks, ns2, self.congestion.to_json()] {
             if let (Json::Object(all), Json::Object(more)) = (&mut all, more) {
                 all.extend(more);
             }
@@ -253,16 +272,6 @@ fn max_doublings(section: &Section) -> u8 {
     } else {
         32
     }
-}
-
-/// Some are nothing without it.
-fn ecn(variant: &Variant, section: &Section, report: &mut Report<'_>) -> bool {
-    let on = section.switch("ecn").unwrap_or(false);
-    if variant.needs_ecn && section.is_set("ecn") && !on {
-        let valid = format!("true with {}", variant.name);
-        report.add(section.origin("ecn"), &section.path("ecn"), "false", &valid);
-    }
-    on || variant.needs_ecn
 }
 
 fn sack(section: &Section) -> SackConfig {

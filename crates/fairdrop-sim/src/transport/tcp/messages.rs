@@ -1,5 +1,6 @@
 //! What a TCP sender puts on the wire, and what comes back.
 
+use crate::transport::accurate_ecn::Feedback;
 use crate::transport::receiver::Blocks;
 use fairdrop::Time;
 
@@ -39,16 +40,17 @@ pub struct Ack<'a> {
     pub echo: bool,
     /// What has arrived beyond it, when that is reported.
     pub blocks: Option<&'a Blocks>,
-    /// How long a segment took to the receiver, when that is reported.
-    pub delay: Option<Time>,
-    /// When the segment was sent whose timestamp the ACK echoes (RFC 7323), where there are timestamps.
-    pub echoed: Option<Time>,
+    /// What its timestamp says: how long a segment took to the receiver, where that is reported; otherwise when the segment was
+    /// sent that it echoes (RFC 7323).
+    pub stamp: Option<Time>,
+    /// What it says of marks, where feedback is accurate.
+    pub marks: Option<&'a Feedback>,
 }
 
 #[cfg(test)]
 impl Ack<'_> {
     /// Expects segment `next`, and says nothing else.
     pub const fn of(next: u32) -> Self {
-        Self { next, echo: false, blocks: None, delay: None, echoed: None }
+        Self { next, echo: false, blocks: None, stamp: None, marks: None }
     }
 }

@@ -2,6 +2,7 @@
 
 mod config;
 mod connection;
+mod ecn;
 mod linux;
 mod messages;
 mod ns2;
@@ -13,6 +14,7 @@ mod transfers;
 
 pub use config::{TcpConfig, common_fields, info_of, infos};
 pub use connection::{Sender, SenderCount};
+pub use ecn::EcnFeedback;
 pub use linux::beside_kernel;
 pub use messages::{Ack, Send};
 pub use transfers::{Connections, SizeLaw};

@@ -318,7 +318,7 @@ pub(super) fn ack_event(
     srtt: Time,
     config: &TcpConfig,
 ) -> AckEvent {
-    let Ack { echo, delay: one_way_delay, .. } = ack;
+    let Ack { echo, stamp: one_way_delay, .. } = ack;
     AckEvent {
         now,
         newly_acked,
@@ -326,6 +326,7 @@ pub(super) fn ack_event(
         una,
         next,
         echo,
+        marked: if echo { newly_acked } else { 0 },
         one_way_delay,
         srtt,
         rtt: None,

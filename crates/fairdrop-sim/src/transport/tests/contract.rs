@@ -39,6 +39,7 @@ fn a_control_without_methods_is_reno() {
         una: 5,
         next: 13,
         echo: false,
+        marked: 0,
         one_way_delay: None,
         srtt: Time::ZERO,
         rtt: None,

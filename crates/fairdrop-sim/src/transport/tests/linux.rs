@@ -240,7 +240,7 @@ fn what_has_no_effect_is_refused() {
     let cases = [
         ("reno", "tlp=false", "tlp has no effect; valid: with era = \"linux\""),
         ("cubic", "hystart=rfc9406", "hystart has no effect; valid: with era = \"linux\""),
-        ("newreno", "era=linux", "reno, cubic, bbr or bbr3 with era = \"linux\""),
+        ("newreno", "era=linux", "reno, cubic, bbr, bbr3 or prague with era = \"linux\""),
         ("bbr", "era=modern", "valid: linux with bbr"),
         ("bbr3", "prr=false", "valid: with bbr3, which sets its window itself"),
         ("reno", "era=linux limited_transmit=true", "has no effect; valid: without era = \"linux\""),

@@ -166,7 +166,7 @@ impl Path {
                 }
             }
             Event::AckArrives(next, blocks, echoed) => {
-                let ack = Ack { next, echo: false, blocks: blocks.as_ref(), delay: None, echoed };
+                let ack = Ack { next, echo: false, blocks: blocks.as_ref(), stamp: echoed, marks: None };
                 self.sender.on_ack(self.now, ack, &self.config, &mut self.out);
             }
             Event::Write if self.app > 0.0 && self.app < f64::INFINITY => {

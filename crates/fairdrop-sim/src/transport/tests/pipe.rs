@@ -126,7 +126,8 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
             match event {
                 Event::Arrives(packet, sent) => self.arrive(packet, sent),
                 Event::AckArrives(next, blocks, echoed) => {
-                    let ack = Ack { next, echo: false, blocks: blocks.as_ref(), delay: Some(DELAY), echoed };
+                    let stamp = echoed.or(self.config.one_way_delays.then_some(DELAY));
+                    let ack = Ack { next, echo: false, blocks: blocks.as_ref(), stamp, marks: None };
                     self.sender.on_ack(self.now, ack, &self.config, &mut self.out);
                 }
                 Event::AckDue => {

@@ -18,7 +18,7 @@ fn lose(seed: u64, data: f64, acks: f64, lossy: u32) -> impl FnMut(Packet, u32) 
 }
 
 /// Those that are as the kernel's only, and set their windows themselves.
-const BY_MODEL: [&str; 2] = ["bbr", "bbr3"];
+const BY_MODEL: [&str; 3] = ["bbr", "bbr3", "prague"];
 
 /// Every TCP, with settings.
 fn tcps() -> impl Strategy<Value = (&'static str, String)> {

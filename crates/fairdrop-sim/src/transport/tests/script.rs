@@ -36,7 +36,7 @@ pub fn play(transport: &str, settings: &str, table: &str) {
                 let (next, blocks) = ack(number);
                 sender.on_ack(
                     now,
-                    Ack { next, echo, blocks: blocks.as_ref(), delay, echoed },
+                    Ack { next, echo, blocks: blocks.as_ref(), stamp: delay.or(echoed), marks: None },
                     &config,
                     &mut sent,
                 );

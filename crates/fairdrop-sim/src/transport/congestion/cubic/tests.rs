@@ -29,12 +29,7 @@ impl Paced {
         blocks.insert(0, (1, window), Blocks::MOST);
         sender.on_syn_ack(round_trip, &config, &mut out);
         let now = round_trip.after(round_trip);
-        sender.on_ack(
-            now,
-            Ack { next: 0, echo: false, blocks: Some(&blocks), delay: None, echoed: None },
-            &config,
-            &mut out,
-        );
+        sender.on_ack(now, Ack { blocks: Some(&blocks), ..Ack::of(0) }, &config, &mut out);
         assert_eq!(sender.phase, Phase::Recovery);
         assert!(
             (sender.window.ssthresh - f64::from(window) * 0.7).abs() < 1e-9,
@@ -166,6 +161,7 @@ fn take(cubic: &mut Cubic, window: &mut Window, ms: u64, una: u32, rtt: u64) {
         una,
         next: una + 20,
         echo: false,
+        marked: 0,
         one_way_delay: None,
         srtt: Time::from_ms(rtt),
         rtt: Some(Time::from_ms(rtt)),

@@ -28,6 +28,8 @@ pub struct News {
     pub copy: Option<u32>,
     /// Congestion was experienced.
     pub echo: bool,
+    /// Segments that were marked.
+    pub marked: u32,
     /// The timer begins again.
     pub moves_timer: bool,
     /// When the segment was sent that the timestamp echoes.
@@ -62,8 +64,9 @@ impl Linux {
     /// Takes what an ACK says.
     pub(super) fn take(&mut self, event: &mut Event<'_>, ack: Ack<'_>) -> News {
         let acked = ack.next - event.tcp.una;
-        let mut news = News { acked, echo: ack.echo, echoed: ack.echoed, ..News::default() };
-        self.undo.note_echo(ack.echoed);
+        let echoed = ack.stamp.filter(|_| !event.config.one_way_delays);
+        let mut news = News { acked, echo: ack.echo, echoed, ..News::default() };
+        self.undo.note_echo(echoed);
         let highest = self.outstanding.reported.end();
         let mut lowest_late = u32::MAX;
         self.take_blocks(event, ack, &mut news, &mut lowest_late);
@@ -80,7 +83,21 @@ impl Linux {
             self.reordering = self.reordering.max((highest - lowest_late).min(MAX_REORDERING));
         }
         self.measure(event, &mut news);
+        self.count_marks(event, ack, &mut news);
         news
+    }
+
+    /// How many segments were marked. What accurate feedback says on an ACK by which nothing has arrived may be old (RFC 9768,
+    /// section 3.2.3.1).
+    fn count_marks(&mut self, event: &Event<'_>, ack: Ack<'_>, news: &mut News) {
+        match ack.marks {
+            None => news.marked = if news.echo { news.delivered } else { 0 },
+            Some(_) if news.delivered == 0 => {}
+            Some(feedback) => {
+                news.marked = self.marks.take(*feedback, news.delivered, event.config.mss);
+                news.echo = news.marked > 0;
+            }
+        }
     }
 
     fn take_blocks(&mut self, event: &Event<'_>, ack: Ack<'_>, news: &mut News, lowest_late: &mut u32) {
@@ -123,6 +140,7 @@ impl Linux {
     fn take_acked(&mut self, event: &mut Event<'_>, ack: Ack<'_>, news: &mut News, lowest_late: &mut u32) {
         let Self { outstanding, rack, min_rtt, recover, paced, .. } = self;
         let tick = event.config.tick.ns();
+        let echoed = news.echoed;
         outstanding.acknowledge(ack.next, |arrived| {
             let Arrived { segment, sent, ever_again, known } = arrived;
             if ever_again {
@@ -139,7 +157,7 @@ impl Linux {
                 news.delivered += 1;
                 // By its timestamp it was the original that has come (`tcp_skb_spurious_retrans`).
                 let is_spurious =
-                    ever_again && ack.echoed.is_some_and(|echoed| echoed.ns() / tick < sent.ns() / tick);
+                    ever_again && echoed.is_some_and(|echoed| echoed.ns() / tick < sent.ns() / tick);
                 if !is_spurious {
                     rack.arrived(event.now, arrived, *min_rtt);
                 }
@@ -192,6 +210,7 @@ impl Linux {
             una: event.tcp.una,
             next: event.tcp.high,
             echo: news.echo,
+            marked: news.marked,
             one_way_delay: None,
             srtt: self.round_trip.smoothed().unwrap_or(Time::ZERO),
             rtt: news.rtt,

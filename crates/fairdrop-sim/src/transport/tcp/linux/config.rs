@@ -5,7 +5,7 @@ use crate::transport::congestion::Variant;
 use serde::Serialize;
 
 /// Transports that the kernel has.
-const TRANSPORTS: [&str; 4] = ["reno", "cubic", "bbr", "bbr3"];
+const TRANSPORTS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "prague"];
 /// The switches, all of them on unless a scenario says otherwise.
 const SWITCHES: [&str; 6] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack"];
 /// Fields that say nothing here.
@@ -69,7 +69,7 @@ impl LinuxConfig {
             return None;
         }
         if !TRANSPORTS.contains(&variant.name) && !variant.model_based {
-            let valid = "reno, cubic, bbr or bbr3 with era = \"linux\"";
+            let valid = "reno, cubic, bbr, bbr3 or prague with era = \"linux\"";
             report.add(section.origin("era"), &section.path("transport"), variant.name, valid);
         }
         if variant.model_based && section.is_set("prr") {

@@ -249,8 +249,8 @@ impl Played<'_> {
                     next: *next,
                     echo: false,
                     blocks: blocks.as_ref(),
-                    delay: None,
-                    echoed: Some(*echoed),
+                    stamp: Some(*echoed),
+                    marks: None,
                 };
                 self.tcp.on_ack(step.at, ack, self.config, &mut out);
             }

@@ -5,6 +5,7 @@ use super::pacing::Paced;
 use super::prr::Prr;
 use super::rack::Rack;
 use super::round_trip::RoundTrip;
+use crate::transport::accurate_ecn::Reconstruction;
 use crate::transport::congestion::Window;
 use fairdrop::Time;
 
@@ -53,6 +54,8 @@ pub struct Linux {
     pub(super) usage: Usage,
     /// When the last SYN was sent.
     pub(super) syn_sent: Time,
+    /// Marks, where feedback of them is accurate.
+    pub(super) marks: Reconstruction,
     /// Of a control that is told rates of delivery, and may pace.
     pub(super) paced: Option<Box<Paced>>,
 }
@@ -75,6 +78,7 @@ impl Default for Linux {
             undo: Undo::default(),
             usage: Usage::default(),
             syn_sent: Time::ZERO,
+            marks: Reconstruction::default(),
             paced: None,
         }
     }
