@@ -99,8 +99,8 @@ impl Played<'_> {
                 self.tcp.supply = supply;
             }
             Some((next, echoed, blocks)) => {
-                let (echoed, blocks) = (Some(*echoed), blocks.as_ref());
-                let ack = Ack { next: *next, echo: false, blocks, delay: None, echoed };
+                let (stamp, blocks) = (Some(*echoed), blocks.as_ref());
+                let ack = Ack { next: *next, echo: false, blocks, stamp, marks: None };
                 self.tcp.on_ack(step.at, ack, self.config, &mut out);
             }
         }
