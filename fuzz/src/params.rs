@@ -34,7 +34,8 @@ fn set(params: &mut AnyParams, owner: &str, spec: &ParamSpec, bytes: &mut Unstru
         Kind::Number(low, high)
         | Kind::NumberAbove(low, high)
         | Kind::Packets(low, high)
-        | Kind::Seconds(low, high) => set(ParamValue::Number(number(low, high, bytes)?)),
+        | Kind::Seconds(low, high)
+        | Kind::Rate(low, high) => set(ParamValue::Number(number(low, high, bytes)?)),
         Kind::Key => set(ParamValue::Key(bytes.arbitrary()?)),
         Kind::Switch => set(ParamValue::Switch(bytes.arbitrary()?)),
         Kind::Choice(words) => set(ParamValue::Word(bytes.choose(words)?)),

@@ -37,6 +37,8 @@ pub enum Kind {
     Numbers,
     /// A key of 64 bits. As text it may be in hexadecimal digits after `0x`; as a number it is exact up to 2^53.
     Key,
+    /// A rate from `low` to `high`, bit/s.
+    Rate,
 }
 
 /// A discipline. The texts are constants.
@@ -234,6 +236,7 @@ fn shape(kind: fairdrop::Kind) -> (Kind, f64, f64) {
         K::Packets(low, high) => (Kind::Packets, low, high),
         K::Bytes(low, high) => (Kind::Bytes, low as f64, high as f64),
         K::Seconds(low, high) => (Kind::Seconds, low, high),
+        K::Rate(low, high) => (Kind::Rate, low, high),
         K::Key => (Kind::Key, 0.0, 0.0),
         K::Switch => (Kind::Switch, 0.0, 0.0),
         K::Choice(_) => (Kind::Choice, 0.0, 0.0),

@@ -145,6 +145,7 @@ fn spec(parameter: &PluginParameter) -> Result<ParamSpec, String> {
         Declared::Packets => Kind::Packets(low, high),
         Declared::Bytes => Kind::Bytes(low as u64, high as u64),
         Declared::Seconds => Kind::Seconds(low, high),
+        Declared::Rate => Kind::Rate(low, high),
         Declared::Switch => Kind::Switch,
         Declared::Choice => Kind::Choice(words(parameter).leak()),
         Declared::Schedule | Declared::Numbers | Declared::Key => {

@@ -1,10 +1,11 @@
 //! CAKE with one tin as slowly and obviously as it can be written: lists of COBALT queues, walked turn by turn, whose hosts
-//! are counted anew each time.
+//! are counted anew each time. Its shaper counts all bytes since it was last idle.
 
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, CakeParams, CobaltParams, DropCause, Hosts, Isolation, Packet, Stream, Time, siphash,
+    AnyDiscipline, CakeParams, CobaltParams, Discipline, DropCause, Framing, Hosts, Isolation, Packet, Stream,
+    Time, siphash,
 };
 
 use crate::cobalt::CobaltModel;
@@ -41,11 +42,24 @@ pub struct CakeModel {
     new: Vec<usize>,
     old: Vec<usize>,
     decaying: Vec<usize>,
+    /// Since when the shaper has been busy, and the bytes that have left since.
+    busy: (u64, u128),
+    /// When what is held back may leave.
+    held: Option<u64>,
+}
+
+/// Bits per second of the shaper, or of the link where there is none.
+fn rate_of(params: &CakeParams) -> u128 {
+    if params.rate > 0.0 { params.rate.round() as u128 } else { u128::from(params.rate_bps) }
 }
 
 /// COBALT's parameters when `mtu` bytes take as long as they do on the link.
 fn of_queue(params: &CakeParams) -> CobaltParams {
     let mut cobalt = params.cobalt.clone();
+    if params.rate > 0.0 {
+        let bits = u128::from(cobalt.mtu) * 8;
+        cobalt.mtu_time = Time::from_ns((bits * 1_000_000_000 / rate_of(params)) as u64);
+    }
     if !params.follow_rate {
         cobalt.mtu_time = Time::ZERO;
     }
@@ -67,7 +81,7 @@ impl CakeModel {
         };
         let (flows, tags) = ((0..count).map(flow).collect(), [vec![0; count], vec![0; count]]);
         let (new, old, decaying) = (Vec::new(), Vec::new(), Vec::new());
-        Self { params, hosts: BTreeMap::new(), flows, tags, new, old, decaying }
+        Self { params, hosts: BTreeMap::new(), flows, tags, new, old, decaying, busy: (0, 0), held: None }
     }
 
     /// Whether hosts share at the source, and at the destination.
@@ -101,7 +115,7 @@ impl CakeModel {
     fn quantum(&self, flow: usize) -> i128 {
         let mut quantum = i128::from(self.params.quantum);
         if self.params.follow_rate {
-            let sent = i128::from(self.params.rate_bps / 8 / 4096);
+            let sent = (rate_of(&self.params) / 8 / 4096) as i128;
             quantum = sent.max(300).min(quantum);
         }
         let load = (0..2).map(|end| self.bulk(end, self.flows[flow].places[end])).max().unwrap().max(1);
@@ -141,6 +155,23 @@ impl CakeModel {
         queue
     }
 
+    /// Bytes that a packet takes on the link.
+    fn on_link(&self, len: u32) -> u32 {
+        let len = (len + self.params.overhead).max(self.params.mpu);
+        let pieces = |of: usize| (0..len).step_by(of).count() as u32;
+        match self.params.framing {
+            Framing::None => len,
+            Framing::Atm => 53 * pieces(48),
+            Framing::Ptm => len + pieces(64),
+        }
+    }
+
+    /// When the shaper lets the next packet go.
+    fn next(&self) -> u64 {
+        let (since, bytes) = self.busy;
+        (u128::from(since) + bytes * 8_000_000_000 / rate_of(&self.params)).min(u128::from(u64::MAX)) as u64
+    }
+
     fn take_out(&mut self, queue: usize) {
         for list in [&mut self.new, &mut self.old, &mut self.decaying] {
             list.retain(|&other| other != queue);
@@ -174,6 +205,9 @@ impl Slow for CakeModel {
         _: Random,
     ) -> Result<Drops, String> {
         let handle = packet.handle;
+        if self.waiting().is_empty() && self.next() < now {
+            self.busy = (now, 0);
+        }
         let queue = self.classify(&packet);
         self.flows[queue].cobalt.queue.push(packet);
         match self.flows[queue].kind {
@@ -200,6 +234,11 @@ impl Slow for CakeModel {
     }
 
     fn dequeue(&mut self, now: u64, _: &Queue, random: Random) -> Departure {
+        self.held = None;
+        if self.params.rate > 0.0 && !self.waiting().is_empty() && self.next() > now {
+            self.held = Some(self.next());
+            return Ok((Vec::new(), None));
+        }
         let mut first = true;
         let mut drops = Vec::new();
         while (0..self.flows.len()).any(|queue| self.waits(queue)) {
@@ -222,7 +261,8 @@ impl Slow for CakeModel {
             let (more, packet) = self.flows[queue].cobalt.depart(now, &mut || random(Stream::BlueCoin));
             drops.extend(more);
             if let Some(packet) = packet {
-                let len = (packet.meta.len + self.params.overhead).max(self.params.mpu);
+                let len = self.on_link(packet.meta.len);
+                self.busy.1 += u128::from(len);
                 self.flows[queue].deficit -= i128::from(len) * 65_536;
                 return Ok((drops, Some(packet)));
             }
@@ -239,6 +279,11 @@ impl Slow for CakeModel {
 
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
         let AnyDiscipline::Cake(cake) = fast else { return Err("this is not CAKE".into()) };
+        // A call of `tick`, which a reference does not get, ends the wait as well.
+        let deadline = cake.deadline().map(Time::ns);
+        if deadline != self.held {
+            return Err(format!("held back until {deadline:?}, should be {:?}", self.held));
+        }
         for (queue, flow) in (0..).zip(&self.flows) {
             let (count, probability) = cake.control(queue);
             close("count", f64::from(count), flow.cobalt.count as f64, 0.0)?;

@@ -137,7 +137,8 @@ impl Text {
             Kind::Number(low, high)
             | Kind::NumberAbove(low, high)
             | Kind::Packets(low, high)
-            | Kind::Seconds(low, high) => {
+            | Kind::Seconds(low, high)
+            | Kind::Rate(low, high) => {
                 self.number(name, draw.within(low, high));
             }
             Kind::Key => self.line(&format!("{name} = \"{:#x}\"", draw.within(0.0, 2_f64.powi(63)) as u64)),

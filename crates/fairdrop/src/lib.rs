@@ -54,7 +54,7 @@ pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
 pub use disciplines::black::BlackFlow;
-pub use disciplines::cake::{CakeHost, CakeQueue, Isolation};
+pub use disciplines::cake::{CakeHost, CakeQueue, Framing, Isolation};
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::Weights;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairdrop::DropCause::{Blue, Codel, LongestQueue, Overflow};
 use fairdrop::{
-    AnyDiscipline, AnyParams, CakeParams, CobaltParams, Discipline, DropCause, Ecn, Hosts, Isolation,
-    MAX_LEN, Meta, ParamValue, Time,
+    AnyDiscipline, AnyParams, CakeParams, CobaltParams, Discipline, DropCause, Ecn, Framing, Hosts,
+    Isolation, MAX_LEN, Meta, ParamValue, Time,
 };
 use fairdrop_reference::arbitrary::classed_events;
 use fairdrop_reference::cake::CakeModel;
@@ -91,13 +91,14 @@ fn defaults_are_those_of_linux() {
     let params = CakeParams::default();
     assert_eq!((params.queues, params.ways, params.quantum), (1024, 8, 1514));
     assert_eq!((params.isolation, params.follow_rate), (Isolation::Triple, true));
-    assert_eq!((params.overhead, params.mpu), (0, 0));
+    assert_eq!((params.overhead, params.mpu, params.framing), (0, 0, Framing::None));
+    assert_eq!(params.rate, 0.0, "unlimited");
     let mut any = AnyParams::of("cake").unwrap();
-    for (name, value) in
-        [("queues", 12.0), ("ways", 4.0), ("quantum", 9.0), ("overhead", 18.0), ("mpu", 64.0), ("salt", 5.0)]
-    {
+    let numbers = [("queues", 12.0), ("ways", 4.0), ("quantum", 9.0), ("overhead", 18.0), ("mpu", 64.0)];
+    for (name, value) in numbers.into_iter().chain([("rate", 9.5e5), ("salt", 5.0)]) {
         assert!(any.set("cake", name, ParamValue::Number(value)), "{name}");
     }
+    assert!(any.set("cake", "framing", ParamValue::Word("ptm")));
     assert!(any.set("cake", "isolation", ParamValue::Word("dual-srchost")));
     assert!(any.set("cake", "follow_rate", ParamValue::Switch(false)));
     assert!(any.set("cobalt", "target", ParamValue::Number(0.001)), "those of COBALT as well");
@@ -105,7 +106,8 @@ fn defaults_are_those_of_linux() {
     let mtu_time = Time::from_ns(12_112_000);
     let cobalt = CobaltParams { limit: 50, target: Time::from_ms(1), mtu_time, ..CobaltParams::default() };
     let (isolation, rate_bps) = (Isolation::DualSource, 1_000_000);
-    let own = CakeParams { queues: 12, ways: 4, quantum: 9, overhead: 18, mpu: 64, salt: 5, ..params };
+    let shaper = CakeParams { rate: 9.5e5, framing: Framing::Ptm, ..params };
+    let own = CakeParams { queues: 12, ways: 4, quantum: 9, overhead: 18, mpu: 64, salt: 5, ..shaper };
     assert_eq!(any, cake(&CakeParams { cobalt, isolation, follow_rate: false, rate_bps, ..own }));
 }
 
@@ -125,6 +127,11 @@ fn errors_name_the_parameter() {
     assert_eq!(with(|params| params.quantum = 0), "quantum");
     assert_eq!(with(|params| params.overhead = 257), "overhead");
     assert_eq!(with(|params| params.mpu = 257), "mpu");
+    for rate in [-1.0, 1.0, 511.9, 1.1e12, f64::NAN] {
+        let error = CakeParams { rate, ..CakeParams::default() }.validate().expect_err("out of range");
+        assert_eq!(error.name, "rate", "{rate}");
+    }
+    assert_eq!(CakeParams { rate: 512.0, ..CakeParams::default() }.validate(), Ok(()));
 }
 
 /// `cake_set_rate`: 1/4096 s of the rate between 300 and 1514 bytes, and a target of one and a half packets.
@@ -149,6 +156,9 @@ fn quantum_target_and_interval_follow_the_rate() {
     assert_eq!(at(49_610_752, as_they_are), (1514, 5_000_000, 100_000_000, 244_140));
     assert_eq!(at(49_610_751, as_they_are).0, 1513);
     assert_eq!(at(1_000_000_000, as_they_are).0, 1514);
+    // A shaper's rate goes before that of the link.
+    let shaped: fn(&mut CakeParams) = |params| params.rate = 1e6;
+    assert_eq!(at(1_000_000_000, shaped), at(1_000_000, as_they_are));
     assert_eq!(at(1_000_000, |params| params.follow_rate = false), (1514, 5_000_000, 100_000_000, 0));
     assert_eq!(at(1_000_000, |params| params.quantum = 100).0, 100, "what is asked for is the most");
     let of_one_second = |params: &mut CakeParams| params.cobalt.target = Time::from_ms(80);
@@ -335,6 +345,113 @@ fn long_packets_do_not_cost_rounds() {
     assert_eq!(departures(&mut link, 3000).len(), 3000);
 }
 
+/// 1000 bytes take 1 ms at this rate.
+fn shaped(limit: u32) -> CakeParams {
+    CakeParams { rate: 8e6, ..eight(limit) }
+}
+
+fn at_time(link: &mut Bottleneck, ns: u64) {
+    link.world.now = Time::from_ns(ns);
+}
+
+/// The deadline has come: the host calls, and then asks. Returns whether a packet left.
+fn called(link: &mut Bottleneck, ns: u64) -> bool {
+    assert_eq!(link.queue.deadline(), Some(Time::from_ns(ns)));
+    at_time(link, ns);
+    link.queue.tick(&mut link.world);
+    assert_eq!(link.queue.deadline(), None, "once");
+    link.finish().departed.is_some()
+}
+
+#[test]
+fn a_packet_waits_until_those_before_it_have_had_their_time() {
+    let mut link = Bottleneck::new(cake(&shaped(100)), 1);
+    assert!(link.queue.holds_back() && link.queue.deadline().is_none());
+    assert!(link.arrive(1).departed.is_some(), "the first leaves at once");
+    link.arrive(1);
+    link.arrive(1);
+    at_time(&mut link, MS - 1);
+    assert!(link.finish().departed.is_none() && !link.busy, "the transmitter is free, and may not send");
+    assert!(called(&mut link, MS));
+    assert!(link.finish().departed.is_none());
+    assert!(called(&mut link, 2 * MS));
+    // Nothing waits: nothing to be called for.
+    assert!(link.finish().departed.is_none() && link.queue.deadline().is_none());
+    at_time(&mut link, 3 * MS - 1);
+    assert!(link.arrive(1).departed.is_none(), "what has left counts when the queue is empty");
+    assert!(called(&mut link, 3 * MS));
+    link.finish();
+    at_time(&mut link, 9 * MS);
+    assert!(link.arrive(1).departed.is_some());
+    link.arrive(1);
+    link.finish();
+    assert_eq!(link.queue.deadline(), Some(Time::from_ns(10 * MS)), "idle time is not made up for");
+    assert!(!Bottleneck::new(cake(&eight(9)), 1).queue.holds_back());
+}
+
+/// A host that asks late gets what is due, and no more.
+#[test]
+fn lateness_is_made_up_for_while_packets_wait() {
+    let mut link = Bottleneck::new(cake(&shaped(100)), 1);
+    (0..20).for_each(|_| drop(link.arrive(1)));
+    at_time(&mut link, 5 * MS + MS / 2);
+    let burst = (0..).take_while(|_| link.finish().departed.is_some()).count();
+    assert_eq!((burst, link.queue.deadline()), (5, Some(Time::from_ns(6 * MS))), "those of 1 to 5 ms");
+}
+
+/// `cake_calc_overhead`: what a packet puts off the next by.
+#[test]
+fn bytes_on_the_link_count_for_the_rate() {
+    let bytes = |len: u32, overhead: u32, mpu: u32, framing: Framing| {
+        let mut link = Bottleneck::new(cake(&CakeParams { overhead, mpu, framing, ..shaped(100) }), 1);
+        (0..2).for_each(|_| drop(link.step(&Event::Arrive { flow: 1, len })));
+        link.finish();
+        link.queue.deadline().map(|at| at.ns() / 1000)
+    };
+    assert_eq!(bytes(1000, 0, 0, Framing::None), Some(1000));
+    assert_eq!(bytes(1000, 44, 0, Framing::None), Some(1044));
+    assert_eq!(bytes(40, 18, 64, Framing::None), Some(64));
+    assert_eq!(bytes(40, 26, 64, Framing::None), Some(66), "with the overhead it has more");
+    for (len, atm, ptm) in [(1, 53, 2), (48, 53, 49), (49, 106, 50), (64, 106, 65), (65, 106, 67)] {
+        assert_eq!((bytes(len, 0, 0, Framing::Atm), bytes(len, 0, 0, Framing::Ptm)), (Some(atm), Some(ptm)));
+    }
+    assert_eq!(bytes(40, 8, 0, Framing::Atm), Some(53), "the overhead is in the cell");
+    assert_eq!(bytes(40, 9, 0, Framing::Atm), Some(106));
+    let mut longest = Bottleneck::new(cake(&CakeParams { rate: 512.0, framing: Framing::Atm, ..shaped(9) }), 1);
+    (0..2).for_each(|_| drop(longest.step(&Event::Arrive { flow: 1, len: MAX_LEN })));
+    longest.finish();
+    let bits = u64::from(MAX_LEN.div_ceil(48)) * 53 * 8;
+    assert_eq!(longest.queue.deadline(), Some(Time::from_ns(bits * 1_000_000_000 / 512)));
+}
+
+/// Departures, by time and length, on a link that is much faster, whose host asks at each deadline.
+fn departures_of(params: &CakeParams, arrivals: &[(u64, u32)]) -> Vec<(u64, u32, bool)> {
+    let mut link = Bottleneck::new(cake(params), 1);
+    let mut sent = Vec::new();
+    let mut empty = |link: &mut Bottleneck, first: Option<fairdrop::Packet<u32>>| {
+        let mut packet = first;
+        while let Some(gone) = packet {
+            sent.push((link.world.now.ns(), gone.meta.len, link.queue.backlog().packets > 0));
+            packet = link.finish().departed;
+        }
+    };
+    for &(gap, len) in arrivals.iter().chain([&(u64::MAX / 2, 1)]) {
+        let then = link.world.now.ns() + gap;
+        while let Some(due) = link.queue.deadline().filter(|due| due.ns() <= then) {
+            at_time(&mut link, due.ns());
+            link.queue.tick(&mut link.world);
+            let packet = link.finish().departed;
+            assert!(packet.is_some(), "it asked to be called");
+            empty(&mut link, packet);
+        }
+        at_time(&mut link, then);
+        let packet = link.step(&Event::Arrive { flow: u64::from(len % 5), len }).departed;
+        empty(&mut link, packet);
+    }
+    assert_eq!(link.queue.backlog().packets, 0, "all have left, the last at once");
+    sent
+}
+
 #[test]
 fn late_times_do_not_wrap() {
     let mut link = link(&eight(100), []);
@@ -362,18 +479,23 @@ fn params() -> impl Strategy<Value = CakeParams> {
     let rate = prop_oneof![Just(1_000_000_000_u64), 1_000_000..60_000_000_u64];
     let isolation = prop::sample::select(ISOLATIONS.to_vec());
     let lengths = (prop_oneof![Just(0_u32), 0_u32..257], prop_oneof![Just(0_u32), 0_u32..257]);
-    let rest = (rate, any::<bool>(), lengths, any::<u64>());
+    let shaper = prop_oneof![3 => Just(0.0), 2 => 1e6..1e9, 1 => 512.0..1e5];
+    let framing = prop::sample::select(vec![Framing::None, Framing::Atm, Framing::Ptm]);
+    let rest = (rate, any::<bool>(), lengths, any::<u64>(), shaper, framing);
     (cobalt, shape, isolation, quantum, rest).prop_map(
-        |(cobalt, (sets, ways), isolation, quantum, (rate_bps, follow_rate, (overhead, mpu), salt))| {
+        |(cobalt, (sets, ways), isolation, quantum, rest)| {
+            let (rate_bps, follow_rate, (overhead, mpu), salt, rate, framing) = rest;
             CakeParams {
                 cobalt,
                 queues: sets * ways,
                 ways,
                 isolation,
+                rate,
                 quantum,
                 follow_rate,
                 overhead,
                 mpu,
+                framing,
                 salt,
                 rate_bps,
             }
@@ -408,6 +530,37 @@ proptest! {
     fn nothing_is_lost(params in params(), hosts in hosts(), trace in classed_events(8, 200), seed in any::<u64>()) {
         let order = if params.ways == 8 { InOrder::Flow } else { InOrder::None };
         check_conservation_of(at(&params, &hosts, seed), params.cobalt.limit, &trace, order)?;
+    }
+
+    /// From any packet to any later one the shaper sends no more than its rate allows; while packets wait it sends no less, to the
+    /// nanosecond.
+    #[test]
+    fn the_rate_is_held_over_any_time(
+        rate in prop_oneof![512.0..1e6, 1e6..1e10],
+        params in params(),
+        arrivals in prop::collection::vec((prop_oneof![Just(0_u64), 0..3 * MS, 0..40_000_000_000_u64], 1_u32..3000), 1..120),
+    ) {
+        let params = CakeParams { rate, ..params };
+        let bits = |len: u32| {
+            let len = (len + params.overhead).max(params.mpu);
+            u128::from(match params.framing {
+                Framing::None => len,
+                Framing::Atm => len.div_ceil(48) * 53,
+                Framing::Ptm => len + len.div_ceil(64),
+            }) * 8
+        };
+        let sent = departures_of(&params, &arrivals);
+        let time = |bits: u128| bits * 1_000_000_000 / u128::from(rate.round() as u64);
+        for (first, &(begun, ..)) in sent.iter().enumerate() {
+            let (mut before, mut waited) = (0, true);
+            for &(at, len, more) in &sent[first..] {
+                let took = u128::from(at - begun);
+                prop_assert!(took + 1 >= time(before), "{took} ns for {before} bits");
+                prop_assert!(!waited || took <= time(before) + 1, "{took} ns for {before} bits, and packets waited");
+                before += bits(len);
+                waited &= more;
+            }
+        }
     }
 
     /// Where each flow has its hosts to itself, hosts change nothing.

@@ -24,6 +24,7 @@ fn range(kind: Kind) -> Option<(f64, f64, f64)> {
         Kind::Number(low, high) | Kind::Packets(low, high) | Kind::Seconds(low, high) => {
             Some((low, high, 1e-9))
         }
+        Kind::Rate(low, high) => Some((low, high, 1.0)),
         Kind::NumberAbove(low, high) => Some((low + 1e-9, high, 1e-9)),
         Kind::Key | Kind::Switch | Kind::Choice(_) | Kind::Schedule(..) | Kind::Numbers(..) => None,
     }

@@ -274,6 +274,7 @@ pub fn valid(kind: FieldKind) -> String {
             Kind::Packets(..) => format!("{kind}, for example \"300p\""),
             Kind::Bytes(..) => format!("{kind}, for example \"1000B\""),
             Kind::Seconds(..) => format!("{kind}, for example \"20ms\""),
+            Kind::Rate(..) => format!("{kind}, for example \"1mbit\""),
             _ => kind.to_string(),
         },
         FieldKind::Text => "a text without control characters".into(),

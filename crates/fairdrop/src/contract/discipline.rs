@@ -23,7 +23,7 @@ pub struct DisciplineInfo {
     pub family: Family,
     /// In what order packets leave.
     pub departures: Departures,
-    /// Whether it has timers: a host must then call [`Discipline::tick`] at [`Discipline::deadline`].
+    /// Whether it always has timers: a host must then call [`Discipline::tick`] at [`Discipline::deadline`].
     pub timed: bool,
     /// Its own parameters.
     pub params: &'static [ParamSpec],
@@ -119,8 +119,9 @@ pub trait Discipline<H> {
     /// Offers a packet. It is queued, or given back through [`Env::dropped`]; queued packets may be dropped with it.
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E);
 
-    /// The packet to transmit next, or `None` when nothing waits. The host calls it when its transmitter is free:
-    /// a call that finds the queue empty is how a discipline learns that the link has gone idle.
+    /// The packet to transmit next, or `None` when nothing waits, or nothing may leave yet ([`Self::holds_back`]). The host
+    /// calls it when its transmitter is free: a call that finds the queue empty is how a discipline learns that the link has
+    /// gone idle.
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>>;
 
     /// A burst of packets is about to be offered, for which [`crate::Stream::Candidate`] will give `numbers`, the first
@@ -160,7 +161,14 @@ pub trait Discipline<H> {
         true
     }
 
-    /// When `tick` wants to be called; `None` for disciplines without timers.
+    /// Whether it may have packets wait although the transmitter is free, as a shaper does. A host must then, when a call of
+    /// `dequeue` has given nothing, call `tick` at `deadline` and `dequeue` after that, if the transmitter is still free.
+    #[inline]
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// When `tick` wants to be called; `None` for disciplines without timers, and while nothing is held back.
     fn deadline(&self) -> Option<Time> {
         None
     }

@@ -19,6 +19,8 @@ pub enum Kind {
     Bytes(u64, u64),
     /// A time in seconds between the two, inclusive; written `0.005` or `"5ms"`.
     Seconds(f64, f64),
+    /// A rate in bit/s between the two, inclusive; written `1000000` or `"1mbit"`.
+    Rate(f64, f64),
     /// A key of 64 bits; written as a whole number, or in hexadecimal digits: `7`, `"0x1f"`.
     Key,
     /// `true` or `false`.
@@ -82,6 +84,7 @@ impl Kind {
             Self::Packets(..) => "packets",
             Self::Bytes(..) => "bytes",
             Self::Seconds(..) => "s",
+            Self::Rate(..) => "bit/s",
             _ => "",
         }
     }
@@ -97,7 +100,10 @@ impl Kind {
                 (low as f64..=high as f64).contains(&number)
             }
             (
-                Self::Number(low, high) | Self::Packets(low, high) | Self::Seconds(low, high),
+                Self::Number(low, high)
+                | Self::Packets(low, high)
+                | Self::Seconds(low, high)
+                | Self::Rate(low, high),
                 ParamValue::Number(number),
             ) => (low..=high).contains(&number),
             (Self::Key, ParamValue::Number(number)) => whole_key(number).is_some(),
@@ -131,6 +137,7 @@ impl fmt::Display for Kind {
             Self::Packets(low, high) => write!(f, "packets from {low}").and_then(|()| below(f, high)),
             Self::Bytes(low, high) => write!(f, "bytes from {low} to {high}"),
             Self::Seconds(low, high) => write!(f, "a time from {low} to {high} s"),
+            Self::Rate(low, high) => write!(f, "a rate from {low} to {high:e} bit/s"),
             Self::Key => f.write_str("a whole number below 2^64, or \"0x\" and up to 16 hexadecimal digits"),
             Self::Switch => f.write_str("true or false"),
             Self::Choice(words) => write_words(f, words),
@@ -258,7 +265,7 @@ pub(crate) fn require(
 mod tests {
     extern crate std;
     use super::Kind::{
-        self, Bytes, Choice, Integer, Key, Number, NumberAbove, Numbers, Packets, Seconds, Switch,
+        self, Bytes, Choice, Integer, Key, Number, NumberAbove, Numbers, Packets, Rate, Seconds, Switch,
     };
     use super::ParamValue as Value;
 
@@ -283,6 +290,7 @@ mod tests {
             (Packets(0.0, f64::INFINITY), Value::Number(f64::INFINITY)),
             (Bytes(1, 9), Value::Number(9.0)),
             (Seconds(0.0, 9.0), Value::Number(0.5)),
+            (Rate(0.0, 1e9), Value::Number(1e9)),
             (Key, Value::Number(9_007_199_254_740_992.0)),
             (Key, Value::Key(u64::MAX)),
             (Key, Value::Word("18446744073709551615")),
@@ -300,6 +308,7 @@ mod tests {
             (Number(0.0, 1.0), Value::Switch(true)),
             (NumberAbove(0.0, 1.0), Value::Number(0.0)),
             (Bytes(1, 9), Value::Number(0.0)),
+            (Rate(0.0, 1e9), Value::Number(-1.0)),
             (Key, Value::Number(0.5)),
             (Key, Value::Number(-1.0)),
             (Key, Value::Number(9_007_199_254_740_994.0)),

@@ -7,8 +7,10 @@
 //! queue that is found empty decays: it stays in a list until its COBALT is at rest, then others may have it. When the
 //! buffer is full, the head of the queue with the most bytes is dropped, and that queue's COBALT is told.
 //!
-//! Not here: the shaper, which would hold packets back with the link free, while hosts may ask a discipline just once; tins by
-//! DSCP; ingress mode; the filter of ACKs. What the shaper's rate decides beside that follows the rate of the link.
+//! With a `rate` it is a shaper as well: a packet leaves when those before it have had their time at that rate, on a link that
+//! is faster and has no queue then. Without one, what the rate decides beside that follows the rate of the link.
+//!
+//! Not here: tins by DSCP; ingress mode; the filter of ACKs.
 //!
 //! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
 //! gateways", IEEE LANMAN 2018, III; Linux, `net/sched/sch_cake.c`.
@@ -20,6 +22,7 @@ use super::drr::MOST_QUANTUM;
 use super::fq_codel::{Fattest, slots_for};
 use super::outcome::drop_packet;
 use super::sfq::{MOST_QUEUES, salted};
+use crate::arithmetic::virtual_clock::VirtualClock;
 use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
 use crate::contract::flow_key::{reduced, siphash};
@@ -37,6 +40,8 @@ use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
 const LINUX: &str = "Linux, net/sched/sch_cake.c";
 /// Binary places of a deficit behind the byte.
 const PLACES: u32 = 16;
+/// The lowest rate of a shaper, bit/s: 64 bytes a second (`cake_set_rate`).
+const LEAST_RATE: f64 = 512.0;
 /// Parts of a second in which the link sends a quantum (`cake_set_rate`).
 const QUANTA_A_SECOND: u64 = 4096;
 /// The smallest quantum that a rate leads to, bytes (`cake_set_rate`).
@@ -59,6 +64,18 @@ words! {
         DualDestination = "dual-dsthost",
         /// Each flow has a queue; hosts share the link first, at whichever end a host has more bulk flows.
         Triple = "triple-isolate",
+    }
+}
+
+words! {
+    /// How the link puts packets into pieces of its own.
+    pub enum Framing {
+        /// It does not.
+        None = "none",
+        /// Cells of 53 bytes, of which 48 are the packet's, the last one filled up (ATM).
+        Atm = "atm",
+        /// A byte more for each 64 bytes or part of them (PTM, 64B/65B).
+        Ptm = "ptm",
     }
 }
 
@@ -92,16 +109,20 @@ params! {
         ways: u32 = 8, Integer(1, 64), LINUX;
         /// What has a queue, and which hosts share before flows do.
         isolation: Isolation = "triple-isolate", Choice(Isolation::WORDS), LINUX;
+        /// Rate of the shaper, in bytes as `overhead`, `mpu` and `framing` count them; 0: none. The link must be faster.
+        rate: f64 = 0, Rate(0.0, 1e12), LINUX;
         /// Bytes that a queue may send more at each turn, when its host has no other; with `follow_rate` at most.
         quantum: u32 = 1514 B, Bytes(1, MOST_QUANTUM as u64), LINUX;
-        /// The quantum is what the link sends in 1/4096 s, from 300 bytes up to `quantum`; `target` is at least 1.5 packets of
-        /// `mtu` on the link, and `interval` as much longer. In Linux they follow the rate of the shaper. Otherwise neither
-        /// they nor the least wait of COBALT depend on a rate.
+        /// The quantum is what `rate`, or else the link, sends in 1/4096 s, from 300 bytes up to `quantum`; `target` is at least
+        /// 1.5 packets of `mtu` at that rate, and `interval` as much longer. Otherwise neither they nor the least wait of
+        /// COBALT depend on a rate.
         follow_rate: bool = true, Switch, LINUX;
-        /// Bytes that a packet takes on the link beside those that it has here. They count at the turns.
+        /// Bytes that a packet takes on the link beside those that it has here. They count at the turns and for `rate`.
         overhead: u32 = 0 B, Bytes(0, 256), LINUX;
         /// Bytes that a packet takes at least, `overhead` included.
         mpu: u32 = 0 B, Bytes(0, 256), LINUX;
+        /// What the link puts packets into, which then counts as well.
+        framing: Framing = "none", Choice(Framing::WORDS), LINUX;
         /// Key of the hash, beside that of the host: other keys, other flows that share a queue.
         salt: u64 = 0, Key, "McKenney 1990";
         fields {
@@ -112,9 +133,28 @@ params! {
 }
 
 impl CakeParams {
-    /// Those of each queue, as the rate of the link has them.
+    /// Rate of the shaper in whole bit/s, if there is one.
+    fn shaped_bps(&self) -> Option<u64> {
+        (self.rate > 0.0).then_some((self.rate + 0.5) as u64)
+    }
+
+    /// Bytes that a packet of `len` takes on the link (`cake_calc_overhead`).
+    #[inline]
+    fn on_link(&self, len: u32) -> u32 {
+        let len = len.saturating_add(self.overhead).max(self.mpu);
+        match self.framing {
+            Framing::None => len,
+            Framing::Atm => len.div_ceil(48).saturating_mul(53),
+            Framing::Ptm => len.saturating_add(len.div_ceil(64)),
+        }
+    }
+
+    /// Those of each queue, as the rate has them.
     fn of_queue(&self) -> CobaltParams {
         let mut cobalt = self.cobalt.clone();
+        if let Some(bps) = self.shaped_bps() {
+            cobalt.set_link_rate(bps);
+        }
         if !self.follow_rate {
             cobalt.mtu_time = Time::ZERO;
         }
@@ -125,12 +165,12 @@ impl CakeParams {
         cobalt
     }
 
-    /// Bytes of a turn, as the rate of the link has them.
+    /// Bytes of a turn, as the rate has them.
     fn quantum_of_rate(&self) -> u32 {
         if !self.follow_rate {
             return self.quantum;
         }
-        let sent = self.rate_bps / 8 / QUANTA_A_SECOND;
+        let sent = self.shaped_bps().unwrap_or(self.rate_bps) / 8 / QUANTA_A_SECOND;
         let least = self.quantum.min(LEAST_QUANTUM);
         u32::try_from(sent).map_or(self.quantum, |sent| sent.max(least).min(self.quantum))
     }
@@ -174,7 +214,9 @@ impl Registered for CakeParams {
 
     fn check(&self) -> Result<(), ParamError> {
         let whole = self.queues.checked_rem(self.ways) == Some(0);
-        require(whole, "queues", f64::from(self.queues), "a multiple of ways")
+        require(whole, "queues", f64::from(self.queues), "a multiple of ways")?;
+        let shapes = self.rate == 0.0 || self.rate >= LEAST_RATE;
+        require(shapes, "rate", self.rate, "0 for no shaper, or 512 bit/s and more")
     }
 
     fn set_link_rate(&mut self, rate_bps: u64) {
@@ -284,6 +326,9 @@ pub struct Cake<H, P, Q, L, T> {
     new: List,
     old: List,
     decaying: List,
+    shaper: Option<VirtualClock>,
+    /// When what is held back may leave, since `dequeue` was called in vain.
+    held: Option<Time>,
     /// Key of the hash: `salt`, and that of the host once it was asked for it.
     key: [u64; 2],
     keyed: bool,
@@ -325,11 +370,27 @@ where
         hosts.as_mut().fill(CakeHost::default());
         let (cobalt, quantum) = (params.of_queue(), i64::from(params.quantum_of_rate()) << PLACES);
         let (new, old, decaying, key) = (List::default(), List::default(), List::default(), [params.salt, 0]);
-        let (keyed, stats) = (false, Stats::default());
-        Ok(Self { params, cobalt, quantum, pool, fattest, hosts, new, old, decaying, key, keyed, stats })
+        let (keyed, stats, held) = (false, Stats::default(), None);
+        let shaper = params.shaped_bps().map(VirtualClock::new);
+        Ok(Self {
+            params,
+            cobalt,
+            quantum,
+            pool,
+            fattest,
+            hosts,
+            new,
+            old,
+            decaying,
+            shaper,
+            held,
+            key,
+            keyed,
+            stats,
+        })
     }
 
-    /// The parameters of COBALT and the bytes of a quantum, as the rate of the link has them.
+    /// The parameters of COBALT and the bytes of a quantum, as the rate has them.
     pub fn at_this_rate(&self) -> (&CobaltParams, u32) {
         (&self.cobalt, self.params.quantum_of_rate())
     }
@@ -606,8 +667,11 @@ where
             let Some(state) = self.pool.state_mut(queue) else { return Some(packet) };
             let sent = state.control.settle(&self.cobalt, packet, is_last, &mut self.stats, env);
             if let Some(packet) = sent {
-                let len = packet.meta.len.saturating_add(self.params.overhead).max(self.params.mpu);
+                let len = self.params.on_link(packet.meta.len);
                 state.deficit -= i64::from(len) << PLACES;
+                if let Some(shaper) = &mut self.shaper {
+                    shaper.charge(len);
+                }
                 self.stats.departed.add(packet.meta.len);
                 return Some(packet);
             }
@@ -643,6 +707,9 @@ where
             self.key = salted(self.params.salt, env);
             self.keyed = true;
         }
+        if let Some(shaper) = self.shaper.as_mut().filter(|_| self.pool.backlog().packets == 0) {
+            shaper.begin(env.now());
+        }
         let queue = self.reserve(packet.meta.flow, || env.hosts(&packet)).unwrap_or(0);
         if let Some(packet) = self.pool.push(queue, packet, ()) {
             drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
@@ -655,9 +722,16 @@ where
         }
     }
 
-    /// `cake_dequeue`: one decaying queue is looked at first, then the sparse ones, then the bulk ones.
+    /// `cake_dequeue`: when the shaper lets a packet go, one decaying queue is looked at first, then the sparse ones, then the bulk ones.
     #[inline]
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        if let Some(shaper) = &self.shaper {
+            let next = shaper.next();
+            self.held = (next > env.now() && self.pool.backlog().packets > 0).then_some(next);
+            if self.held.is_some() {
+                return None;
+            }
+        }
         let mut decaying = self.decaying.first;
         let mut first_short = None;
         while self.pool.backlog().packets > 0 {
@@ -687,5 +761,17 @@ where
 
     fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    fn holds_back(&self) -> bool {
+        self.shaper.is_some()
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.held
+    }
+
+    fn tick<E: Env<H>>(&mut self, env: &mut E) {
+        self.held = self.held.filter(|&at| at > env.now());
     }
 }

@@ -234,6 +234,10 @@ impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
         each!(self, queue => queue.departures_change_internals())
     }
 
+    fn holds_back(&self) -> bool {
+        each!(self, queue => queue.holds_back())
+    }
+
     fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())
     }

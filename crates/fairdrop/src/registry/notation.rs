@@ -142,6 +142,7 @@ pub fn read(kind: Kind, text: &str) -> Option<Written<'_>> {
         Kind::Packets(..) => number(PACKETS),
         Kind::Bytes(..) => number(BYTES),
         Kind::Seconds(..) => number(SECONDS),
+        Kind::Rate(..) => number(BIT_RATES),
         Kind::Key => read_key(plain).map(Written::Key),
         Kind::Switch => plain.parse().ok().map(Written::Switch),
         Kind::Choice(_) => Some(Written::Word(plain)),

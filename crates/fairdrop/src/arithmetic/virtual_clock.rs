@@ -1,0 +1,79 @@
+//! A shaper without a bucket: each packet puts off the next by the time that it takes at the rate.
+
+use crate::contract::time::Time;
+
+/// When the next packet may leave. The rest of each division is carried over, so that the rate is exact over any length of time.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualClock {
+    rate_bps: u64,
+    next: Time,
+    /// Part of a nanosecond not yet accounted for, in units of 1 / rate ns.
+    rest: u64,
+}
+
+impl VirtualClock {
+    /// A clock of `rate_bps` bit/s, above 0, by which the first packet may leave at once.
+    pub const fn new(rate_bps: u64) -> Self {
+        Self { rate_bps, next: Time::ZERO, rest: 0 }
+    }
+
+    /// When the next packet may leave.
+    #[inline]
+    pub const fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Nothing has waited before `now`: the time until then is not made up for.
+    #[inline]
+    pub fn begin(&mut self, now: Time) {
+        if self.next < now {
+            (self.next, self.rest) = (now, 0);
+        }
+    }
+
+    /// A packet leaves that takes `bytes`, less than 2 GB: the product stays below 2^64.
+    #[inline]
+    pub fn charge(&mut self, bytes: u32) {
+        let units = u64::from(bytes) * 8_000_000_000 + self.rest;
+        self.next = self.next.after(Time::from_ns(units / self.rate_bps));
+        self.rest = units % self.rate_bps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3 bit/s do not divide a second into whole nanoseconds; 3 million bytes must still take 8e6 s.
+    #[test]
+    fn the_rate_is_exact_over_any_length_of_time() {
+        let mut clock = VirtualClock::new(3);
+        for _ in 0..3_000_000 {
+            clock.charge(1);
+        }
+        assert_eq!(clock.next(), Time::from_ns(8_000_000_000_000_000));
+    }
+
+    #[test]
+    fn idle_time_is_not_made_up_for_and_lateness_is() {
+        let mut clock = VirtualClock::new(8_000_000);
+        clock.begin(Time::from_ms(5));
+        clock.charge(1000);
+        assert_eq!(clock.next(), Time::from_ms(6));
+        clock.begin(Time::from_ms(3));
+        assert_eq!(clock.next(), Time::from_ms(6), "what has left counts");
+        // Packets wait, and whoever sends them comes late: they are due where they were.
+        clock.charge(1000);
+        assert_eq!(clock.next(), Time::from_ms(7));
+        clock.begin(Time::from_ms(9));
+        assert_eq!(clock.next(), Time::from_ms(9));
+    }
+
+    #[test]
+    fn late_times_do_not_wrap() {
+        let mut clock = VirtualClock::new(1);
+        clock.begin(Time::from_ns(u64::MAX - 1));
+        clock.charge(1 << 30);
+        assert_eq!(clock.next(), Time::NEVER);
+    }
+}
