@@ -222,6 +222,11 @@ impl<T: Tracer> Port<T> {
         }
     }
 
+    /// Whether packets wait.
+    pub fn has_waiting(&self) -> bool {
+        self.discipline.backlog().packets > 0
+    }
+
     /// Bytes of the packet in transmission.
     pub fn sending_bytes(&self) -> u32 {
         self.transmitter.sending.map_or(0, |frame| frame.len)

@@ -118,6 +118,15 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// Seconds from which on `due` has come to a clock of whole nanoseconds, later than `now`.
+fn after(now: f64, due: Time) -> f64 {
+    let mut at = due.seconds().max(now);
+    while ((at * 1e9) as u64) < due.ns() {
+        at = at.next_up();
+    }
+    at
+}
+
 /// Events between looks whether to stop.
 const CHECK_EVERY: u64 = 1 << 10;
 
@@ -151,10 +160,16 @@ pub fn queue_host(config: &HostConfig, control: &Control) -> Result<Option<HostR
         clock = now;
         env.now = Time::from_ns((clock * 1e9) as u64);
         if done <= arrival {
-            if let Some(packet) = queue.dequeue(&mut env) {
-                served[packet.meta.flow as usize] += 1;
+            if queue.deadline().is_some_and(|due| queue.holds_back() && due <= env.now) {
+                queue.tick(&mut env);
             }
             done = f64::INFINITY;
+            match queue.dequeue(&mut env) {
+                Some(packet) => served[packet.meta.flow as usize] += 1,
+                // It is served, and leaves when it may.
+                None if queue.holds_back() => done = queue.deadline().map_or(done, |due| after(clock, due)),
+                None => {}
+            }
         } else {
             arrivals += 1;
             arrived[flow] += 1;

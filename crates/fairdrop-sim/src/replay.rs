@@ -26,6 +26,8 @@ const _: () = assert!(MAX_PACKET_BYTES <= MAX_LEN, "what a capture has, a queue 
 const SAMPLES: u64 = 600;
 /// Packets between looks at the clock of the outside world.
 const CHECK_EVERY: usize = 1 << 10;
+/// Calls of a discipline's timer between two packets that leave, after which one that still has packets is given up.
+const MOST_IN_VAIN: u32 = 1 << 16;
 /// The latest time of a replay: half of what the clock holds, so that no sum of times on the way saturates.
 const LATEST: Time = Time::from_ns(1 << 63);
 
@@ -158,7 +160,7 @@ pub fn replay(
             link.check()?;
         }
     }
-    let drained = link.send_until(Time::NEVER).max(end);
+    let drained = link.drain().max(end);
     link.check()?;
     link.port.close(drained);
     control.progress(part, end, end);
@@ -185,13 +187,47 @@ impl Link {
         self.lost.clear();
     }
 
-    /// Transmits up to `now`; returns when the last packet left.
-    fn send_until(&mut self, now: Time) -> Time {
-        let mut last = Time::ZERO;
-        while let Some(done) = self.done.filter(|&done| done <= now) {
-            last = done;
+    /// Transmits up to `now`.
+    fn send_until(&mut self, now: Time) {
+        while self.next().is_some_and(|next| next <= now) {
+            self.step();
+        }
+    }
+
+    /// When something happens next if nothing arrives.
+    fn next(&self) -> Option<Time> {
+        match (self.done, self.port.deadline()) {
+            (Some(done), Some(due)) => Some(done.min(due)),
+            (done, due) => done.or(due),
+        }
+    }
+
+    /// Lets that happen. Returns when a packet has left.
+    fn step(&mut self) -> Option<Time> {
+        let due = self.port.deadline();
+        let sent = self.done.filter(|&done| due.is_none_or(|due| done <= due));
+        if let Some(done) = sent {
             self.done = self.port.sent(done, &mut self.lost).1;
-            self.lost.clear();
+        } else if let Some(due) = due
+            && let Some(done) = self.port.tick(due, &mut self.lost)
+        {
+            self.done = Some(done);
+        }
+        self.lost.clear();
+        sent
+    }
+
+    /// Transmits until nothing waits, or the discipline will not give it; returns when the last packet left.
+    fn drain(&mut self) -> Time {
+        let (mut last, mut in_vain) = (Time::ZERO, 0);
+        while (self.done.is_some() || self.port.has_waiting()) && self.next().is_some() {
+            if let Some(sent) = self.step() {
+                (last, in_vain) = (sent, 0);
+            }
+            in_vain += 1;
+            if in_vain > MOST_IN_VAIN {
+                break;
+            }
         }
         last
     }

@@ -128,3 +128,133 @@ source_host = "house"
     let (cobalt, _) = voice("cobalt");
     assert!(cobalt > 4.0 * cake, "{cobalt} s, under CAKE {cake} s");
 }
+
+/// Its own rate, whatever the link has; half of that where a packet counts twice.
+#[test]
+fn a_shaper_sends_at_its_own_rate() {
+    let text = HOUSEHOLD.replace("\"newreno\"", "\"cbr\"\nrate = \"20mbit\"");
+    for (settings, expected) in [
+        (&["queue.cake.rate=19mbit"][..], 0.95),
+        (&["queue.cake.rate=19mbit", "queue.cake.overhead=250B"], 0.95 * 1500.0 / 1750.0),
+        (&["queue.cake.rate=19mbit", "queue.cake.framing=atm"], 0.95 * 1500.0 / (32.0 * 53.0)),
+        (&["queue.cake.rate=0"], 1.0),
+        (&["queue.cake.rate=30mbit"], 1.0),
+    ] {
+        let run = run(&text, settings);
+        println!("{settings:?}: {:.5}, one host {:.4}", run.utilisation, share(&run, "one"));
+        assert!((run.utilisation / expected - 1.0).abs() < 1e-4, "{settings:?}: {}", run.utilisation);
+        assert!((share(&run, "one") / expected - 0.5).abs() < 0.005, "hosts share what there is");
+    }
+}
+
+/// What a shaper still holds when its senders have stopped leaves at its rate, and then nothing happens any more.
+#[test]
+fn what_is_held_back_leaves_when_nothing_arrives() {
+    let text = r#"
+duration = "60s"
+warm_up = "0s"
+sample = "0s"
+
+[dumbbell]
+rate = "100mbit"
+delay = "1ms"
+access_rate = "1gbit"
+
+[queue]
+discipline = "cake"
+limit = "10000p"
+
+[queue.cobalt]
+target = "1000s"
+
+[queue.cake]
+rate = "1mbit"
+
+[[groups]]
+name = "burst"
+transport = "cbr"
+rate = "20mbit"
+packet_size = "1000B"
+start_spread = "0s"
+stop = "1s"
+"#;
+    let run = run(text, &[]);
+    let queue = &run.queues[0];
+    let total = &queue.total;
+    assert!(total.arrived.packets >= 2500, "{total:?}");
+    assert_eq!((total.departed, total.held_at_end.packets), (total.arrived, 0));
+    // 8 ms each: the last waits until all others have had theirs.
+    let last = 0.008 * (total.arrived.packets - 1) as f64;
+    assert!((last - 1.0..=last).contains(&queue.sojourn_s.max), "{} s of {last} s", queue.sojourn_s.max);
+    // Arrival, end of transmission, and the call between them.
+    assert!(run.events <= 4 * total.arrived.packets, "{} events", run.events);
+}
+
+/// A router before a modem with a queue of its own, too long. A shaper below the modem's rate keeps that queue empty, and what is
+/// shared is shared here.
+#[test]
+fn a_shaper_keeps_the_modems_queue_empty() {
+    let text = r#"
+duration = "40s"
+warm_up = "10s"
+
+[queue]
+discipline = "cake"
+limit = "1000p"
+
+[[links]]
+name = "router"
+from = "home"
+to = "modem"
+rate = "1gbit"
+delay = "0ms"
+queue = true
+one_way = true
+
+[[links]]
+name = "modem"
+from = "modem"
+to = "network"
+rate = "20mbit"
+delay = "10ms"
+queue = { discipline = "droptail", limit = "500p" }
+one_way = true
+
+[[links]]
+name = "down"
+from = "network"
+to = "home"
+rate = "1gbit"
+delay = "10ms"
+one_way = true
+
+[[groups]]
+name = "voice"
+transport = "cbr"
+rate = "80kbit"
+packet_size = "200B"
+from = "home"
+to = "network"
+
+[[groups]]
+name = "bulk"
+transport = "newreno"
+packet_size = "1500B"
+count = 4
+from = "home"
+to = "network"
+"#;
+    let waits = |rate: &str| {
+        let run = run(text, &[&format!("queue.cake.rate={rate}")]);
+        let modem = run.queues.iter().find(|queue| queue.name == "modem").expect("there is one");
+        let (p99, drops) = (modem.sojourn_s.p99, modem.drops.total());
+        println!("{rate}: modem {p99} s, {drops} drops, link {:.3}", modem.utilisation);
+        (p99, drops, modem.utilisation)
+    };
+    let packet = 1500.0 * 8.0 / 20e6;
+    let (shaped, drops, used) = waits("19mbit");
+    assert!(shaped < packet && drops == 0, "{shaped} s, {drops} drops");
+    assert!(used > 0.9, "{used}");
+    let (unshaped, drops, _) = waits("0");
+    assert!(unshaped > 100.0 * packet && drops > 0, "{unshaped} s, {drops} drops");
+}

@@ -312,7 +312,9 @@ fn parse(kind: FieldKind, data: &Data) -> Option<Value> {
             }
             _ => None,
         },
-        FieldKind::Rate(low, high) => quantity(units::rate_bps, low, high),
+        FieldKind::Rate(low, high) | FieldKind::Param(Kind::Rate(low, high)) => {
+            quantity(units::rate_bps, low, high)
+        }
         FieldKind::Seconds(low, high) | FieldKind::Param(Kind::Seconds(low, high)) => {
             quantity(units::seconds, low, high)
         }

@@ -28,7 +28,8 @@ impl fmt::Debug for Guarded {
 impl Guarded {
     /// An empty `queue` of what `info` says, which was made with `desk`.
     pub fn new(info: &'static DisciplineInfo, queue: Box<dyn OwnQueue>, desk: Desk) -> Self {
-        let DisciplineInfo { name, timed, .. } = *info;
+        let name = info.name;
+        let timed = info.timed || queue.holds_back();
         Self { name, timed, queue, desk, offered: 0, fault: None }
     }
 

@@ -43,9 +43,12 @@ impl Hosted {
         each!(self, queue => queue.for_each_waiting(visit));
     }
 
-    /// Whether it wants to be called at its deadlines. Those of the catalogue catch up by themselves.
+    /// Whether it wants to be called at its deadlines. Those of the catalogue that hold nothing back catch up by themselves.
     pub fn has_timer(&self) -> bool {
-        matches!(self, Self::Own(queue) if queue.is_timed())
+        match self {
+            Self::BuiltIn(queue) => queue.holds_back(),
+            Self::Own(queue) => queue.is_timed(),
+        }
     }
 
     /// What ended it.
@@ -59,6 +62,11 @@ impl Hosted {
     /// When `tick` wants to be called.
     pub fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        each!(self, queue => queue.backlog())
     }
 
     /// What was marked, by cause.

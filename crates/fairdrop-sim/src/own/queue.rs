@@ -30,6 +30,12 @@ pub trait OwnQueue: Send {
     /// Whether `dequeue` may change the values that it decides by.
     fn departures_change_internals(&self) -> bool;
 
+    /// Whether it may have packets wait although the transmitter is free; see [`Discipline::holds_back`]. One that says that it
+    /// has timers need not.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
     /// When `tick` wants to be called.
     fn deadline(&self) -> Option<Time>;
 
@@ -86,6 +92,10 @@ impl<D: Discipline<u32> + Send> OwnQueue for D {
 
     fn departures_change_internals(&self) -> bool {
         Discipline::departures_change_internals(self)
+    }
+
+    fn holds_back(&self) -> bool {
+        Discipline::holds_back(self)
     }
 
     fn deadline(&self) -> Option<Time> {
