@@ -4,9 +4,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
-use fairdrop::{Ecn, siphash};
+use fairdrop::{Ecn, Hosts, siphash};
 
-use crate::flow_key::FlowKey;
+use crate::flow_key::{FlowKey, Node};
 use crate::fragments::Fragments;
 use crate::headers::Frame;
 use crate::{KeyKind, LinkType, Protocol, link};
@@ -70,6 +70,21 @@ impl Classifier {
                 Classified { flow, protocol, ip: None, dscp: 0, ecn: Ecn::NotCapable }
             }
         }
+    }
+
+    /// The hosts at the ends of the frame classified last: of each its address
+    /// hashed with the same key, where the flow has one only; the flow itself
+    /// in place of others. `None` for frames without IP, whose flow has both
+    /// hosts to itself.
+    #[must_use]
+    pub fn hosts(&self) -> Option<Hosts> {
+        let ends = self.last.ends(self.kind);
+        ends.iter().any(Option::is_some).then(|| {
+            let number = |key: FlowKey| number_of(self.key, &key);
+            let host = |end: Option<IpAddr>| number(end.map_or(self.last, |end| FlowKey::One(Node::Ip(end))));
+            let [source, destination] = ends.map(host);
+            Hosts { source, destination }
+        })
     }
 
     /// The flow of the frame classified last, in words, as captures name flows.
@@ -263,6 +278,35 @@ mod tests {
         let of_first = classifier.classify(&first, 0).flow;
         assert_eq!(classifier.classify(&later, 1).flow, of_first);
         assert_ne!(classifier.classify(&later, 61_000_000_000).flow, of_first, "it is forgotten after 60 s");
+    }
+
+    #[test]
+    fn hosts_are_addresses_under_the_key() {
+        let of = |kind, frame: &[u8]| {
+            let mut classifier = Classifier::new(LinkType(1), kind, [1, 2]);
+            let flow = classifier.classify(frame, 0).flow;
+            (flow, classifier.hosts())
+        };
+        let (flow, Some(one)) = of(KeyKind::FiveTuple, &frame(1, 5, 0, false)) else { panic!("it has IP") };
+        let (other, Some(again)) = of(KeyKind::FiveTuple, &frame(1, 6, 0, true)) else { panic!("it has IP") };
+        assert!(flow != other && one == again, "another flow of the same hosts");
+        let (_, Some(new)) = of(KeyKind::FiveTuple, &frame(2, 5, 0, false)) else { panic!("it has IP") };
+        assert!(new.source != one.source && new.destination == one.destination && one.source != one.destination);
+        // A host is the same at either end, and under any kind of key that tells it.
+        let (_, Some(to)) = of(KeyKind::FiveTuple, &frame(9, 5, 0, false)) else { panic!("it has IP") };
+        assert_eq!(to.source, to.destination);
+        assert_eq!(of(KeyKind::SrcDst, &frame(1, 5, 0, false)).1, Some(one));
+        let (flow, Some(source)) = of(KeyKind::Src, &frame(1, 5, 0, false)) else { panic!("it has IP") };
+        assert_eq!((source.source, source.destination), (one.source, flow), "it has many destinations");
+        let (flow, Some(destination)) = of(KeyKind::Dst, &frame(1, 5, 0, false)) else { panic!("it has IP") };
+        assert_eq!((destination.source, destination.destination), (flow, one.destination));
+        let arp = [&[2; 12][..], &[8, 6], &[0; 28]].concat();
+        for kind in KeyKind::ALL {
+            assert_eq!((of(kind, &arp).1, of(kind, &[]).1), (None, None), "{kind}");
+        }
+        let mut keyed = Classifier::new(LinkType(1), KeyKind::FiveTuple, [1, 3]);
+        keyed.classify(&frame(1, 5, 0, false), 0);
+        assert_ne!(keyed.hosts(), Some(one), "another key");
     }
 
     #[test]

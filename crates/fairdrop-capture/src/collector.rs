@@ -70,14 +70,14 @@ struct Flow {
 }
 
 impl Flow {
-    fn info(&self) -> FlowInfo {
+    fn info(&self, kind: KeyKind) -> FlowInfo {
         let mut protocol = self.first;
         for other in Protocol::ALL {
             if self.wire_bytes[other as usize] > self.wire_bytes[protocol as usize] {
                 protocol = other;
             }
         }
-        FlowInfo { name: self.key.to_string(), protocol }
+        FlowInfo { name: self.key.to_string(), protocol, ends: self.key.ends(kind) }
     }
 }
 
@@ -189,7 +189,7 @@ impl Collector {
         }
         Ok(Capture {
             arrivals: self.arrivals,
-            flows: self.flows.iter().map(Flow::info).collect(),
+            flows: self.flows.iter().map(|flow| flow.info(self.key)).collect(),
             notes: self.notes,
             format,
             link_types: self.link_types,

@@ -93,6 +93,7 @@ pub use regular::{Limited, name_of, open_regular};
 pub use words::count;
 
 use std::fmt;
+use std::net::IpAddr;
 
 /// How a capture is turned into arrivals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -129,6 +130,10 @@ pub struct FlowInfo {
     /// The protocol that carried most of the flow's wire bytes. Only keys
     /// coarser than [`KeyKind::FiveTuple`] can mix protocols in a flow.
     pub protocol: Protocol,
+    /// The IP addresses of source and destination, where the flow has one only
+    /// and the key tells it: both with [`KeyKind::FiveTuple`] and
+    /// [`KeyKind::SrcDst`], one with the others, none without IP.
+    pub ends: [Option<IpAddr>; 2],
 }
 
 /// A capture file as a sequence of arrivals.

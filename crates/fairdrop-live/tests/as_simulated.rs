@@ -56,6 +56,25 @@ rate = "700kbit"
 packet_size = "777B"
 "#;
 
+/// The same with one host that sends all of the first group and one that sends all of the second, and a shaper below the link's
+/// rate.
+fn shaped_with_hosts() -> Scenario {
+    let text = SCENARIO
+        .replace("name = \"tcp\"", "name = \"tcp\"\nsource_host = \"busy\"")
+        .replace("name = \"important\"", "name = \"important\"\nsource_host = \"quiet\"");
+    let settings = ["queue.discipline=cake", "queue.cake.rate=900kbit", "queue.cake.overhead=18B"];
+    Scenario::parse(&text, "mixed.toml", &settings.map(String::from)).unwrap()
+}
+
+/// The last byte of the address that a flow of that scenario comes from.
+fn source_of(flow: u64) -> u8 {
+    match flow {
+        0..5 => 1,
+        5..7 => 2,
+        _ => 100 + flow as u8,
+    }
+}
+
 /// Keeps the events of one link.
 struct Keep(Option<Sender<TraceEvent>>);
 
@@ -166,11 +185,23 @@ fn a_traced_link_is_the_simulators_port() {
     }
 }
 
+/// What the shaper holds back leaves when the simulator lets it go.
+#[test]
+fn a_shaped_link_is_the_simulators_port() {
+    for framing in ["none", "atm"] {
+        let settings =
+            ["queue.discipline=cake", "queue.cake.rate=900kbit", &format!("queue.cake.framing={framing}")];
+        let scenario = Scenario::parse(SCENARIO, "mixed.toml", &settings.map(String::from)).unwrap();
+        let (scenario, number, events) = watched(scenario);
+        is_the_port(link_config(&scenario, number), &events, framing);
+    }
+}
+
 fn is_the_port(config: LinkConfig, events: &[TraceEvent], name: &str) {
     let end = events.last().unwrap().time;
     let mut link = Link::new(config, Time::ZERO).unwrap();
     for event in arrivals(events) {
-        link.arrive(event.time, event.meta, event.number as u32);
+        link.arrive(event.time, event.meta, event.number as u32, || None);
     }
     link.advance(end);
     let outcomes = link.outcomes().iter();
@@ -192,6 +223,8 @@ struct VirtualPorts {
     late: Philox,
     latest_ns: u64,
     end: Time,
+    /// How often the loop has slept.
+    waits: usize,
 }
 
 impl Ports for VirtualPorts {
@@ -217,6 +250,7 @@ impl Ports for VirtualPorts {
     }
 
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
+        self.waits += 1;
         let next = [until, self.coming.front().map(|&(at, _)| at)].into_iter().flatten().min();
         let next = next.filter(|&next| next <= self.end).ok_or(io::ErrorKind::UnexpectedEof)?;
         let late = Time::from_ns(self.late.next_u64() % self.latest_ns);
@@ -229,8 +263,8 @@ impl Ports for VirtualPorts {
 /// is the overhead of the link.
 fn frame_of(event: &TraceEvent) -> Vec<u8> {
     let Meta { flow, len, class, ecn, .. } = event.meta;
-    let mut frame =
-        vec![0x45, class << 2 | ecn as u8, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let mut frame = vec![0x45, class << 2 | ecn as u8, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0];
+    frame.extend_from_slice(&[10, 0, 0, source_of(flow), 10, 0, 1, flow as u8]);
     frame[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     frame.extend_from_slice(&(flow as u16).to_be_bytes());
     frame.extend_from_slice(&[0, 53]);
@@ -273,17 +307,32 @@ fn the_loop_is_the_simulator_however_late_it_wakes() {
         ["droptail", "red", "choke", "back_choke_memory", "chokew", "codel", "pie", "ward", "blue", "sred"]
     {
         for latest_ns in [5_000_000, 500_000_000] {
-            is_the_simulator(name, latest_ns);
+            is_the_simulator(name, simulated(name), latest_ns);
         }
     }
 }
 
-fn is_the_simulator(name: &str, latest_ns: u64) {
-    let (scenario, number, events) = simulated(name);
+/// The addresses of the frames are what the names of hosts are in the simulator; and the loop sleeps until what is held back may
+/// leave, however long nothing arrives.
+#[test]
+fn hosts_share_and_a_shaper_holds_back_as_in_the_simulator() {
+    let shared = watched(shaped_with_hosts());
+    let alone = watched(shaped_with_hosts().with_discipline("droptail").unwrap());
+    assert_ne!(expected(&shared.2).len(), expected(&alone.2).len());
+    for latest_ns in [1000, 5_000_000, 500_000_000] {
+        is_the_simulator("cake", shared.clone(), latest_ns);
+    }
+}
+
+fn is_the_simulator(
+    name: &str,
+    (scenario, number, events): (Scenario, u32, Vec<TraceEvent>),
+    latest_ns: u64,
+) {
     let end = events.last().unwrap().time;
     let coming = arrivals(&events).map(|event| (event.time, frame_of(event))).collect();
     let late = Philox::new(3, 0, 0);
-    let mut ports = VirtualPorts { now: Time::ZERO, coming, late, latest_ns, end };
+    let mut ports = VirtualPorts { now: Time::ZERO, coming, late, latest_ns, end, waits: 0 };
     let (_mailbox, commands) = mailbox(Arc::new(()));
     let (to, from) = channel();
     let mut classes = [0; 64];
@@ -302,6 +351,7 @@ fn is_the_simulator(name: &str, latest_ns: u64) {
     for event in without_field_of_dropped(expected(&events)) {
         assert_eq!(seen.remove(&event.0), Some(event), "{name}, up to {latest_ns} ns late");
     }
-    assert!(report.lateness.max_s > 0.001, "{name}: it was woken late");
+    assert!(report.lateness.max_s > 0.1e-9 * latest_ns as f64, "{name}: it was woken late");
+    assert!(ports.waits < 2 * events.len(), "{name}: {} waits, {} events", ports.waits, events.len());
     assert!(report.arrived.packets > 1000 && report.waiting.packets == 0, "{name}");
 }

@@ -11,8 +11,8 @@ use crate::trace::{PacketEvent, Tracer};
 use crate::wire::{Rate, Wire};
 use fairdrop::{Count, DropCause, Env, Hosts, Meta, Packet, Philox, Stream, Time};
 
-/// Where packets of a group come from and go to, on one link; `None`: each flow has its own.
-pub type HostsOfGroup = [Option<u64>; 2];
+/// Where packets of a group or of a flow come from and go to, on one link; `None`: each flow has its own.
+pub type HostNumbers = [Option<u64>; 2];
 
 /// A queue and its link.
 #[derive(Debug)]
@@ -49,8 +49,9 @@ struct World<T> {
     /// The next numbers of [`Stream::Candidate`], of which the first is at `candidate`.
     candidates: [u64; COMING],
     candidate: usize,
-    /// By group; none where each flow has its own.
-    hosts: Vec<HostsOfGroup>,
+    /// By group, or by flow; none where each flow has its own.
+    hosts: Vec<HostNumbers>,
+    hosts_by_flow: bool,
     meter: QueueMeter,
     tracer: T,
 }
@@ -81,8 +82,9 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
     #[inline(never)]
     fn hosts(&self, packet: &Packet<u32>) -> Hosts {
         let own = packet.meta.flow;
-        let [source, destination] =
-            self.world.hosts.get(self.world.meter.group_of(own as u32)).copied().unwrap_or_default();
+        let World { hosts, hosts_by_flow, meter, .. } = &*self.world;
+        let at = if *hosts_by_flow { own as usize } else { meter.group_of(own as u32) };
+        let [source, destination] = hosts.get(at).copied().unwrap_or_default();
         Hosts { source: source.unwrap_or(own), destination: destination.unwrap_or(own) }
     }
 
@@ -149,7 +151,15 @@ impl<T: Tracer> Port<T> {
         let mut random = random::of_queue(seed, queue);
         let candidates = std::array::from_fn(|_| random[Stream::Candidate as usize].next_u64());
         let transmitter = Transmitter {
-            world: World { random, candidates, candidate: 0, hosts: Vec::new(), meter, tracer },
+            world: World {
+                random,
+                candidates,
+                candidate: 0,
+                hosts: Vec::new(),
+                hosts_by_flow: false,
+                meter,
+                tracer,
+            },
             internals: Internals::of(&discipline),
             rate,
             wire: Wire::default(),
@@ -160,9 +170,17 @@ impl<T: Tracer> Port<T> {
 
     /// The same with hosts that several flows have in common, by group.
     #[must_use]
-    pub fn with_hosts(mut self, hosts: Vec<HostsOfGroup>) -> Self {
+    pub fn with_hosts(mut self, hosts: Vec<HostNumbers>) -> Self {
         self.transmitter.world.hosts = hosts;
         self
+    }
+
+    /// The same, by flow.
+    #[must_use]
+    pub fn with_hosts_of_flows(self, hosts: Vec<HostNumbers>) -> Self {
+        let mut port = self.with_hosts(hosts);
+        port.transmitter.world.hosts_by_flow = true;
+        port
     }
 
     /// A packet of a flow of `group` arrives, which is put together where it is needed. Handles of packets dropped by it are

@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::frame::Frame;
 use crate::meter::{QueueMeter, jain_index};
 use crate::own::Fault;
-use crate::port::Port;
+use crate::port::{HostNumbers, Port};
 use crate::result::{
     Drops, FlowResult, Measured, QueueFacts, RunResult, Windows, WindowsSeries, fraction, group_results,
     queue_result, rate_bps,
@@ -18,6 +18,8 @@ use crate::transport::TransportCount;
 use crate::wire::Rate;
 use fairdrop::{Ecn, MAX_LEN, Time};
 use fairdrop_capture::{Capture, MAX_PACKET_BYTES, Protocol, count};
+use std::collections::HashMap;
+use std::net::IpAddr;
 use thiserror::Error;
 
 const _: () = assert!(MAX_PACKET_BYTES <= MAX_LEN, "what a capture has, a queue takes");
@@ -127,8 +129,9 @@ pub fn replay(
     let meter =
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
     let rate = Rate::new(config.rate_bps, [1514, 66]);
+    let port = Port::new((&config.queue, config.rate_bps), rate, meter, (), seed, 0)?;
     let mut link = Link {
-        port: Port::new((&config.queue, config.rate_bps), rate, meter, (), seed, 0)?,
+        port: port.with_hosts_of_flows(hosts(capture)),
         done: None,
         lost: Vec::new(),
     };
@@ -165,6 +168,16 @@ pub fn replay(
     link.port.close(drained);
     control.progress(part, end, end);
     Ok(collect(capture, config, seed, &groups, &link.port, grid, control))
+}
+
+/// A number for each address, beyond those of flows, which stand for hosts without one.
+fn hosts(capture: &Capture) -> Vec<HostNumbers> {
+    let mut numbers = HashMap::new();
+    let mut number = |end: IpAddr| {
+        let next = (1 << 32) + numbers.len() as u64;
+        *numbers.entry(end).or_insert(next)
+    };
+    capture.flows.iter().map(|flow| flow.ends.map(|end| end.map(&mut number))).collect()
 }
 
 /// A port and the end of its current transmission.

@@ -9,7 +9,7 @@ use fairdrop_sim::{Control, ReplayConfig, ReplayError, RunResult, replay, simula
 fn capture(times: &[u64]) -> Capture {
     Capture {
         arrivals: times.iter().map(|&time_ns| Arrival { time_ns, wire_len: 1000, flow: 0 }).collect(),
-        flows: vec![FlowInfo { name: "only".into(), protocol: Protocol::Udp }],
+        flows: vec![FlowInfo { name: "only".into(), protocol: Protocol::Udp, ends: [None; 2] }],
         notes: Notes::default(),
         format: Format::Pcap,
         link_types: Vec::new(),

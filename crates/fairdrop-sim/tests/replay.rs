@@ -16,7 +16,7 @@ fn run(capture: &Capture, config: &ReplayConfig) -> RunResult {
 }
 
 fn flow(name: &str, protocol: Protocol) -> FlowInfo {
-    FlowInfo { name: name.into(), protocol }
+    FlowInfo { name: name.into(), protocol, ends: [None; 2] }
 }
 
 /// Packets of 1000 bytes: flow 0 every 10 ms, flow 1 every 2 ms, for one second.
@@ -86,6 +86,77 @@ fn choke_holds_the_fast_flow() {
     assert!(share("queue.discipline=choke") < share("queue.discipline=droptail") - 0.1);
 }
 
+/// A shaper below the rate of the link sends at its own, and gives all that it has held back in the end.
+#[test]
+fn a_shaper_drains() {
+    let settings =
+        ["queue.discipline=cake", "queue.limit=1000p", "queue.cobalt.target=1000s", "queue.cake.rate=1mbit"];
+    let result = run(&two_flows(), &config(100_000_000, &settings));
+    let queue = &result.queues[0];
+    assert_eq!((queue.departures, queue.drops.total(), queue.total.held_at_end.packets), (600, 0, 0));
+    // 8 ms each, the first at once, the last on the link for 80 us.
+    assert!((result.measured_to_s - (599.0 * 0.008 + 0.000_08)).abs() < 1e-6, "{} s", result.measured_to_s);
+}
+
+/// One flow of one address beside eight of another, at three times what the link takes in all; each host has half of it.
+#[test]
+fn addresses_are_hosts() {
+    let flow = |number: u8| {
+        let ends = [[10, 0, 0, number.min(1)], [10, 0, 1, number]].map(|end| Some(end.into()));
+        FlowInfo { ends, ..flow(&number.to_string(), Protocol::Udp) }
+    };
+    let arrival = |i: u64| Arrival {
+        time_ns: i * 2_666_667,
+        wire_len: 1000,
+        flow: if i % 2 == 0 { 0 } else { 1 + (i / 2 % 8) as u32 },
+    };
+    let capture =
+        Capture { arrivals: (0..10_000).map(arrival).collect(), flows: (0..9).map(flow).collect(), ..two_flows() };
+    let share_of_one = |isolation: &str| {
+        let isolation = format!("queue.cake.isolation={isolation}");
+        let settings = ["queue.discipline=cake", "queue.limit=100p", &isolation];
+        run(&capture, &config(1_000_000, &settings)).flows[0].measured.share
+    };
+    for (isolation, expected) in
+        [("triple-isolate", 0.5), ("dual-srchost", 0.5), ("dual-dsthost", 1.0 / 9.0), ("flows", 1.0 / 9.0)]
+    {
+        let share = share_of_one(isolation);
+        assert!((share - expected).abs() < 0.02, "{isolation}: {share}");
+    }
+}
+
+/// Addresses of real flows are those of their names, and change how CAKE shares.
+#[test]
+fn real_captures_have_hosts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/captures");
+    let file = folder.join("netflix.pcap");
+    if !file.exists() {
+        println!("skipped: there is no netflix.pcap beside the checkout (../shared/data/captures)");
+        return;
+    }
+    let capture = read(&file, &Options { key: KeyKind::FiveTuple, max_gap_ns: Some(60_000_000_000) }).unwrap();
+    for flow in &capture.flows {
+        let [from, to] = flow.ends;
+        assert!(from.is_none_or(|from| flow.name.contains(&from.to_string())), "{}", flow.name);
+        assert!(to.is_none_or(|to| flow.name.contains(&to.to_string())), "{}", flow.name);
+        assert_eq!(from.is_some(), flow.protocol != Protocol::NonIp, "{}", flow.name);
+    }
+    let served = |isolation: &str| {
+        let isolation = format!("queue.cake.isolation={isolation}");
+        let settings = ["queue.discipline=cake", "queue.cake.rate=400kbit", &isolation];
+        let result = run(&capture, &config(1_000_000, &settings));
+        let queue = &result.queues[0];
+        assert_eq!(queue.departures + queue.drops.total(), capture.arrivals.len() as u64, "{isolation}");
+        let mut hosts = std::collections::BTreeMap::new();
+        for (flow, info) in result.flows.iter().zip(&capture.flows) {
+            *hosts.entry(info.ends[0]).or_insert(0) += flow.measured.arrivals - flow.measured.drops.total();
+        }
+        hosts
+    };
+    assert_ne!(served("dual-srchost"), served("flows"));
+    assert_eq!(served("dual-srchost"), served("dual-srchost"), "the same again");
+}
+
 /// Every capture there is: all packets accounted for, whatever is in them.
 #[test]
 fn real_captures_are_accounted_for() {
@@ -98,7 +169,7 @@ fn real_captures_are_accounted_for() {
     for entry in entries.flatten() {
         let options = Options { key: KeyKind::FiveTuple, max_gap_ns: Some(60_000_000_000) };
         let capture = read(&entry.path(), &options).expect("these captures are readable");
-        for discipline in ["droptail", "red", "choke"] {
+        for discipline in ["droptail", "red", "choke", "cake"] {
             let setting = format!("queue.discipline={discipline}");
             let result = run(&capture, &config(1_000_000, &[&setting]));
             let queue = &result.queues[0];

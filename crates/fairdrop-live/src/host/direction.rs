@@ -212,7 +212,7 @@ impl<W: Watch> Direction<W> {
         let ip = ip.and_then(|ip| u16::try_from(ip).ok()).unwrap_or(NO_IP);
         self.notes[handle as usize] = Note { ip, protocol, left };
         self.groups[protocol as usize].arrived.add(meta.len);
-        self.link.arrive(at, meta, handle);
+        self.link.arrive(at, meta, handle, || self.classifier.hosts());
     }
 
     /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.

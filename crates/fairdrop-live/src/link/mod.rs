@@ -17,8 +17,8 @@ pub use way::Impairments;
 use std::collections::VecDeque;
 
 use fairdrop::{
-    AnyDiscipline, AnyParams, Backlog, Discipline, DropCause, Env, Heap, Meta, Packet, ParamError, Philox,
-    Stream, Time,
+    AnyDiscipline, AnyParams, Backlog, Discipline, DropCause, Env, Heap, Hosts, Meta, Packet, ParamError,
+    Philox, Stream, Time,
 };
 
 use pace::Pacer;
@@ -69,13 +69,14 @@ struct World {
     outcomes: Vec<Outcome>,
 }
 
-/// The same, for one call.
-struct LinkEnv<'a> {
+/// The same, for one call; `hosts` tells those of the packet that arrives.
+struct LinkEnv<'a, F> {
     now: Time,
     world: &'a mut World,
+    hosts: F,
 }
 
-impl Env<u32> for LinkEnv<'_> {
+impl<F: Fn() -> Option<Hosts>> Env<u32> for LinkEnv<'_, F> {
     #[inline]
     fn now(&self) -> Time {
         self.now
@@ -92,12 +93,22 @@ impl Env<u32> for LinkEnv<'_> {
     }
 
     #[inline]
+    fn hosts(&self, packet: &Packet<u32>) -> Hosts {
+        (self.hosts)().unwrap_or(Hosts::of_flow(packet.meta.flow))
+    }
+
+    #[inline]
     fn dropped(&mut self, packet: Packet<u32>, cause: DropCause) {
         self.world.drop(self.now, &packet, Cause::Queue(cause));
     }
 }
 
 impl World {
+    /// For a call that no packet arrives with.
+    fn at(&mut self, now: Time) -> LinkEnv<'_, fn() -> Option<Hosts>> {
+        LinkEnv { now, world: self, hosts: || None }
+    }
+
     fn deliver(&mut self, outcome: Outcome) {
         self.counters.deliver(outcome.meta.len);
         self.outcomes.push(outcome);
@@ -135,12 +146,13 @@ impl Link {
         })
     }
 
-    /// A packet arrives at `now`, or at the time up to which the link has been advanced if that is later.
-    pub fn arrive(&mut self, now: Time, meta: Meta, handle: u32) {
+    /// A packet arrives at `now`, or at the time up to which the link has been advanced if that is later. `hosts` tells the
+    /// hosts at its ends, `None` where its flow has both to itself; disciplines that do not share among hosts do not ask.
+    pub fn arrive(&mut self, now: Time, meta: Meta, handle: u32, hosts: impl Fn() -> Option<Hosts>) {
         let now = now.max(self.clock);
         self.advance(now);
         self.world.counters.arrive(meta.len);
-        let mut env = LinkEnv { now, world: &mut self.world };
+        let mut env = LinkEnv { now, world: &mut self.world, hosts };
         self.discipline.enqueue(Packet::new(meta, now, handle), &mut env);
         if self.sending.is_none() {
             self.start(now);
@@ -165,17 +177,26 @@ impl Link {
 
     /// When something happens next if nothing arrives; `None`: never.
     pub fn next_event(&self) -> Option<Time> {
-        match (self.sending.as_ref().map(|sending| sending.done), self.way.next()) {
-            (Some(sent), Some(there)) => Some(sent.min(there)),
-            (sent, there) => sent.or(there),
+        match (self.next_at_queue(), self.way.next()) {
+            (Some(queue), Some(there)) => Some(queue.min(there)),
+            (queue, there) => queue.or(there),
+        }
+    }
+
+    /// When the transmitter is done, or gets what is held back.
+    fn next_at_queue(&self) -> Option<Time> {
+        match &self.sending {
+            Some(sending) => Some(sending.done),
+            None if self.discipline.holds_back() && !self.shut_down => self.discipline.deadline(),
+            None => None,
         }
     }
 
     /// Lets time pass up to and including `until`.
     pub fn advance(&mut self, until: Time) {
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
-            if self.sending.as_ref().is_some_and(|sending| sending.done == next) {
-                self.sent(next);
+            if self.next_at_queue() == Some(next) {
+                self.go_on(next);
             } else if let Some(outcome) = self.way.arrived() {
                 self.world.deliver(outcome);
             }
@@ -183,9 +204,12 @@ impl Link {
         self.clock = self.clock.max(until);
     }
 
-    /// The transmitter has sent the last bit of a packet.
-    fn sent(&mut self, now: Time) {
-        let Some(sending) = self.sending.take() else { return };
+    /// The transmitter has sent the last bit of a packet, or what was held back may leave.
+    fn go_on(&mut self, now: Time) {
+        let Some(sending) = self.sending.take() else {
+            self.discipline.tick(&mut self.world.at(now));
+            return self.start(now);
+        };
         if self.way.is_clear(now) {
             self.start(now);
             return self.world.deliver(sending.arrived(now));
@@ -204,7 +228,7 @@ impl Link {
                 self.carried_bytes -= u64::from(packet.meta.len);
                 Some(packet)
             }
-            None => self.discipline.dequeue(&mut LinkEnv { now, world: &mut self.world }),
+            None => self.discipline.dequeue(&mut self.world.at(now)),
         };
         self.sending = packet.map(|packet| {
             let done = self.pacer.send(now, packet.meta.len);
@@ -246,6 +270,10 @@ impl Link {
         }
         self.carried_bytes = self.carried.iter().map(|packet| u64::from(packet.meta.len)).sum();
         self.discipline = new;
+        // What the old one held back.
+        if self.sending.is_none() && !self.carried.is_empty() {
+            self.start(now);
+        }
         Ok(())
     }
 

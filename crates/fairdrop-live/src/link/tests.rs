@@ -30,7 +30,7 @@ fn link(pace: Pace, impairments: Impairments) -> Link {
 
 fn arrive(link: &mut Link, at: Time, handles: std::ops::Range<u32>) {
     for handle in handles {
-        link.arrive(at, Meta::of_flow(7, 1000), handle);
+        link.arrive(at, Meta::of_flow(7, 1000), handle, || None);
     }
 }
 
@@ -90,6 +90,44 @@ fn packets_that_wait_stay_when_the_discipline_is_exchanged() {
     assert_eq!(swapped.counters().dropped(Cause::Host(HostCause::Reconfigured)).packets, 1);
 }
 
+/// 1000 bytes take 16 ms at the shaper's rate, 8 ms on the link.
+fn shaped() -> AnyParams {
+    let mut params = queue("cake", 20);
+    assert!(params.set("cake", "rate", fairdrop::ParamValue::Number(5e5)));
+    params
+}
+
+#[test]
+fn what_is_held_back_leaves_though_nothing_arrives() {
+    let mut link = link(Pace::Rate(1_000_000), Impairments { delay: ms(20), ..Impairments::default() });
+    link.set_queue(shaped(), Time::ZERO).unwrap();
+    arrive(&mut link, Time::ZERO, 0..3);
+    link.advance(ms(10));
+    assert_eq!((link.backlog().packets, link.next_event()), (2, Some(ms(16))), "the link is free");
+    link.advance(ms(1000));
+    assert_eq!(fates(&mut link), [(0, 28 * MS, true), (1, 44 * MS, true), (2, 60 * MS, true)]);
+    assert_eq!(link.next_event(), None);
+    assert!(link.counters().reconcile());
+}
+
+/// A discipline that holds nothing back takes over while the link is free and packets wait.
+#[test]
+fn what_was_held_back_leaves_when_the_discipline_is_exchanged() {
+    let mut link = link(Pace::Rate(1_000_000), Impairments::default());
+    link.set_queue(shaped(), Time::ZERO).unwrap();
+    arrive(&mut link, Time::ZERO, 0..3);
+    link.set_queue(queue("droptail", 3), ms(10)).unwrap();
+    link.advance(ms(1000));
+    assert_eq!(fates(&mut link), [(0, 8 * MS, true), (1, 18 * MS, true), (2, 26 * MS, true)]);
+    // And shut down while it holds back.
+    link.set_queue(shaped(), ms(2000)).unwrap();
+    arrive(&mut link, ms(2000), 3..5);
+    link.shut_down(ms(2010));
+    assert_eq!((link.next_event(), link.counters().waiting.packets), (None, 0));
+    link.advance(ms(3000));
+    assert!(link.counters().reconcile());
+}
+
 #[test]
 fn a_refused_discipline_changes_nothing() {
     let mut kept = link(Pace::Rate(1_000_000), Impairments::default());
@@ -133,12 +171,12 @@ proptest! {
         gaps in prop::collection::vec(0_u64..12_000_000, 1..200),
         looks in prop::collection::vec(1_u64..30_000_000, 0..100),
         jitter_ms in 0_u64..30,
-        name in prop::sample::select(vec!["droptail", "choke", "codel", "fq_codel", "sfq", "pie"]),
+        name in prop::sample::select(vec!["droptail", "choke", "codel", "fq_codel", "sfq", "pie", "cake"]),
     ) {
         let make = || {
             let impairments = Impairments { delay: ms(3), jitter: ms(jitter_ms), loss: 0.05 };
             let config = LinkConfig {
-                pace: Pace::Rate(1_000_000), queue: queue(name, 20), impairments, seed: 5, number: 1,
+                pace: Pace::Rate(1_000_000), queue: if name == "cake" { shaped() } else { queue(name, 20) }, impairments, seed: 5, number: 1,
                 flow_key: [3, 4], frames: 256,
             };
             Link::new(config, Time::ZERO).unwrap()
@@ -155,8 +193,8 @@ proptest! {
                 prop_assert!(often.counters().reconcile());
             }
             let meta = Meta::of_flow(handle as u64 % 5, 200 + handle as u32 % 7 * 200);
-            seldom.arrive(now, meta, handle as u32);
-            often.arrive(now, meta, handle as u32);
+            seldom.arrive(now, meta, handle as u32, || None);
+            often.arrive(now, meta, handle as u32, || None);
         }
         seldom.advance(ms(1_000_000));
         often.advance(ms(1_000_000));

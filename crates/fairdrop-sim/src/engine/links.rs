@@ -5,7 +5,7 @@ use super::flows::Flows;
 use crate::chances::TraceWire;
 use crate::control::Control;
 use crate::meter::QueueMeter;
-use crate::port::{HostsOfGroup, Port};
+use crate::port::{HostNumbers, Port};
 use crate::scenario::{Group, Link, QueueError, Scenario};
 use crate::trace::Tracer;
 use crate::wire::{Rate, Wire};
@@ -189,7 +189,7 @@ fn traces(scenario: &Scenario) -> Vec<Option<TraceWire>> {
 
 /// The hosts of each group as packets on `link` have them: those of its ACKs, where the link is on its way back, come from where
 /// its data goes. Nothing where no group names one.
-fn hosts_on(scenario: &Scenario, link: usize) -> Vec<HostsOfGroup> {
+fn hosts_on(scenario: &Scenario, link: usize) -> Vec<HostNumbers> {
     let mut names: Vec<&String> =
         scenario.groups.iter().flat_map(|group| group.hosts.iter().flatten()).collect();
     if names.is_empty() {

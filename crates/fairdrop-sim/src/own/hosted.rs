@@ -66,7 +66,7 @@ impl Hosted {
 
     /// What waits.
     pub fn backlog(&self) -> Backlog {
-        each!(self, queue => queue.backlog())
+        each!(self, queue => Queue::backlog(queue))
     }
 
     /// What was marked, by cause.
