@@ -74,6 +74,11 @@ impl Bench {
         self.queue.deadline().map(Time::ns)
     }
 
+    /// Whether packets may wait while the link is free.
+    pub fn holds_back(&self) -> bool {
+        self.queue.holds_back()
+    }
+
     /// Names of the values that the discipline decides by.
     pub fn internals(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -211,12 +216,16 @@ impl Recorder<'_> {
     /// Lets the link and the timer work until `time`.
     fn advance(&mut self, time: u64) {
         loop {
-            let tick = if self.case.ticks { self.bench.deadline() } else { None };
+            let holds_back = self.bench.holds_back();
+            let tick = if self.case.ticks || holds_back { self.bench.deadline() } else { None };
             let link = self.busy_until;
             match (tick.filter(|&at| at <= time), link.filter(|&at| at <= time)) {
                 (Some(at), free) if free.is_none_or(|free| at <= free) => {
                     self.now = self.now.max(at);
                     self.play(Moment::Tick);
+                    if holds_back && link.is_none() {
+                        self.ask();
+                    }
                 }
                 (_, Some(at)) => {
                     self.now = self.now.max(at);
@@ -226,6 +235,11 @@ impl Recorder<'_> {
             }
         }
         self.now = time;
+    }
+
+    /// When what is held back may leave.
+    fn held_until(&self) -> Option<u64> {
+        if self.bench.holds_back() { self.bench.deadline() } else { None }
     }
 
     fn arrive(&mut self) {
@@ -262,8 +276,8 @@ impl Recorder<'_> {
             }
             Phase::Silence { ns } => self.advance(self.now + ns),
             Phase::Drain => {
-                while let Some(free) = self.busy_until {
-                    self.advance(free);
+                while let Some(next) = self.busy_until.or_else(|| self.held_until()) {
+                    self.advance(next);
                 }
             }
         }

@@ -29,7 +29,8 @@ pub struct Case {
     pub mix: Mix,
     /// When.
     pub phases: Vec<Phase>,
-    /// Whether the host calls `tick` at the deadlines; otherwise the discipline catches up with the next event.
+    /// Whether the host calls `tick` at the deadlines; otherwise the discipline catches up with the next event. One that holds
+    /// packets back is called in any case, and then asked.
     pub ticks: bool,
 }
 

@@ -106,6 +106,16 @@ fn cake() -> Vec<Case> {
         of("overhead", "Packets count more than they have, at turns of 500 bytes.")
             .set(&[("cake.quantum", "500B"), ("cake.overhead", "22B"), ("cake.mpu", "64B")])
             .phases(phases),
+        of("shaper", "Packets wait while the link is free, until those before them have had their time at 3/4 of its rate.")
+            .set(&[("cake.rate", "6mbit"), ("cake.overhead", "18B"), ("cake.mpu", "64B")])
+            .hosts(hosts)
+            .phases(phases),
+        of("shaper-atm", "As shaper, in cells of 53 bytes, of which 48 are the packet's.")
+            .set(&[("cake.rate", "7.2mbit"), ("cake.framing", "atm")])
+            .phases(&[Burst { arrivals: 30 }, Load { arrivals: 60, percent: 120 }, Silence { ns: 20 * MS }, Load { arrivals: 30, percent: 60 }, Drain]),
+        of("shaper-ptm", "A byte more for each 64 or part of them, and a link that is slower than the shaper.")
+            .set(&[("cake.rate", "9.6mbit"), ("cake.framing", "ptm")])
+            .phases(&[Load { arrivals: 60, percent: 120 }, Drain, Load { arrivals: 30, percent: 60 }, Drain]),
         of("overload", "A full buffer drops the head of the fattest queue, and makes its coin likelier.")
             .limit(12)
             .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
