@@ -4,6 +4,7 @@ use super::address::{MOST_FLOWS, Place, Side};
 use super::plan;
 use super::segment::Packet;
 use super::senders::{Connect, Letter};
+use super::stop::Finish;
 use super::stream::Stream;
 use crate::frame::{self, Unsummed};
 use crate::host::Wake;
@@ -169,18 +170,19 @@ impl<'s> Carrier<'s> {
         self.counts.push(TransportCount::default());
     }
 
-    /// Carries until the scenario ends; its time 0 is at `begun`. `None` when it was interrupted.
+    /// Carries until the scenario ends; its time 0 is at `begun`. Whether it came to that: it may be interrupted, or a side may end
+    /// before. The devices stay open after it, so that no side fails for that.
     ///
     /// # Errors
     /// A device is gone.
-    pub fn run(
-        mut self,
+    pub fn carry(
+        &mut self,
         begun: Time,
         mut sleeper: Sleeper,
         letters: &Receiver<Letter>,
         interrupted: &AtomicBool,
-        finish: impl FnOnce(),
-    ) -> io::Result<Option<(RunResult, Exactness)>> {
+        finish: &Finish<'_>,
+    ) -> io::Result<bool> {
         self.begun = begun;
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         for (side, tun) in (0..).zip(&self.readers) {
@@ -188,9 +190,11 @@ impl<'s> Carrier<'s> {
         }
         let end = begun.after(self.scenario.duration);
         while now() < end {
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(None);
+            if interrupted.load(Ordering::Relaxed) || finish.is_told() {
+                return Ok(false);
             }
+            #[cfg(test)]
+            fault::strike(self.tally.read)?;
             let read = self.read()?;
             self.pass(now())?;
             for letter in letters.try_iter() {
@@ -203,7 +207,7 @@ impl<'s> Carrier<'s> {
         }
         self.pass(end)?;
         // The senders say how they ended.
-        finish();
+        finish.tell();
         for letter in letters {
             self.take(letter);
         }
@@ -212,8 +216,13 @@ impl<'s> Carrier<'s> {
                 self.network.note_count(flow, count);
             }
         }
+        Ok(true)
+    }
+
+    /// What was measured.
+    pub fn result(self) -> Option<(RunResult, Exactness)> {
         let exactness = Exactness { lateness: self.lateness.report(), tally: self.tally };
-        Ok(self.network.finish(&self.control).map(|result| (result, exactness)))
+        self.network.finish(&self.control).map(|result| (result, exactness))
     }
 
     /// The scenario's time.
@@ -348,5 +357,36 @@ impl<'s> Carrier<'s> {
         // The senders may have come to their end.
         let _ = self.connects.send(Connect { flow, place, bytes });
         self.senders.wake();
+    }
+}
+
+/// What goes wrong in tests.
+#[cfg(test)]
+pub(super) mod fault {
+    use std::cell::Cell;
+    use std::io;
+
+    #[derive(Clone, Copy)]
+    pub enum Fault {
+        Panic,
+        Error,
+    }
+
+    thread_local! {
+        static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+    }
+
+    /// The carrier of this thread goes wrong after 20 packets.
+    pub fn set(fault: Fault) {
+        FAULT.set(Some(fault));
+    }
+
+    pub fn strike(packets: u64) -> io::Result<()> {
+        let message = "a fault of a test after 20 packets";
+        match FAULT.get().filter(|_| packets >= 20) {
+            None => Ok(()),
+            Some(Fault::Panic) => panic!("{message}"),
+            Some(Fault::Error) => Err(io::Error::other(message)),
+        }
     }
 }

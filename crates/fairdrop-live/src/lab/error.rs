@@ -1,6 +1,7 @@
 //! Why there is no live run.
 
 use fairdrop_sim::RunError;
+use std::any::Any;
 use std::io;
 use thiserror::Error;
 
@@ -31,7 +32,24 @@ pub enum LabError {
         /// Why.
         why: String,
     },
+    /// Something in this program that must not happen did.
+    #[error("the run failed: {who} panicked: {message}")]
+    Panicked {
+        /// Which thread.
+        who: &'static str,
+        /// What it said.
+        message: String,
+    },
     /// It failed while it ran.
     #[error("the run failed: {0}")]
     Failed(#[from] io::Error),
+}
+
+impl LabError {
+    /// `who` panicked, with what `catch_unwind` or `join` gave.
+    pub fn panicked(who: &'static str, payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        Self::Panicked { who, message: text.unwrap_or("without a message").into() }
+    }
 }

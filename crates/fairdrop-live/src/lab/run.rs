@@ -7,11 +7,10 @@ use super::error::LabError;
 use super::machine::CpuTime;
 use super::senders::{self, Flow, Senders};
 use super::sinks::{self, Sinks};
-use super::stop::Stop;
+use super::stop::{AtWork, Finish, Stop};
 use super::sysctl::Sysctls;
 use super::verdict::{Outside, judge};
 use super::{kernel, plan, side};
-use crate::host::Wake;
 use crate::os::{Sleeper, Waker, now, raise_descriptors, unshare};
 use fairdrop::Time;
 use fairdrop_sim::scenario::Scenario;
@@ -20,6 +19,7 @@ use rustix::thread::UnshareFlags;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
@@ -99,34 +99,46 @@ pub fn run(
                     Senders::open(scenario, congestion, flows, letter, connects)?,
                 ))
             };
-            side_thread(open, &ready, &time, |senders, begun, sleeper| senders.run(begun, sleeper, stop))
+            side_thread(open, &ready, &time, |senders, begun, sleeper| {
+                let _at_work = AtWork(stop);
+                senders.run(begun, sleeper, stop)
+            })
         });
         let (ready, right) = mpsc::channel::<Ready>();
         let (right_start, time) = mpsc::channel::<Time>();
         let receiving = scope.spawn(move || {
             let open = || Ok((side::enter(sinks::SIDE, mtu, &[], sysctls)?, Sinks::open(scenario)?));
-            side_thread(open, &ready, &time, |sinks, _, sleeper| sinks.run(sleeper, stop))
+            side_thread(open, &ready, &time, |sinks, _, sleeper| {
+                let _at_work = AtWork(stop);
+                sinks.run(sleeper, stop)
+            })
         });
         let (left_tun, left_waker) = of_side(&left)?;
         let (right_tun, right_waker) = of_side(&right)?;
         let sleeper = Sleeper::new(Time::ZERO)?;
-        let carrier =
+        let mut carrier =
             Carrier::new(scenario, network, [left_tun, right_tun], connect, Arc::clone(&left_waker));
+        let finish = Finish::new(stop, [left_waker, right_waker]);
         // Carrier and senders work little and must not be late. The run says how they were scheduled, and how late they were.
         let scheduling = kernel::hurry();
         let at = now().after(LEAD);
         // A side that has ended says so below.
         let _ = (left_start.send(at), right_start.send(at));
-        let finish = || {
-            stop.set();
-            left_waker.wake();
-            right_waker.wake();
+        let carry = || carrier.carry(at, sleeper, &letters, interrupted, &finish);
+        let carried = catch_unwind(AssertUnwindSafe(carry))
+            .map_err(|payload| LabError::panicked("the carrier", &*payload))?;
+        // Where a side has failed before, it is what went wrong.
+        let carried = match carried {
+            Err(error) if !finish.is_told() => return Err(error.into()),
+            other => other,
         };
-        let outcome = carrier.run(at, sleeper, &letters, interrupted, finish);
-        finish();
-        let senders = joined(sending)?;
-        let lost_at_sinks = joined(receiving)?;
-        let Some((mut result, exactness)) = outcome? else { return Ok(None) };
+        finish.tell();
+        let senders = joined("the sending side", sending)?;
+        let lost_at_sinks = joined("the receiving side", receiving)?;
+        if !carried? {
+            return Ok(None);
+        }
+        let Some((mut result, exactness)) = carrier.result() else { return Ok(None) };
         let stolen = CpuTime::now().stolen_since(before);
         if let (Some(senders), Some(lost_at_sinks)) = (senders, lost_at_sinks) {
             let outside = Outside { senders, lost_at_sinks, stolen, scheduling };
@@ -173,6 +185,63 @@ fn of_side(ready: &Receiver<Ready>) -> Ready {
     ready.recv().map_err(|_| io::Error::other("a side panicked"))?
 }
 
-fn joined<E>(thread: ScopedJoinHandle<'_, Result<Option<E>, LabError>>) -> Result<Option<E>, LabError> {
-    thread.join().map_err(|_| io::Error::other("a side panicked"))?
+fn joined<E>(
+    who: &'static str,
+    thread: ScopedJoinHandle<'_, Result<Option<E>, LabError>>,
+) -> Result<Option<E>, LabError> {
+    thread.join().map_err(|payload| LabError::panicked(who, &*payload))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::carrier::fault;
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    /// Nothing here takes as long.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    const TWO: &str = "duration = 1000\nwarm_up = 1\n[dumbbell]\nrate = \"4mbit\"\ndelay = \"4ms\"\n[queue]\n\
+        discipline = \"droptail\"\nlimit = \"80p\"\n[[groups]]\nname = \"tcp\"\ntransport = \"reno\"\n\
+        [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"1mbit\"\n";
+
+    /// The network namespaces of the threads of this process.
+    fn namespaces() -> BTreeSet<std::path::PathBuf> {
+        let tasks = fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
+        tasks.filter_map(|task| fs::read_link(task.path().join("ns/net")).ok()).collect()
+    }
+
+    /// How a run of a scenario of 1000 s ends; `None`, said on stderr, where the machine does not allow one.
+    fn end_of(fault: fault::Fault) -> Option<LabError> {
+        let (tell, told) = mpsc::channel();
+        let before = namespaces();
+        thread::spawn(move || {
+            fault::set(fault);
+            let scenario = Scenario::parse(TWO, "two.toml", &[]).expect("it is valid");
+            let congestion = Congestion::of(&scenario, &[]).expect("these are there");
+            let sysctls = Sysctls::of(&[]).expect("they are valid");
+            let run = run(&scenario, &congestion, &sysctls, 1, &AtomicBool::new(false));
+            tell.send(run.map(drop).expect_err("it does not come to its end")).expect("somebody waits");
+        });
+        let error = told.recv_timeout(PATIENCE).expect("it ends");
+        if let LabError::Machine { .. } | LabError::Refused(_) | LabError::Setting { .. } = error {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+        assert_eq!(namespaces(), before, "the sides' namespaces are gone");
+        Some(error)
+    }
+
+    /// One after the other: each looks at the namespaces of all threads.
+    #[test]
+    fn a_carrier_that_panics_or_fails_ends_the_run() {
+        for (fault, said) in [(fault::Fault::Panic, "the carrier panicked: "), (fault::Fault::Error, "")] {
+            let Some(error) = end_of(fault) else { return };
+            assert_eq!(
+                error.to_string(),
+                format!("the run failed: {said}a fault of a test after 20 packets")
+            );
+        }
+    }
 }
