@@ -90,7 +90,7 @@ impl Link {
         self.transmit();
     }
 
-    /// The transmitter takes a packet if it is free; there is none only where none waits.
+    /// The transmitter takes a packet if it is free; there is none only where none waits, or a shaper says when one may leave.
     fn transmit(&mut self) {
         if self.busy {
             return;
@@ -100,13 +100,19 @@ impl Link {
                 self.busy = true;
                 self.host.ledger.depart(&packet, self.order);
             }
-            None => assert_eq!(self.queue.backlog().packets, 0, "the link rests while packets wait"),
+            None => {
+                let held =
+                    self.queue.holds_back() && self.queue.deadline().is_some_and(|at| at > self.host.now);
+                let rests = self.queue.backlog().packets == 0 || held;
+                assert!(rests, "the link rests while packets wait");
+            }
         }
     }
 
     fn tick(&mut self) {
         if self.queue.deadline().is_some_and(|at| at <= self.host.now) {
             self.queue.tick(&mut self.host);
+            self.transmit();
         }
     }
 

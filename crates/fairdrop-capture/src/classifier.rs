@@ -291,7 +291,9 @@ mod tests {
         let (other, Some(again)) = of(KeyKind::FiveTuple, &frame(1, 6, 0, true)) else { panic!("it has IP") };
         assert!(flow != other && one == again, "another flow of the same hosts");
         let (_, Some(new)) = of(KeyKind::FiveTuple, &frame(2, 5, 0, false)) else { panic!("it has IP") };
-        assert!(new.source != one.source && new.destination == one.destination && one.source != one.destination);
+        assert!(
+            new.source != one.source && new.destination == one.destination && one.source != one.destination
+        );
         // A host is the same at either end, and under any kind of key that tells it.
         let (_, Some(to)) = of(KeyKind::FiveTuple, &frame(9, 5, 0, false)) else { panic!("it has IP") };
         assert_eq!(to.source, to.destination);

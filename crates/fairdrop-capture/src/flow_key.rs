@@ -144,7 +144,9 @@ impl FlowKey {
     /// The addresses of source and destination that it tells, of packets with IP.
     pub(crate) fn ends(&self, kind: KeyKind) -> [Option<IpAddr>; 2] {
         match *self {
-            FlowKey::Tuple { src, dst, .. } | FlowKey::Two(Node::Ip(src), Node::Ip(dst)) => [Some(src), Some(dst)],
+            FlowKey::Tuple { src, dst, .. } | FlowKey::Two(Node::Ip(src), Node::Ip(dst)) => {
+                [Some(src), Some(dst)]
+            }
             FlowKey::One(Node::Ip(node)) if kind == KeyKind::Dst => [None, Some(node)],
             FlowKey::One(Node::Ip(node)) => [Some(node), None],
             _ => [None, None],

@@ -208,6 +208,8 @@ typedef enum fairdrop_kind {
     FAIRDROP_KIND_NUMBERS,
     // A key of 64 bits. As text it may be in hexadecimal digits after `0x`; as a number it is exact up to 2^53.
     FAIRDROP_KIND_KEY,
+    // A rate from `low` to `high`, bit/s.
+    FAIRDROP_KIND_RATE,
 } fairdrop_kind;
 
 // A queue. It lies at the beginning of the block given to `fairdrop_init`, which must stay where it is.
@@ -545,16 +547,18 @@ enum fairdrop_status fairdrop_enqueue(struct fairdrop_queue *queue,
                                       const struct fairdrop_packet *packet,
                                       uint64_t now_ns);
 
-// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
-// is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
+// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits, or a shaper (CAKE with a `rate`)
+// holds back what waits: then call `fairdrop_tick` at `fairdrop_deadline`, and this after it. Call it when the transmitter is
+// free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
 enum fairdrop_status fairdrop_dequeue(struct fairdrop_queue *queue,
                                       uint64_t now_ns,
                                       struct fairdrop_packet *packet);
 
-// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer.
+// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer, and while a
+// shaper holds nothing back.
 enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue, uint64_t *deadline_ns);
 
-// The deadline has come.
+// The deadline has come. If the transmitter is free, call `fairdrop_dequeue` next.
 enum fairdrop_status fairdrop_tick(struct fairdrop_queue *queue, uint64_t now_ns);
 
 // What waits now.

@@ -398,8 +398,9 @@ pub unsafe extern "C" fn fairdrop_enqueue(queue: *mut Queue, packet: *const Pack
     unsafe { enter(queue, offer) }
 }
 
-/// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits. Call it when the transmitter
-/// is free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
+/// Takes the packet to transmit next into `packet`; `FAIRDROP_STATUS_NONE` when nothing waits, or a shaper (CAKE with a `rate`)
+/// holds back what waits: then call `fairdrop_tick` at `fairdrop_deadline`, and this after it. Call it when the transmitter is
+/// free, even when nothing waits: a call that finds the queue empty is how a discipline learns that the link is idle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_dequeue(queue: *mut Queue, now_ns: u64, packet: *mut Packet) -> Status {
     if packet.is_null() {
@@ -416,14 +417,15 @@ pub unsafe extern "C" fn fairdrop_dequeue(queue: *mut Queue, now_ns: u64, packet
     unsafe { enter(queue, next) }
 }
 
-/// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer.
+/// When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer, and while a
+/// shaper holds nothing back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_deadline(queue: *const Queue, deadline_ns: *mut u64) -> Status {
     // SAFETY: the caller's promise.
     unsafe { read(queue, deadline_ns, |discipline| discipline.deadline().map(Time::ns)) }
 }
 
-/// The deadline has come.
+/// The deadline has come. If the transmitter is free, call `fairdrop_dequeue` next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairdrop_tick(queue: *mut Queue, now_ns: u64) -> Status {
     let tick = |entered: &mut Entered| {

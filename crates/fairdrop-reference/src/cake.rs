@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use fairdrop::{
-    AnyDiscipline, CakeParams, CobaltParams, Discipline, DropCause, Framing, Hosts, Isolation, Packet, Stream,
-    Time, siphash,
+    AnyDiscipline, CakeParams, CobaltParams, Discipline, DropCause, Framing, Hosts, Isolation, Packet,
+    Stream, Time, siphash,
 };
 
 use crate::cobalt::CobaltModel;

@@ -192,15 +192,22 @@ fn choke_written_again_is_choke() {
     assert!(built_in == own, "{}\n{}", &built_in[from..same + 60], &own[from..same + 60]);
 }
 
-/// CAKE of the catalogue as one's own: it asks for the hosts of packets, shows several values, and drops what waits.
+/// CAKE of the catalogue as one's own: it asks for the hosts of packets, drops what waits, and with a shaper holds it back.
 #[test]
 fn a_discipline_of_the_catalogue_is_the_same_as_ones_own() {
+    for rate in ["0", "900kbit"] {
+        is_the_same_as_ones_own(rate);
+    }
+}
+
+fn is_the_same_as_ones_own(rate: &str) {
     let group = |name: &str, count: u32, hosts: &str| {
         format!("[[groups]]\nname = \"{name}\"\ntransport = \"reno\"\ncount = {count}\n{hosts}\n")
     };
     let text = |one: &str, other: &str| {
         let head = "duration = 20\nwarm_up = 5\n[dumbbell]\nrate = \"1mbit\"\n[queue]\ndiscipline = \"cake\"\nlimit = \"40p\"\n";
-        [head, &group("one", 1, one), &group("other", 6, other)].concat()
+        let shaper = format!("[queue.cake]\nrate = \"{rate}\"\n");
+        [head, &shaper, &group("one", 1, one), &group("other", 6, other)].concat()
     };
     let shared = text("source_host = \"a\"", "source_host = \"b\"");
     let params = parse(&shared, &[]).expect("valid").queue.params(1_000_000).expect("of the catalogue");

@@ -1,7 +1,10 @@
 //! The network-free queue host against theory, and CHOKe against RED on the same random streams.
 
 use fairdrop::disciplines::choke_service::Place;
-use fairdrop::{AnyParams, Candidates, ChokeParams, ChokeServiceParams, DrawFrom, DropTailParams, RedParams};
+use fairdrop::{
+    AnyParams, CakeParams, Candidates, ChokeParams, ChokeServiceParams, CobaltParams, DrawFrom,
+    DropTailParams, RedParams, Time,
+};
 use fairdrop_sim::{Arrivals, Control, HostConfig, HostResult, campaign, queue_host};
 
 /// Front CHOKe in its model form (Pan, Prabhakar, Psounis 2000, IV.A): no thresholds, no early drops, a buffer that
@@ -92,6 +95,24 @@ fn symmetric_orders_of_service_have_the_goodput_of_front_choke() {
             assert!(farthest > 5e-3, "candidate {draw:?}, service {serve:?}: {farthest}");
         }
     }
+}
+
+/// A server of 1000 packets a second behind a shaper that lets 64 packets of a byte through: 64 a second are served. With one that
+/// lets 10,000 through it is what it is without.
+#[test]
+fn a_shaper_holds_back_what_was_served() {
+    let served = |rate: f64| {
+        let cobalt =
+            CobaltParams { limit: 1000, target: Time::from_ms(1_000_000), ..CobaltParams::default() };
+        let params = AnyParams::Cake(CakeParams { cobalt, rate, ..CakeParams::default() });
+        let sources = vec![Arrivals::Poisson(500.0)];
+        let config = HostConfig { sources, service_rate: 1000.0, arrivals: 50_000, params, seed: 7 };
+        let result = queue_host(&config, &Control::default()).expect("valid").expect("nothing stops it");
+        assert_eq!(result.arrived[0], result.served[0] + result.dropped[0] + result.left[0]);
+        result.served[0] as f64 / result.duration_s
+    };
+    assert!((served(512.0) - 64.0).abs() < 0.1, "{}", served(512.0));
+    assert!((served(80_000.0) - served(0.0)).abs() < 0.5, "{} and {}", served(80_000.0), served(0.0));
 }
 
 /// Random candidates and random service have the same law as Front CHOKe; random candidates with FIFO service

@@ -110,8 +110,11 @@ fn addresses_are_hosts() {
         wire_len: 1000,
         flow: if i % 2 == 0 { 0 } else { 1 + (i / 2 % 8) as u32 },
     };
-    let capture =
-        Capture { arrivals: (0..10_000).map(arrival).collect(), flows: (0..9).map(flow).collect(), ..two_flows() };
+    let capture = Capture {
+        arrivals: (0..10_000).map(arrival).collect(),
+        flows: (0..9).map(flow).collect(),
+        ..two_flows()
+    };
     let share_of_one = |isolation: &str| {
         let isolation = format!("queue.cake.isolation={isolation}");
         let settings = ["queue.discipline=cake", "queue.limit=100p", &isolation];
@@ -134,7 +137,8 @@ fn real_captures_have_hosts() {
         println!("skipped: there is no netflix.pcap beside the checkout (../shared/data/captures)");
         return;
     }
-    let capture = read(&file, &Options { key: KeyKind::FiveTuple, max_gap_ns: Some(60_000_000_000) }).unwrap();
+    let capture =
+        read(&file, &Options { key: KeyKind::FiveTuple, max_gap_ns: Some(60_000_000_000) }).unwrap();
     for flow in &capture.flows {
         let [from, to] = flow.ends;
         assert!(from.is_none_or(|from| flow.name.contains(&from.to_string())), "{}", flow.name);

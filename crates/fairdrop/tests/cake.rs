@@ -417,7 +417,8 @@ fn bytes_on_the_link_count_for_the_rate() {
     }
     assert_eq!(bytes(40, 8, 0, Framing::Atm), Some(53), "the overhead is in the cell");
     assert_eq!(bytes(40, 9, 0, Framing::Atm), Some(106));
-    let mut longest = Bottleneck::new(cake(&CakeParams { rate: 512.0, framing: Framing::Atm, ..shaped(9) }), 1);
+    let mut longest =
+        Bottleneck::new(cake(&CakeParams { rate: 512.0, framing: Framing::Atm, ..shaped(9) }), 1);
     (0..2).for_each(|_| drop(longest.step(&Event::Arrive { flow: 1, len: MAX_LEN })));
     longest.finish();
     let bits = u64::from(MAX_LEN.div_ceil(48)) * 53 * 8;
@@ -482,25 +483,23 @@ fn params() -> impl Strategy<Value = CakeParams> {
     let shaper = prop_oneof![3 => Just(0.0), 2 => 1e6..1e9, 1 => 512.0..1e5];
     let framing = prop::sample::select(vec![Framing::None, Framing::Atm, Framing::Ptm]);
     let rest = (rate, any::<bool>(), lengths, any::<u64>(), shaper, framing);
-    (cobalt, shape, isolation, quantum, rest).prop_map(
-        |(cobalt, (sets, ways), isolation, quantum, rest)| {
-            let (rate_bps, follow_rate, (overhead, mpu), salt, rate, framing) = rest;
-            CakeParams {
-                cobalt,
-                queues: sets * ways,
-                ways,
-                isolation,
-                rate,
-                quantum,
-                follow_rate,
-                overhead,
-                mpu,
-                framing,
-                salt,
-                rate_bps,
-            }
-        },
-    )
+    (cobalt, shape, isolation, quantum, rest).prop_map(|(cobalt, (sets, ways), isolation, quantum, rest)| {
+        let (rate_bps, follow_rate, (overhead, mpu), salt, rate, framing) = rest;
+        CakeParams {
+            cobalt,
+            queues: sets * ways,
+            ways,
+            isolation,
+            rate,
+            quantum,
+            follow_rate,
+            overhead,
+            mpu,
+            framing,
+            salt,
+            rate_bps,
+        }
+    })
 }
 
 /// Hosts of eight flows, some of which are one.

@@ -103,7 +103,9 @@ fn property(field: &FieldSpec) -> Json {
             Kind::NumberAbove(low, high) => {
                 json!({ "type": "number", "exclusiveMinimum": low, "maximum": finite(high) })
             }
-            Kind::Packets(low, high) | Kind::Seconds(low, high) | Kind::Rate(low, high) => quantity(low, high),
+            Kind::Packets(low, high) | Kind::Seconds(low, high) | Kind::Rate(low, high) => {
+                quantity(low, high)
+            }
             Kind::Bytes(low, high) => quantity(low as f64, high as f64),
             Kind::Key => json!({ "anyOf": [
                 { "type": "integer", "minimum": 0, "maximum": u64::MAX },
