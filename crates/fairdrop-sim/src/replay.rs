@@ -129,8 +129,8 @@ pub fn replay(
     let meter =
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
     let rate = Rate::new(config.rate_bps, [1514, 66]);
-    let port = Port::new((&config.queue, config.rate_bps), rate, meter, (), seed, 0)?;
-    let mut link = Link { port: port.with_hosts_of_flows(hosts(capture)), done: None, lost: Vec::new() };
+    let queue = Port::new((&config.queue, config.rate_bps), rate, meter, (), seed, 0)?;
+    let mut link = Link { port: queue.with_hosts_of_flows(hosts(capture)), done: None, lost: Vec::new() };
     let scale = |time_ns: u64| Time::from_ns((time_ns as f64 / config.speed) as u64);
     let grid = Time::from_ns((end.ns() / SAMPLES).max(1));
     let (mut next_sample, mut part) = (Time::ZERO, 0);

@@ -108,7 +108,7 @@ fn addresses_are_hosts() {
     let arrival = |i: u64| Arrival {
         time_ns: i * 2_666_667,
         wire_len: 1000,
-        flow: if i % 2 == 0 { 0 } else { 1 + (i / 2 % 8) as u32 },
+        flow: if i.is_multiple_of(2) { 0 } else { 1 + (i / 2 % 8) as u32 },
     };
     let capture = Capture {
         arrivals: (0..10_000).map(arrival).collect(),

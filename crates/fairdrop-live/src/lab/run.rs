@@ -124,18 +124,18 @@ pub fn run(
         let at = now().after(LEAD);
         // A side that has ended says so below.
         let _ = (left_start.send(at), right_start.send(at));
-        let carry = || carrier.carry(at, sleeper, &letters, interrupted, &finish);
-        let carried = catch_unwind(AssertUnwindSafe(carry))
+        let work = || carrier.carry(at, sleeper, &letters, interrupted, &finish);
+        let worked = catch_unwind(AssertUnwindSafe(work))
             .map_err(|payload| LabError::panicked("the carrier", &*payload))?;
         // Where a side has failed before, it is what went wrong.
-        let carried = match carried {
+        let worked = match worked {
             Err(error) if !finish.is_told() => return Err(error.into()),
             other => other,
         };
         finish.tell();
         let senders = joined("the sending side", sending)?;
         let lost_at_sinks = joined("the receiving side", receiving)?;
-        if !carried? {
+        if !worked? {
             return Ok(None);
         }
         let Some((mut result, exactness)) = carrier.result() else { return Ok(None) };

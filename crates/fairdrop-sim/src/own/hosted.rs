@@ -66,7 +66,10 @@ impl Hosted {
 
     /// What waits.
     pub fn backlog(&self) -> Backlog {
-        each!(self, queue => Queue::backlog(queue))
+        match self {
+            Self::BuiltIn(queue) => Discipline::backlog(queue),
+            Self::Own(queue) => queue.backlog(),
+        }
     }
 
     /// What was marked, by cause.
