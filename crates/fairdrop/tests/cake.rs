@@ -395,7 +395,7 @@ fn lateness_is_made_up_for_while_packets_wait() {
     let mut link = Bottleneck::new(cake(&shaped(100)), 1);
     (0..20).for_each(|_| drop(link.arrive(1)));
     at_time(&mut link, 5 * MS + MS / 2);
-    let burst = (0..).take_while(|_| link.finish().departed.is_some()).count();
+    let burst = (0..20).take_while(|_| link.finish().departed.is_some()).count();
     assert_eq!((burst, link.queue.deadline()), (5, Some(Time::from_ns(6 * MS))), "those of 1 to 5 ms");
 }
 
