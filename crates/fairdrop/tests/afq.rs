@@ -1,7 +1,7 @@
 //! AFQ: rounds and their FIFOs, what must hold of every trace, and agreement with a slow model event by event.
 
 use fairdrop::DropCause::{self, Filter, Overflow};
-use fairdrop::{AfqParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue};
+use fairdrop::{AfqParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue, siphash};
 use fairdrop_reference::afq::AfqModel;
 use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
@@ -89,6 +89,22 @@ fn flows_that_share_all_counters_share_a_bid() {
         assert_eq!(link.arrive(flow).causes(), []);
     }
     assert_eq!(link.arrive(4).causes(), [Filter]);
+}
+
+/// With two counters in a row a flow that shares some with another, but not all, bids for itself.
+#[test]
+fn one_counter_of_its_own_tells_a_flow_apart() {
+    let columns = |flow: u64| {
+        let hash = siphash([0, 0], &flow.to_le_bytes());
+        [0, 16, 32, 48].map(|shift| hash >> (shift + 15) & 1)
+    };
+    let same = |other: u64| columns(1).iter().zip(columns(other)).filter(|(one, other)| **one == *other).count();
+    let of = |shared| (2..1000).find(|&other| same(other) == shared).expect("one of a thousand");
+    for (shared, expected) in [(0, vec![]), (3, vec![]), (4, vec![Filter])] {
+        let mut link = blocked(AfqParams { columns: 2, ..simple() });
+        (0..3).for_each(|_| assert_eq!(link.arrive(1).causes(), []));
+        assert_eq!(link.arrive(of(shared)).causes(), expected, "{shared} of 4 are shared");
+    }
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn internals_are_named_and_move() {
             "pie" => &["drop_prob", "burst_allowance_s"],
             "dualpi2" => &["drop_prob"],
             "collar" => &["root", "s"],
-            "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" => &[],
+            "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" | "afq" => &[],
             // Others say so in tests of their own.
             _ => return None,
         })

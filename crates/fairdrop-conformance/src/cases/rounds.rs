@@ -1,11 +1,11 @@
-//! Disciplines with a queue per flow: SFQ, DRR, FQ, FQ-CoDel, CAKE.
+//! Disciplines with a queue per flow, or per round: SFQ, DRR, FQ, FQ-CoDel, CAKE, AFQ.
 
 use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, MS, case};
 use crate::Case;
 use crate::script::Phase::{Burst, Drain, Load, Silence};
 
 pub(super) fn cases() -> Vec<Case> {
-    [sfq(), drr(), fq(), fq_codel(), cake()].concat()
+    [sfq(), drr(), fq(), fq_codel(), cake(), afq()].concat()
 }
 
 fn sfq() -> Vec<Case> {
@@ -111,5 +111,22 @@ fn cake() -> Vec<Case> {
             .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
             .ecn(EVERY_ECN)
             .phases(&[Burst { arrivals: 60 }, Load { arrivals: 90, percent: 300 }, Drain]),
+    ]
+}
+
+fn afq() -> Vec<Case> {
+    let of = |name, text| {
+        case("afq", name, "Sharma, Liu, Atreya, Krishnamurthy 2018", text)
+            .set(&[("afq.queues", "6"), ("afq.bytes_per_round", "1500B")])
+            .lengths(LENGTHS)
+            .limit(16)
+    };
+    vec![
+        of("basic", "A flow's packets are spread over the rounds; those too far ahead are dropped."),
+        of("shared-counters", "Five counters in a row: flows that share all of theirs share a bid.")
+            .set(&[("afq.columns", "5")])
+            .flows(DOZEN),
+        of("wide-rounds", "Each round takes several packets of a flow, so that the buffer overflows.")
+            .set(&[("afq.bytes_per_round", "4000B")]),
     ]
 }
