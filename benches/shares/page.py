@@ -16,7 +16,7 @@ from statistics import mean, median, stdev
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from bench_shares import DISCIPLINES, RIVALS, Row, read  # noqa: E402
+from bench_shares import ABLATIONS, DISCIPLINES, RIVALS, Row, read  # noqa: E402
 from loads import SETS, Load  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "background" / "collar.md"
@@ -62,7 +62,8 @@ def main() -> None:
         "fresh": fresh(rows),
         "validation": validation(rows),
         "worst": worst(rows),
-        "rivals": rivals(rows),
+        "rivals": beside(rows, (*DISCIPLINES, *RIVALS)),
+        "ablations": beside(rows, ("collar", "csfq", "afd", *ABLATIONS)),
     }
     text = PAGE.read_text()
     page = _SECTION.sub(lambda found: f"<!-- shares: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
@@ -126,11 +127,11 @@ def worst(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def rivals(rows: Sequence[Row]) -> str:
+def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
     """Distributions over the loads of the validation set, with the first seed of each, discipline by discipline."""
     first = {load.name: str(load.first_seed) for load in SETS["validation"]()}
     rows = [row for row in rows if row["set"] == "validation" and row["seed"] == first[row["load"]]]
-    there = [name for name in (*DISCIPLINES, *RIVALS) if any(row["discipline"] == name for row in rows)]
+    there = [name for name in disciplines if any(row["discipline"] == name for row in rows)]
     head = [f"{_NAMES[measure]}: {label}" for measure in ("greedy", "tcp") for label in ("median", "worst tenth, from")]
     lines = [
         "| discipline | " + " | ".join(head) + " | " + _NAMES["jain_tcp"] + " | " + _NAMES["wait_p99_ms"] + " |",

@@ -57,6 +57,7 @@ pub use disciplines::black::BlackFlow;
 pub use disciplines::cake::{CakeHost, CakeQueue, Isolation};
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
+pub use disciplines::cebinae::CebinaeSlot;
 pub use disciplines::chokew::Weights;
 pub use disciplines::collar::{CollarDecision, CollarVerdict, SuspectSet};
 pub use disciplines::csfq::RateEstimate;
