@@ -29,7 +29,8 @@ DISCIPLINES = ("collar", "choke", "afd", "fq_codel")
 #: These have one seed of the validation set beside the others.
 RIVALS = (
     *(f"choke:choke.{setting}" for setting in ("candidates=2", "candidates=5", "schedule=odd")),
-    *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq", "afq"),
+    *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
+    *("afq", "ahab", "cebinae"),
     *("pie", "codel", "dualpi2"),
 )
 #: So do these, which are no disciplines of the library: examples/ablations of fairdrop-sim runs them.

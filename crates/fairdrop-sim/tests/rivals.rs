@@ -70,3 +70,25 @@ fn afq_is_fair_in_bytes() {
         assert!((udp - 1.0).abs() < 0.02, "packets of {size}: {udp}");
     }
 }
+
+/// AHAB measures rates and holds no queue, so that TCP's share is what a buffer full of its packets leaves it.
+#[test]
+fn ahab_holds_a_flood_to_its_share() {
+    let run = run(FLOOD, &["queue.discipline=ahab"]);
+    let (udp, tcp) = (over_its_share(&run, "udp"), over_its_share(&run, "tcp"));
+    println!("{udp} {tcp}");
+    assert!((0.9..1.6).contains(&udp), "UDP has {udp} of its share");
+    assert!(tcp > 0.9, "TCP has {tcp} of its share");
+}
+
+/// As in the authors' configurations: flows of a short round trip beside some of a long one.
+#[test]
+fn cebinae_makes_round_trips_matter_less() {
+    let text = FLOOD
+        .replace("duration = \"30s\"", "duration = \"120s\"")
+        .replace("\"cbr\"\npacket_size = \"1000B\"\nrate = \"20mbit\"", "\"newreno\"\naccess_delay = \"20ms\"");
+    let far = |name: &str| over_its_share(&run(&text, &[&format!("queue.discipline={name}")]), "udp");
+    let (cebinae, droptail) = (far("cebinae"), far("droptail"));
+    println!("{cebinae} {droptail}");
+    assert!(cebinae > 1.5 * droptail, "Cebinae {cebinae}, DropTail {droptail}");
+}

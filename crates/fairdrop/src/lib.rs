@@ -53,6 +53,7 @@ pub use contract::params::{Alias, Kind, ParamError, ParamSpec, ParamValue, Valid
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
+pub use disciplines::ahab::LowPass;
 pub use disciplines::black::BlackFlow;
 pub use disciplines::cake::{CakeHost, CakeQueue, Isolation};
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};

@@ -137,6 +137,8 @@ fn internals_are_named_and_move() {
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
             "fair_drop" => &["active_flows"],
+            "ahab" => &["threshold"],
+            "cebinae" => &["top_rate"],
             "red_pd" => &["avg", "loss"],
             "fred" => &["avg", "active_flows"],
             "rio" => &["avg", "avg_in"],

@@ -13,7 +13,7 @@
 use super::outcome::drop_packet;
 use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 use crate::contract::env::Env;
-use crate::contract::flow_key::siphash;
+use crate::contract::flow_key::{column, siphash};
 use crate::contract::packet::Packet;
 use crate::contract::params::{ParamError, require};
 use crate::contract::stats::{Backlog, DropCause, Stats};
@@ -114,10 +114,7 @@ where
 
     /// Where the counters of a flow with this hash are.
     fn counters(columns: u32, hash: u64) -> impl Iterator<Item = usize> {
-        (0..ROWS).map(move |row| {
-            let part = (hash >> (16 * row)) as u32 & 0xFFFF;
-            (row * columns + (part * columns >> 16)) as usize
-        })
+        (0..ROWS).map(move |row| (row * columns) as usize + column(hash, row, columns))
     }
 
     /// What the flow with this hash has sent, by the sketch.
