@@ -59,7 +59,9 @@ impl Slow for AfqModel {
     }
 
     fn dequeue(&mut self, _: u64, _: &Queue, _: Random) -> Departure {
-        let Some(first) = self.queue.iter().map(|(round, _)| *round).min() else { return Ok((Vec::new(), None)) };
+        let Some(first) = self.queue.iter().map(|(round, _)| *round).min() else {
+            return Ok((Vec::new(), None));
+        };
         self.round = first;
         let at = self.queue.iter().position(|(round, _)| *round == first).ok_or("it is there")?;
         Ok((Vec::new(), Some(self.queue.remove(at).1)))

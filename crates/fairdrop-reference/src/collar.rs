@@ -156,7 +156,11 @@ impl CollarModel {
     fn phi(&self) -> f64 {
         if !self.has(Part::Slack) {
             1.0
-        } else if self.root > 0.0 { f64::min(1.0 + 0.003 / self.root, 1.4) } else { 1.4 }
+        } else if self.root > 0.0 {
+            f64::min(1.0 + 0.003 / self.root, 1.4)
+        } else {
+            1.4
+        }
     }
 
     fn set_of(&mut self, id: u32) -> &mut Vec<Option<Suspect>> {

@@ -49,7 +49,8 @@ fn run(name: &str, settings: &[&str]) -> RunResult {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
     let (parts, control) = (parts().expect("names differ"), Control::default());
     let scenario = Scenario::parse_with(TEXT, "ablations.toml", &settings, &parts, &control);
-    let scenario = scenario.and_then(|scenario| scenario.with_discipline(name)).expect("the scenario is valid");
+    let scenario =
+        scenario.and_then(|scenario| scenario.with_discipline(name)).expect("the scenario is valid");
     simulate(&scenario, 1, &control).expect("parameters are valid").expect("nothing stops this run")
 }
 
@@ -61,7 +62,8 @@ fn counted(run: &RunResult) -> String {
 
 /// UDP over what each flow would have if all had the same.
 fn flood(run: &RunResult) -> f64 {
-    let share = run.groups.iter().find(|group| group.name == "udp").map_or(f64::NAN, |group| group.sums.share);
+    let share =
+        run.groups.iter().find(|group| group.name == "udp").map_or(f64::NAN, |group| group.sums.share);
     share * run.flows.len() as f64 / 2.0
 }
 

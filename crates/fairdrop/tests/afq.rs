@@ -98,7 +98,8 @@ fn one_counter_of_its_own_tells_a_flow_apart() {
         let hash = siphash([0, 0], &flow.to_le_bytes());
         [0, 16, 32, 48].map(|shift| hash >> (shift + 15) & 1)
     };
-    let same = |other: u64| columns(1).iter().zip(columns(other)).filter(|(one, other)| **one == *other).count();
+    let same =
+        |other: u64| columns(1).iter().zip(columns(other)).filter(|(one, other)| **one == *other).count();
     let of = |shared| (2..1000).find(|&other| same(other) == shared).expect("one of a thousand");
     for (shared, expected) in [(0, vec![]), (3, vec![]), (4, vec![Filter])] {
         let mut link = blocked(AfqParams { columns: 2, ..simple() });
@@ -116,8 +117,9 @@ fn a_full_buffer_drops_the_arrival() {
 
 fn params() -> impl Strategy<Value = AfqParams> {
     let columns = prop_oneof![Just(1_u32), Just(4096), 1_u32..9];
-    (1_u32..20, 2_u32..9, prop_oneof![Just(1000_u32), 1_u32..4000], columns)
-        .prop_map(|(limit, queues, bytes_per_round, columns)| AfqParams { limit, queues, bytes_per_round, columns })
+    (1_u32..20, 2_u32..9, prop_oneof![Just(1000_u32), 1_u32..4000], columns).prop_map(
+        |(limit, queues, bytes_per_round, columns)| AfqParams { limit, queues, bytes_per_round, columns },
+    )
 }
 
 fn compare_afq(params: AfqParams, trace: &[Event]) -> Result<Vec<DropCause>, String> {

@@ -84,7 +84,11 @@ fn errors_name_the_parameter() {
 fn a_group_has_two_rounds_of_bytes() {
     let mut link = blocked(simple());
     for number in 0..21 {
-        assert_eq!(link.arrive(1).causes(), [], "packet {number}: 10,000 bytes are not beyond a round of 10,000");
+        assert_eq!(
+            link.arrive(1).causes(),
+            [],
+            "packet {number}: 10,000 bytes are not beyond a round of 10,000"
+        );
     }
     assert_eq!(link.arrive(1).causes(), [Filter]);
     link.wait(10 * MS);

@@ -89,10 +89,14 @@ fn fair_drop() -> Vec<Case> {
 }
 
 fn ahab() -> Vec<Case> {
-    let quick = &[("ahab.k_flow", "20ms"), ("ahab.k_link", "20ms"), ("ahab.epoch", "3ms"), ("ahab.delta", "1")];
+    let quick =
+        &[("ahab.k_flow", "20ms"), ("ahab.k_link", "20ms"), ("ahab.epoch", "3ms"), ("ahab.delta", "1")];
     let of = |name, text| case("ahab", name, "MacDavid, Chen, Rexford 2023", text).set(quick).phases(LONG);
     vec![
-        of("basic", "Two other thresholds, tried out on the same packets, move the one that flows are held to."),
+        of(
+            "basic",
+            "Two other thresholds, tried out on the same packets, move the one that flows are held to.",
+        ),
         of("shared-filters", "Two filters in a row, which flows share.").set(&[("ahab.columns", "2")]),
         of("bytes", "Rates are of bytes, and so is what thresholds let in.").lengths(LENGTHS),
         of("coins", "Coins often equal the probability.").numbers(Numbers::Eighths),

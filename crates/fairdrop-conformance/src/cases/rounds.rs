@@ -145,9 +145,12 @@ fn cebinae() -> Vec<Case> {
     };
     vec![
         of("basic", "Flows that have most of a full link are taxed, round by round."),
-        of("derived-round", "A round is the least power of two of nanoseconds in which a full buffer leaves.")
-            .set(&[("cebinae.dt", "0s")])
-            .limit(4),
+        of(
+            "derived-round",
+            "A round is the least power of two of nanoseconds in which a full buffer leaves.",
+        )
+        .set(&[("cebinae.dt", "0s")])
+        .limit(4),
         of("few-slots", "Three places for each hash, looks every two rounds: some flows are not counted.")
             .set(&[("cebinae.slots", "3"), ("cebinae.p", "2")])
             .flows(DOZEN)

@@ -92,9 +92,9 @@ impl Discipline<u32> for AfdOfElephants {
             self.enter(flow);
         }
         let above = count.filter(|&count| count > self.fair_share);
-        if above.is_some_and(|count| {
-            unit_interval(env.random(Stream::AfdCoin)) * count < count - self.fair_share
-        }) {
+        if above
+            .is_some_and(|count| unit_interval(env.random(Stream::AfdCoin)) * count < count - self.fair_share)
+        {
             env.dropped(packet, DropCause::Afd);
         } else if self.fifo.len() >= self.limit {
             env.dropped(packet, DropCause::Overflow);

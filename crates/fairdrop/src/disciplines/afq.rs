@@ -25,7 +25,8 @@ use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
 /// Rows of the sketch; each takes 16 bits of a flow's hash.
 const ROWS: u32 = 4;
 
-const SHARMA_2018: &str = "Sharma, Liu, Atreya, Krishnamurthy 2018, from memory, and a program of others in P4";
+const SHARMA_2018: &str =
+    "Sharma, Liu, Atreya, Krishnamurthy 2018, from memory, and a program of others in P4";
 
 params! {
     /// Parameters of [`Afq`].

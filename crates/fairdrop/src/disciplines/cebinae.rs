@@ -147,7 +147,8 @@ impl Group {
     #[inline]
     fn admit(&mut self, len: u32, head: usize, elapsed: u64, round: u64) -> Option<usize> {
         let [now, then] = [head, 1 - head].map(|queue| self.rates.get(queue).copied().unwrap_or(0));
-        let (first, both) = (bytes_in(round, now), bytes_in(round, now).saturating_add(bytes_in(round, then)));
+        let (first, both) =
+            (bytes_in(round, now), bytes_in(round, now).saturating_add(bytes_in(round, then)));
         let place = match self.bytes {
             bytes if bytes <= first => Some(head),
             bytes if bytes <= both => Some(1 - head),
@@ -232,7 +233,9 @@ where
 
     /// Whether `flow` is in the top group, as of the last call.
     pub fn is_top(&self, flow: u64) -> bool {
-        self.places(flow).iter().any(|&at| self.cache.as_ref().get(at).is_some_and(|slot| slot.top == Some(flow)))
+        self.places(flow)
+            .iter()
+            .any(|&at| self.cache.as_ref().get(at).is_some_and(|slot| slot.top == Some(flow)))
     }
 
     /// Visits every waiting packet, FIFO by FIFO.
