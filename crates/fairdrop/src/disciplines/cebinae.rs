@@ -363,9 +363,4 @@ where
     fn stats(&self) -> &Stats {
         &self.stats
     }
-
-    #[inline]
-    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
-        see("top_rate", self.top_rate() as f64);
-    }
 }
