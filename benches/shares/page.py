@@ -7,6 +7,7 @@ figure is of a distribution over loads.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import sys
@@ -137,7 +138,9 @@ def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
         "| discipline | " + " | ".join(head) + " | " + _NAMES["jain_tcp"] + " | " + _NAMES["wait_p99_ms"] + " |",
         "| --- |" + " ---: |" * 6,
     ]
-    for name in sorted(there, key=lambda name: median(_by_load(rows, name, "greedy", False))):
+    # From fair to unfair, whichever way.
+    unfair = {name: abs(math.log(max(median(_by_load(rows, name, "greedy", False)), 1e-9))) for name in there}
+    for name in sorted(there, key=lambda name: unfair[name]):
         cells = [
             _resampled(_by_load(rows, name, measure, more), of)
             for measure, more in (("greedy", False), ("tcp", True))

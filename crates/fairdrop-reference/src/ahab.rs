@@ -21,7 +21,7 @@ impl Filter {
     }
 }
 
-/// MacDavid, Chen, Rexford 2023, by the authors' program.
+/// `MacDavid`, Chen, Rexford 2023, by the authors' program.
 pub struct AhabModel {
     params: AhabParams,
     queue: Vec<Packet<u32>>,

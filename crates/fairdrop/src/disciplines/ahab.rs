@@ -4,7 +4,7 @@
 //! 1 - T / rate while more comes than the link sends. What a somewhat lower and a somewhat higher threshold would have
 //! let in is measured as well. Once in an epoch T moves to where, by a line through these, just the link's rate is let in.
 //!
-//! Source: R. MacDavid, X. Chen, J. Rexford, "Scalable real-time bandwidth fairness in switches", IEEE INFOCOM 2023 and
+//! Source: R. `MacDavid`, X. Chen, J. Rexford, "Scalable real-time bandwidth fairness in switches", IEEE INFOCOM 2023 and
 //! IEEE/ACM Transactions on Networking 2023; after the authors' program in P4 (`Princeton-Cabernet/AHAB`).
 
 use super::droptail::fifo_in;

@@ -248,7 +248,7 @@ where
     fn places(&self, flow: u64) -> [usize; STAGES as usize] {
         let hash = siphash(self.key.unwrap_or_default(), &flow.to_le_bytes());
         let slots = u64::from(self.params.slots);
-        let place = |part: u64| (part * slots >> 32) as usize;
+        let place = |part: u64| ((part * slots) >> 32) as usize;
         [place(hash & 0xFFFF_FFFF), slots as usize + place(hash >> 32)]
     }
 
@@ -285,7 +285,7 @@ where
         let rest = over - singly;
         self.top.end_rounds(rest, round);
         self.others.end_rounds(rest, round);
-        self.head = if rest % 2 == 0 { self.head } else { 1 - self.head };
+        self.head = if rest.is_multiple_of(2) { self.head } else { 1 - self.head };
         self.rounds = ((u64::from(self.rounds) + rest) % u64::from(self.params.p.max(1))) as u32;
     }
 
