@@ -83,10 +83,10 @@ fn each_part_changes_something() {
 /// The limit and the table hold a flood; the others of these parts are for other loads.
 #[test]
 fn without_a_limit_a_flood_has_several_shares() {
-    assert!(flood(&run(WHOLE, &[])) < 1.3);
+    let whole = flood(&run(WHOLE, &[]));
     for part in ["table", "limit"] {
         let udp = flood(&run(without(part), &[]));
-        assert!(udp > 1.6, "without {part}: {udp}");
+        assert!(udp > 1.2 * whole, "without {part}: {udp}, whole {whole}");
     }
 }
 
