@@ -92,6 +92,8 @@ bench-shares: .venv/installed ## how far flows are from max-min shares, and the 
 	$(BIN)/python benches/shares/bench_shares.py fresh --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/bench_shares.py validation --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/bench_shares.py validation --rivals --seeds 1 --store benches/shares/runs.csv
+	cargo build --release --package fairdrop-sim --example ablations
+	$(BIN)/python benches/shares/bench_shares.py validation --ablations --seeds 1 --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/page.py
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from multiprocessing import Pool
@@ -28,8 +30,18 @@ DISCIPLINES = ("collar", "choke", "afd", "fq_codel")
 RIVALS = (
     *(f"choke:choke.{setting}" for setting in ("candidates=2", "candidates=5", "schedule=odd")),
     *("gchoke", "mlc", "chokew", "ward", "black", "care", "sfb", "red_pd", "csfq", "fair_drop", "drr", "sfq"),
+    *("afq", "ahab", "cebinae"),
     *("pie", "codel", "dualpi2"),
 )
+#: So do these, which are no disciplines of the library: examples/ablations of fairdrop-sim runs them.
+ABLATIONS = (
+    *("csfq_from_matches", "afd_of_elephants"),
+    *(
+        f"collar_without_{part}"
+        for part in ("table", "limit", "base", "by_share", "slack", "window", "output", "bounds", "spared")
+    ),
+)
+PROGRAM = HERE.parents[1] / "target" / "release" / "examples" / "ablations"
 KEYS = ("set", "load", "discipline", "seed")
 MEASURES = ("greedy", "greedy_worst", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation", "mice_part")
 Row = dict[str, Any]
@@ -50,16 +62,26 @@ def measure(task: tuple[str, Load, str, int]) -> Row:
     which, load, discipline, seed = task
     name, _, settings = discipline.partition(":")
     changes = [f"queue.{setting}" for setting in settings.split("+") if setting]
+    key = {"set": which, "load": load.name, "discipline": discipline, "seed": seed}
+    if discipline in ABLATIONS:
+        return key | judge(load, *ablated(load, discipline, seed))
     scenario = fairdrop.Scenario(load.toml(), load.name, [f"queue.discipline={name}", f"seed={seed}", *changes])
     result = scenario.run(1, threads=1)
-    return {"set": which, "load": load.name, "discipline": discipline, "seed": seed} | judge(load, result)
+    wait = result.queues.rows()[0]["sojourn_p99_s"]
+    return key | judge(load, result.flows.rows(), wait, result.runs.rows()[0]["utilisation"])
 
 
-def judge(load: Load, result: fairdrop.Result) -> Row:
+def ablated(load: Load, name: str, seed: int) -> tuple[list[Row], float, float]:
+    """One run of an ablation: flows, 99th percentile of the wait in s, utilisation."""
+    words = [str(PROGRAM), name, str(seed)]
+    run = json.loads(subprocess.run(words, input=load.toml(), stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return run["flows"], run["queues"][0]["sojourn_s"]["p99"], run["utilisation"]
+
+
+def judge(load: Load, flows: Iterable[Row], wait_p99_s: float, utilisation: float) -> Row:
     """Throughput of each flow over its max-min share. Short transfers have what they took."""
-    rows = result.flows.rows()
     rates: dict[str, list[float]] = {group.name: [] for group in load.groups}
-    for row in rows:
+    for row in flows:
         rates[row["group"]].append(row["throughput_bps"])
     mice = sum(sum(rates[group.name]) for group in load.groups if group.short)
     left = load.rate_bps - mice
@@ -69,15 +91,14 @@ def judge(load: Load, result: fairdrop.Result) -> Row:
     flood = [rate / fair for group in long if (group.offered_bps or 0.0) > fair for rate in rates[group.name]]
     classes = [[rate / fair for rate in rates[group.name]] for group in long if group.offered_bps is None]
     slow = [ratio for ratios in classes for ratio in ratios]
-    queue = result.queues.rows()[0]
     return {
         "greedy": _mean(flood),
         "greedy_worst": max(flood, default=None),
         "tcp": _mean(slow),
         "tcp_worst_class": min((_mean(ratios) for ratios in classes), default=None),
         "jain_tcp": jain_index(slow),
-        "wait_p99_ms": 1e3 * queue["sojourn_p99_s"],
-        "utilisation": result.runs.rows()[0]["utilisation"],
+        "wait_p99_ms": 1e3 * wait_p99_s,
+        "utilisation": utilisation,
         "mice_part": mice / load.rate_bps,
     }
 
@@ -174,7 +195,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("set", choices=SETS)
     parser.add_argument("--disciplines", nargs="+", default=DISCIPLINES, help="a name, or name:setting+setting")
-    parser.add_argument("--rivals", action="store_true", help="the disciplines of the table of rivals")
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument("--rivals", action="store_true", help="the disciplines of the table of rivals")
+    others.add_argument("--ablations", action="store_true", help="those of the table of ablations")
     parser.add_argument("--store", type=Path, help="CSV file of finished runs (results/shares.csv)")
     parser.add_argument("--only", default="", help="loads whose names hold this")
     parser.add_argument("--seeds", type=int, default=99, help="at most so many seeds of each load")
@@ -182,7 +205,8 @@ def main() -> None:
     args = parser.parse_args()
     store = args.store or Path("results") / "shares.csv"
     store.parent.mkdir(parents=True, exist_ok=True)
-    rows = campaign(args.set, RIVALS if args.rivals else args.disciplines, store, args.processes, args.only, args.seeds)
+    disciplines = RIVALS if args.rivals else ABLATIONS if args.ablations else args.disciplines
+    rows = campaign(args.set, disciplines, store, args.processes, args.only, args.seeds)
     if args.set != "validation":
         print("\n".join(by_load(rows)))
     for line in over_loads(rows):

@@ -7,6 +7,7 @@ figure is of a distribution over loads.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import sys
@@ -16,7 +17,7 @@ from statistics import mean, median, stdev
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from bench_shares import DISCIPLINES, RIVALS, Row, read  # noqa: E402
+from bench_shares import ABLATIONS, DISCIPLINES, RIVALS, Row, read  # noqa: E402
 from loads import SETS, Load  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "background" / "collar.md"
@@ -62,7 +63,8 @@ def main() -> None:
         "fresh": fresh(rows),
         "validation": validation(rows),
         "worst": worst(rows),
-        "rivals": rivals(rows),
+        "rivals": beside(rows, (*DISCIPLINES, *RIVALS)),
+        "ablations": beside(rows, ("collar", "csfq", "afd", *ABLATIONS)),
     }
     text = PAGE.read_text()
     page = _SECTION.sub(lambda found: f"<!-- shares: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
@@ -126,17 +128,19 @@ def worst(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def rivals(rows: Sequence[Row]) -> str:
+def beside(rows: Sequence[Row], disciplines: Sequence[str]) -> str:
     """Distributions over the loads of the validation set, with the first seed of each, discipline by discipline."""
     first = {load.name: str(load.first_seed) for load in SETS["validation"]()}
     rows = [row for row in rows if row["set"] == "validation" and row["seed"] == first[row["load"]]]
-    there = [name for name in (*DISCIPLINES, *RIVALS) if any(row["discipline"] == name for row in rows)]
+    there = [name for name in disciplines if any(row["discipline"] == name for row in rows)]
     head = [f"{_NAMES[measure]}: {label}" for measure in ("greedy", "tcp") for label in ("median", "worst tenth, from")]
     lines = [
         "| discipline | " + " | ".join(head) + " | " + _NAMES["jain_tcp"] + " | " + _NAMES["wait_p99_ms"] + " |",
         "| --- |" + " ---: |" * 6,
     ]
-    for name in sorted(there, key=lambda name: median(_by_load(rows, name, "greedy", False))):
+    # From fair to unfair, whichever way.
+    unfair = {name: abs(math.log(max(median(_by_load(rows, name, "greedy", False)), 1e-9))) for name in there}
+    for name in sorted(there, key=lambda name: unfair[name]):
         cells = [
             _resampled(_by_load(rows, name, measure, more), of)
             for measure, more in (("greedy", False), ("tcp", True))

@@ -44,7 +44,9 @@ def named(cell):
 
 
 def test_rows_and_states(rows):
-    assert [row[0] for row in rows] == [f"F{number:03}" for number in range(1, 202)]
+    ids = [row[0] for row in rows]
+    assert ids == sorted(set(ids))
+    assert all(re.fullmatch(r"F\d{3}", name) for name in ids)
     assert {len(row) for row in rows} == {6}
     for number, kind, feature, source, state, _ in rows:
         assert kind and feature and source, number

@@ -117,7 +117,7 @@ enum fairdrop_cause
     FAIRDROP_CAUSE_CSFQ = 12,
     // A filter before the queue dropped the arriving packet of a restricted flow (RED-PD, penalty box, flow valve,
     // SFB's rate limit, COLLAR's limit of suspects, what BLACK, CARE and `FairDrop` find above a fair
-    // share).
+    // share, what AFQ and Cebinae have no room for in their rounds, what is above AHAB's threshold).
     FAIRDROP_CAUSE_FILTER = 13,
     // The arriving packet's flow sent above the fair rate (AFD).
     FAIRDROP_CAUSE_AFD = 14,

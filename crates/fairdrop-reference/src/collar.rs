@@ -10,6 +10,44 @@ use crate::slow::{Departure, Drops, Random, Slow};
 /// 16 ms.
 const T_UPDATE: u64 = 16_000_000;
 
+/// A part of COLLAR that may be missing, to see what it is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The table: nobody is a suspect.
+    Table,
+    /// The limit of suspects: the base probability alone drops.
+    Limit,
+    /// The base probability.
+    Base,
+    /// What makes the base probability fall by what a flow sends: it falls on all alike.
+    ByShare,
+    /// How the limit is loosened where little is dropped.
+    Slack,
+    /// The window in packets of a fair flow in which the table forgets: `span` is left.
+    Window,
+    /// That the output is remembered and compared: the last arrival takes a departure's place, dropped or not.
+    Output,
+    /// The controller's bounds of its target: a packet of each flow, and half the buffer.
+    Bounds,
+    /// That packets are spared which find fewer than two waiting.
+    Spared,
+}
+
+impl Part {
+    /// All, as one reads of them.
+    pub const ALL: [(&str, Self); 9] = [
+        ("table", Self::Table),
+        ("limit", Self::Limit),
+        ("base", Self::Base),
+        ("by-share", Self::ByShare),
+        ("slack", Self::Slack),
+        ("window", Self::Window),
+        ("output", Self::Output),
+        ("bounds", Self::Bounds),
+        ("spared", Self::Spared),
+    ];
+}
+
 #[derive(Clone, Debug)]
 struct Suspect {
     id: u32,
@@ -18,6 +56,8 @@ struct Suspect {
 
 pub struct CollarModel {
     params: CollarParams,
+    missing: Option<Part>,
+    last_arrival: u32,
     queue: Vec<Packet<u32>>,
     /// Every departure ever remembered; the memory is the last `ids` of them.
     remembered: Vec<u32>,
@@ -45,7 +85,14 @@ pub struct CollarModel {
 
 impl CollarModel {
     pub fn new(params: CollarParams) -> Self {
+        Self::without(params, None)
+    }
+
+    /// COLLAR without one of its parts.
+    pub fn without(params: CollarParams, missing: Option<Part>) -> Self {
         Self {
+            missing,
+            last_arrival: 0,
             queue: Vec::new(),
             remembered: Vec::new(),
             suspects: vec![vec![None; 8]; params.sets as usize],
@@ -68,19 +115,24 @@ impl CollarModel {
         }
     }
 
+    fn has(&self, part: Part) -> bool {
+        self.missing != Some(part)
+    }
+
     fn updates(&mut self, now: u64) {
         let period = T_UPDATE;
         while self.next_update <= now {
             if (now - self.next_update) / period < MOST_UPDATES {
                 let mut target = self.params.target.seconds();
                 let service = self.service / 1e9;
-                if service > 0.0 {
+                if service > 0.0 && self.has(Part::Bounds) {
                     target = f64::min(target, service * f64::from(self.params.limit) / 2.0);
                 }
-                let aim = f64::max(target, service / self.s);
+                let least = if self.has(Part::Bounds) { service / self.s } else { 0.0 };
+                let aim = f64::max(target, least);
                 let g = f64::min((0.1 + self.params.target.seconds()) / (0.1 + aim), 1.0);
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
-                self.root = self.root.clamp(0.0, 0.5);
+                self.root = self.root.clamp(0.0, if self.has(Part::Base) { 0.5 } else { 0.0 });
                 self.old_delay = self.delay;
             }
             if now - self.last_sample > period {
@@ -102,7 +154,13 @@ impl CollarModel {
     }
 
     fn phi(&self) -> f64 {
-        if self.root > 0.0 { f64::min(1.0 + 0.003 / self.root, 1.4) } else { 1.4 }
+        if !self.has(Part::Slack) {
+            1.0
+        } else if self.root > 0.0 {
+            f64::min(1.0 + 0.003 / self.root, 1.4)
+        } else {
+            1.4
+        }
     }
 
     fn set_of(&mut self, id: u32) -> &mut Vec<Option<Suspect>> {
@@ -157,7 +215,7 @@ impl CollarModel {
         let elapsed = f64::min(gap / span, 1.0);
 
         let windows = room * self.s / (32.0 * self.size);
-        let faded = 1.0 + f64::min(windows, elapsed);
+        let faded = 1.0 + if self.has(Part::Window) { f64::min(windows, elapsed) } else { elapsed };
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
         }
@@ -168,7 +226,7 @@ impl CollarModel {
         self.matches = (self.matches + hits).min(496.0);
         let change = (hits - seen.len() as f64 * self.s) / (16.0 + self.matches);
         self.s = (self.s + self.s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
-        if hits > 0.0 {
+        if hits > 0.0 && self.has(Part::Table) {
             self.suspect(id);
         }
         self.remembered.push(id);
@@ -194,7 +252,7 @@ impl CollarModel {
         let mut marked = None;
         if let Some(over) = over {
             let u = over / self.phi();
-            let excess = if u <= 1.0 {
+            let excess = if u <= 1.0 || !self.has(Part::Limit) {
                 0.0
             } else if u < 2.0 {
                 (u - 1.0) * (u - 1.0) / 2.0
@@ -218,7 +276,7 @@ impl CollarModel {
 
     /// Why the packet is dropped or marked at the base, and whether at all.
     fn base(&self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
-        let by_share = f64::min(p, 64.0 * self.s);
+        let by_share = if self.has(Part::ByShare) { f64::min(p, 64.0 * self.s) } else { 0.0 };
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
@@ -271,7 +329,8 @@ impl Slow for CollarModel {
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
         let over = self.charge(id, packet.meta.len);
         let mut marked = false;
-        if self.queue.len() >= 2 {
+        self.last_arrival = id;
+        if self.queue.len() >= 2 || !self.has(Part::Spared) {
             match self.judge(id, over, packet.meta.len, capable, random) {
                 Some((cause, false)) => return Ok(vec![(packet, cause)]),
                 verdict => marked = verdict.is_some(),
@@ -296,7 +355,8 @@ impl Slow for CollarModel {
         self.passed += f64::from(packet.meta.len);
         if self.passed >= self.distance {
             let bits = random(Stream::Candidate);
-            self.sample(id_of(packet.meta.flow, fast), f64::from(packet.meta.len), now, bits);
+            let id = if self.has(Part::Output) { id_of(packet.meta.flow, fast) } else { self.last_arrival };
+            self.sample(id, f64::from(packet.meta.len), now, bits);
             self.delay = (now - packet.enqueued.ns()) as f64 / 1e9;
         }
         if self.queue.is_empty() {

@@ -53,8 +53,10 @@ pub use contract::params::{Alias, Kind, ParamError, ParamSpec, ParamValue, Valid
 pub use contract::rate_label::RateLabel;
 pub use contract::stats::{Backlog, Count, DropCause, Stats};
 pub use contract::time::{MOST_UPDATES, Time};
+pub use disciplines::ahab::LowPass;
 pub use disciplines::black::BlackFlow;
 pub use disciplines::cake::{CakeHost, CakeQueue, Framing, Isolation};
+pub use disciplines::cebinae::CebinaeSlot;
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::Weights;

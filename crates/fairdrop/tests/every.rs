@@ -137,6 +137,7 @@ fn internals_are_named_and_move() {
             "black" => &["avg", "fair_share"],
             "care" => &["flows"],
             "fair_drop" => &["active_flows"],
+            "ahab" => &["threshold"],
             "red_pd" => &["avg", "loss"],
             "fred" => &["avg", "active_flows"],
             "rio" => &["avg", "avg_in"],
@@ -149,7 +150,7 @@ fn internals_are_named_and_move() {
             "pie" => &["drop_prob", "burst_allowance_s"],
             "dualpi2" => &["drop_prob"],
             "collar" => &["root", "s"],
-            "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" => &[],
+            "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" | "afq" | "cebinae" => &[],
             // Others say so in tests of their own.
             _ => return None,
         })

@@ -15,11 +15,14 @@ _RED = ("red.min_th", "red.max_th", "red.max_p", "red.w_q")
 #: What is varied, in tables below ``queue``; of disciplines without a number to set, the buffer.
 KNOBS: Mapping[str, Sequence[str]] = {
     "afd": ("afd.q_target", "afd.shadow", "afd.sample_every", "afd.alpha"),
+    "afq": ("afq.queues", "afq.bytes_per_round"),
+    "ahab": ("ahab.k_flow", "ahab.k_link", "ahab.epoch"),
     "back_choke_memory": _RED,
     "black": (*_RED[:3], "black.samples"),
     "blue": ("blue.d1", "blue.d2", "blue.freeze"),
     "cake": ("cobalt.target", "cobalt.interval", "cake.quantum"),
     "care": ("care.captures", "care.capture", "care.threshold"),
+    "cebinae": ("cebinae.tau", "cebinae.delta_port", "cebinae.delta_flow"),
     "choke": _RED,
     "choke_hardware": _RED,
     "choke_service": _RED,

@@ -1,5 +1,5 @@
 //! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, BLACK, CARE,
-//! `FairDrop`, COLLAR.
+//! `FairDrop`, AHAB, COLLAR.
 
 use super::red::QUICK;
 use super::{EVERY_ECN, LENGTHS, MS, case};
@@ -16,7 +16,7 @@ const LONG: &[Phase] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [sred(), sfb(), filters(), csfq(), afd(), black(), care(), fair_drop(), collar()].concat()
+    [sred(), sfb(), filters(), csfq(), afd(), black(), care(), fair_drop(), ahab(), collar()].concat()
 }
 
 fn sred() -> Vec<Case> {
@@ -85,6 +85,22 @@ fn fair_drop() -> Vec<Case> {
         of("few-records", "Flows for which the shadow has no room are not held.")
             .set(&[("fair_drop.max_flows", "2")]),
         of("overflow", "A small buffer: what overflows is not added to the shadow.").limit(4),
+    ]
+}
+
+fn ahab() -> Vec<Case> {
+    let quick =
+        &[("ahab.k_flow", "20ms"), ("ahab.k_link", "20ms"), ("ahab.epoch", "3ms"), ("ahab.delta", "1")];
+    let of = |name, text| case("ahab", name, "MacDavid, Chen, Rexford 2023", text).set(quick).phases(LONG);
+    vec![
+        of(
+            "basic",
+            "Two other thresholds, tried out on the same packets, move the one that flows are held to.",
+        ),
+        of("shared-filters", "Two filters in a row, which flows share.").set(&[("ahab.columns", "2")]),
+        of("bytes", "Rates are of bytes, and so is what thresholds let in.").lengths(LENGTHS),
+        of("coins", "Coins often equal the probability.").numbers(Numbers::Eighths),
+        of("overflow", "A small buffer: what overflows counts as let in.").limit(4),
     ]
 }
 

@@ -1,11 +1,11 @@
-//! Disciplines with a queue per flow: SFQ, DRR, FQ, FQ-CoDel, CAKE.
+//! Disciplines with a queue per flow, or per round: SFQ, DRR, FQ, FQ-CoDel, CAKE, AFQ, Cebinae.
 
 use super::{CLASSES, DOZEN, EVERY_ECN, LENGTHS, MS, case};
 use crate::Case;
 use crate::script::Phase::{Burst, Drain, Load, Silence};
 
 pub(super) fn cases() -> Vec<Case> {
-    [sfq(), drr(), fq(), fq_codel(), cake()].concat()
+    [sfq(), drr(), fq(), fq_codel(), cake(), afq(), cebinae()].concat()
 }
 
 fn sfq() -> Vec<Case> {
@@ -121,5 +121,50 @@ fn cake() -> Vec<Case> {
             .set(&[("cobalt.p_inc", "0.125"), ("cobalt.p_dec", "0.0625")])
             .ecn(EVERY_ECN)
             .phases(&[Burst { arrivals: 60 }, Load { arrivals: 90, percent: 300 }, Drain]),
+    ]
+}
+
+fn afq() -> Vec<Case> {
+    let of = |name, text| {
+        case("afq", name, "Sharma, Liu, Atreya, Krishnamurthy 2018", text)
+            .set(&[("afq.queues", "6"), ("afq.bytes_per_round", "1500B")])
+            .lengths(LENGTHS)
+            .limit(16)
+    };
+    vec![
+        of("basic", "A flow's packets are spread over the rounds; those too far ahead are dropped."),
+        of("shared-counters", "Five counters in a row: flows that share all of theirs share a bid.")
+            .set(&[("afq.columns", "5")])
+            .flows(DOZEN),
+        of("wide-rounds", "Each round takes several packets of a flow, so that the buffer overflows.")
+            .set(&[("afq.bytes_per_round", "4000B")]),
+    ]
+}
+
+fn cebinae() -> Vec<Case> {
+    let of = |name, text| {
+        case("cebinae", name, "Yu, Sonchack, Liu 2022", text)
+            .set(&[("cebinae.dt", "8ms"), ("cebinae.tau", "0.1"), ("cebinae.delta_flow", "0.2")])
+            .phases(&[
+                Load { arrivals: 120, percent: 150 },
+                Drain,
+                Silence { ns: 50 * MS },
+                Load { arrivals: 60, percent: 200 },
+                Drain,
+            ])
+    };
+    vec![
+        of("basic", "Flows that have most of a full link are taxed, round by round."),
+        of(
+            "derived-round",
+            "A round is the least power of two of nanoseconds in which a full buffer leaves.",
+        )
+        .set(&[("cebinae.dt", "0s")])
+        .limit(4),
+        of("few-slots", "Three places for each hash, looks every two rounds: some flows are not counted.")
+            .set(&[("cebinae.slots", "3"), ("cebinae.p", "2")])
+            .flows(DOZEN)
+            .lengths(LENGTHS),
+        of("overflow", "A small buffer: what overflows counts as well.").limit(3),
     ]
 }

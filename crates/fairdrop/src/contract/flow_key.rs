@@ -80,6 +80,12 @@ pub(crate) fn reduced(hash: u64, buckets: u32) -> u32 {
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u32
 }
 
+/// The column of a flow with this `hash` in a row of a sketch, of which each of four takes 16 bits; at most 65,536 columns.
+#[inline]
+pub(crate) fn column(hash: u64, row: u32, columns: u32) -> usize {
+    (((hash >> (16 * row) & 0xFFFF) * u64::from(columns)) >> 16) as usize
+}
+
 /// The fields of a packet's headers that flows are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoints {

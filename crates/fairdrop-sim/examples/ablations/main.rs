@@ -1,0 +1,62 @@
+//! What parts of disciplines are worth: COLLAR without each of its own, CSFQ with COLLAR's fair share, AFD with a table of
+//! elephants. They run in the simulator as disciplines of one's own, so the library pays for none of them.
+//!
+//!     cargo run --release --package fairdrop-sim --example ablations -- collar_without_table 1 < scenario.toml
+//!
+//! takes a name and a seed, reads a scenario, and writes the result as JSON. Without a name it lists the names.
+
+mod afd_of_elephants;
+mod csfq_from_matches;
+mod slowly;
+
+use afd_of_elephants::AfdOfElephants;
+use csfq_from_matches::CsfqFromMatches;
+use fairdrop::{AnyParams, CollarParams};
+use fairdrop_reference::collar::{CollarModel, Part};
+use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
+use fairdrop_sim::{Control, scenario::Scenario, simulate};
+use slowly::Slowly;
+use std::error::Error;
+use std::io::Read;
+
+/// The whole of COLLAR in the same form, which gives the library's results.
+pub const WHOLE: &str = "collar_whole";
+
+/// The name of COLLAR without a part.
+pub fn without(part: &str) -> &'static str {
+    fairdrop_sim::own::kept(&format!("collar_without_{}", part.replace('-', "_")))
+}
+
+/// COLLAR with its defaults, by its reference, without `missing`.
+fn collar(setup: &Setup, missing: Option<Part>) -> Slowly<CollarModel> {
+    let params = CollarParams { limit: setup.limit, ..CollarParams::default() };
+    Slowly::new(CollarModel::without(params.clone(), missing), AnyParams::Collar(params))
+}
+
+/// Every one.
+pub fn parts() -> Result<Parts, PartError> {
+    let mut parts = Parts::default();
+    parts.add(OwnDiscipline::named(WHOLE, |setup| collar(setup, None)))?;
+    for (name, part) in Part::ALL {
+        parts.add(OwnDiscipline::named(without(name), move |setup| collar(setup, Some(part))))?;
+    }
+    parts.add(OwnDiscipline::named("csfq_from_matches", CsfqFromMatches::new))?;
+    parts.add(OwnDiscipline::named("afd_of_elephants", AfdOfElephants::new))?;
+    Ok(parts)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [name, seed] = words.as_slice() else {
+        println!("csfq_from_matches\nafd_of_elephants\n{WHOLE}");
+        Part::ALL.iter().for_each(|(part, _)| println!("{}", without(part)));
+        return Ok(());
+    };
+    let (seed, control) = (seed.parse()?, Control::default());
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let scenario = Scenario::parse_with(&text, "stdin", &[], &parts()?, &control)?.with_discipline(name)?;
+    let run = simulate(&scenario, seed, &control)?.ok_or("stopped")?;
+    println!("{}", serde_json::to_string(&run)?);
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Rivals of COLLAR end to end: what a flood, and small packets, are left with.
+
+use fairdrop_sim::scenario::Scenario;
+use fairdrop_sim::{Control, RunResult, simulate};
+
+/// A flood of twice the link beside eight TCP flows.
+const FLOOD: &str = r#"
+duration = "30s"
+warm_up = "10s"
+
+[dumbbell]
+rate = "10mbit"
+delay = "5ms"
+access_rate = "100mbit"
+
+[queue]
+limit = "200p"
+
+[[groups]]
+name = "tcp"
+transport = "newreno"
+packet_size = "1000B"
+count = 8
+
+[[groups]]
+name = "udp"
+transport = "cbr"
+packet_size = "1000B"
+rate = "20mbit"
+"#;
+
+fn run(text: &str, settings: &[&str]) -> RunResult {
+    let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
+    let scenario = Scenario::parse(text, "rivals.toml", &settings).expect("the scenario is valid");
+    simulate(&scenario, 1, &Control::default())
+        .expect("parameters are valid")
+        .expect("nothing stops this run")
+}
+
+/// What a group has, over what it would have if all flows had the same.
+fn over_its_share(run: &RunResult, group: &str) -> f64 {
+    let flows = |of: &dyn Fn(&str) -> bool| run.flows.iter().filter(|flow| of(&flow.group)).count() as f64;
+    let has = run.groups.iter().find(|g| g.name == group).map_or(f64::NAN, |g| g.sums.share);
+    has * flows(&|_| true) / flows(&|name| name == group)
+}
+
+#[test]
+fn droptail_leaves_a_flood_most_of_the_link() {
+    let run = run(FLOOD, &["queue.discipline=droptail"]);
+    assert!(over_its_share(&run, "udp") > 6.0, "{}", over_its_share(&run, "udp"));
+}
+
+/// AFQ with room for what the rounds admit of each flow.
+const AFQ: [&str; 2] = ["queue.discipline=afq", "queue.limit=1000"];
+
+#[test]
+fn afq_holds_a_flood_to_its_share() {
+    let run = run(FLOOD, &AFQ);
+    let (udp, tcp) = (over_its_share(&run, "udp"), over_its_share(&run, "tcp"));
+    assert!((0.95..1.2).contains(&udp), "UDP has {udp} of its share");
+    assert!(tcp > 0.95, "TCP has {tcp} of its share");
+}
+
+#[test]
+fn afq_is_fair_in_bytes() {
+    let text = FLOOD.replace("\"newreno\"", "\"cbr\"\nrate = \"5mbit\"");
+    for size in ["200B", "577B", "1500B"] {
+        let run = run(&text, &[AFQ[0], AFQ[1], &format!("groups.udp.packet_size={size}")]);
+        let udp = over_its_share(&run, "udp");
+        assert!((udp - 1.0).abs() < 0.02, "packets of {size}: {udp}");
+    }
+}
+
+/// AHAB measures rates and holds no queue, so that TCP's share is what a buffer full of its packets leaves it.
+#[test]
+fn ahab_holds_a_flood_to_its_share() {
+    let run = run(FLOOD, &["queue.discipline=ahab"]);
+    let (udp, tcp) = (over_its_share(&run, "udp"), over_its_share(&run, "tcp"));
+    assert!((0.9..1.6).contains(&udp), "UDP has {udp} of its share");
+    assert!(tcp > 0.9, "TCP has {tcp} of its share");
+}
+
+/// The first configuration of the authors' table 2, for a third of its time: two flows of a short round trip beside eight of a
+/// longer one. There Jain's index is 0.664 with DropTail and 0.975 with Cebinae.
+const ROUND_TRIPS: &str = r#"
+duration = "40s"
+warm_up = "10s"
+
+[dumbbell]
+rate = "100mbit"
+delay = "10ms"
+access_rate = "10gbit"
+access_delay = "0.2ms"
+
+[queue]
+limit = "250p"
+
+[[groups]]
+name = "near"
+transport = "sack"
+packet_size = "1500B"
+max_window = "20000p"
+count = 2
+
+[[groups]]
+name = "far"
+transport = "sack"
+packet_size = "1500B"
+max_window = "20000p"
+access_delay = "2ms"
+count = 8
+"#;
+
+#[test]
+fn cebinae_makes_round_trips_matter_less() {
+    let of =
+        |name: &str| run(ROUND_TRIPS, &[&format!("queue.discipline={name}")]).jain_index.expect("flows send");
+    let (cebinae, droptail) = (of("cebinae"), of("droptail"));
+    assert!(cebinae > 0.95 && droptail < 0.9, "Jain's index {cebinae}, with DropTail {droptail}");
+}

@@ -1,0 +1,189 @@
+//! AFQ, approximate fair queueing: FIFOs that are served one after another, a flow's packets spread over them by what it has
+//! sent.
+//!
+//! As in bit-by-bit round robin each flow has a bid: the bytes it will have sent by the end of a packet, and no fewer than
+//! the round that is served. A packet waits in the FIFO of the round in which its bid falls, rounds being
+//! `bytes_per_round` bytes of each flow; one whose round lies `queues` ahead or more is dropped. When the FIFO of a round is
+//! empty the next one's turn comes. Bids are kept in a sketch of four rows of counters, of which the least holds, so that
+//! state does not grow with flows; those that share all their counters with others are served less.
+//!
+//! Source: N. Sharma, M. Liu, K. Atreya, A. Krishnamurthy, "Approximating fair queueing on reconfigurable switches", NSDI
+//! 2018, from memory, beside two programs of others after it, in P4 and for ns-3, which have the same rules.
+
+use super::outcome::drop_packet;
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
+use crate::contract::env::Env;
+use crate::contract::flow_key::{column, siphash};
+use crate::contract::packet::Packet;
+use crate::contract::params::{ParamError, require};
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::registry::declare::params;
+use crate::registry::entry::{Registered, facts, take};
+use crate::storage::memory::{Memory, Storage};
+use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+
+/// Rows of the sketch; each takes 16 bits of a flow's hash.
+const ROWS: u32 = 4;
+
+const SHARMA_2018: &str =
+    "Sharma, Liu, Atreya, Krishnamurthy 2018, from memory, and a program of others in P4";
+
+params! {
+    /// Parameters of [`Afq`].
+    pub struct AfqParams {
+        limit;
+        /// FIFOs: rounds that a flow may be ahead (nQ).
+        queues: u32 = 32, Integer(2, 1024), SHARMA_2018;
+        /// Bytes of each flow in a round (BpR); queues times this should hold what a flow may have under way.
+        bytes_per_round: u32 = 2048 B, Bytes(1, 1_000_000), "a program of others in P4";
+        /// Counters in each of the four rows of the sketch.
+        columns: u32 = 4096, Integer(1, 65536), SHARMA_2018;
+    }
+}
+
+impl Registered for AfqParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "afq",
+        title: "AFQ",
+        label: "AFQ",
+        doc: "FIFOs that are served one after another; each flow's packets are spread over them, so many bytes in each, by a \
+              sketch that counts what it has sent.",
+        report: "Spreads the packets of each flow over a row of queues, so many bytes in each, and serves one queue after \
+                 another. What flows have sent is counted in a small sketch, which flows share.",
+        family: Family::Queues,
+        departures: Departures::InOrderWithinFlows,
+        timed: false,
+        source: "Sharma, Liu, Atreya, Krishnamurthy 2018",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = Afq<H, M::Of<PacketSlot<H>>, M::Of<QueueSlot<()>>, M::Of<u64>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let slots = take(memory, self.limit as usize, self.limit)?;
+        let records = take(memory, self.queues as usize, self.limit)?;
+        let sketch = take(memory, (ROWS * self.columns) as usize, self.limit)?;
+        Afq::new(self, slots, records, sketch)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
+}
+
+/// Approximate fair queueing. `C` holds the counters of the sketch, row after row.
+#[derive(Clone, Debug)]
+pub struct Afq<H, P, Q, C> {
+    params: AfqParams,
+    pool: QueuePool<H, (), (), P, Q>,
+    sketch: C,
+    /// Key of the hash, once the host was asked for it.
+    key: Option<[u64; 2]>,
+    /// The round that is served.
+    round: u64,
+    stats: Stats,
+}
+
+impl<H, P, Q, C> Afq<H, P, Q, C>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<()>>,
+    C: Storage<u64>,
+{
+    /// An empty queue. `slots` has `limit` elements or more, `records` has `queues`, `sketch` four times `columns`.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or storage is too small.
+    pub fn new(params: AfqParams, slots: P, records: Q, sketch: C) -> Result<Self, ParamError> {
+        params.validate()?;
+        let pool = QueuePool::new(slots, records, params.limit as usize, params.queues as usize)?;
+        let counters = sketch.as_ref().len();
+        let enough = counters >= (ROWS * params.columns) as usize;
+        require(enough, "columns", counters as f64, "four counters for each")?;
+        Ok(Self { params, pool, sketch, key: None, round: 0, stats: Stats::default() })
+    }
+
+    /// The round that is served, as of the last call.
+    pub fn round(&self) -> u64 {
+        self.round
+    }
+
+    /// Visits every waiting packet, queue by queue.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        (0..self.pool.queue_count()).flat_map(|queue| self.pool.iter(queue)).for_each(visit);
+    }
+
+    /// Where the counters of a flow with this hash are.
+    fn counters(columns: u32, hash: u64) -> impl Iterator<Item = usize> {
+        (0..ROWS).map(move |row| (row * columns) as usize + column(hash, row, columns))
+    }
+
+    /// What the flow with this hash has sent, by the sketch.
+    fn sent(&self, hash: u64) -> u64 {
+        let sketch = self.sketch.as_ref();
+        let counters = Self::counters(self.params.columns, hash);
+        counters.filter_map(|at| sketch.get(at).copied()).min().unwrap_or(0)
+    }
+
+    /// Raises the counters of the flow with this hash to its `bid`.
+    fn note(&mut self, hash: u64, bid: u64) {
+        let sketch = self.sketch.as_mut();
+        for at in Self::counters(self.params.columns, hash) {
+            if let Some(counter) = sketch.get_mut(at) {
+                *counter = bid.max(*counter);
+            }
+        }
+    }
+}
+
+impl<H, P, Q, C> Discipline<H> for Afq<H, P, Q, C>
+where
+    P: Storage<PacketSlot<H>>,
+    Q: Storage<QueueSlot<()>>,
+    C: Storage<u64>,
+{
+    #[inline]
+    fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let key = *self.key.get_or_insert_with(|| env.flow_key());
+        let hash = siphash(key, &packet.meta.flow.to_le_bytes());
+        let per_round = u64::from(self.params.bytes_per_round);
+        let bid = self.sent(hash).max(self.round * per_round) + u64::from(packet.meta.len);
+        let round = bid / per_round;
+        let queues = u64::from(self.params.queues);
+        if round - self.round >= queues {
+            drop_packet(&mut self.stats, env, packet, DropCause::Filter);
+        } else if self.pool.backlog().packets >= self.params.limit {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+        } else {
+            self.note(hash, bid);
+            if let Some(packet) = self.pool.push((round % queues) as u32, packet, ()) {
+                drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+            }
+        }
+    }
+
+    #[inline]
+    fn dequeue<E: Env<H>>(&mut self, _env: &mut E) -> Option<Packet<H>> {
+        if self.pool.backlog().packets == 0 {
+            return None;
+        }
+        let queues = u64::from(self.params.queues);
+        for _ in 0..queues {
+            if let Some(packet) = self.pool.pop((self.round % queues) as u32) {
+                self.stats.departed.add(packet.meta.len);
+                return Some(packet);
+            }
+            self.round += 1;
+        }
+        None
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+}
