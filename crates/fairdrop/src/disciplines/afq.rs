@@ -147,10 +147,10 @@ where
         self.stats.arrived.add(packet.meta.len);
         let key = *self.key.get_or_insert_with(|| env.flow_key());
         let hash = siphash(key, &packet.meta.flow.to_le_bytes());
-        let per_round = u64::from(self.params.bytes_per_round);
+        let per_round = u64::from(self.params.bytes_per_round.max(1));
         let bid = self.sent(hash).max(self.round * per_round) + u64::from(packet.meta.len);
         let round = bid / per_round;
-        let queues = u64::from(self.params.queues);
+        let queues = u64::from(self.params.queues.max(1));
         if round - self.round >= queues {
             drop_packet(&mut self.stats, env, packet, DropCause::Filter);
         } else if self.pool.backlog().packets >= self.params.limit {
@@ -168,7 +168,7 @@ where
         if self.pool.backlog().packets == 0 {
             return None;
         }
-        let queues = u64::from(self.params.queues);
+        let queues = u64::from(self.params.queues.max(1));
         for _ in 0..queues {
             if let Some(packet) = self.pool.pop((self.round % queues) as u32) {
                 self.stats.departed.add(packet.meta.len);
