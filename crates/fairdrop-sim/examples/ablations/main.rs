@@ -34,6 +34,9 @@ fn collar(setup: &Setup, missing: Option<Part>) -> Slowly<CollarModel> {
 }
 
 /// Every one.
+///
+/// # Errors
+/// Two have the same name.
 pub fn parts() -> Result<Parts, PartError> {
     let mut parts = Parts::default();
     parts.add(OwnDiscipline::named(WHOLE, |setup| collar(setup, None)))?;
@@ -49,7 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [name, seed] = words.as_slice() else {
         println!("csfq_from_matches\nafd_of_elephants\n{WHOLE}");
-        Part::ALL.iter().for_each(|(part, _)| println!("{}", without(part)));
+        for (part, _) in Part::ALL {
+            println!("{}", without(part));
+        }
         return Ok(());
     };
     let (seed, control) = (seed.parse()?, Control::default());

@@ -49,7 +49,9 @@ impl<M: Slow> Discipline<u32> for Slowly<M> {
         let hashes = self.hashes.as_ref()?;
         let departure = self.model.dequeue(now, hashes, &mut |stream| env.random(stream));
         let (_, packet) = departure.expect("it is compared with nothing");
-        packet.iter().for_each(|packet| self.left(packet));
+        if let Some(packet) = &packet {
+            self.left(packet);
+        }
         packet
     }
 
