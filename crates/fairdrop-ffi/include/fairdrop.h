@@ -556,7 +556,8 @@ enum fairdrop_status fairdrop_dequeue(struct fairdrop_queue *queue,
 
 // When `fairdrop_tick` wants to be called; `FAIRDROP_STATUS_NONE` when the discipline has no timer, and while a
 // shaper holds nothing back.
-enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue, uint64_t *deadline_ns);
+enum fairdrop_status fairdrop_deadline(const struct fairdrop_queue *queue,
+                                       uint64_t *deadline_ns);
 
 // The deadline has come. If the transmitter is free, call `fairdrop_dequeue` next.
 enum fairdrop_status fairdrop_tick(struct fairdrop_queue *queue, uint64_t now_ns);
