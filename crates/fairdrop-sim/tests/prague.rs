@@ -65,12 +65,12 @@ fn beside_cubic_the_rates_are_alike_and_the_waits_are_not() {
     assert!(run.queues[0].marks.total() > 1000, "{}", run.queues[0].marks.total());
 }
 
-/// Alone it fills the link, and packets wait for about the millisecond from which all are marked.
+/// Alone it fills the link, and packets wait for no longer than the 1.2 ms from which all are marked, and one packet of 0.6 ms.
 #[test]
 fn alone_it_fills_the_link_with_a_short_queue() {
     let run = run(&prague("l4s", ""), &[], 1);
     let (mean, late) = waits(&run, "l4s");
-    assert!(run.utilisation > 0.97 && mean < 1.0 && late < 1.3, "{} of the link, {mean} ms", run.utilisation);
+    assert!(run.utilisation > 0.97 && mean < 1.0 && late < 1.8, "{} of the link, {mean} ms", run.utilisation);
 }
 
 /// RFC 9331, section 4.3: the round trip decides less. 6 and 26 ms share alike, where they would not without the virtual
