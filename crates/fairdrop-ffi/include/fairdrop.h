@@ -46,8 +46,8 @@
 // the library.
 #define FAIRDROP_ABI_VERSION 3
 
-// Version of the tables of plug-ins (fairdrop_plugin). The simulator takes those of version 1 as well, and refuses others.
-#define FAIRDROP_PLUGIN_VERSION 2
+// Version of the tables of plug-ins (fairdrop_plugin). The simulator takes those of versions 1 and 2 as well, and refuses others.
+#define FAIRDROP_PLUGIN_VERSION 3
 
 // What `admit` of a plug-in returns to let a packet in.
 #define FAIRDROP_ADMIT -1
@@ -426,6 +426,15 @@ typedef struct fairdrop_plugin_host {
     bool (*mark)(void *context, struct fairdrop_packet *packet, uint8_t cause);
     // Ends the run, with a sentence for its user.
     void (*fail)(void *context, const char *what);
+    // Drops the packet that `draw`, `head` or `tail` showed last, wherever it waits in the FIFO, for a `fairdrop_cause`. False when
+    // none was shown in this call, or it waits no more. Since version 3.
+    bool (*drop_shown)(void *context, uint8_t cause);
+    // Packets in the FIFO as a call of the queue begins: what `length` would return. Since version 3.
+    uint32_t packets;
+    // Bytes in the FIFO as a call of the queue begins. Since version 3.
+    uint64_t bytes_waiting;
+    // Where to write the internals, in their order, as they change; only during calls. Since version 3.
+    double *values;
 } fairdrop_plugin_host;
 
 // A discipline in a shared object, which gives it from a function that it exports:
@@ -466,7 +475,8 @@ typedef struct fairdrop_plugin {
     void (*tick)(void *queue, uint64_t now_ns);
     // Packets and bytes that wait. NULL when all wait in the host's FIFO.
     void (*backlog)(void *queue, uint32_t *packets, uint64_t *bytes);
-    // Writes as many values as there are internals. NULL when there are none.
+    // Writes as many values as there are internals. NULL when there are none, or, since version 3, when the queue writes them to
+    // the host's `values`.
     void (*show)(void *queue, double *values);
     // Whether `dequeue` changes the internals.
     bool departures_change_internals;

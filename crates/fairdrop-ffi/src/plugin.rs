@@ -6,9 +6,9 @@ use core::ffi::{c_char, c_void};
 use crate::catalogue::Kind;
 use crate::queue::Packet;
 
-/// Version of these tables. The host takes tables of version 1 as well, which end before what came with version 2, and refuses
-/// others.
-pub const FAIRDROP_PLUGIN_VERSION: u32 = 2;
+/// Version of these tables. The host takes tables of versions 1 and 2 as well, and refuses others. Those of version 1 end before
+/// what came with version 2; those of version 2 know of less in the host's table.
+pub const FAIRDROP_PLUGIN_VERSION: u32 = 3;
 
 /// What `admit` of a plug-in returns to let a packet in.
 pub const FAIRDROP_ADMIT: i32 = -1;
@@ -76,6 +76,15 @@ pub struct PluginHost {
     pub mark: unsafe extern "C" fn(context: *mut c_void, packet: *mut Packet, cause: u8) -> bool,
     /// Ends the run, with a sentence for its user.
     pub fail: unsafe extern "C" fn(context: *mut c_void, what: *const c_char),
+    /// Drops the packet that `draw`, `head` or `tail` showed last, wherever it waits in the FIFO, for a `fairdrop_cause`. False when
+    /// none was shown in this call, or it waits no more. Since version 3.
+    pub drop_shown: unsafe extern "C" fn(context: *mut c_void, cause: u8) -> bool,
+    /// Packets in the FIFO as a call of the queue begins: what `length` would return. Since version 3.
+    pub packets: u32,
+    /// Bytes in the FIFO as a call of the queue begins. Since version 3.
+    pub bytes_waiting: u64,
+    /// Where to write the internals, in their order, as they change; only during calls. Since version 3.
+    pub values: *mut f64,
 }
 
 /// A discipline in a shared object, which gives it from a function that it exports:
@@ -117,7 +126,8 @@ pub struct Plugin {
     pub tick: Option<unsafe extern "C" fn(queue: *mut c_void, now_ns: u64)>,
     /// Packets and bytes that wait. NULL when all wait in the host's FIFO.
     pub backlog: Option<unsafe extern "C" fn(queue: *mut c_void, packets: *mut u32, bytes: *mut u64)>,
-    /// Writes as many values as there are internals. NULL when there are none.
+    /// Writes as many values as there are internals. NULL when there are none, or, since version 3, when the queue writes them to
+    /// the host's `values`.
     pub show: Option<unsafe extern "C" fn(queue: *mut c_void, values: *mut f64)>,
     /// Whether `dequeue` changes the internals.
     pub departures_change_internals: bool,

@@ -52,8 +52,7 @@ static int32_t verdict(struct choke *queue, const fairdrop_packet *packet, uint3
     }
     fairdrop_packet candidate;
     if (host->draw(host->context, &candidate) && candidate.flow == packet->flow) {
-        host->remove(host->context, candidate.cookie);
-        host->drop(host->context, &candidate, FAIRDROP_CAUSE_MATCH_QUEUED);
+        host->drop_shown(host->context, FAIRDROP_CAUSE_MATCH_QUEUED);
         return FAIRDROP_CAUSE_MATCH_ARRIVING;
     }
     if (queue->avg >= queue->max_th) {
@@ -72,18 +71,15 @@ static int32_t verdict(struct choke *queue, const fairdrop_packet *packet, uint3
 
 static int32_t admit(void *self, fairdrop_packet *packet, uint64_t now_ns) {
     struct choke *queue = self;
-    uint32_t length = queue->host->length(queue->host->context);
+    uint32_t length = queue->host->packets;
     update_average(queue, now_ns, length);
+    queue->host->values[0] = queue->avg;
     return verdict(queue, packet, length);
 }
 
 static void idle(void *self, uint64_t now_ns) {
     struct choke *queue = self;
     if (queue->idle_since == BUSY) queue->idle_since = now_ns;
-}
-
-static void show(void *self, double *values) {
-    values[0] = ((struct choke *)self)->avg;
 }
 
 static const fairdrop_plugin_parameter parameters[] = {
@@ -106,7 +102,6 @@ static const fairdrop_plugin table = {
     .internal_count = 1,
     .make = make,
     .release = free,
-    .show = show,
     .admit = admit,
     .idle = idle,
 };

@@ -1,11 +1,12 @@
 //! What the functions of [`PluginHost`] work on.
 
-use fairdrop::{DropCause, Ecn, Env, LeakyFifo, Meta, Packet, Position, Slot, Time, slots_for};
+use fairdrop::{DropCause, Ecn, Meta, Packet, Time};
 use fairdrop_ffi::{FAIRDROP_ADMIT, Packet as CPacket, PluginHost};
 use fairdrop_sim::input::Value;
 use fairdrop_sim::own::{Desk, Setup, Values};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
 
 /// The words of each choice, by the name of the parameter.
 pub type Words = BTreeMap<&'static str, Vec<&'static str>>;
@@ -14,55 +15,26 @@ pub type Words = BTreeMap<&'static str, Vec<&'static str>>;
 pub struct Bench {
     /// What it tells the simulator, during a call; it may be gone between calls.
     pub desk: *mut Desk,
-    /// Packets that wait here.
-    pub fifo: LeakyFifo<u32, Box<[Slot<u32>]>>,
-    limit: u32,
     values: Values,
     words: Words,
-    /// Where the packet waits that was shown last.
-    shown: Option<Position>,
 }
 
 impl Bench {
     /// An empty one, for a first call with `desk`.
     pub fn new(setup: &Setup, words: Words, desk: &mut Desk) -> Self {
-        Self {
-            desk,
-            fifo: LeakyFifo::new((0..slots_for(setup.limit)).map(|_| None).collect()),
-            limit: setup.limit,
-            values: setup.values.clone(),
-            words,
-            shown: None,
-        }
+        Self { desk, values: setup.values.clone(), words }
     }
 
     fn value(&self, name: &CStr) -> Option<&Value> {
         let name = name.to_str().ok()?;
         self.values.value(name)
     }
+}
 
-    /// What becomes of an arrival, which the plug-in may have `marked`.
-    #[inline]
-    pub fn carry_out(&mut self, verdict: i32, packet: &Packet<u32>, marked: &CPacket, desk: &mut Desk) {
-        if verdict != FAIRDROP_ADMIT {
-            let cause = cause(verdict, desk);
-            desk.refuse(packet.handle, cause);
-            return;
-        }
-        let Packet { meta, enqueued, handle } = *packet;
-        let meta = Meta { ecn: ecn_of(marked.ecn), label: marked.label, ..meta };
-        if self.fifo.len() >= self.limit || self.fifo.push(Packet::new(meta, enqueued, handle)).is_some() {
-            desk.refuse(handle, DropCause::Overflow);
-        }
-    }
-
-    fn remove(&mut self, cookie: u64) -> bool {
-        let is_it =
-            |place: &Position| self.fifo.get(*place).is_some_and(|packet| u64::from(packet.handle) == cookie);
-        let shown = self.shown.filter(is_it);
-        let place = shown.or_else(|| self.fifo.positions().find(is_it));
-        place.and_then(|place| self.fifo.remove(place)).is_some()
-    }
+/// What `admit` of a plug-in has decided: a cause to drop the arrival for, or none.
+#[inline]
+pub fn verdict(number: i32, desk: &mut Desk) -> Option<DropCause> {
+    (number != FAIRDROP_ADMIT).then(|| cause(number, desk))
 }
 
 /// Writes `packet` to `place`. False when there is none, or nowhere to write it.
@@ -105,7 +77,7 @@ pub fn to_c(packet: &Packet<u32>) -> CPacket {
 }
 
 #[inline]
-fn ecn_of(bits: u8) -> Ecn {
+pub fn ecn_of(bits: u8) -> Ecn {
     match bits & 3 {
         0 => Ecn::NotCapable,
         1 => Ecn::Ect1,
@@ -149,6 +121,10 @@ pub fn table(bench: *mut Bench, version: u32, setup: &Setup) -> PluginHost {
         drop: drop_packet,
         mark,
         fail,
+        drop_shown,
+        packets: 0,
+        bytes_waiting: 0,
+        values: ptr::null_mut(),
     }
 }
 
@@ -208,55 +184,50 @@ unsafe extern "C" fn random(context: *mut c_void, stream: u8) -> u64 {
 
 unsafe extern "C" fn push(context: *mut c_void, packet: *const CPacket) -> bool {
     // SAFETY: the rules above.
-    let (bench, packet) = unsafe { (bench(context), packet.as_ref()) };
-    let Some(packet) = packet else { return false };
-    bench.fifo.len() < bench.limit && bench.fifo.push(from_c(packet)).is_none()
+    let (desk, packet) = unsafe { (desk(context), packet.as_ref()) };
+    packet.is_some_and(|packet| desk.push(from_c(packet)))
 }
 
 unsafe extern "C" fn pop(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
-    unsafe { put(packet, bench(context).fifo.pop().as_ref()) }
+    unsafe { put(packet, desk(context).pop().as_ref()) }
 }
 
 unsafe extern "C" fn draw(context: *mut c_void, packet: *mut CPacket) -> bool {
-    // SAFETY: the rules above; the bench and the desk are two things.
-    let (bench, desk) = unsafe { (bench(context), desk(context)) };
-    let Some((place, drawn)) = bench.fifo.draw_packet(desk) else { return false };
-    desk.drawn(drawn);
-    bench.shown = Some(place);
     // SAFETY: the rules above.
-    unsafe { put(packet, Some(drawn)) }
+    unsafe { put(packet, desk(context).draw()) }
 }
 
 unsafe extern "C" fn head(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
-    let bench = unsafe { bench(context) };
-    bench.shown = bench.fifo.front();
-    // SAFETY: the rules above.
-    unsafe { put(packet, bench.shown.and_then(|place| bench.fifo.get(place))) }
+    unsafe { put(packet, desk(context).head()) }
 }
 
 unsafe extern "C" fn tail(context: *mut c_void, packet: *mut CPacket) -> bool {
     // SAFETY: the rules above.
-    let bench = unsafe { bench(context) };
-    bench.shown = bench.fifo.back();
-    // SAFETY: the rules above.
-    unsafe { put(packet, bench.shown.and_then(|place| bench.fifo.get(place))) }
+    unsafe { put(packet, desk(context).tail()) }
 }
 
 unsafe extern "C" fn remove(context: *mut c_void, cookie: u64) -> bool {
     // SAFETY: the rules above.
-    unsafe { bench(context) }.remove(cookie)
+    u32::try_from(cookie).is_ok_and(|handle| unsafe { desk(context) }.remove(handle))
 }
 
 unsafe extern "C" fn length(context: *mut c_void) -> u32 {
     // SAFETY: the rules above.
-    unsafe { bench(context) }.fifo.len()
+    unsafe { desk(context) }.fifo().len()
 }
 
 unsafe extern "C" fn bytes(context: *mut c_void) -> u64 {
     // SAFETY: the rules above.
-    unsafe { bench(context) }.fifo.bytes()
+    unsafe { desk(context) }.fifo().bytes()
+}
+
+unsafe extern "C" fn drop_shown(context: *mut c_void, number: u8) -> bool {
+    // SAFETY: the rules above.
+    let desk = unsafe { desk(context) };
+    let cause = cause(number.into(), desk);
+    desk.drop_shown(cause)
 }
 
 unsafe extern "C" fn drop_packet(context: *mut c_void, packet: *const CPacket, number: u8) {

@@ -1,10 +1,10 @@
 //! A queue whose discipline is in a shared object: what the simulator calls.
 
-use crate::bench::{Bench, Words, from_c, table, to_c};
+use crate::bench::{Bench, Words, ecn_of, from_c, table, to_c, verdict};
 use crate::table::{Arrivals, Departures, Functions};
-use fairdrop::{Backlog, Env, Packet, Time};
+use fairdrop::{Backlog, DropCause, Env, Packet, Time};
 use fairdrop_ffi::{Packet as CPacket, PluginHost};
-use fairdrop_sim::own::{Desk, OwnQueue, Setup, Wrong};
+use fairdrop_sim::own::{Desk, Gate, OwnQueue, Setup, Wrong};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -34,15 +34,18 @@ impl Hosted {
         setup: &Setup,
         desk: &mut Desk,
     ) -> Result<Self, String> {
+        desk.name_values(names.iter().copied());
         let bench = Box::into_raw(Box::new(Bench::new(setup, words, desk)));
         let host = Box::into_raw(Box::new(table(bench, version, setup)));
-        // SAFETY: the host stays as it is until `release` has returned.
+        // SAFETY: no call is running. The values have a place of their own, which stays: they are named once.
+        unsafe { (*host).values = desk.values.as_mut_ptr() };
+        // SAFETY: the host stays where it is until `release` has returned.
         let queue = NonNull::new(unsafe { (functions.make)(host) });
-        desk.name_values(names.iter().copied());
         match (queue, desk.take_wrong()) {
             (Some(queue), None) => {
                 let mut hosted = Self { functions, queue, bench, host };
-                hosted.look(true, desk);
+                hosted.count(desk);
+                hosted.show(desk);
                 Ok(hosted)
             }
             (queue, wrong) => {
@@ -57,29 +60,68 @@ impl Hosted {
         }
     }
 
-    /// Before a call: the functions of the host work on `desk`.
+    /// Before a call: the functions of the host work on `desk`, and the fields say what it holds.
     #[inline]
     fn begin(&mut self, desk: &mut Desk) {
-        // SAFETY: the queue is not called now, so nobody else uses the bench.
-        unsafe { (*self.bench).desk = desk };
+        // SAFETY: the queue is not called now, so nobody else uses the bench and the fields.
+        unsafe {
+            (*self.host).packets = desk.fifo().len();
+            (*self.host).bytes_waiting = desk.fifo().bytes();
+            (*self.bench).desk = desk;
+        }
     }
 
-    /// Puts on the desk what waits, and what it shows if that may have changed.
+    /// Puts on the desk what it says that waits.
     #[inline]
-    fn look(&mut self, values_too: bool, desk: &mut Desk) {
+    fn count(&mut self, desk: &mut Desk) {
         let Backlog { packets, bytes } = &mut desk.backlog;
         if let Some(backlog) = self.functions.backlog {
             // SAFETY: the queue was made by the same table.
             unsafe { backlog(self.queue.as_ptr(), packets, bytes) };
         } else {
-            // SAFETY: no call is running.
-            let fifo = unsafe { &(*self.bench).fifo };
-            (*packets, *bytes) = (fifo.len(), fifo.bytes());
+            desk.backlog = Backlog { packets: desk.fifo().len(), bytes: desk.fifo().bytes() };
         }
-        if values_too && let Some(show) = self.functions.show {
+    }
+
+    /// Puts on the desk what it decides by, unless it has written that itself.
+    #[inline]
+    fn show(&mut self, desk: &mut Desk) {
+        if let Some(show) = self.functions.show {
             // SAFETY: the desk has room for as many values as the table has names.
             unsafe { show(self.queue.as_ptr(), desk.values.as_mut_ptr()) };
         }
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        // SAFETY: the queue was made by the same table.
+        let ns = self.functions.deadline.map(|deadline| unsafe { deadline(self.queue.as_ptr()) })?;
+        (ns != u64::MAX).then(|| Time::from_ns(ns))
+    }
+
+    fn call_tick(&mut self, desk: &mut Desk) {
+        self.begin(desk);
+        if let Some(tick) = self.functions.tick {
+            // SAFETY: as of the calls below.
+            unsafe { tick(self.queue.as_ptr(), desk.now().ns()) };
+        }
+        self.show(desk);
+    }
+
+    /// What becomes of an arrival, which may be marked.
+    #[inline]
+    fn call_admit(
+        &mut self,
+        admit: unsafe extern "C" fn(*mut c_void, *mut CPacket, u64) -> i32,
+        packet: &mut Packet<u32>,
+        desk: &mut Desk,
+    ) -> Option<DropCause> {
+        let mut shown = to_c(packet);
+        self.begin(desk);
+        // SAFETY: as of the calls below.
+        let number = unsafe { admit(self.queue.as_ptr(), &raw mut shown, desk.now().ns()) };
+        (packet.meta.ecn, packet.meta.label) = (ecn_of(shown.ecn), shown.label);
+        self.show(desk);
+        verdict(number, desk)
     }
 }
 
@@ -106,60 +148,81 @@ impl Drop for Hosted {
 // borrowed meanwhile.
 impl OwnQueue for Hosted {
     fn enqueue(&mut self, packet: &Packet<u32>, desk: &mut Desk) -> Result<(), Box<Wrong>> {
-        let (queue, now) = (self.queue.as_ptr(), desk.now().ns());
-        let mut shown = to_c(packet);
-        self.begin(desk);
         match self.functions.arrivals {
-            // SAFETY: see above.
-            Arrivals::Enqueue(enqueue) => unsafe { enqueue(queue, &raw const shown, now) },
-            Arrivals::Admit(admit) => {
+            Arrivals::Enqueue(enqueue) => {
+                let shown = to_c(packet);
+                self.begin(desk);
                 // SAFETY: see above.
-                let verdict = unsafe { admit(queue, &raw mut shown, now) };
-                // SAFETY: the call has returned.
-                unsafe { &mut *self.bench }.carry_out(verdict, packet, &shown, desk);
+                unsafe { enqueue(self.queue.as_ptr(), &raw const shown, desk.now().ns()) };
+                self.show(desk);
+            }
+            Arrivals::Admit(admit) => {
+                let mut packet = packet.clone();
+                let cause = self.call_admit(admit, &mut packet, desk);
+                let handle = packet.handle;
+                if let Some(cause) = cause.or_else(|| (!desk.push(packet)).then_some(DropCause::Overflow)) {
+                    desk.refuse(handle, cause);
+                }
             }
         }
-        self.look(true, desk);
+        self.count(desk);
         Ok(())
     }
 
     fn dequeue(&mut self, desk: &mut Desk) -> Result<Option<Packet<u32>>, Box<Wrong>> {
-        let (queue, now) = (self.queue.as_ptr(), desk.now().ns());
+        let Departures::Dequeue(dequeue) = self.functions.departures else { return Ok(None) };
         self.begin(desk);
-        let packet = match self.functions.departures {
-            Departures::Dequeue(dequeue) => {
-                let mut packet = NO_PACKET;
-                // SAFETY: see above.
-                unsafe { dequeue(queue, &raw mut packet, now) }.then(|| from_c(&packet))
-            }
-            Departures::Head(idle) => {
-                // SAFETY: no call is running.
-                let packet = unsafe { &mut *self.bench }.fifo.pop();
-                if let Some(idle) = idle.filter(|_| packet.is_none()) {
-                    // SAFETY: see above.
-                    unsafe { idle(queue, now) };
-                }
-                packet
-            }
-        };
-        self.look(self.functions.departures_change_internals, desk);
-        Ok(packet)
+        let mut packet = NO_PACKET;
+        // SAFETY: see above.
+        let given = unsafe { dequeue(self.queue.as_ptr(), &raw mut packet, desk.now().ns()) };
+        self.count(desk);
+        if self.functions.departures_change_internals {
+            self.show(desk);
+        }
+        Ok(given.then(|| from_c(&packet)))
     }
 
     fn tick(&mut self, desk: &mut Desk) -> Result<(), Box<Wrong>> {
-        self.begin(desk);
-        if let Some(tick) = self.functions.tick {
-            // SAFETY: see above.
-            unsafe { tick(self.queue.as_ptr(), desk.now().ns()) };
-        }
-        self.look(true, desk);
+        self.call_tick(desk);
+        self.count(desk);
         Ok(())
     }
 
     fn deadline(&self) -> Option<Time> {
-        // SAFETY: see above.
-        let ns = self.functions.deadline.map(|deadline| unsafe { deadline(self.queue.as_ptr()) })?;
-        (ns != u64::MAX).then(|| Time::from_ns(ns))
+        self.next_deadline()
+    }
+
+    fn departures_change_internals(&self) -> bool {
+        self.functions.departures_change_internals
+    }
+}
+
+/// Where the table has `admit` and no `dequeue`.
+impl Gate for Hosted {
+    fn admit(&mut self, packet: &mut Packet<u32>, desk: &mut Desk) -> Option<DropCause> {
+        match self.functions.arrivals {
+            Arrivals::Admit(admit) => self.call_admit(admit, packet, desk),
+            Arrivals::Enqueue(_) => None,
+        }
+    }
+
+    fn idle(&mut self, desk: &mut Desk) {
+        if let Departures::Head(Some(idle)) = self.functions.departures {
+            self.begin(desk);
+            // SAFETY: see above.
+            unsafe { idle(self.queue.as_ptr(), desk.now().ns()) };
+            if self.functions.departures_change_internals {
+                self.show(desk);
+            }
+        }
+    }
+
+    fn tick(&mut self, desk: &mut Desk) {
+        self.call_tick(desk);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.next_deadline()
     }
 
     fn departures_change_internals(&self) -> bool {

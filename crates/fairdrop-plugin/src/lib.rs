@@ -8,7 +8,7 @@ mod table;
 use bench::Words;
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
 use fairdrop_ffi::{FAIRDROP_PLUGIN_VERSION, Plugin, PluginParameter};
-use fairdrop_sim::own::{Desk, OwnDiscipline, OwnQueue, Setup, kept};
+use fairdrop_sim::own::{Desk, OwnDiscipline, Setup, kept};
 use hosted::Hosted;
 use libloading::{Library, Symbol};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::{Mutex, PoisonError};
-use table::{Functions, table_bytes};
+use table::{Arrivals, Departures, Functions, table_bytes};
 
 /// What a shared object exports.
 const TABLE: &str = "fairdrop_plugin_table";
@@ -97,11 +97,20 @@ fn discipline(table: &Plugin, identity: String) -> Result<OwnDiscipline, String>
     };
     let shown: Vec<_> = internals.iter().map(|name| text(*name)).collect();
     let words: Words = parameters.iter().map(|parameter| (text(parameter.name), words(parameter))).collect();
+    let info: &'static DisciplineInfo = Box::leak(Box::new(info));
     let make = move |setup: &Setup, desk: &mut Desk| {
-        let queue = Hosted::new(functions, version, words.clone(), &shown, setup, desk)?;
-        Ok(Box::new(queue) as Box<dyn OwnQueue>)
+        Hosted::new(functions, version, words.clone(), &shown, setup, desk)
     };
-    Ok(OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(identity))
+    let own = match (functions.arrivals, functions.departures) {
+        (Arrivals::Admit(_), Departures::Head(_)) => {
+            OwnDiscipline::of_gates(info, move |setup, desk| Ok(Box::new(make(setup, desk)?)))
+        }
+        _ => OwnDiscipline::of_queues(info, move |setup, desk| {
+            desk.make_fifo();
+            Ok(Box::new(make(setup, desk)?))
+        }),
+    };
+    Ok(own.with_identity(identity))
 }
 
 /// A text of a table; empty for NULL.

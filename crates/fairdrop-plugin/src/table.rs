@@ -4,6 +4,9 @@ use fairdrop_ffi::{Packet, Plugin, PluginHost};
 use std::ffi::c_void;
 use std::mem::offset_of;
 
+/// From this version on plug-ins may write their internals themselves.
+const WRITES_VALUES: u32 = 3;
+
 /// What a plug-in does with arrivals.
 #[derive(Clone, Copy)]
 pub enum Arrivals {
@@ -33,7 +36,7 @@ pub struct Functions {
     pub deadline: Option<unsafe extern "C" fn(*mut c_void) -> u64>,
     pub tick: Option<unsafe extern "C" fn(*mut c_void, u64)>,
     pub backlog: Option<unsafe extern "C" fn(*mut c_void, *mut u32, *mut u64)>,
-    /// There when there are internals.
+    /// There when there are internals, unless the plug-in writes them to the host's `values`.
     pub show: Option<unsafe extern "C" fn(*mut c_void, *mut f64)>,
     pub departures_change_internals: bool,
 }
@@ -45,7 +48,7 @@ impl Functions {
     /// One is missing, or one too many is there.
     pub fn of(table: &Plugin) -> Result<Self, String> {
         let missing = |name: &str| format!("its table has no {name}");
-        if table.show.is_none() && table.internal_count > 0 {
+        if table.show.is_none() && table.internal_count > 0 && table.version < WRITES_VALUES {
             return Err(missing("show"));
         }
         if table.tick.is_some() != table.deadline.is_some() {
@@ -84,7 +87,7 @@ impl Functions {
 pub fn table_bytes(version: u32) -> Option<usize> {
     match version {
         1 => Some(offset_of!(Plugin, admit)),
-        2 => Some(size_of::<Plugin>()),
+        2 | 3 => Some(size_of::<Plugin>()),
         _ => None,
     }
 }

@@ -10,9 +10,32 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const CHOKE: &str = include_str!("../examples/choke.c");
-/// What it takes to have the same as plug-ins of version 1 did it, by calls of the host's functions.
-const BY_CALLS: &str = r"
-static void enqueue(void *self, const fairdrop_packet *packet, uint64_t now_ns) {
+/// What plug-ins before version 3 did by calls.
+const BY_CALLS: [(&str, &str); 6] = [
+    (
+        "host->drop_shown(host->context, FAIRDROP_CAUSE_MATCH_QUEUED);",
+        "host->remove(host->context, candidate.cookie);\n        \
+         host->drop(host->context, &candidate, FAIRDROP_CAUSE_MATCH_QUEUED);",
+    ),
+    (".version = FAIRDROP_PLUGIN_VERSION", ".version = 2"),
+    ("queue->host->packets", "queue->host->length(queue->host->context)"),
+    ("    queue->host->values[0] = queue->avg;\n", ""),
+    (
+        "static const char *const internals[]",
+        "static void show(void *self, double *values) {\n    values[0] = ((struct choke *)self)->avg;\n}\n\n\
+         static const char *const internals[]",
+    ),
+    (".admit = admit,", ".show = show,\n    .admit = admit,"),
+];
+
+/// What those of version 1 did so as well.
+const ALL_BY_CALLS: [(&str, &str); 4] = [
+    (".version = 2", ".version = 1"),
+    (".admit = admit,", ".enqueue = enqueue,"),
+    (".idle = idle,", ".dequeue = dequeue,"),
+    (
+        "static void show(",
+        r"static void enqueue(void *self, const fairdrop_packet *packet, uint64_t now_ns) {
     const fairdrop_plugin_host *host = ((struct choke *)self)->host;
     fairdrop_packet copy = *packet;
     int32_t cause = admit(self, &copy, now_ns);
@@ -29,21 +52,25 @@ static bool dequeue(void *self, fairdrop_packet *packet, uint64_t now_ns) {
     return given;
 }
 
-static void show(";
+static void show(",
+    ),
+];
 
-/// CHOKE as a plug-in of version 1.
-fn version_1() -> String {
-    [
-        (".version = FAIRDROP_PLUGIN_VERSION", ".version = 1"),
-        (".admit = admit,", ".enqueue = enqueue,"),
-        (".idle = idle,", ".dequeue = dequeue,"),
-        ("static void show(", BY_CALLS),
-    ]
-    .into_iter()
-    .fold(CHOKE.to_owned(), |source, (from, to)| {
+fn with_changes(source: &str, changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(source.to_owned(), |source, (from, to)| {
         assert!(source.contains(from), "{from}");
         source.replace(from, to)
     })
+}
+
+/// CHOKE as a plug-in of version 2.
+fn version_2() -> String {
+    with_changes(CHOKE, &BY_CALLS)
+}
+
+/// CHOKE as a plug-in of version 1.
+fn version_1() -> String {
+    with_changes(&version_2(), &ALL_BY_CALLS)
 }
 
 /// Compiles `source` to a shared object of its own; `None` where there is no compiler.
@@ -113,6 +140,25 @@ fn choke_in_c_is_choke() {
 #[test]
 fn plug_ins_of_version_1_work() {
     assert_same(&version_1(), "choke", HEADLINE, &[]);
+}
+
+#[test]
+fn plug_ins_of_version_2_work() {
+    assert_same(&version_2(), "choke", HEADLINE, &[]);
+}
+
+/// `admit`, and departures of its own.
+#[test]
+fn a_plug_in_may_admit_and_dequeue() {
+    let source = with_changes(
+        &version_1(),
+        &[(".enqueue = enqueue,", ".admit = admit,"), (".version = 1", ".version = 2")],
+    );
+    let Some((folder, _)) = compiled(&source, &["-Wno-unused-function"]) else { return };
+    let beside = folder.path().join("scenario.toml");
+    let [built_in, own] = ["choke", "./libmine.so"]
+        .map(|name| without_name(run(HEADLINE, &beside, &[&format!("queue.discipline=\"{name}\"")])));
+    assert!(built_in == own, "{}", first_difference(&built_in, &own));
 }
 
 /// Arrivals that `admit` marks are let in, marked, and counted.
@@ -189,9 +235,9 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
     let (_kept, later) = compiled(&later, &[]).expect("there is a compiler");
     assert_eq!(
         refused(&later),
-        "it is a plug-in of version 7; valid: 1 to 2, those of this program's fairdrop.h"
+        "it is a plug-in of version 7; valid: 1 to 3, those of this program's fairdrop.h"
     );
-    let v1 = version_1();
+    let (v1, v2) = (version_1(), version_2());
     for (source, from, to, said) in [
         (CHOKE, ".admit = admit,", "", "its table has no enqueue and no admit"),
         (
@@ -201,7 +247,7 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
             "its table has dequeue and idle; valid: one of them",
         ),
         (CHOKE, ".idle = idle,", ".backlog = count,", "its table has admit and backlog; valid: one of them"),
-        (CHOKE, ".show = show,", "", "its table has no show"),
+        (&*v2, ".show = show,", "", "its table has no show"),
         (&*v1, ".dequeue = dequeue,", "", "its table has no dequeue"),
     ] {
         let more = "static bool give(void *q, fairdrop_packet *p, uint64_t t) { return q && p && t; }\n\
@@ -232,14 +278,37 @@ fn mistakes_of_a_plug_in_end_the_run() {
         "host->push(host->context, packet);",
         "host->drop(host->context, &candidate, FAIRDROP_CAUSE_MATCH_QUEUED);",
     );
-    let v1 = version_1();
+    let (v1, v2) = (version_1(), version_2());
     for (source, right, wrong, said) in [
         (&*v1, push, "(void)0;", "c_choke: it says that 0 packets of 0 bytes wait"),
         (&*v1, push, "host->fail(host->context, \"enough\");", "c_choke: enough (in enqueue"),
         (&*v1, "(uint8_t)cause)", "(uint8_t)200)", "there is no cause 200; valid: those of fairdrop_cause"),
         (CHOKE, early, "return 200;", "there is no cause 200; valid: those of fairdrop_cause"),
         (CHOKE, early, "return -2;", "there is no cause -2; valid: those of fairdrop_cause"),
-        (CHOKE, remove, "", "c_choke: it says that"),
+        (
+            &*v2,
+            remove,
+            "",
+            "c_choke: it has taken 1 packet out of the FIFO, and neither dropped nor put back (in enqueue",
+        ),
+        (
+            &*v2,
+            "host->remove(host->context, candidate.cookie);",
+            "",
+            "dropping for match_queued, it gave a packet that does not wait in it",
+        ),
+        (
+            CHOKE,
+            early,
+            "return host->drop(host->context, packet, 0), FAIRDROP_ADMIT;",
+            "c_choke: it has dropped a packet, and let it in",
+        ),
+        (
+            CHOKE,
+            early,
+            "return host->push(host->context, packet), FAIRDROP_CAUSE_OVERFLOW;",
+            "c_choke: it gave a packet that does not wait in it",
+        ),
         (
             CHOKE,
             "return queue;\n}",

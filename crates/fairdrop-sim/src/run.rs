@@ -4,7 +4,7 @@ use crate::control::Control;
 use crate::engine::{Engine, Excess, LossyLink};
 use crate::memory::Estimate;
 use crate::meter::jain_index;
-use crate::own::{Fault, Parts};
+use crate::own::{Fault, PartError, Parts};
 use crate::port::Port;
 use crate::result::{
     Drops, FlowResult, LinkLoss, Measured, QueueFacts, QueueResult, RunResult, Windows, WindowsSeries,
@@ -38,6 +38,9 @@ pub enum FileError {
     /// It cannot be read.
     #[error("{0}: {1}")]
     Read(String, io::Error),
+    /// A part of one's own cannot be taken, so there is nothing to name in it.
+    #[error(transparent)]
+    Part(#[from] PartError),
     /// It is no valid scenario.
     #[error(transparent)]
     Scenario(#[from] Problems),

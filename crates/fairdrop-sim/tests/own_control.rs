@@ -90,7 +90,8 @@ fn bad(connection: &Connection) -> Result<Bad, Wrong> {
 }
 
 fn parts() -> Parts {
-    let mut parts = own_parts::parts().expect("names of their own");
+    let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| own_parts::MyReno);
+    let mut parts = Parts::default().with(reno).expect("a name of its own");
     parts.add(OwnCongestion::new(&ALL_IN_ONE, &[], |_| Ok(AllInOne))).expect("another");
     parts.add(OwnCongestion::new(&SINGLE, &[], |_| Ok(AllInOne))).expect("another");
     parts.add(OwnCongestion::new(&BAD, &[WAY], bad)).expect("another");

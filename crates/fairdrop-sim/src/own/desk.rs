@@ -6,8 +6,9 @@
 use super::fault::Wrong;
 use super::setup::Setup;
 use super::waiting::{Fixed, Waiting, fixed};
-use fairdrop::{Backlog, Count, DropCause, Env, Hosts, Packet, Philox, Stream, Time};
-use std::ops::Range;
+use fairdrop::{
+    Backlog, Count, DropCause, Env, Hosts, LeakyFifo, Packet, Philox, Position, Slot, Stream, Time, slots_for,
+};
 
 /// Names of the streams that disciplines of the catalogue draw from, in the order of their numbers.
 const STREAMS: [&str; Stream::COUNT] = [
@@ -115,15 +116,23 @@ pub struct Desk {
     now: Time,
     dice: [Dice; Stream::COUNT],
     marked: [Count; DropCause::COUNT],
+    /// The packets that the queue has: those that wait, or, of a gate, those that it has taken out of the FIFO.
     waiting: Waiting,
+    /// For queues in other languages to let packets wait in; of a gate, where all wait.
+    fifo: LeakyFifo<u32, Box<[Slot<u32>]>>,
+    limit: u32,
+    /// Where the packet waits that was shown last.
+    shown: Option<Position>,
+    /// Whether the queue is a [`super::Gate`]: what it has, it has taken out of the FIFO.
+    is_gate: bool,
     /// Handle of the packet that this call offers, until it is dropped: it waits after the call. Otherwise [`NONE`].
     arriving: u32,
     /// Its hosts, where its flow does not have both to itself.
     hosts: Option<Hosts>,
     /// What it was dropped for, and how many others before it.
     refused: Option<(DropCause, usize)>,
-    /// Handles of the other packets that were dropped in this call, and what for.
-    dropped: Vec<(u32, DropCause)>,
+    /// The other packets that were dropped in this call, as they arrived, and what for.
+    dropped: Vec<(Packet<u32>, DropCause)>,
     /// Packets drawn in this call.
     drawn: u32,
     /// What was wrong in this call.
@@ -144,6 +153,10 @@ impl Desk {
             dice: Dice::of_catalogue(setup),
             marked: [Count::default(); DropCause::COUNT],
             waiting: Waiting::default(),
+            fifo: LeakyFifo::new(Box::default()),
+            limit: setup.limit,
+            shown: None,
+            is_gate: false,
             arriving: NONE,
             hosts: None,
             refused: None,
@@ -162,6 +175,99 @@ impl Desk {
         self.values = vec![0.0; self.names.len()];
     }
 
+    /// The queue is a gate.
+    pub(super) fn open_gate(&mut self) {
+        self.is_gate = true;
+        self.make_fifo();
+    }
+
+    /// There is a FIFO for as many packets as may wait.
+    pub fn make_fifo(&mut self) {
+        self.fifo = LeakyFifo::new((0..slots_for(self.limit)).map(|_| None).collect());
+    }
+
+    /// Where packets may wait.
+    #[inline]
+    pub fn fifo(&self) -> &LeakyFifo<u32, Box<[Slot<u32>]>> {
+        &self.fifo
+    }
+
+    /// Adds a packet at the tail of the FIFO. False when it holds as many as may wait, or, of a gate, where it has not taken
+    /// that packet out.
+    pub fn push(&mut self, packet: Packet<u32>) -> bool {
+        if self.fifo.len() >= self.limit {
+            return false;
+        }
+        if self.is_gate && self.waiting.take(&packet).is_none() {
+            self.fail(self.waiting.why_not(packet.handle, fixed(&packet)));
+            return false;
+        }
+        // A push may move the others.
+        self.shown = None;
+        self.fifo.push(packet).is_none()
+    }
+
+    /// The packet at the head of the FIFO is sent.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Packet<u32>> {
+        self.fifo.pop()
+    }
+
+    /// Takes the packet at the head of the FIFO.
+    pub fn pop(&mut self) -> Option<Packet<u32>> {
+        let packet = self.fifo.pop()?;
+        Some(self.take_out(packet))
+    }
+
+    /// Takes the packet with this handle out of the FIFO. False when it is not there.
+    pub fn remove(&mut self, handle: u32) -> bool {
+        let is_it = |place: &Position| self.fifo.get(*place).is_some_and(|packet| packet.handle == handle);
+        let place = self.shown.filter(is_it).or_else(|| self.fifo.positions().find(is_it));
+        let packet = place.and_then(|place| self.fifo.remove(place));
+        packet.map(|packet| self.take_out(packet)).is_some()
+    }
+
+    /// Drops the packet of the FIFO that was shown last. False when it is not there any more.
+    #[inline]
+    pub fn drop_shown(&mut self, cause: DropCause) -> bool {
+        let Some(packet) = self.shown.take().and_then(|place| self.fifo.remove(place)) else { return false };
+        if self.is_gate {
+            self.dropped.push((packet, cause));
+        } else {
+            self.drop(&packet, cause);
+        }
+        true
+    }
+
+    #[inline]
+    fn take_out(&mut self, packet: Packet<u32>) -> Packet<u32> {
+        if self.is_gate {
+            self.waiting.add(&packet);
+        }
+        packet
+    }
+
+    /// A packet of the FIFO, each with the same probability, by the stream of candidates; it stays.
+    #[inline]
+    pub fn draw(&mut self) -> Option<&Packet<u32>> {
+        let (place, packet) = self.fifo.draw_packet(&mut self.dice[Stream::Candidate as usize])?;
+        self.drawn += 1;
+        self.shown = Some(place);
+        Some(packet)
+    }
+
+    /// The packet at the head of the FIFO.
+    pub fn head(&mut self) -> Option<&Packet<u32>> {
+        self.shown = self.fifo.front();
+        self.fifo.get(self.shown?)
+    }
+
+    /// The packet at the tail of the FIFO.
+    pub fn tail(&mut self) -> Option<&Packet<u32>> {
+        self.shown = self.fifo.back();
+        self.fifo.get(self.shown?)
+    }
+
     /// The next 64 bits of the stream with this number; 0 when there is none.
     #[inline]
     pub fn bits(&mut self, stream: u8) -> u64 {
@@ -174,10 +280,9 @@ impl Desk {
         if self.refuse(packet.handle, cause) {
             return;
         }
-        if self.waiting.take(packet) {
-            self.dropped.push((packet.handle, cause));
-        } else {
-            self.cannot_drop(packet.handle, fixed(packet), cause);
+        match self.waiting.take(packet) {
+            Some(known) => self.dropped.push((known.clone(), cause)),
+            None => self.cannot_drop(packet.handle, fixed(packet), cause),
         }
     }
 
@@ -229,13 +334,19 @@ impl Desk {
     /// A call begins.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) {
-        self.now = now;
+        (self.now, self.shown) = (now, None);
     }
 
     /// A call begins, which offers `packet`.
     #[inline]
-    pub(super) fn offer(&mut self, packet: &Packet<u32>, host: &impl Host) {
-        (self.now, self.arriving) = (host.now(), packet.handle);
+    pub(super) fn offer(&mut self, packet: &Packet<u32>, now: Time) {
+        self.begin(now);
+        self.arriving = packet.handle;
+    }
+
+    /// Tells the queue of the hosts of `packet`, which is offered.
+    #[inline]
+    pub(super) fn introduce(&mut self, packet: &Packet<u32>, host: &impl Host) {
         if let Some(hosts) = host.shared_hosts(packet) {
             self.hosts = Some(hosts);
         }
@@ -244,7 +355,7 @@ impl Desk {
     /// A packet is sent. False, and the call is wrong, if it does not wait.
     #[inline]
     pub(super) fn send(&mut self, packet: &Packet<u32>) -> bool {
-        self.waiting.take(packet) || self.cannot_send(packet.handle, fixed(packet))
+        self.waiting.take(packet).is_some() || self.cannot_send(packet.handle, fixed(packet))
     }
 
     #[cold]
@@ -254,22 +365,61 @@ impl Desk {
         false
     }
 
+    /// The call that offered `packet` to a gate has ended, which lets it in or drops it for `verdict`: does that, and shows the
+    /// host what the call did.
+    #[inline]
+    pub(super) fn carry_out(
+        &mut self,
+        verdict: Option<DropCause>,
+        packet: &Packet<u32>,
+        host: &mut impl Host,
+    ) {
+        if self.arriving == NONE {
+            return self.show_own_refusal(verdict, packet, host);
+        }
+        self.arriving = NONE;
+        let is_full = self.fifo.len() >= self.limit;
+        let Some(cause) = verdict.or(is_full.then_some(DropCause::Overflow)) else {
+            self.hand_over(host);
+            self.fifo.push(packet.clone());
+            return;
+        };
+        if !self.dropped.is_empty() {
+            self.hand_over_dropped(host);
+        }
+        host.dropped(packet.clone(), cause);
+        host.drew(std::mem::take(&mut self.drawn));
+    }
+
+    /// The same where the gate has dropped the packet itself.
+    #[cold]
+    #[inline(never)]
+    fn show_own_refusal(&mut self, verdict: Option<DropCause>, packet: &Packet<u32>, host: &mut impl Host) {
+        if verdict.is_none() {
+            self.fail("it has dropped a packet, and let it in".to_owned());
+        }
+        self.show_refusal(packet, host);
+    }
+
     /// The call that offered `packet` has ended: shows the host what it did, in the same order.
     #[inline]
     pub(super) fn settle(&mut self, packet: &Packet<u32>, host: &mut impl Host) {
+        if self.arriving == NONE {
+            return self.show_refusal(packet, host);
+        }
         self.arriving = NONE;
-        let Some((cause, before)) = self.refused.take() else {
-            self.hand_over(host);
-            self.waiting.add(packet);
-            return;
-        };
-        if before > 0 {
-            self.hand_over_dropped(0..before, host);
-        }
+        self.hand_over(host);
+        self.waiting.add(packet);
+    }
+
+    /// The same where `packet` was dropped.
+    #[inline]
+    fn show_refusal(&mut self, packet: &Packet<u32>, host: &mut impl Host) {
+        let Some((cause, before)) = self.refused.take() else { return };
+        let (first, rest) = self.dropped.split_at(before);
+        first.iter().for_each(|(dropped, cause)| host.dropped(dropped.clone(), *cause));
         host.dropped(packet.clone(), cause);
-        if before < self.dropped.len() {
-            self.hand_over_dropped(before..self.dropped.len(), host);
-        }
+        rest.iter().for_each(|(dropped, cause)| host.dropped(dropped.clone(), *cause));
         self.dropped.clear();
         host.drew(std::mem::take(&mut self.drawn));
     }
@@ -279,22 +429,26 @@ impl Desk {
     pub(super) fn hand_over(&mut self, host: &mut impl Host) {
         host.drew(std::mem::take(&mut self.drawn));
         if !self.dropped.is_empty() {
-            self.hand_over_dropped(0..self.dropped.len(), host);
-            self.dropped.clear();
+            self.hand_over_dropped(host);
         }
     }
 
     #[inline(never)]
-    fn hand_over_dropped(&mut self, which: Range<usize>, host: &mut impl Host) {
-        for &(handle, cause) in &self.dropped[which] {
-            self.waiting.known(handle).into_iter().for_each(|packet| host.dropped(packet.clone(), cause));
-        }
+    fn hand_over_dropped(&mut self, host: &mut impl Host) {
+        self.dropped.iter().for_each(|(packet, cause)| host.dropped(packet.clone(), *cause));
+        self.dropped.clear();
     }
 
     /// Whether the call that ends was in order, as far as the desk knows.
     #[inline]
     pub(super) fn is_in_order(&self) -> bool {
         self.wrong.is_none() && self.backlog == self.waiting.backlog
+    }
+
+    /// The same of a gate, which has put back or dropped what it has taken out of the FIFO.
+    #[inline]
+    pub(super) fn has_nothing_in_hand(&self) -> bool {
+        self.wrong.is_none() && self.waiting.backlog.packets == 0
     }
 }
 

@@ -3,17 +3,35 @@
 use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
 use super::hosted::Queue;
-use super::queue::OwnQueue;
+use super::queue::{Gate, OwnQueue};
 use crate::meter::Shows;
 use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use std::fmt;
 
+/// What is watched.
+pub enum Watched {
+    /// A queue that keeps its packets.
+    Queue(Box<dyn OwnQueue>),
+    /// One whose packets wait at the desk.
+    Gate(Box<dyn Gate>),
+}
+
+/// The same expression on whichever it is.
+macro_rules! each {
+    ($queue:expr, $name:ident => $call:expr) => {
+        match $queue {
+            Watched::Queue($name) => $call,
+            Watched::Gate($name) => $call,
+        }
+    };
+}
+
 /// A queue that is watched. After a fault it does nothing any more but drop what arrives.
 pub struct Guarded {
     name: &'static str,
     timed: bool,
-    queue: Box<dyn OwnQueue>,
+    queue: Watched,
     desk: Desk,
     offered: u64,
     fault: Option<Box<Fault>>,
@@ -21,15 +39,18 @@ pub struct Guarded {
 
 impl fmt::Debug for Guarded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple(self.name).field(&self.desk.waiting().backlog).finish()
+        f.debug_tuple(self.name).field(&self.backlog()).finish()
     }
 }
 
 impl Guarded {
     /// An empty `queue` of what `info` says, which was made with `desk`.
-    pub fn new(info: &'static DisciplineInfo, queue: Box<dyn OwnQueue>, desk: Desk) -> Self {
+    pub fn new(info: &'static DisciplineInfo, queue: Watched, mut desk: Desk) -> Self {
+        if let Watched::Gate(_) = queue {
+            desk.open_gate();
+        }
         let name = info.name;
-        let timed = info.timed || queue.holds_back();
+        let timed = info.timed || matches!(&queue, Watched::Queue(queue) if queue.holds_back());
         Self { name, timed, queue, desk, offered: 0, fault: None }
     }
 
@@ -44,11 +65,43 @@ impl Guarded {
     }
 
     /// Visits every waiting packet, in no order.
-    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<u32>)) {
-        self.desk.waiting().iter().for_each(visit);
+    pub fn for_each_waiting(&self, mut visit: impl FnMut(&Packet<u32>)) {
+        self.desk.waiting().iter().for_each(&mut visit);
+        if let Watched::Gate(_) = self.queue {
+            self.desk.fifo().iter().for_each(visit);
+        }
     }
 
-    /// A call has ended: was it in order?
+    /// The head of the FIFO at the desk.
+    #[inline]
+    fn dequeue_behind_gate(&mut self, host: &mut impl Host) -> Option<Packet<u32>> {
+        let packet = self.desk.next();
+        if packet.is_none() {
+            self.fall_idle(host);
+        }
+        packet
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fall_idle(&mut self, host: &mut impl Host) {
+        self.desk.begin(host.now());
+        if let Watched::Gate(gate) = &mut self.queue {
+            gate.idle(&mut self.desk);
+        }
+        self.desk.hand_over(host);
+        self.judge_gate("dequeue");
+    }
+
+    /// A call of the gate has ended: was it in order?
+    #[inline]
+    fn judge_gate(&mut self, call: &'static str) {
+        if !self.desk.has_nothing_in_hand() {
+            self.set_fault(call, None);
+        }
+    }
+
+    /// A call of the queue has ended: was it in order?
     #[inline]
     fn judge(&mut self, call: &'static str, done: Result<(), Box<Wrong>>) {
         if done.is_err() || !self.desk.is_in_order() {
@@ -68,6 +121,12 @@ impl Guarded {
     /// What it says that waits is not what waits.
     fn miscounted(&self) -> String {
         let (said, waits) = (self.desk.backlog, self.desk.waiting().backlog);
+        if let Watched::Gate(_) = self.queue {
+            return format!(
+                "it has taken {} out of the FIFO, and neither dropped nor put back",
+                count(u64::from(waits.packets), "packet")
+            );
+        }
         format!(
             "it says that {} of {} wait, where {} of {} should: it has lost some, or counts them wrongly",
             count(u64::from(said.packets), "packet"),
@@ -79,18 +138,20 @@ impl Guarded {
 
     /// When `tick` wants to be called.
     pub fn deadline(&self) -> Option<Time> {
-        self.queue.deadline().filter(|_| self.fault.is_none())
+        each!(&self.queue, queue => queue.deadline()).filter(|_| self.fault.is_none())
     }
 
     /// What it has marked, by cause.
     pub fn marked(&self) -> &[Count; DropCause::COUNT] {
-        self.queue.marked().unwrap_or(self.desk.marks())
+        let own = if let Watched::Queue(queue) = &self.queue { queue.marked() } else { None };
+        own.unwrap_or(self.desk.marks())
     }
 
     /// The average queue in packets that it decides by.
     pub fn average_packets(&self) -> Option<f64> {
         let shown = || self.desk.names.iter().position(|name| *name == "avg").map(|at| self.desk.values[at]);
-        self.queue.average_packets().or_else(shown)
+        let own = if let Watched::Queue(queue) = &self.queue { queue.average_packets() } else { None };
+        own.or_else(shown)
     }
 }
 
@@ -102,20 +163,31 @@ impl Shows for Guarded {
     }
 
     fn departures_change_internals(&self) -> bool {
-        self.queue.departures_change_internals()
+        each!(&self.queue, queue => queue.departures_change_internals())
     }
 }
 
 impl Queue for Guarded {
     #[inline(always)]
-    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host) {
+    fn enqueue(&mut self, mut packet: Packet<u32>, host: &mut impl Host) {
         self.offered += 1;
         if self.fault.is_some() {
             return host.dropped(packet, DropCause::Overflow);
         }
-        self.desk.offer(&packet, host);
-        let done = self.queue.enqueue(&packet, &mut self.desk);
-        self.desk.settle(&packet, host);
+        self.desk.offer(&packet, host.now());
+        let done = match &mut self.queue {
+            Watched::Queue(queue) => {
+                self.desk.introduce(&packet, host);
+                let done = queue.enqueue(&packet, &mut self.desk);
+                self.desk.settle(&packet, host);
+                done
+            }
+            Watched::Gate(gate) => {
+                let verdict = gate.admit(&mut packet, &mut self.desk);
+                self.desk.carry_out(verdict, &packet, host);
+                return self.judge_gate("enqueue");
+            }
+        };
         self.judge("enqueue", done);
     }
 
@@ -124,8 +196,12 @@ impl Queue for Guarded {
         if self.fault.is_some() {
             return None;
         }
+        let queue = match &mut self.queue {
+            Watched::Queue(queue) => queue,
+            Watched::Gate(_) => return self.dequeue_behind_gate(host),
+        };
         self.desk.begin(host.now());
-        let (packet, done) = match self.queue.dequeue(&mut self.desk) {
+        let (packet, done) = match queue.dequeue(&mut self.desk) {
             Ok(packet) => (packet, Ok(())),
             Err(wrong) => (None, Err(wrong)),
         };
@@ -140,15 +216,28 @@ impl Queue for Guarded {
             return;
         }
         self.desk.begin(host.now());
-        let done = self.queue.tick(&mut self.desk);
+        let done = match &mut self.queue {
+            Watched::Queue(queue) => queue.tick(&mut self.desk),
+            Watched::Gate(gate) => {
+                gate.tick(&mut self.desk);
+                Ok(())
+            }
+        };
         self.desk.hand_over(host);
-        if let Some(at) = self.queue.deadline().filter(|&at| at <= host.now()) {
+        if let Some(at) = each!(&self.queue, queue => queue.deadline()).filter(|&at| at <= host.now()) {
             self.desk.fail(format!("its next deadline, {} s, is not after now", at.seconds()));
         }
         self.judge("tick", done);
     }
 
     fn backlog(&self) -> Backlog {
-        self.desk.waiting().backlog
+        let Backlog { packets, bytes } = self.desk.waiting().backlog;
+        match self.queue {
+            Watched::Queue(_) => Backlog { packets, bytes },
+            Watched::Gate(_) => {
+                let fifo = self.desk.fifo();
+                Backlog { packets: packets + fifo.len(), bytes: bytes + fifo.bytes() }
+            }
+        }
     }
 }

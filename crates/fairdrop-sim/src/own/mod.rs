@@ -4,10 +4,12 @@
 //! Any [`Discipline`] over handles of type `u32` will do, and any [`CongestionControl`]:
 //!
 //! ```ignore
-//! let mut parts = Parts::default();
-//! parts.add(OwnDiscipline::new(&INFO, |setup| Ok(Mine::new(setup.limit, setup.values.number("threshold")))))?;
-//! parts.add(OwnCongestion::named("my_reno", LossRecovery::Reno, |_| MyReno))?;
-//! let run = fairdrop_sim::run_file("mine.toml", &["groups.tcp.transport=my_reno"], &parts)?;
+//! use fairdrop_sim::own::prelude::*;
+//!
+//! let mine = OwnDiscipline::new(&INFO, |setup| Ok(Mine::new(setup.limit, setup.values.number("threshold"))));
+//! let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| MyReno);
+//! let parts = Parts::default().with(mine)?.with(reno)?;
+//! let run = run_file("mine.toml", &["groups.tcp.transport=my_reno"], &parts)?;
 //! ```
 //!
 //! `examples/own_parts.rs` is such a program, whole; `examples/own_choke.rs` has parameters and random numbers as well.
@@ -23,6 +25,7 @@ mod guard;
 mod hosted;
 mod name;
 mod parts;
+pub mod prelude;
 mod queue;
 mod setup;
 mod values;
@@ -40,7 +43,7 @@ pub use hosted::Hosted;
 pub(crate) use hosted::Queue;
 pub use name::kept;
 pub use parts::{Part, PartError, Parts};
-pub use queue::OwnQueue;
+pub use queue::{Gate, OwnQueue};
 pub use setup::Setup;
 pub use values::Values;
 
@@ -49,7 +52,7 @@ use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-type Maker = dyn Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync;
+type Maker = dyn Fn(&Setup, &mut Desk) -> Result<guard::Watched, String> + Send + Sync;
 
 /// A discipline of one's own: what is said of it, and how one is made.
 #[derive(Clone)]
@@ -87,6 +90,16 @@ impl OwnDiscipline {
     where
         F: Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
     {
+        let make = move |setup: &Setup, desk: &mut Desk| make(setup, desk).map(guard::Watched::Queue);
+        Self { info, identity: String::new(), make: Arc::new(make) }
+    }
+
+    /// The same for queues whose packets wait at the desk.
+    pub fn of_gates<F>(info: &'static DisciplineInfo, make: F) -> Self
+    where
+        F: Fn(&Setup, &mut Desk) -> Result<Box<dyn Gate>, String> + Send + Sync + 'static,
+    {
+        let make = move |setup: &Setup, desk: &mut Desk| make(setup, desk).map(guard::Watched::Gate);
         Self { info, identity: String::new(), make: Arc::new(make) }
     }
 

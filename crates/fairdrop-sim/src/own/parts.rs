@@ -156,6 +156,15 @@ impl Parts {
         self.known.iter().map(|part| (part.name(), part.identity())).collect()
     }
 
+    /// The same with another part.
+    ///
+    /// # Errors
+    /// As [`Parts::add`].
+    pub fn with(mut self, part: impl Into<Part>) -> Result<Self, PartError> {
+        self.add(part)?;
+        Ok(self)
+    }
+
     /// Takes a part.
     ///
     /// # Errors

@@ -50,6 +50,28 @@ pub trait OwnQueue: Send {
     }
 }
 
+/// A queue of one's own that decides what is let into a FIFO, which the desk keeps, and sends its head. There is no packet that it
+/// could lose but those that it takes out of the FIFO: these it drops, or puts back, before the call ends.
+///
+/// After each call the values that it decides by are on the desk. It is not told of hosts that flows share.
+pub trait Gate: Send {
+    /// Says what a packet is dropped for, which it may mark; `None` lets it in. Where as many wait as may, it is dropped all the
+    /// same.
+    fn admit(&mut self, packet: &mut Packet<u32>, desk: &mut Desk) -> Option<DropCause>;
+
+    /// Nothing waits, and the link is idle.
+    fn idle(&mut self, desk: &mut Desk);
+
+    /// The deadline has come; see [`Discipline::tick`].
+    fn tick(&mut self, desk: &mut Desk);
+
+    /// When `tick` wants to be called.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Whether the values that it decides by may change as the link falls idle.
+    fn departures_change_internals(&self) -> bool;
+}
+
 /// A discipline as an [`OwnQueue`], just made.
 pub(super) fn boxed<D: Discipline<u32> + Send + 'static>(queue: D, desk: &mut Desk) -> Box<dyn OwnQueue> {
     let mut names = Vec::new();

@@ -47,17 +47,18 @@ impl Waiting {
         self.places[at] = now;
     }
 
-    /// A packet leaves the queue. False, and nothing has changed, if it does not wait or was changed.
+    /// A packet leaves the queue, which arrived as it is given back. `None`, and nothing has changed, if it does not wait or was
+    /// changed.
     #[inline]
-    pub fn take(&mut self, packet: &Packet<u32>) -> bool {
-        let Some(place) = self.places.get_mut(packet.handle as usize) else { return false };
+    pub fn take(&mut self, packet: &Packet<u32>) -> Option<&Packet<u32>> {
+        let place = self.places.get_mut(packet.handle as usize)?;
         if !place.waits || fixed(&place.packet) != fixed(packet) {
-            return false;
+            return None;
         }
         place.waits = false;
         self.backlog.packets -= 1;
         self.backlog.bytes -= u64::from(packet.meta.len);
-        true
+        Some(&place.packet)
     }
 
     /// Why that was so, for the packet with this handle.
@@ -69,12 +70,6 @@ impl Waiting {
             ),
             _ => "it gave a packet that does not wait in it".into(),
         }
-    }
-
-    /// The packet with this handle that waits, or waited last, as it arrived.
-    #[inline]
-    pub fn known(&self, handle: u32) -> Option<&Packet<u32>> {
-        self.places.get(handle as usize).map(|place| &place.packet)
     }
 
     /// Those that wait, in no order.

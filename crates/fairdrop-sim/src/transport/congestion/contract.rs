@@ -111,7 +111,7 @@ pub struct LossEvent {
 }
 
 /// What a sender asks of its congestion control, event by event.
-pub trait CongestionControl: Debug {
+pub trait CongestionControl {
     /// A connection begins with this window, which the control may change.
     #[inline]
     fn begin(&mut self, _window: &mut Window) {}

@@ -1,0 +1,44 @@
+//! The shortest program with parts of one's own is short, does what it says, and is the one that the page shows.
+
+#[path = "../examples/own_parts.rs"]
+mod own_parts;
+
+use fairdrop_sim::own::{OwnCongestion, OwnDiscipline, Parts};
+use fairdrop_sim::run_file;
+use own_parts::{DropOldest, MyReno};
+use std::fmt::Write;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const PROGRAM: &str = include_str!("../examples/own_parts.rs");
+const PAGE: &str = include_str!("../../../docs/how-to/your-own-discipline.md");
+
+#[test]
+fn it_has_thirty_lines() {
+    let code = |line: &&str| !line.trim().is_empty() && !line.starts_with("//");
+    assert_eq!(PROGRAM.lines().filter(code).count(), 30);
+}
+
+#[test]
+fn the_page_shows_it() {
+    let code = &PROGRAM[PROGRAM.find("use fairdrop_sim").expect("it begins so")..];
+    assert!(PAGE.contains(&format!("```rust\n{code}```\n")));
+}
+
+#[test]
+fn it_prints_what_the_page_shows() {
+    let headline = format!("{ROOT}/scenarios/headline.toml");
+    let oldest = |setup: &fairdrop_sim::own::Setup| DropOldest([].into(), setup.limit as usize);
+    let parts = Parts::default().with(OwnDiscipline::named("drop_oldest", oldest));
+    let reno = OwnCongestion::named("my_reno", fairdrop_sim::own::LossRecovery::Reno, |_| MyReno);
+    let parts = parts.and_then(|parts| parts.with(reno)).expect("names of their own");
+    let settings = ["queue.discipline=drop_oldest", "groups.tcp.transport=my_reno"];
+    let run = run_file(&headline, &settings, &parts).expect("it runs");
+    let mut printed = String::new();
+    for group in &run.groups {
+        writeln!(printed, "{:4} {:.3} of the link", group.name, group.sums.share).expect("there is room");
+    }
+    assert!(PAGE.contains(&format!("```text\n{printed}```\n")), "{printed}");
+    // No other test of this program looks where it is.
+    std::env::set_current_dir(ROOT).expect("it is there");
+    own_parts::main().expect("it runs");
+}
