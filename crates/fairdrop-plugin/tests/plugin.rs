@@ -175,6 +175,18 @@ fn arrivals_can_be_marked() {
     assert_same(&CHOKE.replace(verdict, marks), "choke", HEADLINE, &settings);
 }
 
+/// A packet that was shown can be dropped once, and only in the call that it was shown in.
+#[test]
+fn what_was_shown_is_dropped_once() {
+    let drop = "host->drop_shown(host->context, FAIRDROP_CAUSE_MATCH_QUEUED);";
+    let again =
+        format!("{drop}\n        if ({}) host->fail(host->context, \"twice\");", drop.trim_end_matches(';'));
+    let later = "update_average(queue, now_ns, length);\n    \
+        if (queue->host->drop_shown(queue->host->context, FAIRDROP_CAUSE_OVERFLOW)) return FAIRDROP_CAUSE_OVERFLOW;";
+    let changes = [(drop, again.as_str()), ("update_average(queue, now_ns, length);", later)];
+    assert_same(&with_changes(CHOKE, &changes), "choke", HEADLINE, &[]);
+}
+
 /// The host lets no more in than may wait, whatever `admit` says.
 #[test]
 fn the_limit_is_the_hosts() {
