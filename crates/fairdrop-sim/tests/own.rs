@@ -12,7 +12,7 @@ use fairdrop::{
     AnyDiscipline, Backlog, Discipline, DisciplineInfo, DropCause, Env, Heap, Kind, Packet, ParamSpec, Stats,
     Time,
 };
-use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
+use fairdrop_sim::own::{LossRecovery, OwnCongestion, OwnDiscipline, PartError, Parts, Setup};
 use fairdrop_sim::scenario::{Problems, Scenario};
 use fairdrop_sim::{Control, RunError, RunResult, simulate};
 use std::collections::VecDeque;
@@ -150,8 +150,9 @@ const WAY: ParamSpec = ParamSpec {
 
 fn parts() -> Parts {
     let oldest = |setup: &Setup| own_parts::DropOldest([].into(), setup.limit as usize);
+    let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_| own_parts::MyReno);
     let parts = Parts::default().with(OwnDiscipline::named("drop_oldest", oldest));
-    let mut parts = parts.expect("a name of its own");
+    let mut parts = parts.and_then(|parts| parts.with(reno)).expect("names of their own");
     let make = |setup: &Setup| {
         let way = WAYS.iter().find(|(word, _)| *word == setup.values.word("way"));
         way.map(|(_, way)| Fifo::new(*way, setup.limit)).ok_or_else(|| "no such way".to_owned())
