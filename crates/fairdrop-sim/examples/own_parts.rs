@@ -30,7 +30,7 @@ impl CongestionControl for MyReno {
     }
 }
 
-pub fn main() -> Result<(), FileError> {
+pub(crate) fn main() -> Result<(), FileError> {
     let oldest = OwnDiscipline::named("drop_oldest", |setup| DropOldest([].into(), setup.limit as usize));
     let reno = OwnCongestion::named("my_reno", LossRecovery::Reno, |_connection| MyReno);
     let parts = Parts::default().with(oldest)?.with(reno)?;

@@ -417,9 +417,13 @@ impl Desk {
     fn show_refusal(&mut self, packet: &Packet<u32>, host: &mut impl Host) {
         let Some((cause, before)) = self.refused.take() else { return };
         let (first, rest) = self.dropped.split_at(before);
-        first.iter().for_each(|(dropped, cause)| host.dropped(dropped.clone(), *cause));
+        for (dropped, cause) in first {
+            host.dropped(dropped.clone(), *cause);
+        }
         host.dropped(packet.clone(), cause);
-        rest.iter().for_each(|(dropped, cause)| host.dropped(dropped.clone(), *cause));
+        for (dropped, cause) in rest {
+            host.dropped(dropped.clone(), *cause);
+        }
         self.dropped.clear();
         host.drew(std::mem::take(&mut self.drawn));
     }
