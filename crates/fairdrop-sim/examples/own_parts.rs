@@ -4,6 +4,7 @@
 
 use fairdrop_sim::own::prelude::*;
 
+/// The packets that wait, and how many may.
 pub struct DropOldest(pub std::collections::VecDeque<Packet<u32>>, pub usize);
 
 impl Discipline<u32> for DropOldest {
@@ -22,6 +23,7 @@ impl Discipline<u32> for DropOldest {
     }
 }
 
+/// Half of what is in flight after a loss; the rest is Reno by default.
 pub struct MyReno;
 
 impl CongestionControl for MyReno {
