@@ -2,8 +2,7 @@
 
 use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
-use super::hosted::Queue;
-use super::queue::{Gate, OwnQueue};
+use super::queue::{Gate, OwnQueue, Queue};
 use crate::meter::Shows;
 use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;

@@ -3,6 +3,7 @@
 use super::desk::Host;
 use super::fault::Fault;
 use super::guard::Guarded;
+use super::queue::Queue;
 use crate::meter::Shows;
 use fairdrop::{
     AnyDiscipline, Backlog, Count, Discipline, DropCause, Heap, LeakyFifo, Memory, Packet, Slot, Time,
@@ -100,21 +101,6 @@ impl Shows for Hosted {
             Self::Own(queue) => queue.departures_change_internals(),
         }
     }
-}
-
-/// What a port asks of either kind, packet by packet.
-pub trait Queue: Shows {
-    /// As [`Discipline::enqueue`].
-    fn enqueue(&mut self, packet: Packet<u32>, host: &mut impl Host);
-
-    /// As [`Discipline::dequeue`].
-    fn dequeue(&mut self, host: &mut impl Host) -> Option<Packet<u32>>;
-
-    /// As [`Discipline::tick`].
-    fn tick(&mut self, host: &mut impl Host);
-
-    /// What waits.
-    fn backlog(&self) -> Backlog;
 }
 
 impl Shows for AnyDiscipline<u32, Heap> {
