@@ -5,7 +5,7 @@
     .venv/bin/python validation/fidelity/ack_by_ack.py --page           # the pages from what is stored
 
 Thirty recordings of twelve seconds, one after another, are played against the simulator's sender by
-`crates/fairdrop-sim/examples/beside_kernel.rs`. Ninety more, four at a time, are for throughput.
+`crates/fairdrop-sim/examples/beside_kernel.rs`. Ninety more, five at a time, are for throughput.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ def rates(keep: Path | None) -> list[dict[str, Any]]:
     """Throughput of kernel and simulator with the same seeds."""
     runs = [(path, control, run) for path in PATHS for control in CONTROLS for run in RATE_RUNS]
     runs = [job for job in runs if job[0] in LOSSY or job[2] in RUNS]
-    with ThreadPoolExecutor(4) as workers:
+    with ThreadPoolExecutor(5) as workers:
         kernels = list(workers.map(lambda job: acked_per_s(recording_of(*job, keep)), runs))
     return [
         head(*job) | {"kernel_per_s": kernel, "simulated_per_s": simulated(*job)}

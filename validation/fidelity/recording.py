@@ -151,7 +151,7 @@ def bring_up(address: str, *settings: str) -> None:
 
 def receiver() -> None:
     """Reads and forgets."""
-    bring_up(RECEIVER, "tcp_rmem=4096 67108864 67108864")
+    bring_up(RECEIVER, "tcp_rmem=4096 131072 67108864")
     listening = socket.create_server((RECEIVER, PORT))
     print("up", flush=True)
     connection, _ = listening.accept()
@@ -161,7 +161,7 @@ def receiver() -> None:
 
 def sender(folder: str, control: str, seconds: str) -> None:
     """Sends for so long, with a capture beside it, and notes TCP_INFO."""
-    bring_up(SENDER, "tcp_wmem=4096 67108864 67108864", "tcp_no_metrics_save=1")
+    bring_up(SENDER, "tcp_wmem=4096 1048576 67108864", "tcp_no_metrics_save=1")
     print("up", flush=True)
     sys.stdin.readline()
     capture = subprocess.Popen(

@@ -188,13 +188,19 @@ pub fn beside_kernel(transport: &str, settings: &[String], recording: &str) -> R
     let control = config.congestion.control();
     control.copied().ok_or_else(|| format!("{transport}: only reno, cubic and bbr are played"))?;
     let is_paced = control.bbr().is_some();
-    let mut played =
-        Played { tcp: Sender::with_control(config, 0.0, control), config, table: HEAD.to_owned() };
-    played.tcp.start(syn, config, &mut Vec::new());
+    let begin = |later| {
+        let tcp = Sender::with_control(config, 0.0, config.congestion.control());
+        let mut played = Played { tcp, config, table: HEAD.to_owned(), later };
+        played.tcp.start(syn, config, &mut Vec::new());
+        played
+    };
     if is_paced {
+        let later = begin(Time::ZERO).play_paced(&steps);
+        let mut played = begin(later);
         played.play_paced(&steps);
         return Ok(played.table);
     }
+    let mut played = begin(Time::ZERO);
     played.table.push('\n');
     for step in &steps {
         played.play(step);
@@ -207,6 +213,8 @@ struct Played<'c> {
     tcp: Sender,
     config: &'c TcpConfig,
     table: String,
+    /// By how much the kernel gets to an ACK after it was captured.
+    later: Time,
 }
 
 /// What became of the sender's timer between two ACKs.

@@ -35,9 +35,11 @@ struct Answer {
 }
 
 impl Played<'_> {
-    pub(super) fn play_paced(&mut self, steps: &[Step]) {
+    /// Plays all. Returns by how much the kernel's least round trip is longer: it takes the time of an ACK when it gets to it.
+    pub(super) fn play_paced(&mut self, steps: &[Step]) -> Time {
         self.table.push_str(MORE);
         self.pacer().most = Some(0);
+        let mut longer = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             let una = self.tcp.una;
             self.receive_as_the_kernel(step, &steps[at..]);
@@ -45,7 +47,11 @@ impl Played<'_> {
             self.note(step, una, &answer.sent, answer.fired);
             self.note_control(step, &answer);
             self.follow(step);
+            let kernels = step.info.and_then(|info| info.bbr);
+            longer.extend(kernels.map(|kernels| kernels.min_rtt.since(self.control().min_rtt)));
         }
+        longer.sort_unstable();
+        longer.get(longer.len() / 2).copied().unwrap_or(Time::ZERO)
     }
 
     fn pacer(&mut self) -> &mut Pacer {
@@ -91,17 +97,18 @@ impl Played<'_> {
 
     fn receive(&mut self, step: &Step) {
         let mut out = Vec::new();
+        let at = step.at.after(self.later);
         match &step.ack {
             None => {
                 // Nothing was written before the connection opened.
                 let supply = std::mem::take(&mut self.tcp.supply);
-                self.tcp.on_syn_ack(step.at, self.config, &mut out);
+                self.tcp.on_syn_ack(at, self.config, &mut out);
                 self.tcp.supply = supply;
             }
             Some((next, echoed, blocks)) => {
                 let (stamp, blocks) = (Some(*echoed), blocks.as_ref());
                 let ack = Ack { next: *next, echo: false, blocks, stamp, marks: None };
-                self.tcp.on_ack(step.at, ack, self.config, &mut out);
+                self.tcp.on_ack(at, ack, self.config, &mut out);
             }
         }
         self.calm();
@@ -109,7 +116,7 @@ impl Played<'_> {
 
     /// What it would send next at `now`, if pacing let it.
     fn would_send(&self, now: Time) -> Option<u32> {
-        let mut other = Self { tcp: self.copy(), config: self.config, table: String::new() };
+        let mut other = Self { tcp: self.copy(), table: String::new(), ..*self };
         let pacer = other.pacer();
         pacer.put_off(Time::ZERO);
         pacer.most = Some(1);
