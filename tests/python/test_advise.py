@@ -296,7 +296,7 @@ def test_the_command(fairdrop, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2 Mb/s, round trips of 40 ms, 2 flows; wanted: delay" in done.stdout
     assert "fq_codel: tc qdisc replace dev DEV root fq_codel limit 50 target " in done.stdout
-    assert "CAKE is not simulated" in done.stdout
+    assert "CAKE was not tried" in done.stdout
     found = json.loads(fairdrop(*words, "--json").stdout)
     assert found["computed"] == 0 and len(found["finalists"]) == 2
     assert (tmp_path / "advice" / "scenario.toml").read_text() == found["scenario"]

@@ -38,7 +38,7 @@ _MOST_RUNS = 1_000_000
 # How much more of its fair share TCP has under FQ-CoDel beside a sender that does not respond, for that to be told.
 _PROTECTS = 0.2
 CAKE = (
-    "CAKE is not simulated. It is FQ-CoDel's relative in Linux, with a shaper: "
+    "CAKE was not tried. It is FQ-CoDel's relative in Linux, with a shaper: "
     "where FQ-CoDel is the answer, try CAKE as well."
 )
 

@@ -692,12 +692,16 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Role::Data | Role::Syn => self.receive(handle, self.now),
             Role::Ack | Role::SynAck => {
                 let blocks = self.packets.blocks(handle);
-                let (stamp, marks) = self.options_of(handle, packet.group);
+                let mut options = (None, None);
+                if self.has_options(packet.group) {
+                    options = self.options_of(handle, packet.group);
+                }
+                let (stamp, marks) = &options;
                 self.remove_packet(handle, Fate::Delivered);
                 let (sender, config) = self.flows.sender(packet.flow, packet.group);
                 if packet.role == Role::Ack {
                     let (next, blocks) = (packet.seq, blocks.as_ref());
-                    let ack = Ack { next, echo: packet.echo, blocks, stamp, marks: marks.as_ref() };
+                    let ack = Ack { next, echo: packet.echo, blocks, stamp: *stamp, marks: marks.as_ref() };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
                     sender.on_syn_ack(self.now, config, &mut self.wanted);
@@ -712,11 +716,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// What a packet that reaches its sender carries apart: what its timestamp says, and what it says of marks.
-    #[inline]
+    #[inline(never)]
     fn options_of(&self, handle: u32, group: u16) -> (Option<Time>, Option<Feedback>) {
-        if !self.has_options(group) {
-            return (None, None);
-        }
         let Some(config) = self.flows.tcp_config(group) else { return (None, None) };
         let stamp = config.has_stamps().then(|| self.options.stamp(handle));
         (stamp, config.feedback.is_accurate().then(|| self.options.feedback(handle)))

@@ -142,7 +142,7 @@ where
     Q: Storage<QueueSlot<()>>,
     C: Storage<u64>,
 {
-    #[inline]
+    #[inline(never)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         let key = *self.key.get_or_insert_with(|| env.flow_key());

@@ -271,7 +271,7 @@ where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
     C: Storage<LowPass>,
 {
-    #[inline]
+    #[inline(never)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.catch_up(env.now());
         let (flow, len) = (packet.meta.flow, packet.meta.len);

@@ -700,7 +700,7 @@ where
     L: Storage<HeapPlace<Fattest>>,
     T: Storage<CakeHost>,
 {
-    #[inline]
+    #[inline(never)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         self.stats.arrived.add(packet.meta.len);
         if !self.keyed {

@@ -327,7 +327,7 @@ where
     Q: Storage<QueueSlot<()>>,
     C: Storage<CebinaeSlot>,
 {
-    #[inline]
+    #[inline(never)]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {
         let now = env.now();
         self.catch_up(now);

@@ -197,6 +197,7 @@ impl<H, M: Memory> fmt::Debug for AnyDiscipline<H, M> {
     }
 }
 
+// What is inlined here shares registers with all others: disciplines that few ask for keep `enqueue` out of line.
 impl<H, M: Memory> Discipline<H> for AnyDiscipline<H, M> {
     #[inline]
     fn enqueue<E: Env<H>>(&mut self, packet: Packet<H>, env: &mut E) {

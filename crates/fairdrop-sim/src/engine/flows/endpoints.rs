@@ -46,15 +46,10 @@ impl Flows<'_> {
         now >= self.scenario.groups[usize::from(group)].stop && flow < self.lasting
     }
 
-    /// The ECN field of a group's data, new or sent again: ECT(0) of new data where both ends speak ECN (RFC 3168, section
-    /// 6.1.2), ECT(1) of all data of L4S (RFC 9331, section 4.1).
+    /// The ECN field of a group's data, new or sent again.
     #[inline]
     pub fn ecn(&self, group: u16, is_new: bool) -> Ecn {
-        match self.tcp_config(group) {
-            Some(config) if config.ecn && config.l4s => Ecn::Ect1,
-            Some(config) if config.ecn && is_new => Ecn::Ect0,
-            _ => Ecn::NotCapable,
-        }
+        self.hosts[usize::from(group)].ecn[usize::from(is_new)]
     }
 
     /// Whether an ACK sent now says that congestion was experienced.

@@ -7,7 +7,7 @@ use crate::transport::Transport;
 use crate::transport::sources::SourceConfig;
 use crate::transport::tcp::TcpConfig;
 use crate::wire::Rate;
-use fairdrop::Time;
+use fairdrop::{Ecn, Time};
 
 /// What each packet of a group needs to know of the group: two lines of the cache in place of the settings' many.
 #[derive(Debug)]
@@ -34,6 +34,8 @@ pub struct Hosts {
     /// Whether its sinks only count what comes.
     pub takes_at_once: bool,
     pub delays_acks: bool,
+    /// The ECN field of data sent again, and of new data.
+    pub ecn: [Ecn; 2],
     pub has_options: bool,
     /// Whether ACKs may report what came out of order, or carry options.
     pub reports_more: bool,
@@ -56,9 +58,20 @@ impl Hosts {
             is_open: tcp.is_none(),
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
+            ecn: tcp.map_or([Ecn::NotCapable; 2], ecn),
             has_options: tcp.is_some_and(TcpConfig::has_options),
             reports_more: tcp.is_some_and(|tcp| tcp.has_sack() || tcp.has_options()),
         }
+    }
+}
+
+/// The ECN field of data sent again, and of new data: ECT(0) of new data where both ends speak ECN (RFC 3168, section 6.1.2),
+/// ECT(1) of all data of L4S (RFC 9331, section 4.1).
+fn ecn(tcp: &TcpConfig) -> [Ecn; 2] {
+    match (tcp.ecn, tcp.l4s) {
+        (false, _) => [Ecn::NotCapable; 2],
+        (true, false) => [Ecn::NotCapable, Ecn::Ect0],
+        (true, true) => [Ecn::Ect1; 2],
     }
 }
 
