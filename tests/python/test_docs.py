@@ -33,11 +33,20 @@ WRITE = "FAIRDROP_WRITE_DOCS" in os.environ
 
 def with_blocks(*languages):
     """Pages that have a block of one of these languages."""
+    return pages_with(lambda block: block.language in languages)
+
+
+def pages_with(wanted):
+    """Pages that have a block that is wanted."""
     return [
         pytest.param(path, id=str(path.relative_to(ROOT)))
         for path in PAGES
-        if any(block.language in languages for block in pages.blocks(path.read_text(encoding="utf-8")))
+        if any(wanted(block) for block in pages.blocks(path.read_text(encoding="utf-8")))
     ]
+
+
+def is_program(block):
+    return block.language == "rust" and not block.not_run
 
 
 def adds_to_the_program(path):
@@ -198,7 +207,7 @@ def manifest(name):
     )
 
 
-@pytest.mark.parametrize("path", [path for path in with_blocks("rust") if not adds_to_the_program(*path.values)])
+@pytest.mark.parametrize("path", [path for path in pages_with(is_program) if not adds_to_the_program(*path.values)])
 def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
     """A block under the name of a file is that file; any other is a program of its own."""
     if shutil.which("cargo") is None:
@@ -210,7 +219,7 @@ def test_rust_of_the_page_compiles_and_prints_what_it_says(path):
     (package / "Cargo.toml").write_text(manifest("embed"))
     binaries = []
     for block in pages.blocks(outputs.text):
-        if block.language != "rust" or block.not_run:
+        if not is_program(block):
             continue
         if block.file:
             (package / block.file).write_text(block.body)
