@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox, BboxBase
 
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
@@ -16,6 +18,10 @@ from fairdrop.plot.sweeps import front
 # Marks nearer than this, as a part of the axes, share a label; so many names are in one.
 _NEAR = (0.13, 0.06)
 _NAMES = 3
+# Half the width of what a mark takes, in pixels.
+_MARK = 3.0
+# Where a label may begin, or end, beside its mark, in points, in the order in which they are tried.
+_PLACES = [(6, 4), (6, -11), (-6, 4), (-6, -11), (6, 16), (-6, 16), (6, -23), (-6, -23), (-6, -36), (6, -36)]
 
 
 @dataclass
@@ -50,18 +56,37 @@ def draw(
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
     found = _clusters(points, _NEAR[0] * (right - left) * (2 if narrow else 1), _NEAR[1] * (high - low))
-    for number, cluster in enumerate(sorted(found, key=lambda one: one.x)):
-        aside = cluster.x > (left + right) / 2
-        above = 4 if number % 2 else -10
-        axes.annotate(
-            cluster.label, (cluster.x, cluster.y), xytext=(-6 if aside else 6, above), textcoords="offset points",
-            ha="right" if aside else "left", fontsize=SMALL, color=colours.INK,
-        )  # fmt: skip
     axes.grid(axis="x", visible=True)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     note(figure, text, narrow)
+    first = sorted(found, key=lambda one: ((one.x, one.y) not in best, len(one.names), one.x))
+    _label(axes, first, [(x.mean, y.mean) for _, x, y in points])
     return figure
+
+
+def _label(axes: Axes, clusters: Sequence[_Cluster], marks: Sequence[tuple[float, float]]) -> None:
+    """Gives each cluster, the first of them first, a label where there is room beside it; else none."""
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    places = [axes.transData.transform(mark) for mark in marks]
+    taken = [Bbox.from_bounds(x - _MARK, y - _MARK, 2 * _MARK, 2 * _MARK) for x, y in places]
+    for cluster in clusters:
+        for right, above in _PLACES:
+            label = axes.annotate(
+                cluster.label, (cluster.x, cluster.y), xytext=(right, above), textcoords="offset points",
+                ha="left" if right > 0 else "right", fontsize=SMALL, color=colours.INK,
+            )  # fmt: skip
+            box = label.get_window_extent()
+            if not any(box.overlaps(other) for other in taken) and _is_in(axes.bbox, box):
+                taken.append(box)
+                break
+            label.remove()
+
+
+def _is_in(outer: BboxBase, inner: BboxBase) -> bool:
+    return outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1
 
 
 def _clusters(points: Sequence[tuple[str, Estimate, Estimate]], near_x: float, near_y: float) -> list[_Cluster]:
