@@ -1,19 +1,20 @@
 //! A shaper without a bucket: each packet puts off the next by the time that it takes at the rate.
 
 use crate::contract::time::Time;
+use core::num::NonZeroU64;
 
 /// When the next packet may leave. The rest of each division is carried over, so that the rate is exact over any length of time.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
-    rate_bps: u64,
+    rate_bps: NonZeroU64,
     next: Time,
     /// Part of a nanosecond not yet accounted for, in units of 1 / rate ns.
     rest: u64,
 }
 
 impl VirtualClock {
-    /// A clock of `rate_bps` bit/s, above 0, by which the first packet may leave at once.
-    pub const fn new(rate_bps: u64) -> Self {
+    /// A clock of `rate_bps` bit/s by which the first packet may leave at once.
+    pub const fn new(rate_bps: NonZeroU64) -> Self {
         Self { rate_bps, next: Time::ZERO, rest: 0 }
     }
 
@@ -44,10 +45,14 @@ impl VirtualClock {
 mod tests {
     use super::*;
 
+    fn clock(rate_bps: u64) -> VirtualClock {
+        VirtualClock::new(NonZeroU64::new(rate_bps).expect("above 0"))
+    }
+
     /// 3 bit/s do not divide a second into whole nanoseconds; 3 million bytes must still take 8e6 s.
     #[test]
     fn the_rate_is_exact_over_any_length_of_time() {
-        let mut clock = VirtualClock::new(3);
+        let mut clock = clock(3);
         for _ in 0..3_000_000 {
             clock.charge(1);
         }
@@ -56,7 +61,7 @@ mod tests {
 
     #[test]
     fn idle_time_is_not_made_up_for_and_lateness_is() {
-        let mut clock = VirtualClock::new(8_000_000);
+        let mut clock = clock(8_000_000);
         clock.begin(Time::from_ms(5));
         clock.charge(1000);
         assert_eq!(clock.next(), Time::from_ms(6));
@@ -71,7 +76,7 @@ mod tests {
 
     #[test]
     fn late_times_do_not_wrap() {
-        let mut clock = VirtualClock::new(1);
+        let mut clock = clock(1);
         clock.begin(Time::from_ns(u64::MAX - 1));
         clock.charge(1 << 30);
         assert_eq!(clock.next(), Time::NEVER);

@@ -16,6 +16,7 @@
 //! gateways", IEEE LANMAN 2018, III; Linux, `net/sched/sch_cake.c`.
 
 use core::cmp::Reverse;
+use core::num::NonZeroU64;
 
 use super::cobalt::{CobaltParams, CobaltState};
 use super::drr::MOST_QUANTUM;
@@ -135,7 +136,7 @@ params! {
 impl CakeParams {
     /// Rate of the shaper in whole bit/s, if there is one.
     fn shaped_bps(&self) -> Option<u64> {
-        (self.rate > 0.0).then_some((self.rate + 0.5) as u64)
+        (self.rate > 0.0).then_some(((self.rate + 0.5) as u64).max(1))
     }
 
     /// Bytes that a packet of `len` takes on the link (`cake_calc_overhead`).
@@ -371,7 +372,7 @@ where
         let (cobalt, quantum) = (params.of_queue(), i64::from(params.quantum_of_rate()) << PLACES);
         let (new, old, decaying, key) = (List::default(), List::default(), List::default(), [params.salt, 0]);
         let (keyed, stats, held) = (false, Stats::default(), None);
-        let shaper = params.shaped_bps().map(VirtualClock::new);
+        let shaper = params.shaped_bps().and_then(NonZeroU64::new).map(VirtualClock::new);
         Ok(Self {
             params,
             cobalt,
