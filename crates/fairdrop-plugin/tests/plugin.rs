@@ -137,6 +137,12 @@ fn choke_in_c_is_choke() {
     assert_same(CHOKE, "choke", HEADLINE, &[]);
 }
 
+/// Its packets wait in the host's FIFO, where they can be looked at.
+#[test]
+fn who_is_where_behind_a_plug_in_is_seen() {
+    assert_same(CHOKE, "choke", HEADLINE, &["positions=\"20ms\""]);
+}
+
 #[test]
 fn plug_ins_of_version_1_work() {
     assert_same(&version_1(), "choke", HEADLINE, &[]);

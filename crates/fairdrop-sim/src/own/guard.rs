@@ -4,7 +4,7 @@ use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
 use super::queue::{Gate, OwnQueue, Queue};
 use crate::meter::Shows;
-use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
+use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, LeakyFifo, Packet, Slot, Time};
 use fairdrop_capture::count;
 use std::fmt;
 
@@ -61,6 +61,12 @@ impl Guarded {
     /// What ended it.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_deref()
+    }
+
+    /// The waiting packets, where they wait in the FIFO at the desk.
+    #[inline]
+    pub fn fifo(&self) -> Option<&LeakyFifo<u32, Box<[Slot<u32>]>>> {
+        matches!(self.queue, Watched::Gate(_)).then(|| self.desk.fifo())
     }
 
     /// Visits every waiting packet, in no order.

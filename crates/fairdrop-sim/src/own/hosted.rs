@@ -35,7 +35,7 @@ impl Hosted {
     pub fn fifo(&self) -> Option<&LeakyFifo<u32, <Heap as Memory>::Of<Slot<u32>>>> {
         match self {
             Self::BuiltIn(queue) => queue.fifo(),
-            Self::Own(_) => None,
+            Self::Own(queue) => queue.fifo(),
         }
     }
 
