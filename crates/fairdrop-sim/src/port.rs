@@ -3,7 +3,7 @@
 
 use crate::frame::Frame;
 use crate::meter::{Internals, QueueMeter, Waiting};
-use crate::own::{Fault, Guarded, Host, Hosted, Queue};
+use crate::own::{Fault, Fifo, Guarded, Host, Hosted, Queue};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
 use crate::scenario::{QueueConfig, QueueError};
@@ -212,7 +212,8 @@ impl<T: Tracer> Port<T> {
     /// once. Until then the queue moves on by some packets: hence two slots.
     #[inline]
     pub fn prefetch_ends(&self) {
-        let Some(fifo) = self.discipline.fifo() else { return };
+        let Hosted::BuiltIn(queue) = &self.discipline else { return };
+        let Some(fifo) = queue.fifo() else { return };
         let World { candidates, candidate, .. } = &self.transmitter.world;
         let drawn = fifo.first_look(candidates[(candidate + COMING - 1) % COMING], 0) + COMING - 1;
         let ends = [fifo.len() as usize + BATCH, drawn, drawn + 2];
@@ -223,20 +224,9 @@ impl<T: Tracer> Port<T> {
     /// [`BATCH`] packets the next so many where they wait in one FIFO, otherwise that in transmission.
     #[inline]
     pub fn prefetch_next(&mut self, touch: impl Fn(u32, u32)) {
-        let Some(fifo) = self.discipline.fifo() else {
-            self.transmitter.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
-            return;
-        };
-        self.started += 1;
-        if !self.started.is_multiple_of(BATCH) {
-            return;
-        }
-        for offset in LEAD..LEAD + BATCH {
-            fifo.slot(offset + 2 * BATCH).into_iter().for_each(prefetch);
-            if let Some(Some(packet)) = fifo.slot(offset) {
-                self.transmitter.world.meter.prefetch(Waiting::of(packet));
-                touch(packet.meta.flow as u32, packet.handle);
-            }
+        match &self.discipline {
+            Hosted::BuiltIn(queue) => self.transmitter.prefetch_next(queue.fifo(), &mut self.started, touch),
+            Hosted::Own(queue) => self.transmitter.prefetch_next_of_own(queue, &mut self.started, touch),
         }
     }
 
@@ -312,12 +302,14 @@ impl<T: Tracer> Port<T> {
     }
 
     /// Adds a point to the meter's series.
+    #[inline(never)]
     pub fn sample(&mut self, now: Time) {
         self.transmitter.world.meter.sample(now, self.discipline.average_packets());
         self.transmitter.internals.sample(&self.discipline);
     }
 
     /// Adds a snapshot of who is where in the queue.
+    #[inline(never)]
     pub fn snapshot(&mut self) {
         if let Some(fifo) = self.discipline.fifo() {
             self.transmitter
@@ -432,6 +424,32 @@ impl<T: Tracer> Transmitter<T> {
         lost: &mut Vec<u32>,
     ) -> (Option<Frame>, Option<Time>) {
         self.sent(queue, now, lost)
+    }
+
+    /// As [`Port::prefetch_next`], of packets that wait in `fifo`.
+    #[inline(always)]
+    fn prefetch_next(&self, fifo: Option<&Fifo>, started: &mut usize, touch: impl Fn(u32, u32)) {
+        let Some(fifo) = fifo else {
+            self.sending.iter().for_each(|frame| touch(frame.flow, frame.handle));
+            return;
+        };
+        *started += 1;
+        if !started.is_multiple_of(BATCH) {
+            return;
+        }
+        for offset in LEAD..LEAD + BATCH {
+            fifo.slot(offset + 2 * BATCH).into_iter().for_each(prefetch);
+            if let Some(Some(packet)) = fifo.slot(offset) {
+                self.world.meter.prefetch(Waiting::of(packet));
+                touch(packet.meta.flow as u32, packet.handle);
+            }
+        }
+    }
+
+    /// The same with a queue of one's own.
+    #[inline(never)]
+    fn prefetch_next_of_own(&self, queue: &Guarded, started: &mut usize, touch: impl Fn(u32, u32)) {
+        self.prefetch_next(queue.fifo(), started, touch);
     }
 
     /// The deadline of `queue` has come. Returns when the transmitter will be done, if it was free and has started.

@@ -378,8 +378,8 @@ impl Desk {
             return self.show_own_refusal(verdict, packet, host);
         }
         self.arriving = NONE;
-        let is_full = self.fifo.len() >= self.limit;
-        let Some(cause) = verdict.or(is_full.then_some(DropCause::Overflow)) else {
+        let overflow = || (self.fifo.len() >= self.limit).then_some(DropCause::Overflow);
+        let Some(cause) = verdict.or_else(overflow) else {
             self.hand_over(host);
             self.fifo.push(packet.clone());
             return;

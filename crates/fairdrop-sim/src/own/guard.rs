@@ -2,9 +2,10 @@
 
 use super::desk::{Desk, Host};
 use super::fault::{Fault, Place, Wrong};
+use super::hosted::Fifo;
 use super::queue::{Gate, OwnQueue, Queue};
 use crate::meter::Shows;
-use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, LeakyFifo, Packet, Slot, Time};
+use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use std::fmt;
 
@@ -65,7 +66,7 @@ impl Guarded {
 
     /// The waiting packets, where they wait in the FIFO at the desk.
     #[inline]
-    pub fn fifo(&self) -> Option<&LeakyFifo<u32, Box<[Slot<u32>]>>> {
+    pub fn fifo(&self) -> Option<&Fifo> {
         matches!(self.queue, Watched::Gate(_)).then(|| self.desk.fifo())
     }
 

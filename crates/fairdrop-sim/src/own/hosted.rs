@@ -9,6 +9,9 @@ use fairdrop::{
     AnyDiscipline, Backlog, Count, Discipline, DropCause, Heap, LeakyFifo, Memory, Packet, Slot, Time,
 };
 
+/// Where packets wait in one FIFO.
+pub type Fifo = LeakyFifo<u32, <Heap as Memory>::Of<Slot<u32>>>;
+
 /// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a pointer more would cost the built-in ones")]
@@ -31,12 +34,8 @@ macro_rules! each {
 
 impl Hosted {
     /// The waiting packets, where they are known to wait in one FIFO.
-    #[inline]
-    pub fn fifo(&self) -> Option<&LeakyFifo<u32, <Heap as Memory>::Of<Slot<u32>>>> {
-        match self {
-            Self::BuiltIn(queue) => queue.fifo(),
-            Self::Own(queue) => queue.fifo(),
-        }
+    pub fn fifo(&self) -> Option<&Fifo> {
+        each!(self, queue => queue.fifo())
     }
 
     /// Visits every waiting packet.

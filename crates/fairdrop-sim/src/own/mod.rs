@@ -39,7 +39,7 @@ pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
 pub use desk::{Desk, Dice, Host, cause_named};
 pub use fault::{Fault, Place, Wrong};
 pub(crate) use guard::Guarded;
-pub use hosted::Hosted;
+pub use hosted::{Fifo, Hosted};
 pub use name::kept;
 pub use parts::{Part, PartError, Parts};
 pub(crate) use queue::Queue;
