@@ -8,7 +8,7 @@ PYTEST := --numprocesses 2 --dist loadfile
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own attack
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -120,6 +120,11 @@ fidelity: .venv/installed $(LIVE) ## figures 3 and 5 of the CHOKe paper with ker
 reproduce: .venv/installed ## every figure, table and claim of the five papers, profile quick
 	@$(BIN)/fairdrop reproduce
 
+comparison: .venv/installed ## docs/comparison.md, and the papers' tests on COLLAR's page, from campaigns X7 and X21 (five minutes; resumes)
+	$(BIN)/fairdrop reproduce X7 X21 --quiet
+	$(BIN)/python docs/make_reproduction.py reproduction
+	$(BIN)/python docs/make_comparison.py
+
 characterize: .venv/installed ## RFC 7928 under every discipline, and its page (ten minutes; resumes)
 	$(BIN)/fairdrop characterize --profile quick --quiet
 	$(BIN)/python docs/make_characterization.py characterization
@@ -127,7 +132,7 @@ characterize: .venv/installed ## RFC 7928 under every discipline, and its page (
 generate: reference schema header conformance .venv/dev ## everything in git that is made from the code, but for long campaigns
 	FAIRDROP_WRITE_DOCS=1 $(BIN)/python -m pytest tests/python/test_docs.py -k "not passes_its_tests"
 	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-live --test pages
-	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test prague the_table
+	FAIRDROP_WRITE_DOCS=1 cargo test --package fairdrop-sim --test transport_tables
 
 reference: .venv/installed ## the tables of docs/reference and the index of the disciplines
 	$(BIN)/python docs/make_reference.py

@@ -1,28 +1,40 @@
-"""Write docs/comparison.md and its figure from stored results: ``python docs/make_comparison.py [DIRECTORY]``.
+"""Write docs/comparison.md, its figure, and a table of docs/background/collar.md: ``python docs/make_comparison.py``.
 
-The directory is that of ``fairdrop reproduce --out``, with X7 in it. No measured number on the page is typed; state and
-work are read from the pages of the disciplines.
+They are made of X7 and X21 as docs/make_reproduction.py has stored them. No measured number is typed; state and work
+are read from the pages of the disciplines.
 """
 
 from __future__ import annotations
 
 import math
-import sys
+import re
 from pathlib import Path
 from textwrap import fill
 
 from make_reference import sections
+from make_reproduction import stored
 
+from fairdrop import files
 from fairdrop.estimate import Estimate
 from fairdrop.plot import save
-from fairdrop.reproduce.define.definition import BASE_READING
+from fairdrop.reproduce.define.definition import BASE_READING, axis_name
+from fairdrop.reproduce.judge.findings import Findings
 from fairdrop.reproduce.measure.data import Data
-from fairdrop.reproduce.outcome import Reproduction
-from fairdrop.reproduce.workspace import Workspace
+from fairdrop.reproduce.show.figures import draw
 from fairdrop.wording.numbers import digits
 
 HERE = Path(__file__).resolve().parent
 PERFORMANCE = "reference/performance.md"
+COLLAR = HERE / "background" / "collar.md"
+# What X21 measures of UDP and of TCP, one of each at most in a test; and what is not in the table.
+_UDP = ("udp", "udp_sizes", "udp_two", "udp_three", "udp_chain")
+_OTHERS = {
+    "jain": "Jain's index of TCP",
+    "jain_sizes": "Jain's index of the two UDP flows",
+    "heavy": "weight 2, % of the link",
+    "wait": "mean wait, ms",
+}
+_SECTION = re.compile(r"<!-- papers -->\n.*?<!-- end -->", re.DOTALL)
 TABLES = (
     ("protection", "Protection: TCP throughput / its fair share", "1 is fair; above 1 UDP has less than its share."),
     ("jain", "Fairness among TCP flows: Jain's index of goodput", "0 where TCP has nothing at all."),
@@ -56,7 +68,7 @@ def table(data: Data, labels: dict[str, str], measure: str) -> list[str]:
 
 
 def losses(data: Data) -> list[str]:
-    """Where CHOKe loses, with the numbers."""
+    """Where CHOKe loses, and what others with little state make of it, with the numbers."""
 
     def value(measure: str, scheme: str, load: str) -> str:
         return digits(data.select(measure, scheme, {"load": load})[0].estimate.mean)
@@ -65,16 +77,22 @@ def losses(data: Data) -> list[str]:
         choke, other = value(measure, "choke", load), value(measure, "fq_codel", load)
         return f"{choke}{unit}{what}, under FQ-CoDel {other}{unit}"
 
-    five = ", ".join(
-        f"{name} {value('protection', scheme, 'five UDP')}"
-        for scheme, name in (
-            ("choke", "CHOKe with one candidate"), ("self-adjusting", "self-adjusting CHOKe"), ("chokew", "CHOKeW"),
-            ("ward", "WARD"), ("fred", "FRED"), ("fq_codel", "FQ-CoDel"),
-        )
-    )  # fmt: skip
+    def kept(load: str, schemes: dict[str, str]) -> str:
+        return ", ".join(f"{name} {value('protection', scheme, load)}" for scheme, name in schemes.items())
+
+    candidates = {
+        "choke": "CHOKe with one candidate", "2 candidates": "with two", "5 candidates": "with five",
+        "self-adjusting": "self-adjusting CHOKe", "gchoke": "gCHOKe", "mlc": "MLC(l)", "chokew": "CHOKeW",
+        "ward": "WARD", "fred": "FRED", "fq_codel": "FQ-CoDel", "cake": "CAKE",
+    }  # fmt: skip
+    small = {
+        "collar": "COLLAR", "sfb": "SFB", "ahab": "AHAB", "fair_drop": "FairDrop", "care": "CARE", "black": "BLACK",
+        "afq": "AFQ", "cebinae": "Cebinae",
+    }  # fmt: skip
+    few = {"collar": "COLLAR", "ahab": "AHAB", "fair_drop": "FairDrop", "cake": "CAKE", "fq_codel": "FQ-CoDel"}
     return [
         "*Several fast senders* hide each other from a comparison with one packet. This part of its fair share is left "
-        f"to TCP beside five UDP flows: {five}.",
+        f"to TCP beside five UDP flows: {kept('five UDP', candidates)}.",
         "*Few flows.* Beside web-like traffic four long TCP flows have "
         f"{both('protection', 'web-like', what=' of their fair share')}. An arrival that meets its own flow is dropped "
         "with it, and with few flows that is often.",
@@ -88,11 +106,51 @@ def losses(data: Data) -> list[str]:
         f"leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel {value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
         f"*A little more state buys more.* AFD keeps samples. With one and five UDP flows it gives TCP "
         f"{value('protection', 'afd', 'one UDP')} and {value('protection', 'afd', 'five UDP')} of its share, CHOKe "
-        f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')}.",
+        f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')}. What others have "
+        f"with five whose state does not grow with the flows, or grows less than a queue each: "
+        f"{kept('five UDP', small)}. Cebinae lets nothing through beside a flood, "
+        "[by its own rule](reference/disciplines/cebinae.md); five floods fill AFQ's and CARE's buffer.",
+        "*COLLAR loses* where flows are few: beside web-like traffic long TCP has of its share "
+        f"{kept('web-like', few)}. With 300 flows packets wait for {value('wait', 'collar', 'many flows')} ms of "
+        f"the 240 that the buffer has; under CAKE for {value('wait', 'cake', 'many flows')} ms.",
     ]
 
 
-def page(found: Reproduction) -> str:
+def papers(found: Findings) -> str:
+    """The tests of the five papers by discipline: UDP's part of its share, then what else X21 measures, then waits."""
+    data, schemes = found.data[BASE_READING], found.definition.schemes
+    assert found.definition.simulation is not None
+    (axis,) = found.definition.simulation.vary
+    tests = [axis_name(value) for value in axis.values]
+
+    def rows(label: str, measures: tuple[str, ...]) -> list[str]:
+        head = " | ".join([label, *(scheme.label for scheme in schemes)])
+        lines = [f"| {head} |", "| --- |" + " ---: |" * len(schemes)]
+        by_test = {row.at["test"]: row.measure for row in data.select(list(measures))}
+        for test in tests:
+            if test in by_test:
+                there = [data.select(by_test[test], scheme.name, {"test": test})[0].estimate for scheme in schemes]
+                lines.append(f"| {test} | " + " | ".join(f"{one.mean:.3g} ± {one.half:.2g}" for one in there) + " |")
+        return lines
+
+    def between(scheme: str) -> str:
+        means = [row.estimate.mean for row in data.select(list(_UDP), scheme)]
+        return f"{min(means):.2g} to {max(means):.3g}"
+
+    number = len(data.select(list(_UDP), "collar"))
+    told = (
+        f"Over the {number} tests with UDP it has {between('collar')} of its share under COLLAR, "
+        f"{between('fq_codel')} under FQ-CoDel, {between('choke')} under CHOKe. COLLAR's most is on the link of 50 "
+        "Mb/s, where 33 flows are few. Less than a share is not fairer: CHOKe and its relatives leave hardly anything "
+        "to some senders of ten times the link's rate. Weights COLLAR does not have here."
+    )
+    lines = [fill(told, 118), "", *rows("UDP, of its fair share", _UDP)]
+    for measure, label in _OTHERS.items():
+        lines += ["", *rows(label, (measure,))]
+    return "\n".join(lines)
+
+
+def page(found: Findings) -> str:
     """The page as text."""
     data = found.data[BASE_READING]
     labels = {scheme.name: scheme.label for scheme in found.definition.schemes}
@@ -101,15 +159,15 @@ def page(found: Reproduction) -> str:
     lines += [fill(found.definition.about, 118), ""]
     lines += [
         fill(
-            f"Made by `docs/make_comparison.py` from campaign X7 (`fairdrop reproduce X7`): mean of "
+            f"Made by `make comparison` from campaign X7: mean of "
             f"{document['seeds']} seeds with its 95 % interval (Student's t, cut off at what is possible), profile "
             f"{document['profile']}, {document['runs']} runs. Nothing is tuned: a discipline made for lower delay "
             "keeps its own target, one with thresholds has those of the CHOKe paper.",
             118,
         ),
         "",
-        "![TCP throughput / its fair share, Jain's index, mean delay and utilisation: 26 disciplines under five loads]"
-        "(images/comparison.png)",
+        f"![TCP throughput / its fair share, Jain's index, mean delay and utilisation: {len(labels)} disciplines and "
+        "variants under five loads](images/comparison.png)",
         "",
         "## Where CHOKe loses",
         "",
@@ -129,14 +187,21 @@ def page(found: Reproduction) -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_papers(text: str, found: Findings) -> str:
+    """The page with its table of the papers' tests made anew."""
+    return _SECTION.sub(lambda _: f"<!-- papers -->\n\n{papers(found)}\n\n<!-- end -->", text)
+
+
 def main() -> None:
-    """Write page and figure."""
-    workspace = Workspace(Path(sys.argv[1] if len(sys.argv) > 1 else "reproduction"))
-    found = workspace.stored("X7")
-    if found is None or not found.follows_definition:
-        raise SystemExit("no results of X7 there: fairdrop reproduce X7")
-    (HERE / "comparison.md").write_text(page(found), encoding="utf-8")
-    figure = found.plot()
+    """Write the page, its figure, and the table."""
+    found = {one.definition.name: one for one in stored() if one.definition.name in ("X7", "X21")}
+    for one in found.values():
+        if not one.follows_definition:
+            again = f"fairdrop reproduce {one.definition.name}; python docs/make_reproduction.py reproduction"
+            raise SystemExit(f"{one.definition.name} was changed since its results were stored: {again}")
+    files.write_text(HERE / "comparison.md", page(found["X7"]))
+    files.write_text(COLLAR, with_papers(COLLAR.read_text(encoding="utf-8"), found["X21"]))
+    figure = draw(found["X7"])
     figure.set_facecolor("white")
     save(figure, HERE / "images" / "comparison.png")
 

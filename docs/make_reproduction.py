@@ -3,7 +3,7 @@
     python docs/make_reproduction.py DIRECTORY    take over the results of `fairdrop reproduce --out DIRECTORY`
     python docs/make_reproduction.py              write the pages again from what is stored
 
-``docs/reproduction/results.json.gz`` holds every document without its measurements, the grid of the calibration, and
+``docs/reproduction/results.json.gz`` holds every document without its measurements, those of a few campaigns, and
 for some ids the values of single runs, which tests/python/test_reproduction_pages.py runs again. Beside it are the
 figures of our own campaigns. No number in the tables is typed.
 """
@@ -50,6 +50,8 @@ WIDTH = 118
 #: Ids whose first runs are kept value by value: short ones, some of each paper, CHOKeW and the grid among them.
 PROBES = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X1", "X2")
 PROBED_ROWS = 3
+#: Ids whose measurements are kept: the calibration, what docs/comparison.md is made of, and a table of COLLAR's page.
+WHOLE = ("X1", "X7", "X21")
 #: Ids of which a page shows all points of a measure: the measure, and the axis that its columns run over.
 IN_FULL = {"micro-fig11": ("udp", "rate")}
 
@@ -303,7 +305,8 @@ def slim(one: Findings) -> dict[str, Any]:
     if one.definition.name not in PROBES:
         document["probe"] = []
     shown, _ = IN_FULL.get(one.definition.name, ("", ""))
-    kept = base["rows"] if one.definition.name == "X1" else [row for row in base["rows"] if row["measure"] == shown]
+    whole = one.definition.name in WHOLE
+    kept = base["rows"] if whole else [row for row in base["rows"] if row["measure"] == shown]
     keep = [{**row, "values": [float(f"{value:.7g}") for value in row["values"]]} for row in kept]
     document["data"] = {BASE_READING: {**base, "rows": keep}}
     del document["engine"]  # of the machine that ran it; the runs that are kept tell whether another one agrees

@@ -205,7 +205,7 @@ def _together(scores: Sequence[float], apart: Sequence[float]) -> float:
         return sum(scores) / math.sqrt(seeds)
     spread = stdev(apart)
     if spread == 0.0:
-        return 0.0 if fmean(apart) == 0.0 else math.copysign(math.inf, fmean(apart))
+        return 0.0 if fmean(apart) == 0.0 else math.copysign(_CERTAIN, fmean(apart))
     return normal_score(fmean(apart) / (spread / math.sqrt(seeds)), seeds - 1)
 
 

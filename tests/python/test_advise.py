@@ -11,7 +11,7 @@ import pytest
 
 import fairdrop
 from fairdrop.advise import advise
-from fairdrop.advise.advice import CAKE, Advice, Check, Finalist, _remarks
+from fairdrop.advise.advice import BESIDE, Advice, Check, Finalist, _finalists, _remarks
 from fairdrop.advise.candidates import CANDIDATES, Knob, burst, told
 from fairdrop.advise.link import Link, Load, checking_loads, read_link, tuning_loads
 from fairdrop.advise.score import Seen, jain_over, score, seen
@@ -22,6 +22,8 @@ from fairdrop.study.observed import Observed
 
 LINK = Link(4_000_000, 0.01, 0.04, 6)
 SMALL = {"disciplines": ["droptail", "fq_codel"], "budget": 80, "threads": 1}
+NO_CAKE = "CAKE was not tried, which Linux has for this."
+NEITHER = "FQ-CoDel and CAKE were not tried, which Linux has for this."
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def advice(tmp_path_factory) -> Advice:
 def test_fq_codel_is_the_fair_one_and_it_is_said(advice):
     assert advice.choice.discipline == "fq_codel"
     assert advice.choice.behind is None
-    assert advice.remarks == ["FQ-CoDel is the best of those that were tried.", CAKE]
+    assert advice.remarks == ["FQ-CoDel is the best of those that were tried.", NO_CAKE]
     (other,) = advice.finalists[1:]
     assert other.discipline == "droptail" and other.behind.low > 0
     beside_udp = {one.discipline: one.checks[-1].tcp_over_fair.mean for one in advice.finalists}
@@ -91,10 +93,19 @@ def test_parameters_that_were_found_are_no_worse_than_the_usual_ones(tmp_path):
     usual = CANDIDATES["red"].usual(found.link)
     assert found.screened["red"] > 0
     assert set(red.parameters) == set(usual)
-    assert found.remarks == [CAKE]
+    assert found.remarks == [NEITHER]
 
 
-# FQ-CoDel is told where it is better.
+# FQ-CoDel and CAKE are beside every choice, and told where they are better.
+
+
+def test_the_best_three_and_what_linux_has_are_searched():
+    screened = {name: float(place) for place, name in enumerate(CANDIDATES)}
+    assert set(_finalists(screened)) == {*list(CANDIDATES)[:3], *BESIDE}
+    assert _finalists({name: 1.0 - score for name, score in screened.items()})[:3] == list(CANDIDATES)[:-4:-1]
+    assert len(_finalists({"fq_codel": 1.0, "cake": 2.0, "red": 3.0})) == 3
+    # Where neither was asked for the fourth is searched.
+    assert _finalists({"red": 4.0, "choke": 3.0, "pie": 2.0, "codel": 1.0}) == ["codel", "pie", "choke", "red"]
 
 
 def finalist(name, behind, protection):
@@ -108,26 +119,57 @@ def finalist(name, behind, protection):
     return Finalist(name, candidate.usual(LINK), checks, one, behind, tc, candidate.remark)
 
 
+@pytest.mark.parametrize(("name", "shown", "missing"), [
+    ("fq_codel", "FQ-CoDel", NO_CAKE), ("cake", "CAKE", "FQ-CoDel was not tried, which Linux has for this."),
+])  # fmt: skip
 @pytest.mark.parametrize(
     ("behind", "protections", "parts"),
     [
-        (Estimate(0.5, 1.0, 5), (0.9, 0.9), ["FQ-CoDel is the better answer: the difference from CHOKe is within"]),
-        (Estimate(5.0, 1.0, 5), (0.3, 0.9), ["FQ-CoDel is the better answer where a sender may not respond: TCP then "
+        (Estimate(0.5, 1.0, 5), (0.9, 0.9), ["is the better answer: the difference from CHOKe is within"]),
+        (Estimate(5.0, 1.0, 5), (0.3, 0.9), ["is the better answer where a sender may not respond: TCP then "
                                              "has 0.90 of its fair share, under CHOKe 0.30."]),
         (Estimate(5.0, 1.0, 5), (0.8, 0.9), []),
     ],
 )  # fmt: skip
-def test_where_fq_codel_is_better(behind, protections, parts):
-    choice, other = finalist("choke", None, protections[0]), finalist("fq_codel", behind, protections[1])
+def test_where_fq_codel_or_cake_is_better(name, shown, missing, behind, protections, parts):
+    choice, other = finalist("choke", None, protections[0]), finalist(name, behind, protections[1])
     found = _remarks([choice, other], checking_loads(LINK))
-    assert found[-1] == CAKE and len(found) == len(parts) + 1
+    assert found[-1] == missing and len(found) == len(parts) + 1
     for remark, part in zip(found, parts, strict=False):
-        assert part in remark
+        assert remark.startswith(f"{shown} {part}")
+
+
+@pytest.mark.parametrize(("behind", "as_good"), [(Estimate(0.5, 1.0, 5), True), (Estimate(5.0, 1.0, 5), False)])
+def test_the_two_beside_each_other(behind, as_good):
+    found = _remarks([finalist("cake", None, 0.9), finalist("fq_codel", behind, 0.3)], checking_loads(LINK))
+    assert found[0] == "CAKE is the best of those that were tried."
+    told = "FQ-CoDel is as good: the difference from CAKE is within its 95 % interval."
+    assert found[1:] == ([told] if as_good else [])
 
 
 def test_what_linux_has_is_told_where_the_choice_is_not_in_it():
     remarks = _remarks([finalist("afd", None, 0.9), finalist("codel", Estimate(2, 1, 5), 0.1)], checking_loads(LINK))
-    assert remarks == ["For Linux, CoDel with target 5ms, interval 100ms comes next.", CAKE]
+    assert remarks == ["For Linux, CoDel with target 5ms, interval 100ms comes next.", NEITHER]
+
+
+def test_cake_is_as_tc_would_have_it():
+    """With the link's rate where the queue is at it, and with less in front of a slower link."""
+    cake = CANDIDATES["cake"]
+    values = {"interval": 0.05}
+    queue = Load("x", LINK).scenario.with_settings(*cake.scenario_settings(LINK, values)).to_dict()["queue"]
+    assert queue["cobalt"]["interval"] == 0.05 and queue["cobalt"]["target"] == 0.0025
+    assert cake.tc(LINK, values) == "cake bandwidth 4000000bit besteffort triple-isolate rtt 50000us memlimit 115200"
+    in_front = "cake bandwidth 3800000bit besteffort triple-isolate rtt 50000us memlimit 115200"
+    assert cake.tc_in_front(LINK, values) == in_front
+
+
+def test_a_shaper_at_the_links_rate_changes_nothing():
+    """So what is simulated, without a shaper, is what ``tc`` is told."""
+    cake = CANDIDATES["cake"]
+    settings = [*cake.scenario_settings(LINK, {"interval": 0.1}), "queue.limit=50p"]
+    load = Load("x", LINK, unresponsive=True).scenario
+    plain, shaped = (load.with_settings(*settings, *more).run() for more in ([], ["queue.cake.rate=4mbit"]))
+    assert shaped.flows.rows() == plain.flows.rows()
 
 
 # Scores by hand.
@@ -245,11 +287,13 @@ def test_tc_takes_the_command(name):
     if tc_takes("pfifo limit 10").returncode != 0:
         pytest.skip("no namespaces here")
     candidate = CANDIDATES[name]
-    done = tc_takes(candidate.tc(LINK, candidate.usual(LINK)))
-    assert done.returncode == 0 or "qdisc kind is unknown" in done.stderr, done.stderr
-    # What is wrong is noticed before the kernel is asked.
-    wrong = tc_takes(f"{candidate.tc(LINK, candidate.usual(LINK))} nonsense 3")
-    assert wrong.returncode != 0 and "qdisc kind is unknown" not in wrong.stderr
+    for command in filter(None, (candidate.tc, candidate.tc_in_front)):
+        words = command(LINK, candidate.usual(LINK))
+        done = tc_takes(words)
+        assert done.returncode == 0 or "qdisc kind is unknown" in done.stderr, done.stderr
+        # What is wrong is noticed before the kernel is asked.
+        wrong = tc_takes(f"{words} nonsense 3")
+        assert wrong.returncode != 0 and "qdisc kind is unknown" not in wrong.stderr
 
 
 # What is refused.
@@ -271,7 +315,7 @@ def test_tc_takes_the_command(name):
         ({"target": "speed"}, "target = 'speed' is not valid; valid: delay, fairness, throughput"),
         ({"disciplines": ["blue"]}, "disciplines: 'blue' is not valid; valid: droptail, red, "),
         ({"disciplines": []}, "disciplines: there is none"),
-        ({"budget": 10}, "budget = 10 is not valid; valid: a whole number from 150 to 1000000"),
+        ({"budget": 10}, "budget = 10 is not valid; valid: a whole number from 184 to 1000000"),
         ({"seed": -1}, "seed = -1 is not valid; valid: a whole number from 0 to 2147483648"),
     ],
 )
@@ -290,15 +334,17 @@ def test_links_as_people_write_them():
 
 
 def test_the_command(fairdrop, tmp_path):
-    words = ["advise", "--rate", "2mbit", "--rtt", "40ms", "--flows", "2", "--disciplines", "red,fq_codel",
-             "--budget", "80"]  # fmt: skip
+    words = ["advise", "--rate", "2mbit", "--rtt", "40ms", "--flows", "2", "--disciplines", "red,fq_codel,cake",
+             "--budget", "120"]  # fmt: skip
     done = fairdrop(*words)
     assert done.returncode == 0, done.stderr
     assert "2 Mb/s, round trips of 40 ms, 2 flows; wanted: delay" in done.stdout
     assert "fq_codel: tc qdisc replace dev DEV root fq_codel limit 50 target " in done.stdout
-    assert "CAKE was not tried" in done.stdout
+    assert "cake: tc qdisc replace dev DEV root cake bandwidth 2000000bit " in done.stdout
+    assert "cake, in front of a slower link: tc qdisc replace dev DEV root cake bandwidth 1900000bit " in done.stdout
+    assert "tried" not in done.stdout or "best of those that were tried" in done.stdout
     found = json.loads(fairdrop(*words, "--json").stdout)
-    assert found["computed"] == 0 and len(found["finalists"]) == 2
+    assert found["computed"] == 0 and len(found["finalists"]) == 3
     assert (tmp_path / "advice" / "scenario.toml").read_text() == found["scenario"]
     for wrong in (["--flows", "x"], ["--rate", "1 furlong"], ["--rtt", "9h"], ["--target", "luck"]):
         bad = fairdrop(*words, *wrong, "--out", "other")

@@ -271,6 +271,26 @@ def test_mistakes_in_a_design_are_named(change, by, message):
         parse(TEXT.replace(change, by, 1), "choke-fig3.toml", "choke-fig3")
 
 
+# Tests of several papers in one campaign: each has a base scenario and settings of its own.
+
+TESTS = """
+[[simulation.vary]]
+name = "test"
+values = [{ name = "one", n = 3 }, { name = "other", n = 4, base = "micro/cheat", set = ["groups.udp.rate=5mbit"] }]
+set = ["groups.udp.count={n}"]
+
+[[measures]]"""
+
+
+def test_a_value_has_settings_of_its_own():
+    text = reproduce.definition("choke-fig3").text.replace("[[measures]]", TESTS, 1)
+    one, other = (cell.content["groups"] for cell in list(cells(parse(text, "x.toml", "choke-fig3"), Order()))[:2])
+    assert [group["count"] for group in one] == [32, 3] and [group["count"] for group in other] == [32, 4]
+    assert [groups[1]["settings"]["rate_bps"] for groups in (one, other)] == [2e6, 5e6]
+    with pytest.raises(reproduce.DefinitionError, match=r"values\[1\].set = .* is not valid; valid: a list of"):
+        parse(text.replace('set = ["groups.udp.rate=5mbit"]', "set = 5"), "x.toml", "choke-fig3")
+
+
 def test_partial_rank_correlations_against_two_regressions():
     """What is left of the ranks of a parameter and of the outcome once the others are fitted and taken off."""
     import numpy as np

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -17,13 +18,24 @@ from fairdrop.reproduce.execute.work import measure
 PROBED = ("choke-c1", "micro-c2", "chokew-fig1", "chokew-table1", "under-fig8", "ward-c1", "X2")
 
 
-@pytest.fixture(scope="module")
-def maker(root):
-    spec = importlib.util.spec_from_file_location("make_reproduction", root / "docs" / "make_reproduction.py")
+def script(root, name):
+    """A script of docs as a module."""
+    spec = importlib.util.spec_from_file_location(name, root / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def maker(root):
+    return script(root, "make_reproduction")
+
+
+@pytest.fixture(scope="module")
+def comparison(root, maker):
+    script(root, "make_reference")
+    return script(root, "make_comparison")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +49,16 @@ def test_pages_are_what_the_stored_results_give(root, maker):
     for name, text in maker.pages().items():
         again = "python docs/make_reproduction.py"
         assert (folder / name).read_text(encoding="utf-8") == text, f"{name} is another page: {again}"
+
+
+def test_the_comparison_is_what_the_stored_results_give(root, comparison, stored):
+    again = "python docs/make_comparison.py"
+    page = (root / "docs" / "comparison.md").read_text(encoding="utf-8")
+    assert comparison.page(stored["X7"]) == page, again
+    collar = (root / "docs" / "background" / "collar.md").read_text(encoding="utf-8")
+    assert comparison.with_papers(collar, stored["X21"]) == collar, again
+    # A number that was changed by hand is seen.
+    assert comparison.with_papers(collar.replace("| CHOKe fig. 3", "| Choke fig. 3"), stored["X21"]) == collar
 
 
 def test_every_result_is_of_the_present_definition(stored):
@@ -58,6 +80,20 @@ def test_results_are_of_this_engine(name, stored, tmp_path):
     for row in document["probe"]:
         (found,) = data.select(row["measure"], row["scheme"], row["at"])
         assert found.values == tuple(row["values"]), f"{name}: {row['measure']} of seed 1 was {row['values']}"
+
+
+@pytest.mark.parametrize("scheme", ["choke", "collar", "fq_codel"])
+def test_the_comparison_is_of_this_engine(scheme, stored, tmp_path):
+    """Seed 1 of three disciplines, run again: as it is stored, in its seven digits."""
+    one = reproduce.definition("X7")
+    chosen = tuple(found for found in one.schemes if found.name == scheme)
+    alone = replace(one, simulation=replace(one.simulation, schemes=chosen))
+    data = measure(alone, Order(), Store(tmp_path), 1, Progress(), Part(1)).data["base"]
+    rows = [row for row in stored["X7"].data["base"].rows if row.scheme == scheme]
+    assert len(rows) == len(data.rows) > 20
+    for row in rows:
+        (found,) = data.select(row.measure, scheme, row.at)
+        assert found.values[0] == pytest.approx(row.values[0], rel=1e-6), f"{row.measure} at {row.at}"
 
 
 def test_findings_name_claims_that_are_there():

@@ -99,3 +99,23 @@ def test_settings_reach_the_queue() -> None:
         bench.measure(("development", _flood(), name, 1)) for name in ("collar", "collar:collar.target=200ms")
     )
     assert other["wait_p99_ms"] > 1.5 * plain["wait_p99_ms"]
+
+
+def test_the_readme_says_of_collar_what_was_measured(root: Path) -> None:
+    """Its figures are those of the tables that page.py writes of the stored runs."""
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    page = (root / "docs" / "background" / "collar.md").read_text(encoding="utf-8")
+    tables = {
+        name: page.partition(f"<!-- shares: {name} -->")[2].partition("<!-- end -->")[0]
+        for name in ("goals", "validation")
+    }
+    goals = [line for line in tables["goals"].splitlines() if line.startswith("|")][2:]
+    assert f"It meets {sum('| met |' in line for line in goals)} of its {len(goals)} goals" in readme
+    head, *rows = [line.strip("| ").split(" | ") for line in tables["validation"].splitlines() if "|" in line]
+    of = {row[0]: {name: cell.split(" (")[0] for name, cell in zip(head[1:], row[1:], strict=True)} for row in rows[1:]}
+    udp = of["UDP over its share: median"]
+    assert f"holds UDP to {udp['collar']} times its fair share" in readme
+    assert f"CHOKe {udp['choke']}, FQ-CoDel {udp['fq_codel']})" in readme
+    assert f"more than {of['UDP over its share: worst tenth, from']['collar']} times." in readme
+    (loads_with_udp,) = [name for name in of if name.startswith("UDP over its share: at most")]
+    assert f"median of {loads_with_udp.split(' of ')[1].split()[0]} random loads" in readme

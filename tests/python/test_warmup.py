@@ -11,7 +11,7 @@ from scipy.stats import norm, t
 import fairdrop
 from fairdrop.cli.show import result_text
 from fairdrop.report.notices import notices
-from fairdrop.warmup import LIMIT, _long_run_variance, geweke, mser, normal_score, unsettled
+from fairdrop.warmup import LIMIT, Trend, _long_run_variance, geweke, moved, mser, normal_score, unsettled
 
 
 def at_rest(rng, memory, length):
@@ -73,6 +73,13 @@ SLOW = ["queue.chokew.p_plus=0.0002", "queue.chokew.p_minus=0.0001", "duration=1
 def slow(root):
     """CHOKeW with steps of a tenth: its drawing factor needs a minute and more."""
     return fairdrop.load(root / "scenarios" / "chokew.toml", SLOW)
+
+
+def test_runs_that_moved_all_alike_have_a_score_that_can_be_written():
+    """A counter that goes from 9 to 64, its most, in every run: no spread to measure the difference by."""
+    runs = [{("bottleneck", "trials"): Trend(-1e6, 9.0, 64.0, None)}] * 5
+    (found,) = moved("mlc", runs, 20.0)
+    assert found.z < -LIMIT and math.isfinite(found.z)
 
 
 @pytest.mark.parametrize("seeds", [2, 6])

@@ -2,7 +2,6 @@
 
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult, simulate};
-use std::fmt::Write;
 
 /// 20 Mb/s; the round trip is 11 ms without queues, ACKs and the hosts' own links included.
 const PATH: &str = r#"
@@ -136,59 +135,5 @@ fn settings_that_make_no_sense_are_refused() {
         let problems = Scenario::parse(&text, "prague.toml", &[]).expect_err(settings).to_string();
         assert!(problems.contains(valid), "{settings}: {problems}");
         assert!(problems.contains("groups.0."), "{settings}: {problems}");
-    }
-}
-
-/// Mean of some runs, and half of its 95 % interval (Student's t for five).
-fn interval(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0);
-    (mean, 2.776 * (variance / count).sqrt())
-}
-
-/// The table of the reference has these rows; with `FAIRDROP_WRITE_DOCS` it is given them.
-#[test]
-fn the_table_of_the_reference_is_true() {
-    let alone = prague("l4s", "");
-    let beside = |settings: &str| prague("l4s", "") + &group("other", settings);
-    let mut table = String::new();
-    for (name, groups, settings) in [
-        ("none", alone.clone(), &[][..]),
-        ("CUBIC", beside(CUBIC), &[]),
-        ("CUBIC, 50 ms", beside(CUBIC), &["dumbbell.delay=24.5ms"]),
-        ("CUBIC with ECN", beside(&format!("{CUBIC}\necn = true")), &[]),
-        ("`dctcp`", beside("transport = \"dctcp\""), &[]),
-        (
-            "CUBIC, over a FIFO of 50 packets",
-            beside(CUBIC),
-            &["queue.discipline=droptail", "queue.limit=50p"],
-        ),
-    ] {
-        let runs: Vec<_> = (1..=5).map(|seed| run(&groups, settings, seed)).collect();
-        let of = |value: &dyn Fn(&RunResult) -> f64| {
-            let (mean, half) = interval(&runs.iter().map(value).collect::<Vec<_>>());
-            format!("{mean:.2} ± {half:.2}")
-        };
-        let pair = groups.contains("other");
-        let second = |value: &dyn Fn(&RunResult) -> f64| if pair { of(value) } else { String::new() };
-        let cells = [
-            of(&|run| goodput(run, "l4s")),
-            second(&|run| goodput(run, "other")),
-            of(&|run| waits(run, "l4s").0),
-            of(&|run| waits(run, "l4s").1),
-            second(&|run| waits(run, "other").0),
-        ];
-        writeln!(table, "| {name} | {} |", cells.join(" | ")).expect("it fits");
-    }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/transports.md");
-    let page = std::fs::read_to_string(path).expect("the page is there");
-    let head = page.find("| beside | `prague` |").expect("the table is there");
-    let rows = head + page[head..].match_indices('\n').nth(1).expect("it has rows").0 + 1;
-    let end = rows + page[rows..].find("\n\n").expect("it ends") + 1;
-    if std::env::var_os("FAIRDROP_WRITE_DOCS").is_some() {
-        std::fs::write(path, [&page[..rows], &table, &page[end..]].concat()).expect("it can be written");
-    } else {
-        assert_eq!(page[rows..end], table, "make generate writes it anew");
     }
 }

@@ -31,16 +31,13 @@ from fairdrop.study.store import Store
 from fairdrop.wording.disciplines import discipline_name
 
 SCENARIO = "scenario.toml"
-FQ_CODEL = "fq_codel"
-# So many go from the first look into the search, beside FQ-CoDel.
+#: What Linux has for this, as it is: every advice is beside them.
+BESIDE = ("fq_codel", "cake")
+# So many go from the first look into the search, beside these.
 _FINALISTS = 3
 _MOST_RUNS = 1_000_000
-# How much more of its fair share TCP has under FQ-CoDel beside a sender that does not respond, for that to be told.
+# How much more of its fair share TCP has under them beside a sender that does not respond, for that to be told.
 _PROTECTS = 0.2
-CAKE = (
-    "CAKE was not tried. It is FQ-CoDel's relative in Linux, with a shaper: "
-    "where FQ-CoDel is the answer, try CAKE as well."
-)
 
 
 @dataclass(frozen=True)
@@ -73,6 +70,8 @@ class Finalist:
     #: After ``tc qdisc replace dev DEV root``; None where Linux has no such qdisc.
     tc: str | None
     remark: str
+    #: The same where the queue is in front of a slower link; None where the discipline has no shaper.
+    tc_in_front: str | None = None
 
     @property
     def told(self) -> str:
@@ -90,7 +89,7 @@ class Advice:
     finalists: Sequence[Finalist]
     #: Score of every candidate with usual parameters on the load that was asked for.
     screened: Mapping[str, float]
-    #: What is to be known beside the choice: FQ-CoDel where it is the better answer, CAKE.
+    #: What is to be known beside the choice: FQ-CoDel or CAKE where they are the better answer, or were not tried.
     remarks: Sequence[str]
     scenario: Scenario
     #: Runs that the advice rests on, and how many of them were simulated now.
@@ -152,8 +151,8 @@ def advise(
     names = _names(disciplines)
     _whole("seed", seed, 0, 2**31)
     loads, checks = tuning_loads(link, target == "fairness"), checking_loads(link)
-    points = _points(budget, len(names), len(loads))
-    searched = min(_FINALISTS + 1, len(names))
+    points = _points(budget, names, len(loads))
+    searched = _searched(names)
     total = _runs(len(names), len(loads), points, searched, len(checks))
     work = Progress(shown=progress, name="usual parameters")
     with Store(Path(out)) as store:
@@ -194,10 +193,15 @@ def _whole(name: str, value: Any, low: int, high: int) -> None:
         raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
 
 
-def _points(budget: int, names: int, loads: int) -> int:
+def _searched(names: Sequence[str]) -> int:
+    """How many are searched at most."""
+    return min(_FINALISTS + len(BESIDE), len(names))
+
+
+def _points(budget: int, names: Sequence[str], loads: int) -> int:
     """Sets of parameters that each finalist's search may try. Raises StudyError where they are too few for one."""
-    first = (names + 1) * loads * SEARCH_SEEDS
-    for_each = min(_FINALISTS + 1, names) * loads * SEARCH_SEEDS
+    first = (len(names) + 1) * loads * SEARCH_SEEDS
+    for_each = _searched(names) * loads * SEARCH_SEEDS
     _whole("budget", budget, first + for_each * LEAST_POINTS, _MOST_RUNS)
     return (budget - first) // for_each
 
@@ -209,11 +213,11 @@ def _runs(names: int, loads: int, points: int, finalists: int, checks: int) -> f
 
 
 def _finalists(screened: Mapping[str, float]) -> list[str]:
-    """The best with usual parameters; and FQ-CoDel, so that every advice is beside it."""
+    """The best with usual parameters, and what every advice is beside; of few candidates, all."""
     ranked = sorted(screened, key=lambda name: screened[name])
     best = ranked[:_FINALISTS]
-    rest = [name for name in ranked if name not in best]
-    return best + ([FQ_CODEL] if FQ_CODEL in rest else rest[:1])
+    best += [name for name in BESIDE if name in screened and name not in best]
+    return best + [name for name in ranked if name not in best][: max(_FINALISTS + 1 - len(best), 0)]
 
 
 def _judged(
@@ -234,6 +238,7 @@ def _judged(
             None if place == order[0] else _estimate([a - b for a, b in zip(by_seed[place], first, strict=True)]),
             None if (tc := settings[place].candidate.tc) is None else tc(link, settings[place].values),
             settings[place].candidate.remark,
+            None if (tc := settings[place].candidate.tc_in_front) is None else tc(link, settings[place].values),
         )
         for place in order
     ]
@@ -266,26 +271,42 @@ def _scenario(link: Link, choice: Finalist) -> Scenario:
 
 
 def _remarks(finalists: Sequence[Finalist], checks: Sequence[Load]) -> list[str]:
-    choice = finalists[0]
-    other = next((one for one in finalists if one.discipline == FQ_CODEL), None)
-    if choice.discipline == FQ_CODEL:
-        return ["FQ-CoDel is the best of those that were tried.", CAKE]
-    remarks = []
-    if other is not None and other.behind is not None and (other.behind.low <= 0 or other.behind.half is None):
-        remarks.append(
-            f"FQ-CoDel is the better answer: the difference from {discipline_name(choice.discipline)} is within its "
-            "95 % interval, and Linux has it as it is."
-        )
-    if other is not None:
-        hostile = [load.name for load in checks if load.unresponsive]
-        one, rest = (fmean(c.tcp_over_fair.mean for c in f.checks if c.load in hostile) for f in (choice, other))
-        if rest - one > _PROTECTS:
-            remarks.append(
-                f"FQ-CoDel is the better answer where a sender may not respond: TCP then has {rest:.2f} of its fair "
-                f"share, under {discipline_name(choice.discipline)} {one:.2f}."
-            )
+    choice, others = finalists[0], [one for one in finalists[1:] if one.discipline in BESIDE]
+    name = discipline_name(choice.discipline)
+    alike = [one for one in others if one.behind is not None and (one.behind.low <= 0 or one.behind.half is None)]
+    if choice.discipline in BESIDE:
+        remarks = [f"{name} is the best of those that were tried."]
+        for one in alike:
+            other = discipline_name(one.discipline)
+            remarks.append(f"{other} is as good: the difference from {name} is within its 95 % interval.")
+        return remarks + _not_tried(finalists)
+    remarks = [
+        f"{discipline_name(one.discipline)} is the better answer: the difference from {name} is within its 95 % "
+        "interval, and Linux has it as it is."
+        for one in alike
+    ]
+    hostile = [load.name for load in checks if load.unresponsive]
+    kept = {
+        one.discipline: fmean(check.tcp_over_fair.mean for check in one.checks if check.load in hostile)
+        for one in finalists
+    }
+    remarks += [
+        f"{discipline_name(one.discipline)} is the better answer where a sender may not respond: TCP then has "
+        f"{kept[one.discipline]:.2f} of its fair share, under {name} {kept[choice.discipline]:.2f}."
+        for one in others
+        if kept[one.discipline] - kept[choice.discipline] > _PROTECTS
+    ]
     if choice.tc is None:
         linux = next((one for one in finalists if one.tc is not None), None)
         if linux is not None:
             remarks.append(f"For Linux, {linux.told} comes next.")
-    return [*remarks, CAKE]
+    return remarks + _not_tried(finalists)
+
+
+def _not_tried(finalists: Sequence[Finalist]) -> list[str]:
+    """Of what every advice should be beside, what was left out by who asked."""
+    tried = [one.discipline for one in finalists]
+    missing = [discipline_name(name) for name in BESIDE if name not in tried]
+    if not missing:
+        return []
+    return [f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not tried, which Linux has for this."]

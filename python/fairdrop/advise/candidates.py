@@ -12,6 +12,10 @@ from fairdrop.wording.numbers import digits
 Values = Mapping[str, float]
 # Weight of RED's average that tc derives from `burst`, as 2 to the power of minus this.
 _W_LOG = 9
+#: The rate of a shaper in front of a slower link, as a part of that link's, so that the queue is in the shaper.
+SHAPED = 0.95
+# Memory that Linux counts for a packet of 1500 bytes: 2048 of data and 256 of description.
+_PACKET_MEMORY = 2304
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Candidate:
     tc: Callable[[Link, Values], str] | None
     #: Why there is no command, or what is to be known of it.
     remark: str = ""
+    #: The same in front of a slower link, where it has a shaper of its own.
+    tc_in_front: Callable[[Link, Values], str] | None = None
 
     def usual(self, link: Link) -> dict[str, float]:
         """Parameters as they are without a search."""
@@ -142,6 +148,28 @@ def _tc_codel(kind: str) -> Callable[[Link, Values], str]:
     return tc
 
 
+def _cake_knobs(link: Link) -> list[Knob]:
+    return [Knob("interval", 0.5 * link.high_rtt_s, 4 * link.high_rtt_s, 0.1)]
+
+
+def _cake(_link: Link, values: Values) -> list[str]:
+    """The target is a twentieth of the interval, as ``cake rtt INTERVAL`` has it (iproute2, q_cake.c).
+
+    A shaper at the link's own rate changes nothing but what CAKE knows of it, which is the default here.
+    """
+    return [f"queue.cobalt.interval={values['interval']:g}", f"queue.cobalt.target={values['interval'] / 20:g}"]
+
+
+def _tc_cake(link: Link, values: Values, part: float = 1.0) -> str:
+    memory = link.buffer_packets * _PACKET_MEMORY
+    rate = f"bandwidth {round(part * link.rate_bps)}bit"
+    return f"cake {rate} besteffort triple-isolate rtt {_us(values['interval'])} memlimit {memory}"
+
+
+def _tc_cake_in_front(link: Link, values: Values) -> str:
+    return _tc_cake(link, values, SHAPED)
+
+
 def _pie_knobs(_link: Link) -> list[Knob]:
     return [Knob("target", 0.002, 0.05, 0.015), Knob("t_update", 0.005, 0.05, 0.015)]
 
@@ -191,6 +219,11 @@ CANDIDATES: Mapping[str, Candidate] = {
             "the kernel's sfq holds 127 packets of a flow at most",
         ),
         Candidate("fq_codel", _codel_knobs, _codel, _tc_codel("fq_codel")),
+        Candidate(
+            "cake", _cake_knobs, _cake, _tc_cake,
+            "hosts share first; in the simulation each has one flow",
+            _tc_cake_in_front,
+        ),
         Candidate("afd", _afd_knobs, _afd, None, "Linux has no AFD; switches have"),
         Candidate("drr", _limit_knobs, _limit, None, "Linux's drr needs a class for each flow"),
     )

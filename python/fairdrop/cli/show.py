@@ -238,6 +238,11 @@ def advice_text(found: Advice, folder: str) -> str:
         else f"{one.discipline}: {one.remark}"
         for one in found.finalists
     ]
+    linux += [
+        f"{one.discipline}, in front of a slower link: tc qdisc replace dev DEV root {one.tc_in_front}"
+        for one in found.finalists
+        if one.tc_in_front
+    ]
     return "\n".join(
         [
             f"{found.link}; wanted: {found.target}",

@@ -44,8 +44,8 @@ class Scheme:
 class Axis:
     """What is varied. ``set`` are settings in which ``{}`` stands for the value.
 
-    A value that is a table has a ``name``; its ``base`` is the scenario there in place of that of the simulation. The
-    values of a design are such tables, with what was drawn.
+    A value that is a table has a ``name``; its ``base`` is the scenario there in place of that of the simulation, its
+    ``set`` are further settings there. The values of a design are such tables, with what was drawn.
     """
 
     name: str

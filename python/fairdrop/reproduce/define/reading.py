@@ -214,6 +214,10 @@ def _axis(item: Fields) -> Axis:
             return Axis(name, name, (), ())
     if any(value not in values for value in quick):
         item.wrong("quick", quick, "some of values")
+    for index, value in enumerate(values):
+        own = value.get("set", []) if isinstance(value, Mapping) else []
+        if not isinstance(own, list) or not all(isinstance(text, str) for text in own):
+            item.wrong(f"values[{index}].set", own, "a list of settings, such as [\"groups.udp.count=5\"]")
     found = Axis(name, item.text("label", name), tuple(values), tuple(quick), item.texts("set"))
     item.finish()
     return found

@@ -251,8 +251,8 @@ def _cell(
 
 
 def axis_settings(axis: Axis, value: Any) -> list[str]:
-    """The settings that put an axis at a value; a value that is a table names what stands in ``{name}``."""
+    """The settings that put an axis at a value; a table names what stands in ``{name}``, and may have further ones."""
     if isinstance(value, Mapping):
-        return [text.format(**value) for text in axis.set]
+        return [*(text.format(**value) for text in axis.set), *value.get("set", ())]
     shown = json.dumps(value) if isinstance(value, bool) else str(value)
     return [text.format(shown) for text in axis.set]

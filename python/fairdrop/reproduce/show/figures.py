@@ -166,9 +166,13 @@ class _Plot:
             if panel.log:
                 axes.set_xscale("log")
                 low, high = axes.get_xlim()
-                plain_log(axes.xaxis, high / low)
+                # Beside others a panel has room for fewer numbers.
+                plain_log(axes.xaxis, (high / low) ** (len(columns) / 2))
             else:
-                axes.set_xlim(left=min(panel.bottom or 0.0, axes.get_xlim()[0]), right=panel.top)
+                # Below 0 the definition says where: what cannot be negative may have an interval that is.
+                below = panel.bottom is not None and panel.bottom < 0.0
+                left = panel.bottom if below else min(panel.bottom or 0.0, axes.get_xlim()[0])
+                axes.set_xlim(left=left, right=panel.top)
             axes.xaxis.set_minor_locator(NullLocator())
             axes.set_xlabel(panel.label)
             axes.set_ylim(-0.7, len(schemes) - 0.3)
