@@ -1,6 +1,6 @@
 //! A frame as a port hands it over.
 
-use fairdrop_capture::{Classifier, KeyKind, LinkType};
+use fairdrop_capture::{Classifier, FlowName, KeyKind, LinkType};
 use fairdrop_live::frame::{Cut, complete_checksum, complete_left_checksum, ip_of_ethernet, mark};
 
 /// Link types that are read, and one that is not.
@@ -12,7 +12,9 @@ pub fn frame(data: &[u8]) {
     let [link, size, at, offset, frame @ ..] = data else { return };
     let link = LinkType(LINK_TYPES[usize::from(*link) % LINK_TYPES.len()]);
     for key in KeyKind::ALL {
-        let seen = Classifier::new(link, key, [1, 2]).classify(frame, 0);
+        let mut classifier = Classifier::new(link, key, [1, 2]);
+        let seen = classifier.classify(frame, 0);
+        assert_eq!(classifier.name(), FlowName::of(link, key, frame).to_string());
         assert!(seen.ip.is_none_or(|ip| ip < frame.len()) && seen.dscp < 64);
         if let Some(ip) = seen.ip {
             let mut marked = frame.to_vec();

@@ -9,6 +9,7 @@ use fairdrop::{Ecn, Hosts, siphash};
 use crate::flow_key::{FlowKey, Node};
 use crate::fragments::Fragments;
 use crate::headers::Frame;
+use crate::plain::Plain;
 use crate::{KeyKind, LinkType, Protocol, link};
 
 /// What a forwarder needs to know of a frame.
@@ -50,7 +51,25 @@ impl Classifier {
 
     /// The flow of `frame`, which passes at `now_ns` on a clock that does not
     /// run backwards.
+    #[inline]
     pub fn classify(&mut self, frame: &[u8], now_ns: u64) -> Classified {
+        if self.kind == KeyKind::FiveTuple
+            && let Some(plain) = Plain::read(self.link, frame)
+        {
+            self.last = plain.key();
+            return Classified {
+                flow: plain.number(self.key),
+                protocol: Protocol::of_ip(plain.protocol),
+                ip: Some(plain.ip),
+                dscp: plain.traffic_class >> 2,
+                ecn: ecn(plain.traffic_class),
+            };
+        }
+        self.classify_any(frame, now_ns)
+    }
+
+    /// The same of frames of every kind.
+    fn classify_any(&mut self, frame: &[u8], now_ns: u64) -> Classified {
         let mut headers = link::parse(self.link, frame);
         if let Frame::Ip(ip) = &mut headers {
             self.fragments.resolve(ip, i128::from(now_ns));
@@ -113,23 +132,12 @@ impl fmt::Display for FlowName {
     }
 }
 
-/// The number of a flow. Most are of one kind, whose bytes are put together at once.
-#[inline]
+/// The number of a flow.
 fn number_of(key: [u64; 2], flow: &FlowKey) -> u64 {
-    if let &FlowKey::Tuple { protocol, src: IpAddr::V4(src), dst: IpAddr::V4(dst), ports: Some((from, to)) } =
-        flow
-    {
-        let [src, dst] = [src, dst].map(|address| u64::from(u32::from_le_bytes(address.octets())));
-        let [from, to] = [from, to].map(|port| u64::from(u16::from_le_bytes(port.to_ne_bytes())));
-        // Whole words: what is written in bytes cannot be read as a word at once.
-        let first = u64::from(protocol) << 8 | src << 24;
-        let second = dst | 1 << 32 | from << 40 | to << 56;
-        let mut bytes = [(to >> 8).to_le_bytes()[0]; 17];
-        bytes[..8].copy_from_slice(&first.to_le_bytes());
-        bytes[8..16].copy_from_slice(&second.to_le_bytes());
-        return siphash(key, &bytes);
+    match Plain::of(flow) {
+        Some(plain) => plain.number(key),
+        None => number_of_any(key, flow),
     }
-    number_of_any(key, flow)
 }
 
 fn number_of_any(key: [u64; 2], flow: &FlowKey) -> u64 {
@@ -188,6 +196,7 @@ impl Hasher for KeyBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// An Ethernet frame with IPv4 and UDP.
     fn frame(source: u8, port: u16, traffic_class: u8, vlan: bool) -> Vec<u8> {
@@ -234,13 +243,42 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_short_way_leads_to_the_same_number() {
-        for (protocol, ports) in [(6, (1, 2)), (17, (0x1234, 0xfedc)), (132, (0, 0xffff))] {
-            let [src, dst] = [[10, 0, 0, 1], [192, 0, 2, 255]].map(IpAddr::from);
-            let key = FlowKey::Tuple { protocol, src, dst, ports: Some(ports) };
-            assert_eq!(number_of([1, 2], &key), number_of_any([1, 2], &key));
+    proptest! {
+        /// Frames of the common kind, of which some bytes are others.
+        #[test]
+        fn the_short_way_leads_to_the_same(
+            vlan: bool,
+            raw: bool,
+            total in 0_u16..64,
+            kept in 0_usize..60,
+            changed in prop::collection::vec((0_usize..46, any::<u8>()), 0..4),
+            protocol in prop::sample::select(&[1_u8, 6, 17, 33, 51, 132, 136][..]),
+            first in prop::sample::select(&[0x45_u8, 0x45, 0x45, 0x44, 0x46, 0x55, 0x65][..]),
+            fragment in prop::sample::select(&[[0_u8, 0], [0x40, 0], [0x80, 0], [0x20, 0], [0x3f, 0], [0, 1]][..]),
+        ) {
+            let mut frame = frame(1, 5, 46 << 2, vlan);
+            let ip = if vlan { 18 } else { 14 };
+            frame[ip + 2..ip + 4].copy_from_slice(&total.to_be_bytes());
+            (frame[ip], frame[ip + 9]) = (first, protocol);
+            frame[ip + 6..ip + 8].copy_from_slice(&fragment);
+            let bytes = frame.len();
+            changed.iter().for_each(|&(at, byte)| frame[at % bytes] = byte);
+            frame.truncate(kept);
+            let (link, frame) = if raw { (101, frame.get(ip..).unwrap_or(&[])) } else { (1, &frame[..]) };
+            for link in [link, 12, 228] {
+                let new = || Classifier::new(LinkType(link), KeyKind::FiveTuple, [1, 2]);
+                let (mut short, mut long) = (new(), new());
+                prop_assert_eq!(short.classify(frame, 0), long.classify_any(frame, 0));
+                prop_assert_eq!((short.name(), short.hosts()), (long.name(), long.hosts()));
+            }
         }
+    }
+
+    #[test]
+    fn the_common_kind_takes_the_short_way() {
+        let whole = frame(1, 5, 0, false);
+        assert!(Plain::read(LinkType(1), &whole).is_some() && Plain::read(LinkType(101), &whole[14..]).is_some());
+        assert!(Plain::read(LinkType(1), &frame(1, 5, 0, true)).is_none());
     }
 
     #[test]

@@ -87,13 +87,18 @@ impl Protocol {
 
     pub(crate) fn of(frame: &Frame) -> Self {
         match frame {
-            Frame::Ip(ip) => match ip.protocol {
-                6 => Protocol::Tcp,
-                17 => Protocol::Udp,
-                1 | 58 => Protocol::Icmp,
-                _ => Protocol::OtherIp,
-            },
+            Frame::Ip(ip) => Self::of_ip(ip.protocol),
             Frame::NonIp(..) | Frame::Unreadable => Protocol::NonIp,
+        }
+    }
+
+    /// By the number in the IP header, or in that of the last extension.
+    pub(crate) fn of_ip(protocol: u8) -> Self {
+        match protocol {
+            6 => Protocol::Tcp,
+            17 => Protocol::Udp,
+            1 | 58 => Protocol::Icmp,
+            _ => Protocol::OtherIp,
         }
     }
 }

@@ -77,6 +77,7 @@ mod headers;
 mod link;
 mod notes;
 mod pcapng;
+mod plain;
 mod reader;
 mod regular;
 mod source;

@@ -47,7 +47,7 @@ pub use arithmetic::philox::Philox;
 pub use arithmetic::token_bucket::TokenBucket;
 pub use contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
 pub use contract::env::{DrawnAhead, Env, MOST_REDRAWS, Stream, uniform_below, unit_interval};
-pub use contract::flow_key::{Endpoints, FlowKey, siphash};
+pub use contract::flow_key::{Endpoints, FlowKey, siphash, siphash_short};
 pub use contract::packet::{Ecn, Hosts, MAX_LEN, Meta, Packet};
 pub use contract::params::{Alias, Kind, ParamError, ParamSpec, ParamValue, Valid, read_key};
 pub use contract::rate_label::RateLabel;

@@ -47,6 +47,7 @@ impl FramePool {
     }
 
     /// Buffers that are free.
+    #[inline]
     pub fn free(&self) -> u32 {
         self.free.len() as u32
     }
@@ -57,6 +58,7 @@ impl FramePool {
     }
 
     /// The buffer that [`Self::take`] would give, to be filled first; `None` when none is free.
+    #[inline]
     pub fn next_buffer(&mut self) -> Option<&mut [u8]> {
         let &handle = self.free.last()?;
         let start = handle as usize * self.frame_bytes;
@@ -64,6 +66,7 @@ impl FramePool {
     }
 
     /// Takes the buffer that was filled, with the length of what is in it.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Option<u32> {
         let handle = self.free.pop()?;
         self.lengths[handle as usize] = len.min(self.frame_bytes) as u32;
@@ -71,6 +74,7 @@ impl FramePool {
     }
 
     /// Gives a buffer back.
+    #[inline]
     pub fn release(&mut self, handle: u32) {
         debug_assert!(
             !self.free.contains(&handle) || self.frames() > 1024,
@@ -80,6 +84,7 @@ impl FramePool {
     }
 
     /// What is in a buffer.
+    #[inline]
     pub fn frame(&self, handle: u32) -> &[u8] {
         let start = handle as usize * self.frame_bytes;
         &self.bytes[start..start + self.lengths[handle as usize] as usize]

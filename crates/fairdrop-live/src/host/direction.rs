@@ -216,61 +216,68 @@ impl<W: Watch> Direction<W> {
     }
 
     /// Hands on what is due and frees the buffers of what is gone. Once the ports take nothing more, the rest is dropped.
-    fn settle(&mut self, ports: &mut impl Ports, mut open: bool) -> io::Result<()> {
-        if self.link.outcomes().is_empty() {
-            return Ok(());
-        }
-        let mut ended = Ok(());
-        let mut outcomes = std::mem::take(self.link.outcomes());
-        for outcome in outcomes.drain(..) {
-            match outcome.fate {
-                Fate::Delivered { taken, .. } => {
-                    self.waits.record(taken, taken.since(outcome.arrived));
-                    self.mark(&outcome);
-                    if let Err(error) = self.hand_on(outcome, ports, open) {
-                        (open, ended) = (false, Err(error));
-                    }
-                }
-                Fate::Dropped(_) => self.conclude(&outcome),
+    #[inline]
+    fn settle(&mut self, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+        if self.link.outcomes().is_empty() { Ok(()) } else { self.settle_outcomes(ports, open) }
+    }
+
+    fn settle_outcomes(&mut self, ports: &mut impl Ports, mut open: bool) -> io::Result<()> {
+        let (mut ended, mut at) = (Ok(()), 0);
+        while let Some(&outcome) = self.link.outcomes().get(at) {
+            at += 1;
+            let Fate::Delivered { taken, .. } = outcome.fate else {
+                self.conclude(&outcome);
+                continue;
+            };
+            self.waits.record(taken, taken.since(outcome.arrived));
+            if outcome.meta.ecn == Ecn::Ce {
+                self.mark(&outcome);
+            }
+            if let Err(error) = self.hand_on(&outcome, ports, open) {
+                (open, ended) = (false, Err(error));
             }
         }
-        *self.link.outcomes() = outcomes;
+        self.link.outcomes().clear();
         ended
     }
 
     fn mark(&mut self, outcome: &Outcome) {
         let ip = self.notes[outcome.handle as usize].ip;
-        if outcome.meta.ecn == Ecn::Ce && ip != NO_IP {
-            let frame = self.pool.frame_mut(outcome.handle);
-            if frame::mark(frame, usize::from(ip)) {
-                self.link.marked(outcome.meta.len);
-            }
+        if ip != NO_IP && frame::mark(self.pool.frame_mut(outcome.handle), usize::from(ip)) {
+            self.link.marked(outcome.meta.len);
         }
     }
 
     /// Hands on a packet, by itself or with others of its flow that are due now.
-    fn hand_on(&mut self, outcome: Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+    #[inline]
+    fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
         let Note { ip, left, .. } = self.notes[outcome.handle as usize];
-        let may_join = left.filter(|_| open && ip != NO_IP && ports.joins());
-        if let Some(left) = may_join
-            && self.train.take(&self.pool, &outcome, ip.into(), left)
-        {
+        let Some(left) = left.filter(|_| open && ip != NO_IP && ports.joins()) else {
+            let sent = self.send_train(ports);
+            let alone = self.hand_on_alone(outcome, ports, open && sent.is_ok());
+            return sent.and(alone);
+        };
+        if self.train.take(&self.pool, outcome, ip.into(), left) {
             return Ok(());
         }
         let full = !self.train.is_empty();
         let sent = self.send_train(ports);
-        let open = open && sent.is_ok();
-        if let Some(left) = may_join.filter(|_| full && open)
-            && self.train.take(&self.pool, &outcome, ip.into(), left)
-        {
+        if full && sent.is_ok() && self.train.take(&self.pool, outcome, ip.into(), left) {
             return Ok(());
         }
+        let alone = self.hand_on_alone(outcome, ports, sent.is_ok());
+        sent.and(alone)
+    }
+
+    #[inline]
+    fn hand_on_alone(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
         let taken = if open { self.deliver_alone(outcome.handle, ports) } else { Ok(false) };
         self.lateness.handed_on(outcome.at, || ports.now());
         self.handed_on(outcome, matches!(taken, Ok(true)));
-        sent.and(taken.map(drop))
+        taken.map(drop)
     }
 
+    #[inline]
     fn deliver_alone(&self, handle: u32, ports: &mut impl Ports) -> io::Result<bool> {
         let frame = self.pool.frame(handle);
         match self.notes[handle as usize].left {
@@ -280,10 +287,12 @@ impl<W: Watch> Direction<W> {
     }
 
     /// Hands on what was kept to leave together.
+    #[inline]
     fn send_train(&mut self, ports: &mut impl Ports) -> io::Result<()> {
-        if self.train.is_empty() {
-            return Ok(());
-        }
+        if self.train.is_empty() { Ok(()) } else { self.send_kept(ports) }
+    }
+
+    fn send_kept(&mut self, ports: &mut impl Ports) -> io::Result<()> {
         let mut sent = self.train.hand_on(&self.pool, ports);
         let outcomes = self.train.unload();
         // One frame that a port refuses is not one drop for many.
@@ -293,22 +302,24 @@ impl<W: Watch> Direction<W> {
                 sent = self.deliver_alone(outcome.handle, ports);
             }
             self.lateness.handed_on(outcome.at, || ports.now());
-            self.handed_on(outcome, matches!(sent, Ok(true)));
+            self.handed_on(&outcome, matches!(sent, Ok(true)));
         }
         self.train.reuse(outcomes);
         sent.map(drop)
     }
 
     /// The port took a packet, or not.
-    fn handed_on(&mut self, mut outcome: Outcome, taken: bool) {
-        if !taken {
-            self.link.undeliver(outcome.meta.len);
-            outcome.fate = Fate::Dropped(Cause::Host(HostCause::Output));
+    #[inline]
+    fn handed_on(&mut self, outcome: &Outcome, taken: bool) {
+        if taken {
+            return self.conclude(outcome);
         }
-        self.conclude(&outcome);
+        self.link.undeliver(outcome.meta.len);
+        self.conclude(&Outcome { fate: Fate::Dropped(Cause::Host(HostCause::Output)), ..*outcome });
     }
 
     /// A packet is gone.
+    #[inline]
     fn conclude(&mut self, outcome: &Outcome) {
         let group = &mut self.groups[self.notes[outcome.handle as usize].protocol as usize];
         match outcome.fate {

@@ -1,14 +1,14 @@
 //! The host's own error: how much later than its logical time each packet was handed on.
 
+use super::histogram::Histogram;
 use fairdrop::Time;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// Distribution of the lateness, ns, in fixed memory; up to a minute, to two digits: a table that
 /// stays in the cache.
 #[derive(Clone, Debug)]
 pub struct Lateness {
-    histogram: Histogram<u64>,
+    histogram: Histogram<8>,
     /// When packets were due that were handed on since the clock was read.
     due: [Time; TOGETHER],
     pending: usize,
@@ -34,16 +34,14 @@ pub struct LatenessReport {
 }
 
 impl Default for Lateness {
-    /// # Panics
-    /// Never: the bounds are valid.
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, MOST_NS, 2).expect("the bounds are valid");
-        Self { histogram, due: [Time::ZERO; TOGETHER], pending: 0 }
+        Self { histogram: Histogram::up_to(MOST_NS), due: [Time::ZERO; TOGETHER], pending: 0 }
     }
 }
 
 impl Lateness {
     /// A packet due at `due` has just been handed on; the clock may be read for it and those before it.
+    #[inline]
     pub fn handed_on(&mut self, due: Time, now: impl FnOnce() -> Time) {
         self.due[self.pending] = due;
         self.pending += 1;
@@ -53,18 +51,23 @@ impl Lateness {
     }
 
     /// Nothing more is handed on for now: the clock is read, if it has to be.
+    #[inline]
     pub fn look(&mut self, now: impl FnOnce() -> Time) {
-        if self.pending == 0 {
-            return;
+        if self.pending > 0 {
+            self.record_pending(now());
         }
-        let (now, due) = (now(), self.due);
-        due[..self.pending].iter().for_each(|&due| self.record(due, now));
+    }
+
+    fn record_pending(&mut self, now: Time) {
+        let due = self.due;
+        due.iter().take(self.pending).for_each(|&due| self.record(due, now));
         self.pending = 0;
     }
 
     /// A packet due at `due` was handed on at `now`.
+    #[inline]
     pub fn record(&mut self, due: Time, now: Time) {
-        self.histogram.saturating_record(now.since(due).ns());
+        self.histogram.record(now.since(due).ns());
     }
 
     /// Begins anew.
@@ -74,7 +77,7 @@ impl Lateness {
 
     /// What was recorded.
     pub fn report(&self) -> LatenessReport {
-        let at = |quantile| self.histogram.value_at_quantile(quantile) as f64 / 1e9;
+        let at = |quantile| self.histogram.quantile(quantile) as f64 / 1e9;
         LatenessReport {
             packets: self.histogram.len(),
             p50_s: at(0.5),

@@ -4,6 +4,7 @@
 mod command;
 mod direction;
 mod flows;
+mod histogram;
 mod lateness;
 mod report;
 mod train;

@@ -33,6 +33,7 @@ impl Train {
     }
 
     /// Whether it has none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.outcomes.is_empty()
     }

@@ -1,7 +1,7 @@
 //! How long packets waited in the queue: since the start, and in the last second.
 
+use super::histogram::Histogram;
 use fairdrop::Time;
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// A distribution of times, with upper bounds that never change.
@@ -36,73 +36,62 @@ const BOUNDS_US: [u64; 14] = [
 ];
 
 const MOST_US: u64 = 3_600_000_000;
-const SECOND_NS: u64 = 1_000_000_000;
+const SECOND: Time = Time::from_ns(1_000_000_000);
 
 /// How long packets waited in the queue, in fixed memory; up to an hour, to three digits, of the last second to two.
 #[derive(Clone, Debug)]
 pub(super) struct Waits {
-    histogram: Histogram<u64>,
-    below: [u64; BOUNDS_US.len()],
+    histogram: Histogram<11>,
     sum_ns: u128,
-    /// Of the second that runs.
-    current: Histogram<u64>,
-    second: u64,
+    /// Of the second that runs, and when it ends.
+    current: Histogram<8>,
+    end: Time,
     /// Of the second before.
     last: Quantiles,
-}
-
-fn histogram(digits: u8) -> Histogram<u64> {
-    Histogram::new_with_bounds(1, MOST_US, digits).expect("the bounds are valid")
-}
-
-fn seconds_at(histogram: &Histogram<u64>, quantile: f64) -> f64 {
-    histogram.value_at_quantile(quantile) as f64 / 1e6
 }
 
 impl Waits {
     pub fn new() -> Self {
         Self {
-            histogram: histogram(3),
-            below: [0; BOUNDS_US.len()],
+            histogram: Histogram::up_to(MOST_US),
             sum_ns: 0,
-            current: histogram(2),
-            second: 0,
+            current: Histogram::up_to(MOST_US),
+            end: SECOND,
             last: Quantiles::default(),
         }
     }
 
     /// A packet that left the queue at `taken` had waited for `wait`.
+    #[inline]
     pub fn record(&mut self, taken: Time, wait: Time) {
         let us = wait.ns() / 1000;
-        self.histogram.saturating_record(us);
-        let first = BOUNDS_US.partition_point(|&bound| bound < us);
-        if let Some(count) = self.below.get_mut(first) {
-            *count += 1;
-        }
+        self.histogram.record(us);
         self.sum_ns += u128::from(wait.ns());
-        self.turn(taken);
-        self.current.saturating_record(us);
+        if taken >= self.end {
+            self.turn(taken);
+        }
+        self.current.record(us);
     }
 
     /// Another second may have begun. Packets on a long way are recorded late, and never in a second that is over.
     fn turn(&mut self, now: Time) {
-        let second = now.ns() / SECOND_NS;
-        if second <= self.second {
+        if now < self.end {
             return;
         }
-        let of_last = !self.current.is_empty() && second == self.second + 1;
+        let of_last = self.current.len() > 0 && now < self.end.after(SECOND);
         self.last = if of_last {
+            let seconds = |us| us as f64 / 1e6;
             Quantiles {
                 packets: self.current.len(),
-                p50_s: seconds_at(&self.current, 0.5),
-                p99_s: seconds_at(&self.current, 0.99),
-                max_s: self.current.max() as f64 / 1e6,
+                p50_s: seconds(self.current.quantile(0.5)),
+                p99_s: seconds(self.current.quantile(0.99)),
+                max_s: seconds(self.current.max()),
             }
         } else {
             Quantiles::default()
         };
         self.current.reset();
-        self.second = second;
+        self.end = Time::from_ns(now.ns() / SECOND.ns() * SECOND.ns()).after(SECOND);
     }
 
     /// Of the last whole second before `now`.
@@ -111,21 +100,18 @@ impl Waits {
         self.last
     }
 
+    /// Waits above two milliseconds are compared with the bounds to three digits.
     pub fn spread(&self) -> Spread {
-        let below = self.below.iter().scan(0, |sum, &count| {
-            *sum += count;
-            Some(*sum)
-        });
         Spread {
             bounds_s: BOUNDS_US.iter().map(|&us| us as f64 / 1e6).collect(),
-            below: below.collect(),
+            below: BOUNDS_US.iter().map(|&us| self.histogram.below(us)).collect(),
             packets: self.histogram.len(),
             sum_s: self.sum_ns as f64 / 1e9,
         }
     }
 
     pub fn quantile_s(&self, quantile: f64) -> f64 {
-        seconds_at(&self.histogram, quantile)
+        self.histogram.quantile(quantile) as f64 / 1e6
     }
 }
 

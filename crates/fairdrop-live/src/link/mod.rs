@@ -56,6 +56,8 @@ pub struct Link {
     sending: Option<Sending>,
     way: Way,
     clock: Time,
+    /// When something happens next if nothing arrives; `NEVER` when nothing does.
+    due: Time,
     /// What the discipline still lists has been dropped.
     shut_down: bool,
 }
@@ -142,12 +144,14 @@ impl Link {
             sending: None,
             way: Way::new(config.impairments, config.seed, config.number, room),
             clock: now,
+            due: Time::NEVER,
             shut_down: false,
         })
     }
 
     /// A packet arrives at `now`, or at the time up to which the link has been advanced if that is later. `hosts` tells the
     /// hosts at its ends, `None` where its flow has both to itself; disciplines that do not share among hosts do not ask.
+    #[inline]
     pub fn arrive(&mut self, now: Time, meta: Meta, handle: u32, hosts: impl Fn() -> Option<Hosts>) {
         let now = now.max(self.clock);
         self.advance(now);
@@ -156,6 +160,7 @@ impl Link {
         self.discipline.enqueue(Packet::new(meta, now, handle), &mut env);
         if self.sending.is_none() {
             self.start(now);
+            self.look_ahead();
         }
     }
 
@@ -177,10 +182,13 @@ impl Link {
 
     /// When something happens next if nothing arrives; `None`: never.
     pub fn next_event(&self) -> Option<Time> {
-        match (self.next_at_queue(), self.way.next()) {
-            (Some(queue), Some(there)) => Some(queue.min(there)),
-            (queue, there) => queue.or(there),
-        }
+        (self.due != Time::NEVER).then_some(self.due)
+    }
+
+    /// Something has changed that decides what happens next.
+    fn look_ahead(&mut self) {
+        let [queue, there] = [self.next_at_queue(), self.way.next()].map(|at| at.unwrap_or(Time::NEVER));
+        self.due = queue.min(there);
     }
 
     /// When the transmitter is done, or gets what is held back.
@@ -193,15 +201,23 @@ impl Link {
     }
 
     /// Lets time pass up to and including `until`.
+    #[inline]
     pub fn advance(&mut self, until: Time) {
+        if self.due <= until {
+            self.catch_up(until);
+        }
+        self.clock = self.clock.max(until);
+    }
+
+    fn catch_up(&mut self, until: Time) {
         while let Some(next) = self.next_event().filter(|&next| next <= until) {
             if self.next_at_queue() == Some(next) {
                 self.go_on(next);
             } else if let Some(outcome) = self.way.arrived() {
                 self.world.deliver(outcome);
             }
+            self.look_ahead();
         }
-        self.clock = self.clock.max(until);
     }
 
     /// The transmitter has sent the last bit of a packet, or what was held back may leave.
@@ -274,6 +290,7 @@ impl Link {
         if self.sending.is_none() && !self.carried.is_empty() {
             self.start(now);
         }
+        self.look_ahead();
         Ok(())
     }
 
@@ -286,6 +303,7 @@ impl Link {
         self.discipline.for_each_waiting(|packet| left.push(packet.clone()));
         self.carried_bytes = 0;
         self.shut_down = true;
+        self.look_ahead();
         for packet in left {
             self.world.drop(now, &packet, Cause::Host(HostCause::Shutdown));
         }

@@ -220,7 +220,7 @@ impl Ports for PacketPorts {
 #[derive(Debug)]
 struct Clock {
     /// Monotonic less real time, ns.
-    ahead: i128,
+    ahead: i64,
     looked: Time,
     last: Time,
     frames: u32,
@@ -238,8 +238,8 @@ impl Clock {
     fn look(&mut self) {
         let real = clock_gettime(ClockId::Realtime);
         self.looked = now();
-        let real_ns = i128::from(real.tv_sec) * 1_000_000_000 + i128::from(real.tv_nsec);
-        self.ahead = i128::from(self.looked.ns()) - real_ns;
+        let real_ns = real.tv_sec * 1_000_000_000 + real.tv_nsec;
+        self.ahead = self.looked.ns() as i64 - real_ns;
         self.frames = 0;
     }
 
@@ -247,7 +247,7 @@ impl Clock {
     /// whatever was done to the clock of the day meanwhile.
     fn monotonic(&mut self, real_ns: u64) -> Time {
         self.frames += 1;
-        let at = |ahead| Time::from_ns(u64::try_from(i128::from(real_ns) + ahead).unwrap_or(0));
+        let at = |ahead| Time::from_ns(real_ns.saturating_add_signed(ahead));
         if self.frames >= CLOCK_EVERY || at(self.ahead) > self.looked {
             self.look();
         }

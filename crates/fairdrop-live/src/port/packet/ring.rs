@@ -39,6 +39,9 @@ const IN_BLOCK: Fields = Fields {
     tag_protocol: 36,
 };
 
+/// Bytes of the longer of the two.
+const HEADER: usize = 48;
+
 /// `struct tpacket_block_desc`: the status of a block, the number of its frames, the offset of the first.
 const BLOCK_STATUS: usize = 8;
 const BLOCK_FRAMES: usize = 12;
@@ -152,29 +155,28 @@ impl Ring {
         self.at = (self.at + bytes) % self.memory.len();
     }
 
+    #[inline]
     fn slot(&self, at: usize, fields: &Fields) -> Slot {
-        let status = self.u32(at + fields.status);
-        let protocol = match self.u16(at + fields.tag_protocol) {
+        let header = self.memory.bytes(at, HEADER).first_chunk().unwrap_or(&[0; HEADER]);
+        let u16 = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        let u32 = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let status = u32(fields.status);
+        let protocol = match u16(fields.tag_protocol) {
             protocol if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 => protocol,
             _ => 0x8100,
         };
-        let tag = (protocol, self.u16(at + fields.tag));
-        let seconds = u64::from(self.u32(at + fields.seconds));
+        let tag = (protocol, u16(fields.tag));
         Slot {
-            data: at + usize::from(self.u16(at + fields.mac)),
-            len: self.u32(at + fields.len) as usize,
-            captured: self.u32(at + fields.captured) as usize,
+            data: at + usize::from(u16(fields.mac)),
+            len: u32(fields.len) as usize,
+            captured: u32(fields.captured) as usize,
             queued: matches!(self.layout, RingLayout::Slots(_)) && status & libc::TP_STATUS_COPY != 0,
-            real_ns: seconds * 1_000_000_000 + u64::from(self.u32(at + fields.nanoseconds)),
+            real_ns: u64::from(u32(fields.seconds)) * 1_000_000_000 + u64::from(u32(fields.nanoseconds)),
             tag: (status & libc::TP_STATUS_VLAN_VALID != 0).then_some(tag),
         }
     }
 
     fn u32(&self, at: usize) -> u32 {
         self.memory.bytes(at, 4).first_chunk().copied().map_or(0, u32::from_ne_bytes)
-    }
-
-    fn u16(&self, at: usize) -> u16 {
-        self.memory.bytes(at, 2).first_chunk().copied().map_or(0, u16::from_ne_bytes)
     }
 }
