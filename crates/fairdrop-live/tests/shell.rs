@@ -145,6 +145,30 @@ fn a_page_and_five_megabytes_through_ten_megabits_with_choke() -> Tested {
     Ok(())
 }
 
+/// A link that only CAKE's shaper holds back.
+#[test]
+fn a_megabyte_through_the_shaper_of_cake() -> Tested {
+    if !possible(&["curl", "timeout"]) {
+        return Ok(());
+    }
+    let port = http(Ipv4Addr::LOCALHOST)?;
+    let report = File::new("shaped.json");
+    let options = ["--queue", "cake", "--set", "cake.rate=10mbit", "--max-lateness", "60s", "--report"];
+    let options = [&options[..], &[report.path()]].concat();
+    let script = format!("curl -sS http://{GATEWAY}:{port}/1000000 | wc -c");
+    let output = shell(&options, &["sh", "-c", &script])?;
+    assert_eq!(String::from_utf8(output.stdout)?.trim(), "1000000");
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(&report.0)?)?;
+    let (_, bytes) = counted(&report, "down");
+    counted(&report, "up");
+    let down = &report["down"];
+    assert!(down["discipline"] == "cake" && down["rate_bps"].is_null(), "{report:#}");
+    let uptime_s = down["uptime_s"].as_f64().unwrap();
+    assert!(bytes > 1_000_000 && bytes as f64 * 8.0 <= 10e6 * uptime_s, "{bytes} in {uptime_s} s");
+    assert!(down["wait_p99_s"].as_f64() > Some(0.001), "what waited, waited in the queue: {report:#}");
+    Ok(())
+}
+
 /// What the devices in front of and behind a link without limit lose is counted, and TCP loses nothing there: the window of a
 /// connection fits into their queues.
 #[test]

@@ -37,6 +37,8 @@ struct Seen {
     to_port_9: u64,
     /// When each delivered packet's last bit left, ns, and its length.
     sent: Vec<(u64, u32)>,
+    /// The last byte of the IPv4 address that each of them came from; 0 of others.
+    sent_by: Vec<u8>,
 }
 
 /// Looks on.
@@ -56,9 +58,11 @@ impl Watch for Look {
         }
     }
 
-    fn gone(&mut self, outcome: &Outcome, _: &[u8]) {
+    fn gone(&mut self, outcome: &Outcome, frame: &[u8]) {
         if let Fate::Delivered { sent, .. } = outcome.fate {
-            self.0.lock().unwrap().sent.push((sent.ns(), outcome.meta.len));
+            let mut seen = self.0.lock().unwrap();
+            seen.sent.push((sent.ns(), outcome.meta.len));
+            seen.sent_by.push(if frame[12..14] == [8, 0] { frame[29] } else { 0 });
         }
     }
 }
@@ -291,6 +295,62 @@ fn overload_reconciles() {
 #[test]
 fn overload_reconciles_over_xdp() {
     with_xdp("overload_reconciles_over_xdp", || overload(PortKind::Xdp, "overload-xdp"));
+}
+
+/// A link without a rate, behind CAKE's shaper: two hosts, of which one has eight flows, offer more than that.
+fn shaped(port: PortKind, name: &str) {
+    const RATE_BPS: u64 = 200_000;
+    const COUNTED: usize = 150;
+    let (client, server) = client_and_server();
+    client.run(|| ip("addr add 10.1.0.3/24 dev c0"));
+    let link = [
+        "queue.discipline=cake",
+        "queue.cake.rate=200kbit",
+        "queue.cake.isolation=dual-srchost",
+        "queue.limit=1000p",
+    ];
+    let bridge = Running::start(&BridgeOptions { port, ..options(&link, name) });
+    let sink = server.run(|| UdpSocket::bind("10.1.0.2:9").unwrap());
+    let look = bridge.up.clone();
+    client.run(move || {
+        let flow = |source: &str| {
+            let socket = UdpSocket::bind(source).unwrap();
+            socket.connect("10.1.0.2:9").unwrap();
+            socket
+        };
+        let busy: Vec<_> = (0..8).map(|_| flow("10.1.0.1:0")).collect();
+        let quiet = flow("10.1.0.3:0");
+        // Twice as many packets of the one with eight flows.
+        let round: Vec<_> = busy.iter().chain([&quiet; 4]).collect();
+        until("enough has left", || {
+            // Some find no buffer, or the other end of the interface behind.
+            round.iter().for_each(|socket| drop(socket.send(&[0; 100])));
+            look.0.lock().unwrap().sent.len() > 2 * COUNTED
+        });
+    });
+    let [(up, seen), _] = bridge.stop();
+    assert!(up.discipline == "cake" && up.rate_bps.is_none() && up.delivered.packets > 0, "{up:?}");
+    // The queue has filled while the first ones left.
+    let (sent, by) = (&seen.sent[COUNTED..2 * COUNTED], &seen.sent_by[COUNTED..2 * COUNTED]);
+    let bits: u64 = sent[..COUNTED - 1].iter().map(|&(_, len)| u64::from(len) * 8).sum();
+    let wanted_ns = bits * 1_000_000_000 / RATE_BPS;
+    let took_ns = sent[COUNTED - 1].0 - sent[0].0;
+    assert!(took_ns.abs_diff(wanted_ns) <= COUNTED as u64, "{took_ns} ns in place of {wanted_ns} ns");
+    let quiet = by.iter().filter(|&&source| source == 3).count();
+    assert!(quiet.abs_diff(COUNTED / 2) <= 5, "the host with one flow has {quiet} of {COUNTED}: {by:?}");
+    drop(sink);
+}
+
+#[test]
+fn the_shaper_of_cake_holds_its_rate_and_sees_hosts() {
+    let name = "the_shaper_of_cake_holds_its_rate_and_sees_hosts";
+    in_namespace(name, || shaped(PortKind::Packet, name));
+}
+
+#[test]
+fn the_same_shaper_over_xdp() {
+    let name = "the_same_shaper_over_xdp";
+    with_xdp(name, || shaped(PortKind::Xdp, name));
 }
 
 fn flap(port: PortKind, name: &str) {
@@ -751,6 +811,39 @@ fn all_queues_of_an_interface_are_read() {
     });
 }
 
+/// Downloads over a link of TUN devices between two hosts. What the program reports, or `None` without such devices.
+fn routed(name: &str, link: &str) -> Option<serde_json::Value> {
+    if !Path::new("/dev/net/tun").exists() {
+        eprintln!("{name}: skipped: there is no /dev/net/tun");
+        return None;
+    }
+    let report = state(name);
+    let arguments = format!("tun slow {link} --report {}", report.display());
+    let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("slow and slow-peer are connected")), "it does not start");
+    thread::spawn(move || lines.for_each(drop));
+    let (client, server) = (Host::new(), Host::new());
+    client.move_here("slow", 1);
+    server.move_here("slow-peer", 2);
+    for address in ["10.1.0.2:80", "[fd00:1::2]:81"] {
+        server.serve(address, 1_000_000, 1);
+        client.download(address, 1_000_000);
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+    let text = std::fs::read_to_string(&report).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(summary["down"]["delivered"]["bytes"].as_u64() > Some(2_000_000), "{text}");
+    let dropped = summary["down"]["dropped"].as_object().unwrap().values();
+    let dropped: u64 = dropped.map(|amount| amount["packets"].as_u64().unwrap()).sum();
+    let of = |field: &str| summary["down"][field]["packets"].as_u64().unwrap();
+    assert_eq!(of("arrived"), of("delivered") + dropped + of("waiting"), "{text}");
+    std::fs::remove_file(report).unwrap();
+    Some(summary)
+}
+
 /// Two hosts behind the two ends of a link of TUN devices.
 #[test]
 fn a_routed_link_between_two_namespaces() {
@@ -763,37 +856,21 @@ fn a_routed_link_between_two_namespaces() {
         refused("tun lo --peer x", "lo is there already; valid: a name that is free");
         refused("tun far-too-long-for-a-name", "is no name for an interface; valid: 1 to 15");
         refused("tun x --peer x", "x twice");
-        let report = state("routed");
-        if !Path::new("/dev/net/tun").exists() {
-            eprintln!("a_routed_link_between_two_namespaces: skipped: there is no /dev/net/tun");
-            return;
-        }
-        let arguments = format!("tun slow --down 20mbit --queue fq_codel --report {}", report.display());
-        let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        assert!(lines.any(|line| line.contains("slow and slow-peer are connected")), "it does not start");
-        thread::spawn(move || lines.for_each(drop));
-        let (client, server) = (Host::new(), Host::new());
-        client.move_here("slow", 1);
-        server.move_here("slow-peer", 2);
-        for address in ["10.1.0.2:80", "[fd00:1::2]:81"] {
-            server.serve(address, 1_000_000, 1);
-            client.download(address, 1_000_000);
-        }
-        rustix::process::kill_process(
-            rustix::process::Pid::from_child(&child),
-            rustix::process::Signal::TERM,
-        )
-        .unwrap();
-        assert!(child.wait().unwrap().success());
-        let text = std::fs::read_to_string(&report).unwrap();
-        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert!(summary["down"]["delivered"]["bytes"].as_u64() > Some(2_000_000), "{text}");
-        let dropped = summary["down"]["dropped"].as_object().unwrap().values();
-        let dropped: u64 = dropped.map(|amount| amount["packets"].as_u64().unwrap()).sum();
-        let of = |field: &str| summary["down"][field]["packets"].as_u64().unwrap();
-        assert_eq!(of("arrived"), of("delivered") + dropped + of("waiting"), "{text}");
-        std::fs::remove_file(report).unwrap();
+        routed("a_routed_link_between_two_namespaces", "--down 20mbit --queue fq_codel");
+    });
+}
+
+/// The same without a rate of the link, behind CAKE's shaper.
+#[test]
+fn a_routed_link_behind_a_shaper() {
+    let name = "a_routed_link_behind_a_shaper";
+    in_namespace(name, || {
+        let Some(summary) = routed(name, "--queue cake --set cake.rate=20mbit") else { return };
+        let down = &summary["down"];
+        assert!(down["discipline"] == "cake" && down["rate_bps"].is_null(), "{summary}");
+        let bits = down["delivered"]["bytes"].as_u64().unwrap() as f64 * 8.0;
+        assert!(bits <= 20e6 * down["uptime_s"].as_f64().unwrap(), "{summary}");
+        assert!(down["wait_p99_s"].as_f64() > Some(0.001), "what waited, waited in the queue: {summary}");
     });
 }
 
