@@ -262,7 +262,9 @@ mod tests {
             (frame[ip], frame[ip + 9]) = (first, protocol);
             frame[ip + 6..ip + 8].copy_from_slice(&fragment);
             let bytes = frame.len();
-            changed.iter().for_each(|&(at, byte)| frame[at % bytes] = byte);
+            for &(at, byte) in &changed {
+                frame[at % bytes] = byte;
+            }
             frame.truncate(kept);
             let (link, frame) = if raw { (101, frame.get(ip..).unwrap_or(&[])) } else { (1, &frame[..]) };
             for link in [link, 12, 228] {
@@ -277,7 +279,9 @@ mod tests {
     #[test]
     fn the_common_kind_takes_the_short_way() {
         let whole = frame(1, 5, 0, false);
-        assert!(Plain::read(LinkType(1), &whole).is_some() && Plain::read(LinkType(101), &whole[14..]).is_some());
+        assert!(
+            Plain::read(LinkType(1), &whole).is_some() && Plain::read(LinkType(101), &whole[14..]).is_some()
+        );
         assert!(Plain::read(LinkType(1), &frame(1, 5, 0, true)).is_none());
     }
 

@@ -23,10 +23,11 @@ pub(crate) struct Plain {
     pub(crate) ip: usize,
     pub(crate) traffic_class: u8,
     pub(crate) protocol: u8,
-    /// Source and destination address, as they lie in the header.
-    addresses: [u8; 8],
-    /// Source and destination port, as they lie behind it.
-    ports: [u8; 4],
+    /// Addresses and ports as they lie in the headers.
+    src: [u8; 4],
+    dst: [u8; 4],
+    from: [u8; 2],
+    to: [u8; 2],
 }
 
 impl Plain {
@@ -49,7 +50,8 @@ impl Plain {
         let [high, low, _, _, fragment, offset, _, protocol, ..] = length;
         // Zero is left by segmentation offload: no limit then.
         let total = usize::from(u16::from_be_bytes([*high, *low]));
-        let whole = fragment & 0x3f == 0 && *offset == 0;
+        // The first two bits say nothing of that.
+        let whole = u16::from_be_bytes([*fragment, *offset]) << 2 == 0;
         if *version != 0x45 || !whole || !has_ports(*protocol) || (total != 0 && total < WITH_PORTS) {
             return None;
         }
@@ -57,8 +59,10 @@ impl Plain {
             ip,
             traffic_class: *traffic_class,
             protocol: *protocol,
-            addresses: *header[12..].first_chunk()?,
-            ports: *header[HEADER..].first_chunk()?,
+            src: *header[12..].first_chunk()?,
+            dst: *header[16..].first_chunk()?,
+            from: *header[HEADER..].first_chunk()?,
+            to: *header[HEADER + 2..].first_chunk()?,
         })
     }
 
@@ -69,28 +73,26 @@ impl Plain {
         else {
             return None;
         };
-        let ([a, b, c, d], [e, f, g, h]) = (src.octets(), dst.octets());
-        let ([i, j], [k, l]) = (from.to_be_bytes(), to.to_be_bytes());
-        let (addresses, ports) = ([a, b, c, d, e, f, g, h], [i, j, k, l]);
-        Some(Self { ip: 0, traffic_class: 0, protocol, addresses, ports })
+        let ([src, dst], [from, to]) = ([src, dst].map(|ip| ip.octets()), [from, to].map(u16::to_be_bytes));
+        Some(Self { ip: 0, traffic_class: 0, protocol, src, dst, from, to })
     }
 
     /// The flow.
     #[inline]
     pub(crate) fn key(&self) -> FlowKey {
-        let ([a, b, c, d, e, f, g, h], [i, j, k, l]) = (self.addresses, self.ports);
         FlowKey::Tuple {
             protocol: self.protocol,
-            src: [a, b, c, d].into(),
-            dst: [e, f, g, h].into(),
-            ports: Some((u16::from_be_bytes([i, j]), u16::from_be_bytes([k, l]))),
+            src: self.src.into(),
+            dst: self.dst.into(),
+            ports: Some((u16::from_be_bytes(self.from), u16::from_be_bytes(self.to))),
         }
     }
 
     /// The number of its flow, under a secret key.
     #[inline]
     pub(crate) fn number(&self, key: [u64; 2]) -> u64 {
-        let ports_and_protocol = u64::from(u32::from_le_bytes(self.ports)) | u64::from(self.protocol) << 32;
-        siphash_short(key, u64::from_le_bytes(self.addresses), ports_and_protocol)
+        let [src, dst] = [self.src, self.dst].map(|address| u64::from(u32::from_le_bytes(address)));
+        let [from, to] = [self.from, self.to].map(|port| u64::from(u16::from_le_bytes(port)));
+        siphash_short(key, src | dst << 32, from | to << 16 | u64::from(self.protocol) << 32)
     }
 }

@@ -39,6 +39,8 @@ pub struct Flows {
     key: KeyKind,
     /// Which entry is a flow's, by its number, which is a hash under a secret key already.
     places: HashMap<u64, u16, BuildHasherDefault<AsItIs>>,
+    /// The entry that was found last for numbers with the same last bits; it may be another flow's by now.
+    found: [u16; ENTRIES],
     entries: Vec<Entry>,
     /// By entry: bytes offered, aged, with what was inherited.
     weights: Vec<f64>,
@@ -98,6 +100,7 @@ impl Flows {
             key,
             // Twice as many: what is removed leaves gaps, which are filled again without growing.
             places: HashMap::with_capacity_and_hasher(2 * ENTRIES, BuildHasherDefault::default()),
+            found: [0; ENTRIES],
             entries: Vec::with_capacity(ENTRIES),
             weights: Vec::with_capacity(ENTRIES),
             heap: Vec::with_capacity(ENTRIES),
@@ -128,13 +131,22 @@ impl Flows {
     }
 
     /// The entry of a flow that has offered `weight`; the least makes room for a new one.
+    #[inline]
     fn entry(&mut self, flow: u64, weight: f64, at: Time, frame: &[u8]) -> &mut Entry {
-        let number = match self.places.get(&flow) {
-            Some(&number) => number,
-            None => self.enter(flow, at, frame),
-        };
+        let mut number = self.found[flow as usize % ENTRIES];
+        if self.entries.get(usize::from(number)).is_none_or(|entry| entry.flow != flow) {
+            number = self.find(flow, at, frame);
+            self.found[flow as usize % ENTRIES] = number;
+        }
         self.weights[usize::from(number)] += weight;
         &mut self.entries[usize::from(number)]
+    }
+
+    fn find(&mut self, flow: u64, at: Time, frame: &[u8]) -> u16 {
+        match self.places.get(&flow) {
+            Some(&number) => number,
+            None => self.enter(flow, at, frame),
+        }
     }
 
     /// A new flow, with nothing of its own.

@@ -1,5 +1,5 @@
-//! A distribution in fixed memory: buckets of equal width between powers of two, as HdrHistogram has them (G. Tene), of which the
-//! loop needs no more than to count. Finding the bucket takes a few instructions.
+//! A distribution in fixed memory: buckets of equal width between powers of two, as `HdrHistogram` has them (G. Tene). The loop
+//! needs no more than to count, and finding the bucket takes a few instructions.
 
 /// Counts of values up to a largest one. Values below `2^BITS` are exact; a bucket above is narrower than `2^(1 - BITS)` of what
 /// is in it: 11 bits are three decimal digits, 8 are two.
@@ -83,7 +83,10 @@ mod tests {
         let mut last = (0, 0);
         for bucket in 1..Histogram::<8>::bucket(u64::MAX >> 1) {
             let highest = Histogram::<8>::highest(bucket);
-            assert_eq!((Histogram::<8>::bucket(highest), Histogram::<8>::bucket(last.1 + 1)), (bucket, bucket));
+            assert_eq!(
+                (Histogram::<8>::bucket(highest), Histogram::<8>::bucket(last.1 + 1)),
+                (bucket, bucket)
+            );
             assert_eq!(last.0 + 1, bucket);
             last = (bucket, highest);
         }
@@ -92,7 +95,10 @@ mod tests {
     #[test]
     fn nothing_was_recorded() {
         let histogram = Histogram::<11>::up_to(MOST);
-        assert_eq!((histogram.len(), histogram.max(), histogram.quantile(0.5), histogram.below(7)), (0, 0, 0, 0));
+        assert_eq!(
+            (histogram.len(), histogram.max(), histogram.quantile(0.5), histogram.below(7)),
+            (0, 0, 0, 0)
+        );
     }
 
     proptest! {
@@ -103,9 +109,13 @@ mod tests {
             let mut histogram = Histogram::<11>::up_to(MOST);
             for _ in 0..2 {
                 histogram.reset();
-                values.iter().for_each(|&value| histogram.record(value));
+                for &value in &values {
+                    histogram.record(value);
+                }
             }
-            values.iter_mut().for_each(|value| *value = (*value).min(MOST));
+            for value in &mut values {
+                *value = MOST.min(*value);
+            }
             values.sort_unstable();
             let rank: f64 = quantile * values.len() as f64;
             let at = (rank.ceil() as usize).max(1) - 1;

@@ -227,8 +227,7 @@ impl Link {
             return self.start(now);
         };
         if self.way.is_clear(now) {
-            self.start(now);
-            return self.world.deliver(sending.arrived(now));
+            return self.start_behind(now, Some(sending.arrived(now)));
         }
         if let Err(lost) = self.way.enter(sending) {
             self.world.drop(now, &lost, Cause::Host(HostCause::LinkLoss));
@@ -236,20 +235,38 @@ impl Link {
         self.start(now);
     }
 
-    /// Takes the next packet into transmission. The discipline is asked even when nothing waits: that is how it learns
-    /// that the link is idle.
+    /// Takes the next packet into transmission.
     fn start(&mut self, now: Time) {
-        let packet = match self.carried.pop_front() {
+        self.start_behind(now, None);
+    }
+
+    /// Takes the next packet into transmission, then tells that the one before it is at the other end. Where nothing happens on
+    /// the way, what takes no time to send is there at once, and the one behind it is next.
+    fn start_behind(&mut self, now: Time, mut sent: Option<Outcome>) {
+        loop {
+            let next = self.next_packet(now);
+            if let Some(outcome) = sent.take() {
+                self.world.deliver(outcome);
+            }
+            let Some(packet) = next else { return self.sending = None };
+            let sending = Sending { done: self.pacer.send(now, packet.meta.len), packet, taken: now };
+            if sending.done > now || !self.way.is_clear(now) {
+                return self.sending = Some(sending);
+            }
+            sent = Some(sending.arrived(now));
+        }
+    }
+
+    /// The discipline is asked even when nothing waits: that is how it learns that the link is idle.
+    #[inline]
+    fn next_packet(&mut self, now: Time) -> Option<Packet<u32>> {
+        match self.carried.pop_front() {
             Some(packet) => {
                 self.carried_bytes -= u64::from(packet.meta.len);
                 Some(packet)
             }
             None => self.discipline.dequeue(&mut self.world.at(now)),
-        };
-        self.sending = packet.map(|packet| {
-            let done = self.pacer.send(now, packet.meta.len);
-            Sending { packet, taken: now, done }
-        });
+        }
     }
 
     /// What became of packets since this was last asked, in order. Its owner clears it.
