@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ Packets = NDArray[np.int64]
 Errors = NDArray[np.float64]
 # Columns of what `probe receive` writes.
 AT, LEN, NUMBER, SENT = range(4)
+# After a pause, what was due meanwhile takes as long to leave.
+AFTER_PAUSE_NS = 2_000_000
 
 
 def read(path: Path) -> Packets:
@@ -18,8 +21,27 @@ def read(path: Path) -> Packets:
     return np.fromfile(path, dtype=np.int64).reshape(-1, 4)
 
 
-def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> tuple[Errors, int]:
-    """Relative error of the rate in each window in which the link always had a packet to send; how many there are.
+def read_pauses(path: Path) -> Packets:
+    """Begin and end of each time that the machine did not run who wanted to run."""
+    return np.fromfile(path, dtype=np.int64).reshape(-1, 2)
+
+
+class Windows(NamedTuple):
+    """Relative errors of a rate in the windows that count, and how many there are in all."""
+
+    errors: Errors
+    begin: Packets
+    end: Packets
+    total: int
+
+    def undisturbed(self, pauses: Packets) -> Errors:
+        """Errors of the windows into which no pause reaches."""
+        reaches = (pauses[:, 0] <= self.end[:, None]) & (pauses[:, 1] + AFTER_PAUSE_NS >= self.begin[:, None])
+        return self.errors[~reaches.any(axis=1)]
+
+
+def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> Windows:
+    """Relative error of the rate in each window in which the link always had a packet to send.
 
     A window begins and ends with a packet, since at 1 Mb/s only eight come in 100 ms: it is the least number of whole
     gaps between packets that lasts `window_s`. The first `skip_s` are left out. The link had a packet to send when each
@@ -30,14 +52,17 @@ def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: floa
     bits = np.cumsum(packets[:, LEN] + overhead) * 8
     idle = np.concatenate([[0], np.cumsum(packets[1:, SENT] > at[:-1])])
     errors: list[float] = []
+    ends: list[tuple[int, int]] = []
     windows = 0
     while True:
         end = int(np.searchsorted(at, at[begin] + int(window_s * 1e9)))
         if end >= len(at):
-            return np.array(errors), windows
+            begins, lasts = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+            return Windows(np.array(errors), begins, lasts, windows)
         windows += 1
         if idle[end] == idle[begin]:
             errors.append((bits[end] - bits[begin]) / (at[end] - at[begin]) * 1e9 / rate_bps - 1)
+            ends.append((int(at[begin]), int(at[end])))
         begin = end
 
 

@@ -7,7 +7,9 @@ Everything happens in a network namespace that the program makes for itself. See
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import json
 import os
 import platform
 import shutil
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +38,7 @@ from place import (
     received,
     running,
     say,
+    sh,
     veth,
 )
 
@@ -117,11 +120,21 @@ class Forwarder:
             argv = [FAIRDROPD, *port.own, near, far, "--state", state, *options]
         else:
             argv = [FAIRDROPD, *port.own, near, "--peer", far, *options]
+        self.control = None if options is None else state / f"control{number}"
+        if self.control is not None:
+            argv += ["--control", self.control]
         ready = "are bridged" if options is not None and port.ethernet else port.ready
         self.program = Program(argv, ready, FORWARDER_CPU)
         if not port.ethernet:
             quiet(near)
             quiet(far)
+
+    def read(self) -> int:
+        """Packets that it has read, of which some may have been dropped; of a bare one those that came out."""
+        if self.control is None:
+            return received(self.leaves)
+        shown = json.loads(sh(f"{FAIRDROPD} ctl --socket {self.control} --json show"))
+        return int(shown["directions"]["up"]["arrived"]["packets"])
 
     def stop(self) -> None:
         if self.program.process.poll() is None:
@@ -148,9 +161,22 @@ def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
     return rows
 
 
-def measure_turn(path: Forwarder, pps: int, size: int, seconds: float) -> tuple[float, float, float]:
-    """Processor time per packet, packets a second, and the part of its processor that it had."""
+@dataclass(frozen=True)
+class Turn:
+    """What a forwarder took in one turn."""
+
+    # Processor time per packet that came out, and per packet that it read.
+    ns: float
+    ns_read: float
+    pps: float
+    # The part of its processor that it had.
+    share: float
+
+
+def measure_turn(path: Forwarder, pps: int, size: int, seconds: float) -> Turn:
+    """Sends through it for a while."""
     for _ in range(3):
+        read = path.read()
         packets, cpu = received(path.leaves), path.program.cpu_ns()
         words = ["--size", size, "--seconds", seconds, "--flows", FLOWS]
         sent = probe("send", path.enters, *words, *(["--pps", pps] if pps else []), cpu=SENDER_CPU)
@@ -159,7 +185,8 @@ def measure_turn(path: Forwarder, pps: int, size: int, seconds: float) -> tuple[
         packets, cpu = received(path.leaves) - packets, path.program.cpu_ns() - cpu
         # On a busy machine it may not have run at all.
         if packets > 0 and cpu > 0:
-            return cpu / packets, packets / sent["seconds"], cpu / 1e9 / sent["seconds"]
+            read = max(path.read() - read, packets)
+            return Turn(cpu / packets, cpu / read, packets / sent["seconds"], cpu / 1e9 / sent["seconds"])
     raise BenchError(f"{' '.join(path.program.argv)}: nothing passes")
 
 
@@ -167,7 +194,7 @@ def measure_load(
     args: argparse.Namespace, port: Port, paths: dict[str, Forwarder], load: str, pps: int, size: int
 ) -> list[Row]:
     """One offered load, each program in turn, a turn to warm up first."""
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in paths}
+    found: dict[str, list[Turn]] = {name: [] for name in paths}
     for turn in range(args.runs + 1):
         for name, path in paths.items():
             say(f"cpu: {port.name}, {load}, {size} B, {name}, {turn}/{args.runs}")
@@ -176,8 +203,9 @@ def measure_load(
                 found[name].append(run)
     rows: list[Row] = []
     for name, runs in found.items():
-        ns = [run[0] for run in runs]
-        ratios = [mine[0] / bare[0] for mine, bare in zip(runs, found["bare"], strict=True)]
+        ns = [run.ns for run in runs]
+        ratios = [mine.ns / bare.ns for mine, bare in zip(runs, found["bare"], strict=True)]
+        of_read = [mine.ns_read / bare.ns for mine, bare in zip(runs, found["bare"], strict=True)]
         rows.append(
             {
                 "port": port.name,
@@ -191,9 +219,10 @@ def measure_load(
                 "ratio": round(statistics.median(ratios), 3),
                 "ratio_least": round(min(ratios), 3),
                 "ratio_most": round(max(ratios), 3),
-                "kpps": round(statistics.median(run[1] for run in runs) / 1e3, 1),
-                "gbit_per_s": round(statistics.median(run[1] for run in runs) * (size + port.overhead) * 8 / 1e9, 3),
-                "cpu_share": round(statistics.median(run[2] for run in runs), 2),
+                "ratio_read": round(statistics.median(of_read), 3),
+                "kpps": round(statistics.median(run.pps for run in runs) / 1e3, 1),
+                "gbit_per_s": round(statistics.median(run.pps for run in runs) * (size + port.overhead) * 8 / 1e9, 3),
+                "cpu_share": round(statistics.median(run.share for run in runs), 2),
             }
         )
     return rows
@@ -211,15 +240,33 @@ def watched(interface: str, scratch: Path, send: Callable[[], dict[str, float]])
     return packets, (sent["packets"] + sent["refused"]) / sent["seconds"]
 
 
-def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packets, float], overhead: int) -> list[Row]:
-    """How well a rate was held."""
+@contextlib.contextmanager
+def pauses_of(program: Program, scratch: Path) -> Iterator[Path]:
+    """Notes when a program could not run, from beside it: with the priority of real time where that is allowed."""
+    file = scratch / "pauses"
+    first = ["chrt", "--fifo", "1"]
+    allowed = subprocess.run([*first, "true"], capture_output=True, check=False).returncode == 0
+    argv = [*(first if allowed else []), str(PROBE), "watch", str(program.process.pid), "--file", str(file)]
+    with running(argv, "watches", FORWARDER_CPU):
+        yield file
+
+
+def rate_rows(
+    program: str,
+    port: str,
+    rate_bps: int,
+    seen: tuple[analysis.Packets, float],
+    overhead: int,
+    pauses: analysis.Packets | None = None,
+) -> list[Row]:
+    """How well a rate was held; with the pauses of the machine, also in the windows without any."""
     rows: list[Row] = []
     packets, sent_pps = seen
     for window_s in WINDOWS_S:
-        found, windows = analysis.rate_errors(packets, rate_bps, overhead, window_s, skip_s=0.5)
-        if windows == 0:
+        found = analysis.rate_errors(packets, rate_bps, overhead, window_s, skip_s=0.5)
+        if found.total == 0:
             raise BenchError(f"{program}, {port}, {rate_bps} bit/s: no packets for a window of {window_s} s")
-        errors = np.abs(found)
+        errors = np.abs(found.errors)
         quantiles = np.quantile(errors, [0.5, 0.99, 1.0]) if len(errors) else None
         p50, p99, most = ("", "", "") if quantiles is None else (round(float(error), 7) for error in quantiles)
         rows.append(
@@ -229,13 +276,17 @@ def rate_rows(program: str, port: str, rate_bps: int, seen: tuple[analysis.Packe
                 "rate_bps": rate_bps,
                 "offered": round(sent_pps * (MTU + overhead) * 8 / rate_bps, 2),
                 "window_s": window_s,
-                "windows": windows,
+                "windows": found.total,
                 "counted": len(errors),
                 "error_p50": p50,
                 "error_p99": p99,
                 "error_max": most,
             }
         )
+        if pauses is not None:
+            undisturbed = np.abs(found.undisturbed(pauses))
+            rows[-1]["undisturbed"] = len(undisturbed)
+            rows[-1]["undisturbed_max"] = round(float(undisturbed.max()), 7) if len(undisturbed) else ""
     return rows
 
 
@@ -257,10 +308,12 @@ def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
                 link = ("--up", str(rate_bps), "--queue", "droptail", "--set", f"limit={RATE_LIMIT}p", *spin)
                 path = Forwarder(port, 0, link, scratch)
                 try:
-                    seen = watched(path.leaves, scratch, partial(offer, path.enters, rate_bps, args.long))
+                    with pauses_of(path.program, scratch) as pauses:
+                        seen = watched(path.leaves, scratch, partial(offer, path.enters, rate_bps, args.long))
                 finally:
                     path.stop()
-                rows += rate_rows(program, port.name, rate_bps, seen, port.overhead)
+                paused = analysis.read_pauses(pauses)
+                rows += rate_rows(program, port.name, rate_bps, seen, port.overhead, paused)
     return rows
 
 
@@ -503,7 +556,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     args = arguments()
-    for tool in ("unshare", "ip", "ethtool", "taskset"):
+    for tool in ("unshare", "ip", "ethtool", "taskset", "chrt"):
         if shutil.which(tool) is None:
             print(f"bench_live: {tool} is missing (Debian: util-linux, iproute2, ethtool)", file=sys.stderr)
             return 1

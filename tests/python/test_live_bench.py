@@ -42,15 +42,15 @@ def test_what_is_written_is_read(analysis, tmp_path):
 def test_an_exact_rate_has_no_error(analysis):
     seen = packets(np.arange(3000) * TOOK_NS)
     for window_s, least in ((1.0, 2), (0.1, 25)):
-        errors, windows = analysis.rate_errors(seen, RATE_BPS, OVERHEAD, window_s, skip_s=0.5)
-        assert len(errors) == windows >= least
-        assert np.abs(errors).max() < 1e-12
+        found = analysis.rate_errors(seen, RATE_BPS, OVERHEAD, window_s, skip_s=0.5)
+        assert len(found.errors) == found.total >= least
+        assert np.abs(found.errors).max() < 1e-12
 
 
 def test_a_pause_is_in_its_window_only(analysis):
     at = np.arange(3000) * TOOK_NS
     at[2000:] += 1_000_000
-    errors, _ = analysis.rate_errors(packets(at), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    errors = analysis.rate_errors(packets(at), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5).errors
     assert (np.abs(errors) > 1e-9).sum() == 1
     # A millisecond less in a window of 100 ms.
     assert errors.min() == pytest.approx(-0.01, rel=0.05)
@@ -61,16 +61,34 @@ def test_a_pause_of_the_sender_is_no_error_of_the_link(analysis):
     sent = at - 10 * TOOK_NS
     at[2000:] += 1_000_000
     sent[2000:] += 1_000_000
-    _, windows = analysis.rate_errors(packets(at, sent), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    windows = analysis.rate_errors(packets(at, sent), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5).total
     sent[2000] = at[1999] + 1
-    errors, same = analysis.rate_errors(packets(at, sent), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
-    assert (same, len(errors)) == (windows, windows - 1)
-    assert np.abs(errors).max() < 1e-12
+    found = analysis.rate_errors(packets(at, sent), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    assert (found.total, len(found.errors)) == (windows, windows - 1)
+    assert np.abs(found.errors).max() < 1e-12
+
+
+def test_windows_without_a_pause(analysis, tmp_path):
+    """One packet comes 2 ms late: the window that ends with it and the one that begins with it are wrong."""
+    at = np.arange(3000) * TOOK_NS
+    exact = analysis.rate_errors(packets(at), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    late = int(np.searchsorted(at, exact.end[3]))
+    at[late] += 1_100_000
+    found = analysis.rate_errors(packets(at), RATE_BPS, OVERHEAD, 0.1, skip_s=0.5)
+    assert (np.abs(found.errors) > 0.01).sum() == 2
+    file = tmp_path / "pauses"
+    for begin_ns, wrong in ((-1_100_000, 0), (150_000_000, 2)):
+        pause = np.array([[at[late] + begin_ns, at[late] + begin_ns + 1_000_000]], dtype=np.int64)
+        file.write_bytes(pause.tobytes())
+        undisturbed = found.undisturbed(analysis.read_pauses(file))
+        assert len(undisturbed) < found.total
+        assert (np.abs(undisturbed) > 0.01).sum() == wrong
+    assert len(found.undisturbed(np.empty((0, 2), dtype=np.int64))) == found.total
 
 
 def test_a_wrong_rate_is_seen(analysis):
     seen = packets(np.arange(3000) * TOOK_NS)
-    errors, _ = analysis.rate_errors(seen, RATE_BPS * 1.001, OVERHEAD, 1.0, skip_s=0.5)
+    errors = analysis.rate_errors(seen, RATE_BPS * 1.001, OVERHEAD, 1.0, skip_s=0.5).errors
     assert errors == pytest.approx(-0.000999, abs=1e-6)
 
 

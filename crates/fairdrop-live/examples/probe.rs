@@ -11,6 +11,10 @@
 //!         came (monotonic, ns), its length (IP), its number, when it was sent. Prints {"packets":..,"lost":..}.
 //!     probe sleep --seconds S --every US [--spin US]
 //!         Sleeps to absolute times and prints how late it woke: {"p50_us":..,"p99_us":..,"max_us":..}.
+//!     probe watch PID --file FILE
+//!         Until SIGTERM. Wakes up every 200 us and writes two 64-bit numbers, begin and end (monotonic, ns), for each time that
+//!         the machine did not run it for 300 us, or a thread of process PID could have run and did not for as long within a
+//!         millisecond (schedstat). On the processor of PID, and before all that is not of real time, it sees what PID cannot help.
 
 use fairdrop::Time;
 use fairdrop_live::host::{Lateness, Ports};
@@ -20,10 +24,11 @@ use rustix::event::EventfdFlags;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::error::Error;
-use std::fs::File;
-use std::io::{BufWriter, IoSlice, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IoSlice, Write};
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -64,11 +69,15 @@ fn main() -> Outcome {
         }
         .run(to),
         ["receive", interface] => receive(interface, option("--file").ok_or("--file FILE is missing")?),
+        ["watch", pid] => watch(pid, option("--file").ok_or("--file FILE is missing")?),
         ["sleep", ..] => {
             let (seconds, every) = (number("--seconds", 1.0)?, number("--every", 1000.0)?);
             sleep(seconds, every, number("--spin", 0.0)?)
         }
-        _ => Err("usage: probe send TO .. | probe receive INTERFACE .. | probe sleep ..".into()),
+        _ => {
+            Err("usage: probe send TO .. | probe receive INTERFACE .. | probe watch .. | probe sleep .."
+                .into())
+        }
     }
 }
 
@@ -199,11 +208,17 @@ fn frame(size: usize, flow: u16, ethernet: bool) -> Vec<u8> {
     frame
 }
 
-fn receive(interface: &str, file: &str) -> Outcome {
+/// Set when the program is to end.
+fn stopped() -> Outcome<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    Ok(stop)
+}
+
+fn receive(interface: &str, file: &str) -> Outcome {
+    let stop = stopped()?;
     let all = interfaces()?;
     let found = all.iter().find(|one| one.name == interface);
     let found = found.ok_or_else(|| format!("there is no interface {interface:?}"))?;
@@ -237,6 +252,57 @@ fn receive(interface: &str, file: &str) -> Outcome {
     out.flush()?;
     println!("{{\"packets\":{packets},\"lost\":{}}}", ports.lost_before());
     Ok(())
+}
+
+/// How often it wakes up, what is a pause, and after how many sleeps the threads are looked at.
+const TICK: Time = Time::from_ns(200_000);
+const PAUSE: Time = Time::from_ns(300_000);
+const LOOK_AT_THREADS: u64 = 5;
+
+fn watch(pid: &str, file: &str) -> Outcome {
+    let stop = stopped()?;
+    let threads: Vec<File> = fs::read_dir(format!("/proc/{pid}/task"))?
+        .map(|thread| File::open(thread?.path().join("schedstat")))
+        .collect::<io::Result<_>>()?;
+    let (mut sleeper, silent) = (Sleeper::new(Time::ZERO)?, silent()?);
+    let mut out = BufWriter::new(File::create(file)?);
+    let mut pause = |begin: Time, end: Time| {
+        out.write_all(&begin.ns().to_ne_bytes()).and_then(|()| out.write_all(&end.ns().to_ne_bytes()))
+    };
+    eprintln!("probe: watches");
+    let (mut due, mut ticks) = (now().after(TICK), 0_u64);
+    let (mut looked, mut waited) = (now(), waited_ns(&threads));
+    while !stop.load(Ordering::Relaxed) {
+        sleeper.sleep(silent.as_fd(), Some(due))?;
+        let woke = now();
+        if woke < due {
+            continue;
+        }
+        if woke.since(due) > PAUSE {
+            pause(due, woke)?;
+        }
+        ticks += 1;
+        if ticks % LOOK_AT_THREADS == 0 {
+            let so_far = waited_ns(&threads);
+            if so_far.saturating_sub(waited) > PAUSE.ns() {
+                pause(looked, woke)?;
+            }
+            (looked, waited) = (woke, so_far);
+        }
+        due = woke.after(TICK);
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// How long threads could have run and did not (the second number of schedstat); those that have ended do not count.
+fn waited_ns(threads: &[File]) -> u64 {
+    let of = |file: &File| {
+        let mut text = [0; 64];
+        let len = file.read_at(&mut text, 0).ok()?;
+        std::str::from_utf8(&text[..len]).ok()?.split_whitespace().nth(1)?.parse::<u64>().ok()
+    };
+    threads.iter().filter_map(of).sum()
 }
 
 fn sleep(seconds: f64, every_us: f64, spin_us: f64) -> Outcome {
