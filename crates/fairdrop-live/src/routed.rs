@@ -4,7 +4,7 @@
 use crate::cli::TunArgs;
 use crate::config::OneWay;
 use crate::daemon::{self, LOOK, Refusal, Running, stop_signal};
-use crate::os::{Netlink, NetworkSetting, Role, TRANSMIT_QUEUE, random_key, tun};
+use crate::os::{Netlink, NetworkSetting, Processors, Role, TRANSMIT_QUEUE, random_key, tun};
 use crate::port::{Descriptors, Joining};
 use crate::services::{Prepared, Watches};
 use crate::summary::Summary;
@@ -44,6 +44,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
         buffers as f64 / 1e6
     );
     let key = random_key().map_err(Refusal::running)?;
+    let mut processors = Processors::watch();
     let _awake = daemon::confine(Role::Link, &args.services, &args.end).map_err(Refusal::running)?;
     let mut start = |name, number, way: &OneWay, from: &Device, to: &Device| {
         let config = way.direction(link.seed, number, key, RAW_IP, frame_bytes);
@@ -61,7 +62,8 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
     }
     let (up, down) = (up.stop(), down.stop());
     drop(services);
-    let summary = Summary::new(up.map_err(Refusal::running)?, down.map_err(Refusal::running)?, limits);
+    let (up, down) = (up.map_err(Refusal::running)?, down.map_err(Refusal::running)?);
+    let summary = Summary::new(up, down, processors.stolen(), limits);
     summary.tell(args.end.report.as_deref()).map_err(Refusal::running)?;
     let gone = || format!("{} or {} is gone: somebody has deleted it", names[0], names[1]);
     if stopped { Ok(()) } else { Err(Refusal::running(gone())) }

@@ -6,6 +6,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+/// A run is not valid when the hypervisor gave away more of the processors' time.
+pub const MOST_STOLEN: f64 = 0.05;
+
 /// What a run may do wrong and still count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -22,6 +25,8 @@ pub struct Summary {
     pub valid: bool,
     /// Where it did not.
     pub invalid_because: Vec<String>,
+    /// Which part of the processors' time the hypervisor gave to others, where that is told.
+    pub stolen: Option<f64>,
     /// Towards the outside.
     pub up: Report,
     /// From the outside.
@@ -30,7 +35,7 @@ pub struct Summary {
 
 impl Summary {
     /// Of both directions.
-    pub fn new(up: Report, down: Report, limits: Limits) -> Self {
+    pub fn new(up: Report, down: Report, stolen: Option<f64>, limits: Limits) -> Self {
         let mut invalid_because = Vec::new();
         for (name, report) in [("up", &up), ("down", &down)] {
             let late = report.lateness.p99_s;
@@ -49,7 +54,14 @@ impl Summary {
                 }
             }
         }
-        Self { valid: invalid_because.is_empty(), invalid_because, up, down }
+        if let Some(stolen) = stolen.filter(|&stolen| stolen > MOST_STOLEN) {
+            invalid_because.push(format!(
+                "the hypervisor gave {:.1} % of the processors' time to others > {:.1} %",
+                stolen * 100.0,
+                MOST_STOLEN * 100.0
+            ));
+        }
+        Self { valid: invalid_because.is_empty(), invalid_because, stolen, up, down }
     }
 
     /// In words, a line each.
@@ -104,4 +116,62 @@ fn line(name: &str, report: &Report) -> String {
 
 fn milliseconds(seconds: f64) -> String {
     format!("{:.3} ms", seconds * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TwoWay;
+    use crate::host::{Direction, Ports, Received, mailbox};
+    use fairdrop::Time;
+    use fairdrop_capture::LinkType;
+    use std::io;
+    use std::sync::Arc;
+
+    /// Nothing comes.
+    struct Ended;
+
+    impl Ports for Ended {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+
+        fn receive(&mut self, _: &mut [u8]) -> io::Result<Option<Received>> {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+
+        fn deliver(&mut self, _: &[u8]) -> io::Result<bool> {
+            Ok(true)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn wait(&mut self, _: Option<Time>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn report() -> Report {
+        let link = TwoWay::parse("", "test", &[]).unwrap();
+        let config = link.up.direction(1, 0, [1, 2], LinkType(101), 2048);
+        Direction::new(config, mailbox(Arc::new(())).1, (), Time::ZERO).unwrap().run(&mut Ended).unwrap()
+    }
+
+    #[test]
+    fn what_makes_a_run_invalid() {
+        let limits = Limits { lateness_s: 0.001, lost: 2 };
+        assert!(Summary::new(report(), report(), Some(MOST_STOLEN), limits).valid);
+        let mut down = Report { lost_before: 2, lost_behind: 3, ..report() };
+        (down.lateness.packets, down.lateness.p99_s) = (1, 0.0015);
+        let summary = Summary::new(report(), down, Some(0.071), limits);
+        let because = [
+            "down: 99th percentile of lateness 1.500 ms > 1.000 ms",
+            "down: 3 packets lost behind the link > 2",
+            "the hypervisor gave 7.1 % of the processors' time to others > 5.0 %",
+        ];
+        assert_eq!(summary.invalid_because, because);
+        assert_eq!(summary.lines()[2], format!("INVALID: {}", because.join("; ")));
+    }
 }

@@ -377,6 +377,7 @@ fn prometheus_and_json_tell_what_passes() {
     assert_eq!(values[&key("fairdrop_wait_seconds_bucket", ",le=\"+Inf\"")], delivered);
     assert_eq!(values[&key("fairdrop_wait_seconds_bucket", ",le=\"5\"")], delivered);
     assert!(values[&key("fairdrop_wait_seconds_bucket", ",le=\"0.0001\"")] < delivered);
+    assert_eq!(values[&key("fairdrop_lateness_seconds_bucket", ",le=\"+Inf\"")], delivered);
     let down = "fairdrop_rate_bytes_per_second{link=\"test\",direction=\"down\",discipline=\"droptail\"}";
     assert_eq!(values[down], f64::INFINITY);
 

@@ -163,6 +163,10 @@ fn a_megabyte_through_the_shaper_of_cake() -> Tested {
     counted(&report, "up");
     let down = &report["down"];
     assert!(down["discipline"] == "cake" && down["rate_bps"].is_null(), "{report:#}");
+    assert!((0.0..=1.0).contains(&report["stolen"].as_f64().unwrap()), "{report:#}");
+    let late = &down["late"];
+    assert_eq!(late["packets"], down["lateness"]["packets"]);
+    assert_eq!(late["below"].as_array().unwrap().len(), late["bounds_s"].as_array().unwrap().len());
     let uptime_s = down["uptime_s"].as_f64().unwrap();
     assert!(bytes > 1_000_000 && bytes as f64 * 8.0 <= 10e6 * uptime_s, "{bytes} in {uptime_s} s");
     assert!(down["wait_p99_s"].as_f64() > Some(0.001), "what waited, waited in the queue: {report:#}");

@@ -16,7 +16,7 @@ use crate::daemon::{self, LOOK, Refusal, Running, stop_signal};
 use crate::host::{Report, Watch};
 use crate::os;
 use crate::os::xdp::bytes_for;
-use crate::os::{Changes, Interface, RING_BLOCK, RingLayout, Role, interfaces, random_key};
+use crate::os::{Changes, Interface, Processors, RING_BLOCK, RingLayout, Role, interfaces, random_key};
 use crate::port::{PacketPorts, Receiver, XdpPorts};
 use crate::services::Prepared;
 use crate::summary::Summary;
@@ -216,13 +216,15 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let mut prepared = Prepared::new(&options.interfaces.join("-"), &args.services, &options.link)
         .map_err(Refusal::input)?;
     let opened = Bridge::open(&options)?;
+    let mut processors = Processors::watch();
     let _awake = daemon::confine(opened.role(), &args.services, &args.end).map_err(Refusal::running)?;
     let mut bridge = opened.start(|name| prepared.watches(name, ETHERNET))?;
     eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
     let served = prepared.serve([&bridge.up, &bridge.down]);
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
     let [up, down] = bridge.stop().map_err(Refusal::running)?;
-    Summary::new(up, down, limits).tell(args.end.report.as_deref()).map_err(Refusal::running)?;
+    let summary = Summary::new(up, down, processors.stolen(), limits);
+    summary.tell(args.end.report.as_deref()).map_err(Refusal::running)?;
     followed.map(drop).map_err(Refusal::running)
 }
 

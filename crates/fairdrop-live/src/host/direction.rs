@@ -380,7 +380,7 @@ impl<W: Watch> Direction<W> {
                 lost_behind: self.lost_behind,
                 wait_last_second,
                 waits: &self.waits,
-                lateness: self.lateness.report(),
+                lateness: &self.lateness,
                 buffers: (self.pool.frames(), self.pool.free()),
             },
         );

@@ -1,5 +1,6 @@
 //! The host's own error: how much later than its logical time each packet was handed on.
 
+use super::Spread;
 use super::histogram::Histogram;
 use fairdrop::Time;
 use serde::Serialize;
@@ -12,7 +13,12 @@ pub struct Lateness {
     /// When packets were due that were handed on since the clock was read.
     due: [Time; TOGETHER],
     pending: usize,
+    sum_ns: u128,
 }
+
+/// Upper bounds of the distribution, us.
+const BOUNDS_US: [u64; 14] =
+    [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000];
 
 /// Packets for which the clock is read once, after the last of them: the first seem later than they were, by the time that the
 /// others took.
@@ -35,7 +41,7 @@ pub struct LatenessReport {
 
 impl Default for Lateness {
     fn default() -> Self {
-        Self { histogram: Histogram::up_to(MOST_NS), due: [Time::ZERO; TOGETHER], pending: 0 }
+        Self { histogram: Histogram::up_to(MOST_NS), due: [Time::ZERO; TOGETHER], pending: 0, sum_ns: 0 }
     }
 }
 
@@ -67,12 +73,25 @@ impl Lateness {
     /// A packet due at `due` was handed on at `now`.
     #[inline]
     pub fn record(&mut self, due: Time, now: Time) {
-        self.histogram.record(now.since(due).ns());
+        let late = now.since(due).ns();
+        self.histogram.record(late);
+        self.sum_ns += u128::from(late);
+    }
+
+    /// How many were handed on how late.
+    pub fn spread(&self) -> Spread {
+        Spread {
+            bounds_s: BOUNDS_US.iter().map(|&us| us as f64 / 1e6).collect(),
+            below: BOUNDS_US.iter().map(|&us| self.histogram.below(us * 1000)).collect(),
+            packets: self.histogram.len(),
+            sum_s: self.sum_ns as f64 / 1e9,
+        }
     }
 
     /// Begins anew.
     pub fn clear(&mut self) {
         self.histogram.reset();
+        self.sum_ns = 0;
     }
 
     /// What was recorded.
@@ -107,5 +126,9 @@ mod tests {
         let report = lateness.report();
         assert_eq!(report.packets, 20);
         assert!(report.max_s >= 7.5e-6 && report.p50_s >= 0.5e-6, "{report:?}");
+        let spread = lateness.spread();
+        // Of three sets of packets, the earliest of each is late by 7.5, 7.5 and 3.5 us.
+        assert_eq!((spread.packets, &spread.below[..2]), (20, &[14, 20][..]), "{spread:?}");
+        assert!((spread.sum_s - (2.0 * (8.0 * 4.0) + 4.0 * 2.0) * 1e-6).abs() < 1e-12, "{spread:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! How a link is at one moment, for metrics, control and results.
 
 use crate::host::waits::Waits;
-use crate::host::{LatenessReport, Quantiles, Spread};
+use crate::host::{Lateness, LatenessReport, Quantiles, Spread};
 use crate::link::{Amount, Cause, Link};
 use fairdrop::{Discipline, Time};
 use fairdrop_capture::FlowName;
@@ -78,6 +78,8 @@ pub struct Report {
     pub wait_last_second: Quantiles,
     /// How much later than its logical time each packet was handed on: the host's own error.
     pub lateness: LatenessReport,
+    /// The same as a distribution.
+    pub late: Spread,
     /// Frame buffers in all.
     pub buffers: u32,
     /// Frame buffers that are free.
@@ -112,7 +114,7 @@ pub(super) struct Aside<'a> {
     pub lost_behind: u64,
     pub waits: &'a Waits,
     pub wait_last_second: Quantiles,
-    pub lateness: LatenessReport,
+    pub lateness: &'a Lateness,
     pub buffers: (u32, u32),
 }
 
@@ -140,7 +142,8 @@ impl Report {
             wait_p50_s: aside.waits.quantile_s(0.5),
             wait_p99_s: aside.waits.quantile_s(0.99),
             wait_last_second: aside.wait_last_second,
-            lateness: aside.lateness,
+            lateness: aside.lateness.report(),
+            late: aside.lateness.spread(),
             buffers: aside.buffers.0,
             buffers_free: aside.buffers.1,
             internals,

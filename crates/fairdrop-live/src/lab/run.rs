@@ -4,14 +4,13 @@ use super::address::Place;
 use super::carrier::Carrier;
 use super::congestion::Congestion;
 use super::error::LabError;
-use super::machine::CpuTime;
 use super::senders::{self, Flow, Senders};
 use super::sinks::{self, Sinks};
 use super::stop::{AtWork, Finish, Stop};
 use super::sysctl::Sysctls;
 use super::verdict::{Outside, judge};
 use super::{kernel, plan, side};
-use crate::os::{Sleeper, Waker, now, raise_descriptors, unshare};
+use crate::os::{Processors, Sleeper, Waker, now, raise_descriptors, unshare};
 use fairdrop::Time;
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, Datagrams, Network, RunResult};
@@ -87,7 +86,7 @@ pub fn run(
     let stop = Stop::default();
     let (letter, letters) = mpsc::channel();
     let (connect, connects) = mpsc::channel();
-    let before = CpuTime::now();
+    let mut processors = Processors::watch();
     thread::scope(|scope| {
         let (ready, left) = mpsc::channel::<Ready>();
         let (left_start, time) = mpsc::channel::<Time>();
@@ -139,7 +138,7 @@ pub fn run(
             return Ok(None);
         }
         let Some((mut result, exactness)) = carrier.result() else { return Ok(None) };
-        let stolen = CpuTime::now().stolen_since(before);
+        let stolen = processors.stolen().unwrap_or(0.0);
         if let (Some(senders), Some(lost_at_sinks)) = (senders, lost_at_sinks) {
             let outside = Outside { senders, lost_at_sinks, stolen, scheduling };
             judge(&mut result, scenario, congestion, sysctls, &exactness, &outside);

@@ -6,6 +6,7 @@ use super::kernel::Scheduling;
 use super::senders::Ended;
 use super::sysctl::Sysctls;
 use super::{machine, plan};
+use crate::summary::MOST_STOLEN;
 use fairdrop::Time;
 use fairdrop_sim::RunResult;
 use fairdrop_sim::scenario::{Group, Scenario};
@@ -15,8 +16,6 @@ use serde_json::json;
 const MOST_LATE: Time = Time::from_ms(1);
 /// A run is not valid when a packet was handed on this late.
 const LATEST: Time = Time::from_ms(100);
-/// A run is not valid when the hypervisor gave away more of the processors' time.
-const MOST_STOLEN: f64 = 0.05;
 
 /// What the two sides and the machine say at the end.
 pub struct Outside {

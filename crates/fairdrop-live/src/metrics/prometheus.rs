@@ -1,6 +1,6 @@
 //! The text format of Prometheus (version 0.0.4), in base units.
 
-use crate::host::Report;
+use crate::host::{Report, Spread};
 use crate::link::{Amount, Cause};
 use std::fmt::{Display, Write};
 
@@ -72,17 +72,16 @@ impl Page<'_> {
         }
     }
 
-    fn waits(&mut self) {
-        let name = "fairdrop_wait_seconds";
-        self.head(name, "histogram", "How long packets waited in the queue.");
+    fn histogram(&mut self, name: &str, help: &str, of: impl Fn(&Report) -> &Spread) {
+        self.head(name, "histogram", help);
         for direction in self.directions {
-            let wait = &direction.report.wait;
-            for (bound, below) in wait.bounds_s.iter().zip(&wait.below) {
+            let spread = of(direction.report);
+            for (bound, below) in spread.bounds_s.iter().zip(&spread.below) {
                 self.line(&format!("{name}_bucket"), direction, &format!(",le=\"{bound}\""), below);
             }
-            self.line(&format!("{name}_bucket"), direction, ",le=\"+Inf\"", wait.packets);
-            self.line(&format!("{name}_sum"), direction, "", wait.sum_s);
-            self.line(&format!("{name}_count"), direction, "", wait.packets);
+            self.line(&format!("{name}_bucket"), direction, ",le=\"+Inf\"", spread.packets);
+            self.line(&format!("{name}_sum"), direction, "", spread.sum_s);
+            self.line(&format!("{name}_count"), direction, "", spread.packets);
         }
     }
 
@@ -124,7 +123,7 @@ pub fn render(link: &str, directions: &[Direction<'_>]) -> String {
         "Packets in the queue, on the wire, or on their way.",
         |report| report.waiting.packets,
     );
-    page.waits();
+    page.histogram("fairdrop_wait_seconds", "How long packets waited in the queue.", |report| &report.wait);
     page.each(
         "fairdrop_lost_before_packets_total",
         "counter",
@@ -147,6 +146,9 @@ pub fn render(link: &str, directions: &[Direction<'_>]) -> String {
         report.lateness.p99_s
     });
     page.each("fairdrop_lateness_max_seconds", "gauge", "The same, largest.", |report| report.lateness.max_s);
+    page.histogram("fairdrop_lateness_seconds", "How much too late packets were handed on.", |report| {
+        &report.late
+    });
     page.each("fairdrop_buffers", "gauge", "Frame buffers.", |report| report.buffers);
     page.each("fairdrop_buffers_free", "gauge", "Frame buffers that are free.", |report| report.buffers_free);
     if directions.iter().any(|direction| direction.report.recording.is_some()) {

@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const KEPT: usize = 300;
 
 /// What one sample is not kept of: it is long, and only the newest is looked at.
-const ONLY_NEWEST: [&str; 4] = ["flows", "wait", "lateness", "recording"];
+const ONLY_NEWEST: [&str; 5] = ["flows", "wait", "lateness", "late", "recording"];
 
 /// The newest samples.
 pub struct Sampler {

@@ -14,7 +14,7 @@ use crate::cli::ShellArgs;
 use crate::config::{OneWay, TwoWay};
 use crate::daemon::{self, Running};
 use crate::os::namespace::{Helper, Run, find_program, process_group};
-use crate::os::{Role, Signals, Waker, raise_descriptors, random_key};
+use crate::os::{Awake, Processors, Role, Signals, Waker, raise_descriptors, random_key};
 use crate::port::{Descriptors, TunWriter};
 use crate::services::{Prepared, Services};
 use crate::summary::{Limits, Summary};
@@ -87,6 +87,9 @@ struct Session {
     outside: Outside,
     /// The process at the outer end, in whose namespaces the other is.
     outer: Arc<Helper>,
+    processors: Processors,
+    /// Until it is dropped idle processors stay awake, if they were asked to.
+    _awake: Option<Awake>,
 }
 
 impl Session {
@@ -105,9 +108,11 @@ impl Session {
         );
         let descriptors = raise_descriptors();
         // The processes in the namespaces are there: neither they nor the command has given up anything.
-        let _awake =
+        let processors = Processors::watch();
+        let awake =
             daemon::confine(Role::Shell, &args.services, &args.end).map_err(|error| error.to_string())?;
-        Self::drive(args, link, world, prepared, descriptors).map_err(|error| format!("the link: {error}"))
+        Self::drive(args, link, world, prepared, descriptors, (processors, awake))
+            .map_err(|error| format!("the link: {error}"))
     }
 
     fn drive(
@@ -116,6 +121,7 @@ impl Session {
         world: World,
         mut prepared: Prepared,
         descriptors: u64,
+        (processors, awake): (Processors, Option<Awake>),
     ) -> io::Result<Self> {
         let World { outer, inner, addresses, .. } = world;
         let helper = Arc::new(outer.helper);
@@ -153,12 +159,13 @@ impl Session {
             )
         })?;
         let services = prepared.serve([&up, &down])?;
-        Ok(Self { helper: inner.helper, up, down, services, outside, outer: helper })
+        let (helper, outer) = (inner.helper, helper);
+        Ok(Self { helper, up, down, services, outside, outer, processors, _awake: awake })
     }
 
     /// Runs the command to its end, and ends everything else.
     fn run(self, command: Vec<OsString>, limits: Limits) -> Result<(u8, Summary), String> {
-        let Self { helper, up, down, services, outside, outer } = self;
+        let Self { helper, up, down, services, outside, outer, mut processors, _awake } = self;
         let user = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let terminal = Terminal::now();
         let pid = Pid::from_raw(helper.pid() as i32);
@@ -181,7 +188,7 @@ impl Session {
         let down = down.map_err(|error| failed("down", error))?;
         outside.map_err(|error| failed("the outside", error))?;
         let code = ran.map_err(|error| failed("the command", error))?;
-        Ok((code, Summary::new(up, down, limits)))
+        Ok((code, Summary::new(up, down, processors.stolen(), limits)))
     }
 }
 

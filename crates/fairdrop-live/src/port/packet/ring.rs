@@ -159,7 +159,8 @@ impl Ring {
     fn slot(&self, at: usize, fields: &Fields) -> Slot {
         let header = self.memory.bytes(at, HEADER).first_chunk().unwrap_or(&[0; HEADER]);
         let u16 = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
-        let u32 = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let u32 =
+            |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let status = u32(fields.status);
         let protocol = match u16(fields.tag_protocol) {
             protocol if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 => protocol,
