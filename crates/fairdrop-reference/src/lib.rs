@@ -13,4 +13,4 @@
 
 include!(concat!(env!("OUT_DIR"), "/references.rs"));
 
-pub use cases::cases;
+pub use cases::{cases, reach};

@@ -4,13 +4,11 @@ use fairdrop::DropCause::{Afd, Overflow};
 use fairdrop::{AfdParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue, Stream, Time};
 use fairdrop_reference::afd::AfdModel;
 use fairdrop_reference::arbitrary::greedy_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::AfdCoin as usize;
@@ -222,10 +220,7 @@ proptest! {
         let params = AfdParams { q_target: f64::from(params.limit) + 1.0, beta: params.alpha, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let steady = AfdParams { alpha: 0.0, ..params };
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::Afd(steady), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Afd(steady), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 
     /// Flows are compared for equality only.
@@ -251,22 +246,9 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), greedy_events(300), any::<u64>());
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(
-            Bottleneck::new(AnyParams::Afd(params.clone()), seed),
-            &mut AfdModel::new(params),
-            &events,
-        )
-        .unwrap();
-        for (cause, cases) in [Overflow, Afd].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(1000, &(params(), greedy_events(300), any::<u64>()), &[Overflow, Afd], |(params, events, seed)| {
+        compare(Bottleneck::new(AnyParams::Afd(params.clone()), seed), &mut AfdModel::new(params), &events)
+    });
 }
 
 /// At a share of 0 the drop is certain; at the whole shadow buffer there is none.

@@ -4,13 +4,11 @@ use fairdrop::DropCause::{self, Filter, Overflow};
 use fairdrop::{AfqParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue, siphash};
 use fairdrop_reference::afq::AfqModel;
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 fn simple() -> AfqParams {
     AfqParams { limit: 100, queues: 4, bytes_per_round: 1000, columns: 64 }
@@ -162,25 +160,14 @@ proptest! {
     fn of_one_wide_round_it_is_droptail(params in params(), trace in timed_events(200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let params = AfqParams { bytes_per_round: 1_000_000, ..params };
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::Afq(params), 0), Bottleneck::new(droptail, 0));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Afq(params), 0), Bottleneck::new(droptail, 0), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300));
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_afq(params, &trace).unwrap();
-        for (cause, cases) in [Filter, Overflow].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(1000, &(params(), timed_events(300)), &[Filter, Overflow], |(params, trace)| {
+        compare_afq(params, &trace)
+    });
 }

@@ -4,13 +4,11 @@ use fairdrop::DropCause::{self, Filter, Overflow};
 use fairdrop::{AhabParams, AnyDiscipline, AnyParams, DropTailParams, ParamValue, Stream, Time};
 use fairdrop_reference::ahab::AhabModel;
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 /// A byte in a microsecond: a packet of 1000 bytes takes a millisecond.
 const RATE: u64 = 8_000_000;
@@ -209,25 +207,14 @@ proptest! {
     fn on_a_fast_link_it_is_droptail(params in params(), trace in timed_events(200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let params = AhabParams { rate_bps: 1 << 50, ..params };
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::Ahab(params), 0), Bottleneck::new(droptail, 0));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Ahab(params), 0), Bottleneck::new(droptail, 0), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300));
-    let mut reached = [0; 2];
-    for _ in 0..500 {
-        let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_ahab(params, &trace).unwrap();
-        for (cause, cases) in [Filter, Overflow].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 500 by cause: {reached:?}");
+    reach(500, &(params(), timed_events(300)), &[Filter, Overflow], |(params, trace)| {
+        compare_ahab(params, &trace)
+    });
 }

@@ -6,13 +6,11 @@ use fairdrop::{
 };
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::black::BlackModel;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const CANDIDATE: usize = Stream::Candidate as usize;
 const COIN: usize = Stream::FilterCoin as usize;
@@ -190,15 +188,10 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), events(5), any::<u64>());
-    let mut reached = [0; 4];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_black(params, &trace, seed).unwrap();
-        for (cause, cases) in [Overflow, RedEarly, RedForced, Filter].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), events(5), any::<u64>()),
+        &[Overflow, RedEarly, RedForced, Filter],
+        |(params, trace, seed)| compare_black(params, &trace, seed),
+    );
 }

@@ -4,13 +4,11 @@ use fairdrop::DropCause::{Blue, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, BlueParams, DropTailParams, ParamValue, Stream, Time};
 use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::blue::BlueModel;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::BlueCoin as usize;
@@ -270,26 +268,15 @@ proptest! {
     fn without_rise_it_is_droptail(params in params(), trace in timed_events(200), seed in any::<u64>()) {
         let params = BlueParams { d1: 0.0, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let (mut one, mut other) = (Bottleneck::new(blue(params), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(blue(params), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300), any::<u64>());
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
+    reach(1000, &(params(), timed_events(300), any::<u64>()), &[Overflow, Blue], |(params, events, seed)| {
         let mut model = BlueModel::new(params.clone());
-        let causes = compare(Bottleneck::new(blue(params), seed), &mut model, &events).unwrap();
-        for (cause, cases) in [Overflow, Blue].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+        compare(Bottleneck::new(blue(params), seed), &mut model, &events)
+    });
 }

@@ -571,7 +571,7 @@ proptest! {
         }
         let own = CakeParams { queues: 1024, ways: 8, salt: 0, ..params };
         let with = |isolation| cake(&CakeParams { isolation, ..own.clone() });
-        prop_assert_eq!(same(with(Isolation::Triple), with(Isolation::Flows), &trace), Ok(()));
+        same(with(Isolation::Triple), with(Isolation::Flows), &trace)?;
     }
 }
 

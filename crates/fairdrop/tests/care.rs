@@ -4,13 +4,11 @@ use fairdrop::DropCause::{self, Filter, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, CareParams, DropTailParams, ParamValue, Philox, Stream};
 use fairdrop_reference::arbitrary::greedy_events;
 use fairdrop_reference::care::CareModel;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const CAPTURE: usize = Stream::AfdSample as usize;
 const COIN: usize = Stream::FilterCoin as usize;
@@ -178,26 +176,17 @@ proptest! {
     ) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let params = CareParams { threshold: 1.0, ..params };
-        let (mut one, mut other) =
-            (Bottleneck::new(AnyParams::Care(params), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Care(params), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), greedy_events(300), any::<u64>());
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_care(params, &trace, seed).unwrap();
-        for (cause, cases) in [Filter, Overflow].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), greedy_events(300), any::<u64>()),
+        &[Filter, Overflow],
+        |(params, trace, seed)| compare_care(params, &trace, seed),
+    );
 }

@@ -7,14 +7,12 @@ use fairdrop::{
     RedParams, Sampling, Schedule, Stream,
 };
 use fairdrop_reference::arbitrary::{choke_scheme, choke_with, events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::eighths::{assert_close, bias, choke, early_bits, eighths, filled, lagging, red};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, mixed};
 use fairdrop_reference::red::{Reference, Scheme};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 #[test]
 fn matched_arrival_moves_the_average_by_the_queue_before_removal() {
@@ -527,17 +525,13 @@ const CHOKE_CAUSES: [DropCause; 5] = [
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (red_params(), choke_scheme(), events(5), any::<u64>());
-    let mut cases_with = [0; CHOKE_CAUSES.len()];
-    for _ in 0..1000 {
-        let (red, choke, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let params = AnyParams::Choke(choke_with(&red, &choke));
-        let causes =
-            compare(mixed(params, seed), &mut Reference::new(Scheme::Choke(red, choke)), &trace).unwrap();
-        for (cause, cases) in CHOKE_CAUSES.iter().zip(&mut cases_with) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(cases_with.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {cases_with:?}");
+    reach(
+        1000,
+        &(red_params(), choke_scheme(), events(5), any::<u64>()),
+        &CHOKE_CAUSES,
+        |(red, choke, trace, seed)| {
+            let params = AnyParams::Choke(choke_with(&red, &choke));
+            compare(mixed(params, seed), &mut Reference::new(Scheme::Choke(red, choke)), &trace)
+        },
+    );
 }

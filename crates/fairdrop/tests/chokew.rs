@@ -9,13 +9,11 @@ use fairdrop::{
     Slot, Stream, Time, Weights, slots_for,
 };
 use fairdrop_reference::arbitrary::red_params;
-use fairdrop_reference::cases;
 use fairdrop_reference::chokew::{ChokeWReference, Paper};
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP, Step, World};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const FRACTION: usize = Stream::DrawingFraction as usize;
 const CANDIDATE: usize = Stream::Candidate as usize;
@@ -570,18 +568,12 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (papers(), events(5), any::<u64>());
-    let wanted = [Overflow, RedEarly, RedForced, MatchArriving, MatchQueued];
-    let mut cases_with = [0; 5];
-    for _ in 0..1000 {
-        let (paper, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_chokew(paper, &trace, seed).unwrap();
-        for (cause, cases) in wanted.iter().zip(&mut cases_with) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(cases_with.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {cases_with:?}");
+    reach(
+        1000,
+        &(papers(), events(5), any::<u64>()),
+        &[Overflow, RedEarly, RedForced, MatchArriving, MatchQueued],
+        |(paper, trace, seed)| compare_chokew(paper, &trace, seed),
+    );
 }
 
 // Expectations; the seeds are fixed.

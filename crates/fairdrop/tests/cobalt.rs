@@ -6,7 +6,7 @@ use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
 use fairdrop_reference::cobalt::CobaltModel;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::Bottleneck;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -244,10 +244,7 @@ proptest! {
     fn without_delay_it_is_droptail(params in params(), trace in timed_events(200)) {
         let params = CobaltParams { target: Time::from_ms(1_000_000), p_inc: 0.0, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let (mut one, mut other) = (Bottleneck::new(cobalt(params), 0), Bottleneck::new(droptail, 0));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(cobalt(params), 0), Bottleneck::new(droptail, 0), &trace)?;
     }
 }
 

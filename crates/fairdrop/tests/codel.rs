@@ -3,14 +3,12 @@
 use fairdrop::DropCause::{Codel, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, CoDelParams, DropTailParams, ParamValue, Time};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::codel::CoDelModel;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 
@@ -301,26 +299,14 @@ proptest! {
     fn without_delay_it_is_droptail(params in params(), trace in timed_events(200)) {
         let params = CoDelParams { target: Time::from_ms(1_000_000), ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let (mut one, mut other) = (Bottleneck::new(codel(params), 0), Bottleneck::new(droptail, 0));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(codel(params), 0), Bottleneck::new(droptail, 0), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause, and several drops at once, often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300));
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes =
-            compare(Bottleneck::new(codel(params.clone()), 0), &mut CoDelModel::new(params), &trace).unwrap();
-        for (cause, cases) in [Overflow, Codel].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(1000, &(params(), timed_events(300)), &[Overflow, Codel], |(params, trace)| {
+        compare(Bottleneck::new(codel(params.clone()), 0), &mut CoDelModel::new(params), &trace)
+    });
 }

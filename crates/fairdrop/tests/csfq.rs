@@ -5,14 +5,12 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Csfq, CsfqParams, DropTailParams, Meta, RateEstimate, RateLabel, Stream, Time,
 };
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of, same_links};
 use fairdrop_reference::csfq::CsfqModel;
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, KEEP};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::CsfqCoin as usize;
@@ -315,26 +313,17 @@ proptest! {
     fn without_labels_it_is_droptail(params in params(), trace in timed_events(200), seed in any::<u64>()) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let params = CsfqParams { edge: false, ..params };
-        let (mut one, mut other) =
-            (Bottleneck::new(AnyParams::Csfq(params), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Csfq(params), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300), any::<u64>());
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(random_link(&params, seed), &mut CsfqModel::new(params), &trace).unwrap();
-        for (cause, cases) in [AboveFair, Overflow].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), timed_events(300), any::<u64>()),
+        &[AboveFair, Overflow],
+        |(params, trace, seed)| compare(random_link(&params, seed), &mut CsfqModel::new(params), &trace),
+    );
 }

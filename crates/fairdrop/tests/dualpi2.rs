@@ -310,7 +310,7 @@ proptest! {
             Event::Offer(meta) => Event::Offer(Meta { ecn: Ecn::NotCapable, ..meta }),
             other => other,
         }).collect();
-        prop_assert_eq!(same(dualpi2(&params), droptail, &classic), Ok(()));
+        same(dualpi2(&params), droptail, &classic)?;
     }
 }
 

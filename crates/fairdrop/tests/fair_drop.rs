@@ -6,14 +6,12 @@ use std::collections::BTreeMap;
 use fairdrop::DropCause::{self, Filter, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, FairDropParams, ParamValue};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::fair_drop::FairDropModel;
 use fairdrop_reference::host::{Bottleneck, Event};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 /// A byte in a microsecond.
 const RATE: u64 = 8_000_000;
@@ -210,26 +208,14 @@ proptest! {
     fn with_a_wide_threshold_it_is_droptail(params in params(), trace in timed_events(200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let params = FairDropParams { threshold: 1_000_000_000, ..params };
-        let (mut one, mut other) =
-            (Bottleneck::new(AnyParams::FairDrop(params), 0), Bottleneck::new(droptail, 0));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::FairDrop(params), 0), Bottleneck::new(droptail, 0), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300));
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_fair_drop(params, &trace).unwrap();
-        for (cause, cases) in [Filter, Overflow].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(1000, &(params(), timed_events(300)), &[Filter, Overflow], |(params, trace)| {
+        compare_fair_drop(params, &trace)
+    });
 }

@@ -3,15 +3,13 @@
 use fairdrop::DropCause::{Filter, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, FlowValveParams, ParamValue, RedParams, Time};
 use fairdrop_reference::arbitrary::{greedy_events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::flow_valve::ValveModel;
 use fairdrop_reference::host::{Bottleneck, Event};
 use fairdrop_reference::wall::{filled, wall};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 
@@ -184,11 +182,7 @@ proptest! {
     fn with_open_valves_it_is_red(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
         let red = RedParams { max_p: 1.0, ..params.red.clone() };
         let params = FlowValveParams { red: red.clone(), ..params };
-        let mut one = Bottleneck::new(AnyParams::FlowValve(params), seed);
-        let mut other = Bottleneck::new(AnyParams::Red(red), seed);
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::FlowValve(params), seed), Bottleneck::new(AnyParams::Red(red), seed), &trace)?;
     }
 
     /// The filter drops packets whose valve is shut and no other; loss and part are between 0 and 1.
@@ -208,21 +202,16 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), greedy_events(500), any::<u64>());
-    let wanted = [Overflow, RedEarly, RedForced, Filter];
-    let mut reached = [0; 4];
-    for _ in 0..1000 {
-        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(
-            Bottleneck::new(AnyParams::FlowValve(params.clone()), seed),
-            &mut ValveModel::new(params),
-            &events,
-        )
-        .unwrap();
-        for (cause, cases) in wanted.iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), greedy_events(500), any::<u64>()),
+        &[Overflow, RedEarly, RedForced, Filter],
+        |(params, events, seed)| {
+            compare(
+                Bottleneck::new(AnyParams::FlowValve(params.clone()), seed),
+                &mut ValveModel::new(params),
+                &events,
+            )
+        },
+    );
 }

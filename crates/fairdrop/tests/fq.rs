@@ -3,14 +3,12 @@
 use fairdrop::DropCause::{LongestQueue, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, FqParams, Meta, ParamValue, Time, Weights};
 use fairdrop_reference::arbitrary::classed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::fq::FqModel;
 use fairdrop_reference::host::{Bottleneck, Event, Step};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 /// A byte in a microsecond.
 const RATE: u64 = 8_000_000;
@@ -279,7 +277,7 @@ proptest! {
     #[test]
     fn one_flow_is_droptail(params in params(), trace in classed_events(1, 200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        prop_assert_eq!(same(fq(params), droptail, &trace), Ok(()));
+        same(fq(params), droptail, &trace)?;
     }
 
     /// Weights that are all the same are no weights. A power of two, since sizes are divided by it.
@@ -287,24 +285,20 @@ proptest! {
     fn equal_weights_are_none(params in params(), exponent in 0_i32..6, trace in classed_events(6, 200)) {
         let weights = |weight: f64| Weights::new(&[weight; 4]).expect("weights are valid");
         let all = |weight: f64| fq(FqParams { weights: weights(weight), ..params.clone() });
-        prop_assert_eq!(same(all(f64::from(1 << exponent)), all(1.0), &trace), Ok(()));
-        prop_assert_eq!(same(fq(FqParams { weights: Weights::EQUAL, ..params.clone() }), all(1.0), &trace), Ok(()));
+        same(all(f64::from(1 << exponent)), all(1.0), &trace)?;
+        same(fq(FqParams { weights: Weights::EQUAL, ..params.clone() }), all(1.0), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), classed_events(6, 250));
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace): (FqParams, Vec<Event>) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes =
-            compare(Bottleneck::new(fq(params.clone()), 0), &mut FqModel::new(params), &trace).unwrap();
-        for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), classed_events(6, 250)),
+        &[Overflow, LongestQueue],
+        |(params, trace): (FqParams, Vec<Event>)| {
+            compare(Bottleneck::new(fq(params.clone()), 0), &mut FqModel::new(params), &trace)
+        },
+    );
 }

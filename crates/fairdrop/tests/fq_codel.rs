@@ -254,7 +254,7 @@ proptest! {
     fn one_queue_is_codel(params in params(), trace in classed_events(6, 200)) {
         let codel = CoDelParams { limit: 1000, ..params.codel };
         let params = FqCoDelParams { codel: codel.clone(), queues: 1, ..params };
-        prop_assert_eq!(same(fq_codel(&params), AnyParams::CoDel(codel), &trace), Ok(()));
+        same(fq_codel(&params), AnyParams::CoDel(codel), &trace)?;
     }
 }
 

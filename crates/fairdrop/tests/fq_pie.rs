@@ -189,7 +189,7 @@ proptest! {
     #[test]
     fn one_queue_is_pie(params in params(), trace in classed_events(6, 200)) {
         let params = FqPieParams { queues: 1, ecn: false, ..params };
-        prop_assert_eq!(same(fq_pie(&params), AnyParams::Pie(params.pie.clone()), &trace), Ok(()));
+        same(fq_pie(&params), AnyParams::Pie(params.pie.clone()), &trace)?;
     }
 }
 

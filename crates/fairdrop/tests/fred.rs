@@ -5,14 +5,12 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, Fred, FredFlow, FredParams, RedParams, Stream, Time,
 };
 use fairdrop_reference::arbitrary::{events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::fred::FredModel;
 use fairdrop_reference::host::{Bottleneck, DROP, Event, KEEP, Step};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const COIN: usize = Stream::EarlyDrop as usize;
 
@@ -268,17 +266,13 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), events(5), any::<u64>());
-    let all = [FredLimit, RedEarly, RedForced, Overflow];
-    let mut reached = [0; 4];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let link = Bottleneck::new(AnyParams::Fred(params.clone()), seed);
-        let causes = compare(link, &mut FredModel::new(params), &trace).unwrap();
-        for (cause, cases) in all.iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), events(5), any::<u64>()),
+        &[FredLimit, RedEarly, RedForced, Overflow],
+        |(params, trace, seed)| {
+            let link = Bottleneck::new(AnyParams::Fred(params.clone()), seed);
+            compare(link, &mut FredModel::new(params), &trace)
+        },
+    );
 }

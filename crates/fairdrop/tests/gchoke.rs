@@ -5,7 +5,7 @@ use fairdrop::{AnyParams, Candidates, ChokeParams, GChokeParams, ParamValue, Red
 use fairdrop_reference::arbitrary::{events, red_params};
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::gchoke::GChokeModel;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use proptest::prelude::*;
@@ -137,11 +137,7 @@ proptest! {
     #[test]
     fn with_one_draw_it_is_choke(params in params(), trace in events(3), seed in any::<u64>()) {
         let choke = ChokeParams { red: params.red.clone(), candidates: Candidates::Fixed(1), ..ChokeParams::default() };
-        let mut one = Bottleneck::new(AnyParams::GChoke(GChokeParams { max_draws: 1, ..params }), seed);
-        let mut other = Bottleneck::new(AnyParams::Choke(choke), seed);
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::GChoke(GChokeParams { max_draws: 1, ..params }), seed), Bottleneck::new(AnyParams::Choke(choke), seed), &trace)?;
     }
 
     /// All that is drawn but the last is dropped, and is of the arrival's flow.

@@ -3,14 +3,12 @@
 use fairdrop::DropCause::{self, MatchArriving, Overflow};
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, MlcParams, ParamValue, Philox, Stream, Time};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
 use fairdrop_reference::mlc::MlcModel;
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const FRACTION: usize = Stream::DrawingFraction as usize;
 const CANDIDATE: usize = Stream::Candidate as usize;
@@ -203,15 +201,10 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300), any::<u64>());
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_mlc(params, &trace, seed).unwrap();
-        for (cause, cases) in [MatchArriving, Overflow].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), timed_events(300), any::<u64>()),
+        &[MatchArriving, Overflow],
+        |(params, trace, seed)| compare_mlc(params, &trace, seed),
+    );
 }

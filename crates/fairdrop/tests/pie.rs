@@ -3,14 +3,12 @@
 use fairdrop::DropCause::{Overflow, Pie};
 use fairdrop::{AnyDiscipline, AnyParams, Discipline, DropTailParams, ParamValue, PieParams, Stream, Time};
 use fairdrop_reference::arbitrary::timed_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Queue};
 use fairdrop_reference::pie::PieModel;
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::PieCoin as usize;
@@ -430,10 +428,7 @@ proptest! {
     fn without_gain_it_is_droptail(params in params(), trace in timed_events(200), seed in any::<u64>()) {
         let params = PieParams { alpha: 0.0, beta: 0.0, steep: false, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let (mut one, mut other) = (Bottleneck::new(pie(params), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(pie(params), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 }
 
@@ -453,16 +448,8 @@ fn a_pause_without_end_is_caught_up_with() {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), timed_events(300), any::<u64>());
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
+    reach(1000, &(params(), timed_events(300), any::<u64>()), &[Overflow, Pie], |(params, events, seed)| {
         let mut model = PieModel::new(params.clone());
-        let causes = compare(Bottleneck::new(pie(params), seed), &mut model, &events).unwrap();
-        for (cause, cases) in [Overflow, Pie].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+        compare(Bottleneck::new(pie(params), seed), &mut model, &events)
+    });
 }

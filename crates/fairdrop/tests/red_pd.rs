@@ -3,15 +3,13 @@
 use fairdrop::DropCause::{Filter, Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, ParamValue, RedParams, RedPdParams, Stream, Time};
 use fairdrop_reference::arbitrary::{greedy_events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use fairdrop_reference::red_pd::RedPdModel;
 use fairdrop_reference::wall::{filled, wall};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 
@@ -213,10 +211,7 @@ proptest! {
     fn with_nobody_identified_it_is_red(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
         let red = AnyParams::Red(params.red.clone());
         let params = RedPdParams { target_rtt: Time::from_ms(1_000_000), ..params };
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::RedPd(params), seed), Bottleneck::new(red, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::RedPd(params), seed), Bottleneck::new(red, seed), &trace)?;
     }
 
     /// Flows that send one packet each are in one list at most.
@@ -229,31 +224,23 @@ proptest! {
             Event::Arrive { len, .. } => Event::Arrive { flow: at as u64, len },
             other => other,
         }).collect();
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::RedPd(params), seed), Bottleneck::new(red, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::RedPd(params), seed), Bottleneck::new(red, seed), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), greedy_events(300), any::<u64>());
-    let wanted = [Overflow, RedEarly, RedForced, Filter];
-    let mut reached = [0; 4];
-    for _ in 0..1000 {
-        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(
-            Bottleneck::new(AnyParams::RedPd(params.clone()), seed),
-            &mut RedPdModel::new(params),
-            &events,
-        )
-        .unwrap();
-        for (cause, cases) in wanted.iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), greedy_events(300), any::<u64>()),
+        &[Overflow, RedEarly, RedForced, Filter],
+        |(params, events, seed)| {
+            compare(
+                Bottleneck::new(AnyParams::RedPd(params.clone()), seed),
+                &mut RedPdModel::new(params),
+                &events,
+            )
+        },
+    );
 }

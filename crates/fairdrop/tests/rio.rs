@@ -3,14 +3,12 @@
 use fairdrop::DropCause::{Overflow, RedEarly, RedForced};
 use fairdrop::{AnyDiscipline, AnyParams, Meta, RedParams, Rio, RioParams, Stream, Time};
 use fairdrop_reference::arbitrary::{events, red_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation_of};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP, Step};
 use fairdrop_reference::rio::RioModel;
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const COIN: usize = Stream::EarlyDrop as usize;
 const OUT: u64 = 0;
@@ -232,16 +230,10 @@ fn out_is_dropped_before_in() {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), events(5), any::<u64>());
-    let all = [RedEarly, RedForced, Overflow];
-    let mut reached = [0; 3];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(link_of(params.clone(), seed), &mut RioModel::new(params), &trace).unwrap();
-        for (cause, cases) in all.iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), events(5), any::<u64>()),
+        &[RedEarly, RedForced, Overflow],
+        |(params, trace, seed)| compare(link_of(params.clone(), seed), &mut RioModel::new(params), &trace),
+    );
 }

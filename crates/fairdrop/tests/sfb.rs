@@ -4,14 +4,12 @@ use fairdrop::DropCause::{Filter, Overflow, Sfb};
 use fairdrop::disciplines::sfb::FullBins;
 use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, ParamValue, SfbParams, Stream, Time};
 use fairdrop_reference::arbitrary::greedy_events;
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, Event, KEEP};
 use fairdrop_reference::sfb::SfbModel;
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const MS: u64 = 1_000_000;
 const COIN: usize = Stream::SfbCoin as usize;
@@ -349,31 +347,23 @@ proptest! {
     fn without_full_bins_it_is_droptail(params in params(), trace in greedy_events(200), seed in any::<u64>()) {
         let params = SfbParams { bin_size: params.limit, max: params.limit, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let (mut one, mut other) = (Bottleneck::new(AnyParams::Sfb(params), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Sfb(params), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (params(), greedy_events(300), any::<u64>());
-    let wanted = [Overflow, Sfb, Filter];
-    let mut reached = [0; 3];
-    for _ in 0..1000 {
-        let (params, events, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare(
-            Bottleneck::new(AnyParams::Sfb(params.clone()), seed),
-            &mut SfbModel::new(params),
-            &events,
-        )
-        .unwrap();
-        for (cause, cases) in wanted.iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(
+        1000,
+        &(params(), greedy_events(300), any::<u64>()),
+        &[Overflow, Sfb, Filter],
+        |(params, events, seed)| {
+            compare(
+                Bottleneck::new(AnyParams::Sfb(params.clone()), seed),
+                &mut SfbModel::new(params),
+                &events,
+            )
+        },
+    );
 }

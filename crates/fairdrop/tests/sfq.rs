@@ -5,14 +5,12 @@ use fairdrop::{
     AnyDiscipline, AnyParams, Discipline, DropTailParams, DrrParams, ParamValue, SfqParams, Time,
 };
 use fairdrop_reference::arbitrary::{classed_events, sfq_params};
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
 use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same};
 use fairdrop_reference::drr::{RoundRobin, hashed};
 use fairdrop_reference::host::Bottleneck;
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 fn sfq(params: &SfqParams) -> AnyParams {
     AnyParams::Sfq(params.clone())
@@ -96,7 +94,7 @@ proptest! {
     fn one_queue_is_droptail(params in sfq_params(), trace in classed_events(6, 200)) {
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
         let one_queue = SfqParams { queues: 1, ..params };
-        prop_assert_eq!(same(sfq(&one_queue), droptail, &trace), Ok(()));
+        same(sfq(&one_queue), droptail, &trace)?;
     }
 
     /// Flows that do not share queues are told apart as exactly as by DRR. Which of several longest queues gives way
@@ -108,23 +106,14 @@ proptest! {
         buckets.sort_unstable();
         buckets.dedup();
         prop_assume!(buckets.len() == 6);
-        prop_assert_eq!(same(sfq(&params), AnyParams::Drr(DrrParams { limit: 1000, quantum: params.quantum }), &trace), Ok(()));
+        same(sfq(&params), AnyParams::Drr(DrrParams { limit: 1000, quantum: params.quantum }), &trace)?;
     }
 }
 
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (sfq_params(), classed_events(6, 300));
-    let mut reached = [0; 2];
-    for _ in 0..1000 {
-        let (params, trace) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes =
-            compare(Bottleneck::new(sfq(&params), 0), &mut RoundRobin::sfq(&params), &trace).unwrap();
-        for (cause, cases) in [Overflow, LongestQueue].iter().zip(&mut reached) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(reached.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {reached:?}");
+    reach(1000, &(sfq_params(), classed_events(6, 300)), &[Overflow, LongestQueue], |(params, trace)| {
+        compare(Bottleneck::new(sfq(&params), 0), &mut RoundRobin::sfq(&params), &trace)
+    });
 }

@@ -5,7 +5,7 @@ use fairdrop::{AnyDiscipline, AnyParams, DropTailParams, Sred, SredParams, Strea
 use fairdrop_reference::arbitrary::timed_events;
 use fairdrop_reference::cases;
 use fairdrop_reference::compare::compare;
-use fairdrop_reference::compare::conservation::{InOrder, check_conservation};
+use fairdrop_reference::compare::conservation::{InOrder, check_conservation, same_links};
 use fairdrop_reference::host::{Bits, Bottleneck, DROP, Event, KEEP};
 use fairdrop_reference::sred::SredModel;
 use proptest::prelude::*;
@@ -194,11 +194,7 @@ proptest! {
     fn without_probability_it_is_droptail(params in params(), trace in timed_events(200), seed in any::<u64>()) {
         let params = SredParams { max_p: 0.0, ..params };
         let droptail = AnyParams::DropTail(DropTailParams { limit: params.limit });
-        let (mut one, mut other) =
-            (Bottleneck::new(AnyParams::Sred(params), seed), Bottleneck::new(droptail, seed));
-        for event in &trace {
-            prop_assert_eq!(one.step(event), other.step(event));
-        }
+        same_links(Bottleneck::new(AnyParams::Sred(params), seed), Bottleneck::new(droptail, seed), &trace)?;
     }
 
     /// Full and simple SRED differ after hits only.

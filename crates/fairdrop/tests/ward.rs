@@ -7,12 +7,10 @@ use fairdrop::DropCause::{MatchArriving, MatchQueued, Overflow, WardPairQueued};
 use fairdrop::{
     AnyParams, Discipline, DropCause, DropTailParams, FullCase3, Philox, Stream, WardParams, uniform_below,
 };
-use fairdrop_reference::cases;
 use fairdrop_reference::compare::by_name;
 use fairdrop_reference::host::{Bits, Bottleneck, Event, Step};
+use fairdrop_reference::{cases, reach};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
 const COIN: usize = Stream::WardCoin as usize;
 
@@ -404,18 +402,12 @@ proptest! {
 /// The random cases above are worth something only if they reach every cause often.
 #[test]
 fn random_traces_reach_every_cause() {
-    let mut runner = TestRunner::deterministic();
-    let strategy = (ward_params(), events(5), any::<u64>());
-    let wanted = [Overflow, MatchArriving, MatchQueued, WardPairQueued];
-    let mut cases_with = [0; 4];
-    for _ in 0..1000 {
-        let (params, trace, seed) = strategy.new_tree(&mut runner).unwrap().current();
-        let causes = compare_ward(&params, &trace, seed).unwrap();
-        for (cause, cases) in wanted.iter().zip(&mut cases_with) {
-            *cases += u32::from(causes.contains(cause));
-        }
-    }
-    assert!(cases_with.iter().all(|&cases| cases >= 50), "cases of 1000 by cause: {cases_with:?}");
+    reach(
+        1000,
+        &(ward_params(), events(5), any::<u64>()),
+        &[Overflow, MatchArriving, MatchQueued, WardPairQueued],
+        |(params, trace, seed)| compare_ward(&params, &trace, seed),
+    );
 }
 
 // Probabilities; the seeds are fixed.

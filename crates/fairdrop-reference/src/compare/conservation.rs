@@ -122,13 +122,14 @@ impl Seen {
 }
 
 /// Runs one trace through two disciplines; returns the first event that they answer in different ways.
-pub fn same(one: AnyParams, other: AnyParams, trace: &[Event]) -> Result<(), String> {
-    let (mut one, mut other) = (Bottleneck::new(one, 1), Bottleneck::new(other, 1));
+pub fn same(one: AnyParams, other: AnyParams, trace: &[Event]) -> Result<(), TestCaseError> {
+    same_links(Bottleneck::new(one, 1), Bottleneck::new(other, 1), trace)
+}
+
+/// The same of two queues on their links.
+pub fn same_links(mut one: Bottleneck, mut other: Bottleneck, trace: &[Event]) -> Result<(), TestCaseError> {
     for (at, event) in trace.iter().enumerate() {
-        let (a, b) = (one.step(event), other.step(event));
-        if a != b {
-            return Err(format!("event {at}, {event:?}: {a:?}, {b:?}"));
-        }
+        prop_assert_eq!(one.step(event), other.step(event), "event {}, {:?}", at, event);
     }
     Ok(())
 }
