@@ -46,11 +46,8 @@ impl Slow for CollarSparseModel {
             None => self.collar.is_rare(id),
         };
         let room = self.short.len() < self.params.short as usize;
-        if sparse && room {
-            self.short.push(packet)
-        } else {
-            self.long.push(packet)
-        }
+        let list = if sparse && room { &mut self.short } else { &mut self.long };
+        list.push(packet);
         Ok(Vec::new())
     }
 

@@ -182,12 +182,12 @@ fn random_traces_reach_every_cause() {
         let (params, many, few, seed) = strategy.new_tree(&mut runner).unwrap().current();
         for trace in [many, few] {
             let mut link = Bottleneck::new(with(params.clone()), seed);
-            let (mut causes, mut seen) = (Vec::new(), false);
+            let (mut causes, mut in_both) = (Vec::new(), false);
             for event in &trace {
                 causes.extend(link.step(event).causes());
-                seen |= matches!(packets(&link), (1.., 1..));
+                in_both |= matches!(packets(&link), (1.., 1..));
             }
-            both += u32::from(seen);
+            both += u32::from(in_both);
             for (cause, cases) in [Filter, Pie, Overflow].iter().zip(&mut reached) {
                 *cases += u32::from(causes.contains(cause));
             }
