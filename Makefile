@@ -95,6 +95,7 @@ bench-shares: .venv/installed ## how far flows are from max-min shares, and the 
 	cargo build --release --package fairdrop-sim --example ablations
 	$(BIN)/python benches/shares/bench_shares.py validation --ablations --seeds 1 --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/page.py
+	$(BIN)/python benches/shares/bench_kin.py
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)
 	$(BIN)/python benches/attack/attack.py --summary benches/attack/attack.csv $(ATTACK)

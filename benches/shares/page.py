@@ -11,7 +11,7 @@ import math
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, median, stdev
 
@@ -21,7 +21,6 @@ from bench_shares import ABLATIONS, DISCIPLINES, RIVALS, Row, read  # noqa: E402
 from loads import SETS, Load  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "background" / "collar.md"
-_SECTION = re.compile(r"<!-- shares: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
 # Two-sided 95 % of Student's distribution, by degrees of freedom; with more than these, that of 10 is wide enough.
 _STUDENT = (0.0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
 # What the prototype was measured to have: load, what is measured, its figure, and whether more is better.
@@ -66,11 +65,15 @@ def main() -> None:
         "rivals": beside(rows, (*DISCIPLINES, *RIVALS)),
         "ablations": beside(rows, ("collar", "csfq", "afd", *ABLATIONS)),
     }
-    text = PAGE.read_text()
-    page = _SECTION.sub(lambda found: f"<!-- shares: {found[1]} -->\n\n{made[found[1]]}\n\n<!-- end -->", text)
     new = PAGE.with_suffix(".new")
-    new.write_text(page)
+    new.write_text(with_tables(PAGE.read_text(), "shares", made))
     new.replace(PAGE)
+
+
+def with_tables(text: str, kind: str, tables: Mapping[str, str]) -> str:
+    """The page with these tables between `<!-- kind: name -->` and the next end."""
+    section = re.compile(rf"<!-- {kind}: (\S+) -->\n.*?<!-- end -->", re.DOTALL)
+    return section.sub(lambda found: f"<!-- {kind}: {found[1]} -->\n\n{tables[found[1]]}\n\n<!-- end -->", text)
 
 
 def goals(rows: Sequence[Row]) -> str:
@@ -81,7 +84,7 @@ def goals(rows: Sequence[Row]) -> str:
         met = mean(values) >= goal if more else mean(values) <= goal
         sign = "≥" if more else "≤"
         verdict = "met" if met else "**missed**"
-        lines.append(f"| {load} | {_NAMES[measure]} | {sign} {goal:g} | {_interval(values)} | {verdict} |")
+        lines.append(f"| {load} | {_NAMES[measure]} | {sign} {goal:g} | {interval(values)} | {verdict} |")
     return "\n".join(lines)
 
 
@@ -95,7 +98,7 @@ def fresh(rows: Sequence[Row]) -> str:
         cells = [_values(rows, "fresh", load, name, "greedy") for name in DISCIPLINES]
         if cells[0]:
             cells += [_values(rows, "fresh", load, name, "tcp") for name in ("collar", "fq_codel")]
-            lines.append(f"| {load} | " + " | ".join(map(_interval, cells)) + " |")
+            lines.append(f"| {load} | " + " | ".join(map(interval, cells)) + " |")
     return "\n".join(lines)
 
 
@@ -190,7 +193,7 @@ def _by_load(rows: Sequence[Row], discipline: str, measure: str, more: bool) -> 
     return sorted((value for _, value in _means(rows, discipline, measure)), reverse=more)
 
 
-def _interval(values: Sequence[float]) -> str:
+def interval(values: Sequence[float]) -> str:
     """Mean and half the width of its interval."""
     if len(values) < 2:
         return _shown(values[0]) if values else ""

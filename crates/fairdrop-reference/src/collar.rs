@@ -1,7 +1,10 @@
 //! COLLAR as slowly and obviously as it can be written, from the pseudo-code of its page: lists, every count made smaller at
 //! every sample, every update made one by one, every remembered id compared one by one.
 
-use fairdrop::{AnyDiscipline, CollarParams, DropCause, Ecn, MOST_UPDATES, Packet, Stream};
+use fairdrop::{
+    AnyDiscipline, CollarDecision, CollarParams, Counting, DropCause, Ecn, MOST_UPDATES, Meta, Packet,
+    Storage, Stream, SuspectSet, Weights,
+};
 
 use crate::compare::{close, unit};
 use crate::host::{Queue, Step};
@@ -56,6 +59,7 @@ struct Suspect {
 
 pub struct CollarModel {
     params: CollarParams,
+    weights: Option<Weights>,
     missing: Option<Part>,
     last_arrival: u32,
     queue: Vec<Packet<u32>>,
@@ -76,13 +80,16 @@ pub struct CollarModel {
     service: f64,
     /// Whether something was left behind by every departure from the last sample on.
     busy: bool,
-    /// Bytes that left since the last sample, and how many make the next one.
+    /// Bytes that left since the last sample, what they count, and how many counted ones make the next one.
+    bytes: f64,
     passed: f64,
     distance: f64,
     last_sample: u64,
     /// Means over samples.
     mean_passed: f64,
     mean_turns: f64,
+    /// Counted bytes of a sampled packet.
+    counted_size: f64,
 }
 
 impl CollarModel {
@@ -90,9 +97,17 @@ impl CollarModel {
         Self::without(params, None)
     }
 
+    /// COLLAR whose packets count by the weight of their class.
+    pub fn weighted(params: CollarParams, weights: Weights) -> Self {
+        Self { weights: Some(weights), ..Self::new(params) }
+    }
+
     /// COLLAR without one of its parts.
     pub fn without(params: CollarParams, missing: Option<Part>) -> Self {
         Self {
+            weights: None,
+            bytes: 0.0,
+            counted_size: 0.0,
             missing,
             last_arrival: 0,
             queue: Vec::new(),
@@ -116,6 +131,14 @@ impl CollarModel {
             mean_turns: 0.0,
             params,
         }
+    }
+
+    /// What a byte of this class counts: one where its weight is the lowest.
+    fn part(&self, class: u8) -> f64 {
+        let Some(weights) = &self.weights else { return 1.0 };
+        let lowest = weights.as_slice().iter().copied().fold(f64::INFINITY, f64::min);
+        // In whole parts of 2^-30.
+        (lowest / weights.of(class) * 1_073_741_824.0).round() / 1_073_741_824.0
     }
 
     fn has(&self, part: Part) -> bool {
@@ -171,10 +194,10 @@ impl CollarModel {
     }
 
     /// How much of its limit the flow has sent; `None` where it is no suspect.
-    fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
+    fn charge(&mut self, id: u32, counted: f64) -> Option<f64> {
         let limit = self.params.share * self.s * self.sent;
         let suspect = self.set_of(id).iter_mut().flatten().find(|e| e.id == id)?;
-        suspect.bytes += f64::from(len);
+        suspect.bytes += counted;
         Some(suspect.bytes / limit)
     }
 
@@ -200,24 +223,30 @@ impl CollarModel {
     }
 
     /// What a departure tells that chance has chosen.
-    fn sample(&mut self, id: u32, len: f64, now: u64, bits: u64) {
+    fn sample(&mut self, id: u32, len: f64, part: f64, now: u64, bits: u64) {
         let gap = (now - self.last_sample) as f64;
         self.last_sample = now;
         self.size += if self.size > 0.0 { (len - self.size) / 16.0 } else { len };
-        if self.busy && self.passed > 0.0 {
-            let service = gap * self.size / self.passed;
+        let counted = len * part;
+        self.counted_size +=
+            if self.counted_size > 0.0 { (counted - self.counted_size) / 16.0 } else { counted };
+        if self.busy && self.bytes > 0.0 {
+            let service = gap * self.size / self.bytes;
             self.service += if self.service > 0.0 { (service - self.service) / 16.0 } else { service };
         }
         // What could have left: a link that was idle had room for more.
         let span = self.params.span.ns() as f64;
-        let mut room = self.passed;
+        let mut room = self.bytes;
         if !self.busy && self.service > 0.0 {
             room = f64::max(room, f64::min(gap, span) * self.size / self.service);
         }
         self.busy = true;
         let elapsed = f64::min(gap / span, 1.0);
 
-        let windows = room * self.s / (32.0 * self.size);
+        if self.bytes > 0.0 {
+            room *= self.passed / self.bytes;
+        }
+        let windows = room * self.s / (32.0 * self.counted_size);
         let faded = 1.0 + if self.has(Part::Window) { f64::min(windows, elapsed) } else { elapsed };
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
@@ -241,9 +270,74 @@ impl CollarModel {
         self.mean_passed += (self.passed - self.mean_passed) / 16.0;
         self.mean_turns += (turns - self.mean_turns) / 16.0;
         let wanted = if self.mean_turns > 0.0 { self.mean_passed / self.mean_turns } else { 0.0 };
-        let mean = f64::max(wanted, 2.0 * self.size);
+        let mean = f64::max(wanted, 2.0 * self.counted_size);
         self.distance = (f64::from(bits as u32) / 4_294_967_296.0 * 2.0 * mean).floor();
-        self.passed = 0.0;
+        if self.weights.is_some() {
+            self.distance = self.distance.min(1_073_741_824.0);
+        }
+        (self.passed, self.bytes) = (0.0, 0.0);
+    }
+
+    /// An arrival that finds `waiting` others: times its limit that its flow has sent if it is a suspect, and why it is
+    /// dropped; if it is not, it may be marked.
+    pub fn decide(
+        &mut self,
+        packet: &mut Packet<u32>,
+        id: u32,
+        waiting: usize,
+        now: u64,
+        random: Random,
+    ) -> (Option<f64>, Option<DropCause>) {
+        self.updates(now);
+        let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
+        let over = self.charge(id, f64::from(packet.meta.len) * self.part(packet.meta.class));
+        let mut marked = false;
+        self.last_arrival = id;
+        if waiting >= 2 || !self.has(Part::Spared) {
+            match self.judge(id, over, &packet.meta, capable, random) {
+                Some((cause, false)) => return (over, Some(cause)),
+                verdict => marked = verdict.is_some(),
+            }
+        }
+        if waiting == self.params.limit as usize {
+            return (over, Some(DropCause::Overflow));
+        }
+        if marked {
+            packet.meta.ecn = Ecn::Ce;
+        }
+        (over, None)
+    }
+
+    /// A departure at `wait`, with `left` packets behind it.
+    pub fn leaves(
+        &mut self,
+        packet: &Packet<u32>,
+        id: u32,
+        wait: u64,
+        left: usize,
+        now: u64,
+        random: Random,
+    ) {
+        self.updates(now);
+        let (len, part) = (f64::from(packet.meta.len), self.part(packet.meta.class));
+        self.bytes += len;
+        self.passed += len * part;
+        if self.passed >= self.distance {
+            let bits = random(Stream::Candidate);
+            let id = if self.has(Part::Output) { id } else { self.last_arrival };
+            self.sample(id, len, part, now, bits);
+            self.delay = wait as f64 / 1e9;
+        }
+        if left == 0 {
+            (self.delay, self.busy) = (0.0, false);
+        }
+    }
+
+    /// Whether a flow that is no suspect sends less than half of a fair share, as far as the memory can tell.
+    pub fn is_rare(&self, id: u32) -> bool {
+        let seen = self.looked_at(self.params.ids as usize / 32, 0);
+        let (hits, fair) = (seen.iter().filter(|&&other| other == id).count(), seen.len() as f64 * self.s);
+        fair >= 2.0 && hits as f64 <= fair / 2.0
     }
 
     /// Why the packet is dropped or marked, and whether it is marked; nothing where it is queued as it came.
@@ -251,7 +345,7 @@ impl CollarModel {
         &self,
         id: u32,
         over: Option<f64>,
-        len: u32,
+        meta: &Meta,
         capable: bool,
         random: Random,
     ) -> Option<(DropCause, bool)> {
@@ -274,7 +368,8 @@ impl CollarModel {
             }
         }
         let p0 = self.root * self.root;
-        let part = if self.size > 0.0 { f64::min(f64::from(len) / self.size, 1.0) } else { 1.0 };
+        let counted = f64::from(meta.len) * self.part(meta.class);
+        let part = if self.counted_size > 0.0 { f64::min(counted / self.counted_size, 1.0) } else { 1.0 };
         match self.base(id, over, p0 * part, random) {
             Some(cause) => Some((cause, capable && p0 < 0.25)),
             None => marked,
@@ -306,16 +401,49 @@ fn coin(probability: f64, stream: Stream, random: Random) -> bool {
     probability > 0.0 && unit(random(stream)) < probability
 }
 
-/// The suspects of the library.
-fn listed(fast: &Queue) -> Vec<(u32, f64)> {
-    let AnyDiscipline::Collar(fast) = fast else { return Vec::new() };
-    fast.decision().suspects().collect()
+/// What is seen of the library's.
+struct Seen {
+    root: f64,
+    s: f64,
+    sent: f64,
+    suspects: Vec<(u32, f64)>,
+    memory: Vec<u32>,
+}
+
+impl Seen {
+    fn of(fast: &Queue) -> Option<Self> {
+        match fast {
+            AnyDiscipline::Collar(fast) => Some(Self::decision(fast.decision())),
+            AnyDiscipline::CollarW(fast) => Some(Self::decision(fast.decision())),
+            AnyDiscipline::CollarSparse(fast) => Some(Self::decision(fast.decision())),
+            _ => None,
+        }
+    }
+
+    fn decision<I, T, C>(fast: &CollarDecision<I, T, C>) -> Self
+    where
+        I: Storage<u32>,
+        T: Storage<SuspectSet>,
+        C: Counting,
+    {
+        Self {
+            root: fast.root(),
+            s: fast.s(),
+            sent: fast.sent(),
+            suspects: fast.suspects().collect(),
+            memory: fast.memory().iter().copied().filter(|&id| id != 0).collect(),
+        }
+    }
 }
 
 /// The library's id of a flow.
-fn id_of(flow: u64, fast: &Queue) -> u32 {
-    let AnyDiscipline::Collar(fast) = fast else { return 0 };
-    fast.decision().id_of(flow)
+pub fn id_of(flow: u64, fast: &Queue) -> u32 {
+    match fast {
+        AnyDiscipline::Collar(fast) => fast.decision().id_of(flow),
+        AnyDiscipline::CollarW(fast) => fast.decision().id_of(flow),
+        AnyDiscipline::CollarSparse(fast) => fast.decision().id_of(flow),
+        _ => 0,
+    }
 }
 
 impl Slow for CollarModel {
@@ -331,23 +459,9 @@ impl Slow for CollarModel {
         fast: &Queue,
         random: Random,
     ) -> Result<Drops, String> {
-        self.updates(now);
         let id = id_of(packet.meta.flow, fast);
-        let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
-        let over = self.charge(id, packet.meta.len);
-        let mut marked = false;
-        self.last_arrival = id;
-        if self.queue.len() >= 2 || !self.has(Part::Spared) {
-            match self.judge(id, over, packet.meta.len, capable, random) {
-                Some((cause, false)) => return Ok(vec![(packet, cause)]),
-                verdict => marked = verdict.is_some(),
-            }
-        }
-        if self.queue.len() == self.params.limit as usize {
-            return Ok(vec![(packet, DropCause::Overflow)]);
-        }
-        if marked {
-            packet.meta.ecn = Ecn::Ce;
+        if let (_, Some(cause)) = self.decide(&mut packet, id, self.queue.len(), now, random) {
+            return Ok(vec![(packet, cause)]);
         }
         self.queue.push(packet);
         Ok(Vec::new())
@@ -357,45 +471,33 @@ impl Slow for CollarModel {
         if self.queue.is_empty() {
             return Ok((Vec::new(), None));
         }
-        self.updates(now);
         let packet = self.queue.remove(0);
-        self.passed += f64::from(packet.meta.len);
-        if self.passed >= self.distance {
-            let bits = random(Stream::Candidate);
-            let id = if self.has(Part::Output) { id_of(packet.meta.flow, fast) } else { self.last_arrival };
-            self.sample(id, f64::from(packet.meta.len), now, bits);
-            self.delay = (now - packet.enqueued.ns()) as f64 / 1e9;
-        }
-        if self.queue.is_empty() {
-            (self.delay, self.busy) = (0.0, false);
-        }
+        let id = id_of(packet.meta.flow, fast);
+        self.leaves(&packet, id, now - packet.enqueued.ns(), self.queue.len(), now, random);
         Ok((Vec::new(), Some(packet)))
     }
 
     /// What is computed in another order is within rounding of the library's, and goes on from that.
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
-        let theirs = listed(fast);
-        let AnyDiscipline::Collar(fast) = fast else { return Err("this is not COLLAR".into()) };
-        let fast = fast.decision();
-        close("root", fast.root(), self.root, 1e-12)?;
-        close("s", fast.s(), self.s, 1e-12)?;
-        close("sent", fast.sent(), self.sent, 1e-9 * self.sent)?;
-        (self.root, self.s, self.sent) = (fast.root(), fast.s(), fast.sent());
+        let mut theirs = Seen::of(fast).ok_or("this is not COLLAR")?;
+        close("root", theirs.root, self.root, 1e-12)?;
+        close("s", theirs.s, self.s, 1e-12)?;
+        close("sent", theirs.sent, self.sent, 1e-9 * self.sent)?;
+        (self.root, self.s, self.sent) = (theirs.root, theirs.s, theirs.sent);
         let ours: Vec<_> = self.suspects.iter().flatten().flatten().collect();
-        if theirs.iter().map(|e| e.0).ne(ours.iter().map(|e| e.id)) {
-            return Err(format!("suspects {theirs:?}, should be {ours:?}"));
+        if theirs.suspects.iter().map(|e| e.0).ne(ours.iter().map(|e| e.id)) {
+            return Err(format!("suspects {:?}, should be {ours:?}", theirs.suspects));
         }
-        for (theirs, ours) in theirs.iter().zip(&ours) {
+        for (theirs, ours) in theirs.suspects.iter().zip(&ours) {
             close("bytes of a suspect", theirs.1, ours.bytes, 1e-9 * ours.bytes)?;
         }
-        for (suspect, theirs) in self.suspects.iter_mut().flatten().flatten().zip(theirs) {
+        for (suspect, theirs) in self.suspects.iter_mut().flatten().flatten().zip(theirs.suspects) {
             suspect.bytes = theirs.1;
         }
         let mut ours = self.looked_at(self.params.ids as usize / 32, 0);
-        let mut theirs: Vec<u32> = fast.memory().iter().copied().filter(|&id| id != 0).collect();
         ours.sort_unstable();
-        theirs.sort_unstable();
-        if ours == theirs { Ok(()) } else { Err("another memory".into()) }
+        theirs.memory.sort_unstable();
+        if ours == theirs.memory { Ok(()) } else { Err("another memory".into()) }
     }
 }
 

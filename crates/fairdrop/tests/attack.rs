@@ -308,6 +308,8 @@ fn keys_come_from_the_host() {
         "care",
         "cebinae",
         "collar",
+        "collarw",
+        "collar_sparse",
         "fair_drop",
         "drr",
         "fq",

@@ -149,7 +149,7 @@ fn internals_are_named_and_move() {
             "codel" => &["dropping", "count"],
             "pie" => &["drop_prob", "burst_allowance_s"],
             "dualpi2" => &["drop_prob"],
-            "collar" => &["root", "s"],
+            "collar" | "collarw" | "collar_sparse" => &["root", "s"],
             "droptail" | "ward" | "sfb" | "sfq" | "drr" | "fq" | "fq_codel" | "afq" | "cebinae" => &[],
             // Others say so in tests of their own.
             _ => return None,

@@ -1,5 +1,5 @@
 //! Disciplines that remember flows in some form: SRED, SFB, RED-PD, penalty box, flow valve, CSFQ, AFD, BLACK, CARE,
-//! `FairDrop`, AHAB, COLLAR.
+//! `FairDrop`, AHAB, COLLAR and its kin.
 
 use super::red::QUICK;
 use super::{EVERY_ECN, LENGTHS, MS, case};
@@ -16,7 +16,21 @@ const LONG: &[Phase] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [sred(), sfb(), filters(), csfq(), afd(), black(), care(), fair_drop(), ahab(), collar()].concat()
+    [
+        sred(),
+        sfb(),
+        filters(),
+        csfq(),
+        afd(),
+        black(),
+        care(),
+        fair_drop(),
+        ahab(),
+        collar(),
+        collarw(),
+        collar_sparse(),
+    ]
+    .concat()
 }
 
 fn sred() -> Vec<Case> {
@@ -104,16 +118,20 @@ fn ahab() -> Vec<Case> {
     ]
 }
 
+/// A memory and a controller that soon have something to say.
+const QUICK_COLLAR: &[(&str, &str)] =
+    &[("collar.target", "2ms"), ("collar.ids", "128"), ("collar.span", "20ms")];
+const COLLAR_OVERLOAD: &[Phase] = &[
+    Load { arrivals: 150, percent: 200 },
+    Drain,
+    Silence { ns: 300 * MS },
+    Load { arrivals: 60, percent: 180 },
+    Drain,
+];
+
 fn collar() -> Vec<Case> {
-    let quick = &[("collar.target", "2ms"), ("collar.ids", "128"), ("collar.span", "20ms")];
-    let of = |name, text| case("collar", name, "this project", text).set(quick).limit(60);
-    let overload = &[
-        Load { arrivals: 150, percent: 200 },
-        Drain,
-        Silence { ns: 300 * MS },
-        Load { arrivals: 60, percent: 180 },
-        Drain,
-    ];
+    let of = |name, text| case("collar", name, "this project", text).set(QUICK_COLLAR).limit(60);
+    let overload = COLLAR_OVERLOAD;
     let many: Vec<(u64, u32, u8)> = (1..=24).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect();
     vec![
         of(
@@ -135,6 +153,46 @@ fn collar() -> Vec<Case> {
             .ecn(EVERY_ECN)
             .phases(overload),
         of("overflow", "A full buffer drops the arrival.").limit(4),
+    ]
+}
+
+fn collarw() -> Vec<Case> {
+    let of = |name, text| {
+        case("collarw", name, "this project", text).set(QUICK_COLLAR).limit(60).phases(COLLAR_OVERLOAD)
+    };
+    let classes: Vec<(u64, u32, u8)> =
+        (1..=12).map(|flow| (flow, if flow < 3 { 8 } else { 2 }, flow as u8 % 4)).collect();
+    vec![
+        of("basic", "A byte of the class of greater weight counts half: its flow is let in twice as much."),
+        of("classes", "Weights 2, 3 and 8, of which thirds are rounded, and a class that is not listed.")
+            .set(&[("collarw.weights", "[2, 3, 8]")])
+            .flows(&classes),
+        of(
+            "sizes",
+            "What counts is the length over the weight; the time that a packet takes is that of its length.",
+        )
+        .set(&[("collarw.weights", "[1, 1.5, 4]")])
+        .flows(&classes)
+        .lengths(LENGTHS),
+        of("million", "The largest weight beside the least.")
+            .set(&[("collarw.weights", "[1, 1000000]")])
+            .flows(&classes),
+    ]
+}
+
+fn collar_sparse() -> Vec<Case> {
+    let of = |name, text| {
+        case("collar_sparse", name, "this project", text).set(QUICK_COLLAR).limit(60).phases(COLLAR_OVERLOAD)
+    };
+    let flows: Vec<(u64, u32, u8)> = (1..=12).map(|flow| (flow, if flow < 6 { 12 } else { 1 }, 0)).collect();
+    vec![
+        of("basic", "Flows that send less than 0.6 of their limit go first.").flows(&flows),
+        of("two", "At most two packets wait apart.").set(&[("collar_sparse.short", "2")]).flows(&flows),
+        of("all", "All that is below its limit goes first, for half of the link.")
+            .set(&[("collar_sparse.sparse", "1")])
+            .flows(&flows)
+            .lengths(LENGTHS),
+        of("ecn", "Capable packets are marked, and wait where others would.").flows(&flows).ecn(EVERY_ECN),
     ]
 }
 

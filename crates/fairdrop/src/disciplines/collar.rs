@@ -35,7 +35,7 @@ const PLACES: usize = 8;
 /// The weight of the first value of `s`, in matches.
 const PRIOR_MATCHES: f64 = 16.0;
 /// Weight of a sampled departure in the averages of lengths, service times and the distance of samples.
-const SMOOTH: f64 = 1.0 / 16.0;
+pub(super) const SMOOTH: f64 = 1.0 / 16.0;
 /// The least `s`.
 const LEAST: f64 = 1.0 / 16_384.0;
 /// The most base probability, and that from which on packets that could be marked are dropped (RFC 9332, A.1, `p_Cmax`); its
@@ -130,6 +130,75 @@ impl Registered for CollarParams {
 
     fn check(&self) -> Result<(), ParamError> {
         require(self.ids.is_multiple_of(PROBED as u32), "ids", f64::from(self.ids), "a multiple of 128")
+    }
+}
+
+/// What packets count: samples are so many counted bytes apart, and suspects are held to a fair share of them.
+pub trait Counting {
+    /// What tells packets of one length apart.
+    type Class: Copy;
+    /// A counted byte, in what packets are counted in.
+    const BYTE: f64;
+
+    /// The class of a packet.
+    fn class_of(meta: &Meta) -> Self::Class;
+
+    /// What a packet of `len` bytes counts.
+    fn count(&self, len: u32, class: Self::Class) -> i64;
+
+    /// The distance of a sample from the next, from that in bytes.
+    fn distance(bytes: f64) -> i64;
+
+    /// A packet of `len` bytes leaves.
+    fn leaves(&mut self, len: u32);
+
+    /// A packet of `len` bytes is a sample, at which `counted` bytes have left since the last: bytes that have left.
+    fn sampled(&mut self, len: u32, class: Self::Class, counted: f64) -> f64;
+
+    /// Mean counted length of a sample, where `size` is its mean length.
+    fn size(&self, size: f64) -> f64;
+
+    /// What `bytes` count, of which `passed` counted `counted`.
+    fn counted(bytes: f64, passed: f64, counted: f64) -> f64;
+}
+
+/// Every byte counts the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlainBytes;
+
+impl Counting for PlainBytes {
+    type Class = ();
+    const BYTE: f64 = 1.0;
+
+    #[inline(always)]
+    fn class_of(_: &Meta) {}
+
+    #[inline(always)]
+    fn count(&self, len: u32, (): ()) -> i64 {
+        i64::from(len)
+    }
+
+    #[inline(always)]
+    fn distance(bytes: f64) -> i64 {
+        bytes as i64
+    }
+
+    #[inline(always)]
+    fn leaves(&mut self, _: u32) {}
+
+    #[inline(always)]
+    fn sampled(&mut self, _: u32, (): (), counted: f64) -> f64 {
+        counted
+    }
+
+    #[inline(always)]
+    fn size(&self, size: f64) -> f64 {
+        size
+    }
+
+    #[inline(always)]
+    fn counted(bytes: f64, _: f64, _: f64) -> f64 {
+        bytes
     }
 }
 
@@ -259,10 +328,11 @@ struct Limits {
 
 /// COLLAR without the packets: what to do with an arrival at the tail of any FIFO, and what departures tell.
 ///
-/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`).
+/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` says what packets count.
 #[derive(Clone, Debug)]
-pub struct CollarDecision<I, T> {
+pub struct CollarDecision<I, T, C = PlainBytes> {
     params: CollarParams,
+    counting: C,
     hash: PlaceHash,
     ids: I,
     suspects: T,
@@ -281,7 +351,28 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
-    pub fn new(params: CollarParams, mut ids: I, mut suspects: T) -> Result<Self, ParamError> {
+    pub fn new(params: CollarParams, ids: I, suspects: T) -> Result<Self, ParamError> {
+        Self::counting(params, PlainBytes, ids, suspects)
+    }
+
+    /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
+    #[inline(always)]
+    pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
+        self.departs(flow, len, (), wait, waiting, env);
+    }
+}
+
+impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, C> {
+    /// As [`CollarDecision::new`], with packets that count what `counting` says.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or there is too little storage.
+    pub fn counting(
+        params: CollarParams,
+        counting: C,
+        mut ids: I,
+        mut suspects: T,
+    ) -> Result<Self, ParamError> {
         params.validate()?;
         let places = ids.as_ref().len();
         let enough = places >= params.ids as usize;
@@ -320,6 +411,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         };
         let hash = PlaceHash::new(1);
         Ok(Self {
+            counting,
             hash,
             ids,
             suspects,
@@ -359,6 +451,14 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         self.ids.as_ref().get(..self.params.ids as usize).unwrap_or_default()
     }
 
+    /// Whether a flow that is no suspect sends less than half of a fair share, as far as the memory can tell: it is there at
+    /// most half as often as one of a fair share would be, which would be there twice at least.
+    pub(super) fn is_rare(&self, id: u32) -> bool {
+        let ids = self.params.ids as usize;
+        let fair = f64::from(self.filled(0, ids)) * self.output.s;
+        fair >= 2.0 && f64::from(self.hits(0, ids, id)) <= 0.5 * fair
+    }
+
     /// The id of each suspect, and its bytes, faded.
     pub fn suspects(&self) -> impl Iterator<Item = (u32, f64)> {
         let sets = self.suspects.as_ref().iter().take(self.params.sets as usize);
@@ -370,10 +470,30 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// What becomes of a packet that finds `waiting` others.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarVerdict {
+        let (id, sent) = self.arrives(meta, env);
+        self.judged(id, sent, meta, waiting, env)
+    }
+
+    /// Counts an arrival: its id, and times its limit that its flow has sent if it is a suspect.
+    #[inline(always)]
+    pub(super) fn arrives<H, E: Env<H>>(&mut self, meta: &Meta, env: &mut E) -> (u32, Option<f64>) {
         self.catch_up(env.now());
         self.hash.ensure_key(|| env.flow_key());
         let id = self.id_of(meta.flow);
-        let sent = self.charge(id, meta.len);
+        let counted = self.counted(meta);
+        (id, self.charge(id, counted))
+    }
+
+    /// What becomes of an arrival that is counted.
+    #[inline(always)]
+    pub(super) fn judged<H, E: Env<H>>(
+        &self,
+        id: u32,
+        sent: Option<f64>,
+        meta: &Meta,
+        waiting: u32,
+        env: &mut E,
+    ) -> CollarVerdict {
         if waiting < 2 {
             return CollarVerdict::Queue;
         }
@@ -416,7 +536,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// What the base probability makes of a packet of a suspect.
     #[inline(always)]
     fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
-        let (by_share, rest) = self.base_for(meta.len);
+        let (by_share, rest) = self.base_for(meta);
         if coin(by_share * over * over + rest, Stream::PieCoin, env) {
             return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
         }
@@ -442,7 +562,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     #[inline(never)]
     fn judge_met<H, E: Env<H>>(&self, id: u32, from: usize, meta: &Meta, env: &mut E) -> CollarVerdict {
         let part = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
-        let draws = self.base_for(meta.len).0 / self.output.s;
+        let draws = self.base_for(meta).0 / self.output.s;
         if coin(draws * part, Stream::FilterCoin, env) {
             return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Memory);
         }
@@ -452,27 +572,42 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// What becomes of a packet by the part of the base probability that falls on all alike.
     #[inline(always)]
     fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, env: &mut E) -> CollarVerdict {
-        if coin(self.base_for(meta.len).1, Stream::PieCoin, env) {
+        if coin(self.base_for(meta).1, Stream::PieCoin, env) {
             return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
         }
         CollarVerdict::Queue
     }
 
-    /// The base probability for a packet of `len` bytes: the part that falls by share, and the rest.
+    /// What a packet counts, in bytes.
+    #[inline(always)]
+    fn counted(&self, meta: &Meta) -> f64 {
+        self.counting.count(meta.len, C::class_of(meta)) as f64 * (1.0 / C::BYTE)
+    }
+
+    /// The base probability for a packet: the part that falls by share, and the rest.
     #[inline]
-    fn base_for(&self, len: u32) -> (f64, f64) {
-        let probability = self.limits.base * lesser(f64::from(len) * self.limits.per_size, 1.0);
+    fn base_for(&self, meta: &Meta) -> (f64, f64) {
+        let probability = self.limits.base * lesser(self.counted(meta) * self.limits.per_size, 1.0);
         let by_share = lesser(probability, self.limits.by_share);
         (by_share, probability - by_share)
     }
 
-    /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
+    /// A packet of `len` bytes of `flow` and of this class leaves after `wait`, with `waiting` others behind it.
     #[inline(always)]
-    pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
+    pub fn departs<H, E: Env<H>>(
+        &mut self,
+        flow: u64,
+        len: u32,
+        class: C::Class,
+        wait: Time,
+        waiting: u32,
+        env: &mut E,
+    ) {
         self.catch_up(env.now());
-        self.output.until -= i64::from(len);
+        self.output.until -= self.counting.count(len, class);
+        self.counting.leaves(len);
         if self.output.until <= 0 {
-            self.sample(flow, len, wait, env);
+            self.sample(flow, len, class, wait, env);
         }
         if waiting == 0 {
             (self.output.delay, self.output.busy) = (Time::ZERO, false);
@@ -481,7 +616,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
 
     /// A departure that chance has chosen, by bytes: what it and those since the last one tell.
     #[inline(never)]
-    fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, env: &mut E) {
+    fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, class: C::Class, wait: Time, env: &mut E) {
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
@@ -490,16 +625,20 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let compared = self.filled(from, PROBED);
         let output = &mut self.output;
         let gap = now.since(output.last_sample).ns() as f64;
-        let passed = (output.distance - output.until) as f64;
+        let counted = (output.distance - output.until) as f64 * (1.0 / C::BYTE);
+        let passed = self.counting.sampled(len, class, counted);
         let busy = output.busy;
         output.lengths(f64::from(len), passed, gap);
         (output.delay, output.busy, output.last_sample) = (wait, true, now);
-        self.limits.per_size = 1.0 / output.size;
+        let size = self.counting.size(output.size);
+        self.limits.per_size = 1.0 / size;
         let elapsed = (gap * self.per_span).min(1.0);
         let room = if busy { passed } else { output.room(passed, gap.min(self.params.span.ns() as f64)) };
-        output.pass(room, elapsed, self.limits.per_size);
+        output.pass(C::counted(room, passed, counted), elapsed, self.limits.per_size);
         output.estimate(f64::from(hits), f64::from(compared));
-        output.next_sample(passed, elapsed * f64::from(self.params.ids), bits as u32);
+        let distance = output.next_sample(counted, size, elapsed * f64::from(self.params.ids), bits as u32);
+        output.distance = C::distance(distance);
+        output.until = output.distance;
         if hits > 0 {
             self.suspect(id);
         }
@@ -596,8 +735,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
 
     /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect.
     #[inline]
-    fn charge(&mut self, id: u32, len: u32) -> Option<f64> {
-        let (bytes, per_limit) = (f64::from(len) * self.output.scale, self.limits.per_limit);
+    fn charge(&mut self, id: u32, counted: f64) -> Option<f64> {
+        let (bytes, per_limit) = (counted * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
         let charged = set.bytes.get_mut(at)?;
@@ -692,15 +831,14 @@ impl Output {
         self.s = lesser(self.quick, self.steady);
     }
 
-    /// Chooses the next departure to sample, by as many bytes as chance makes of their mean: so many as leave in the time of
+    /// Bytes to the next departure that is sampled, as many as chance makes of their mean: so many as leave in the time of
     /// an id of the memory, which was `turns` of them for the last `bytes`.
-    fn next_sample(&mut self, bytes: f64, turns: f64, dice: u32) {
+    fn next_sample(&mut self, bytes: f64, size: f64, turns: f64, dice: u32) -> f64 {
         self.passed += (bytes - self.passed) * SMOOTH;
         self.turns += (turns - self.turns) * SMOOTH;
         let wanted = if self.turns > 0.0 { self.passed / self.turns } else { 0.0 };
-        let mean = wanted.max(NEAREST * self.size);
-        self.distance = (f64::from(dice) * (2.0 / 4_294_967_296.0) * mean) as i64;
-        self.until = self.distance;
+        let mean = wanted.max(NEAREST * size);
+        f64::from(dice) * (2.0 / 4_294_967_296.0) * mean
     }
 }
 
@@ -736,8 +874,8 @@ fn coin<H, E: Env<H>>(probability: f64, stream: Stream, env: &mut E) -> bool {
 
 /// COLLAR over a FIFO.
 #[derive(Clone, Debug)]
-pub struct Collar<H, S, I, T> {
-    decision: CollarDecision<I, T>,
+pub struct Collar<H, S, I, T, C = PlainBytes> {
+    decision: CollarDecision<I, T, C>,
     fifo: LeakyFifo<H, S>,
     stats: Stats,
 }
@@ -755,8 +893,14 @@ where
     pub fn new(params: CollarParams, slots: S, ids: I, suspects: T) -> Result<Self, ParamError> {
         params.validate()?;
         let fifo = fifo_in(slots, params.limit)?;
-        let decision = CollarDecision::new(params, ids, suspects)?;
-        Ok(Self { decision, fifo, stats: Stats::default() })
+        Ok(Self::over(fifo, CollarDecision::new(params, ids, suspects)?))
+    }
+}
+
+impl<H, S, I, T, C> Collar<H, S, I, T, C> {
+    /// An empty queue whose tail decides so.
+    pub(super) fn over(fifo: LeakyFifo<H, S>, decision: CollarDecision<I, T, C>) -> Self {
+        Self { decision, fifo, stats: Stats::default() }
     }
 
     /// The waiting packets.
@@ -765,16 +909,17 @@ where
     }
 
     /// What decides.
-    pub fn decision(&self) -> &CollarDecision<I, T> {
+    pub fn decision(&self) -> &CollarDecision<I, T, C> {
         &self.decision
     }
 }
 
-impl<H, S, I, T> Discipline<H> for Collar<H, S, I, T>
+impl<H, S, I, T, C> Discipline<H> for Collar<H, S, I, T, C>
 where
     S: AsRef<[Slot<H>]> + AsMut<[Slot<H>]>,
     I: Storage<u32>,
     T: Storage<SuspectSet>,
+    C: Counting,
 {
     #[inline(always)]
     fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
@@ -793,7 +938,8 @@ where
     fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
         let packet = depart(&mut self.fifo, &mut self.stats)?;
         let wait = env.now().since(packet.enqueued);
-        self.decision.departure(packet.meta.flow, packet.meta.len, wait, self.fifo.len(), env);
+        let Meta { flow, len, .. } = packet.meta;
+        self.decision.departs(flow, len, C::class_of(&packet.meta), wait, self.fifo.len(), env);
         Some(packet)
     }
 

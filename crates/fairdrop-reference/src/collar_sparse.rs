@@ -1,0 +1,81 @@
+//! COLLAR with two FIFOs, from the pseudo-code of its page: the model of COLLAR before two lists.
+
+use fairdrop::{CollarSparseParams, Packet};
+
+use crate::collar::{CollarModel, id_of};
+use crate::host::{Queue, Step};
+use crate::slow::{Departure, Drops, Random, Slow};
+
+pub struct CollarSparseModel {
+    params: CollarSparseParams,
+    collar: CollarModel,
+    short: Vec<Packet<u32>>,
+    long: Vec<Packet<u32>>,
+    /// Bytes that the short list has sent more than the long one while both had packets.
+    ahead: u64,
+}
+
+impl CollarSparseModel {
+    pub fn new(params: CollarSparseParams) -> Self {
+        let collar = CollarModel::new(params.collar.clone());
+        Self { params, collar, short: Vec::new(), long: Vec::new(), ahead: 0 }
+    }
+}
+
+impl Slow for CollarSparseModel {
+    fn waiting(&self) -> Vec<Packet<u32>> {
+        [self.short.clone(), self.long.clone()].concat()
+    }
+
+    fn arrive(
+        &mut self,
+        mut packet: Packet<u32>,
+        now: u64,
+        _: &Step,
+        fast: &Queue,
+        random: Random,
+    ) -> Result<Drops, String> {
+        let id = id_of(packet.meta.flow, fast);
+        let waiting = self.short.len() + self.long.len();
+        let (over, dropped) = self.collar.decide(&mut packet, id, waiting, now, random);
+        if let Some(cause) = dropped {
+            return Ok(vec![(packet, cause)]);
+        }
+        let sparse = match over {
+            Some(over) => over < self.params.sparse,
+            None => self.collar.is_rare(id),
+        };
+        let room = self.short.len() < self.params.short as usize;
+        let list = if sparse && room { &mut self.short } else { &mut self.long };
+        list.push(packet);
+        Ok(Vec::new())
+    }
+
+    fn dequeue(&mut self, now: u64, fast: &Queue, random: Random) -> Departure {
+        let wait = self.long.first().map_or(0, |oldest| now - oldest.enqueued.ns());
+        let both = !self.short.is_empty() && !self.long.is_empty();
+        let short_goes = if both { self.ahead < 3000 } else { !self.short.is_empty() };
+        let from = if short_goes { &mut self.short } else { &mut self.long };
+        if from.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let packet = from.remove(0);
+        let len = u64::from(packet.meta.len);
+        match (short_goes, both) {
+            (true, true) => self.ahead += len,
+            (true, false) => {}
+            (false, _) => self.ahead = self.ahead.saturating_sub(len),
+        }
+        let id = id_of(packet.meta.flow, fast);
+        self.collar.leaves(&packet, id, wait, self.short.len() + self.long.len(), now, random);
+        Ok((Vec::new(), Some(packet)))
+    }
+
+    fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
+        self.collar.same_state(fast)
+    }
+}
+
+pub fn reference(params: CollarSparseParams) -> Option<Box<dyn Slow>> {
+    Some(Box::new(CollarSparseModel::new(params)))
+}

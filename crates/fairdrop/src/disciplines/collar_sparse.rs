@@ -1,0 +1,188 @@
+//! COLLAR with two FIFOs: sparse flows go first.
+//!
+//! A packet that [COLLAR](super::collar) lets in waits in a short FIFO if its flow sends less than a part of its fair share:
+//! a suspect whose count says so, or a flow that is neither a suspect nor in the memory, while the memory is long enough to
+//! hold flows of a fair share. The short FIFO goes first, for at most half of the bytes while the other has packets.
+//!
+//! Source: this project, `docs/background/collar.md`.
+
+use super::collar::{CollarDecision, CollarParams, CollarVerdict, SuspectSet};
+use super::outcome::{drop_packet, mark};
+use crate::contract::discipline::{Departures, Discipline, DisciplineInfo, Family};
+use crate::contract::env::Env;
+use crate::contract::packet::{Meta, Packet};
+use crate::contract::params::ParamError;
+use crate::contract::stats::{Backlog, DropCause, Stats};
+use crate::contract::time::Time;
+use crate::registry::declare::params;
+use crate::registry::entry::{ParamTable, Registered, facts, take};
+use crate::storage::memory::{Memory, Storage};
+use crate::storage::queue_pool::{PacketSlot, QueuePool, QueueSlot};
+
+const SHORT: u32 = 0;
+const LONG: u32 = 1;
+
+/// Bytes that sparse flows may send more than others while these wait: two packets.
+const AHEAD: i64 = 3000;
+
+const OWN: &str = "chosen here, docs/background/collar.md";
+
+params! {
+    /// Parameters of [`CollarSparse`].
+    pub struct CollarSparseParams {
+        /// What COLLAR has with one FIFO.
+        base collar: CollarParams;
+        /// Part of the limit below which a suspect is sparse.
+        sparse: f64 = 0.6, Number(0.0, 1.0), OWN;
+        /// Packets of sparse flows that may wait apart.
+        short: u32 = 16, Integer(0, 65_536) => "packets", OWN;
+    }
+}
+
+impl Registered for CollarSparseParams {
+    const INFO: DisciplineInfo = DisciplineInfo {
+        name: "collar_sparse",
+        title: "COLLAR, sparse flows first",
+        label: "COLLAR, sparse flows first",
+        doc: "COLLAR with a short FIFO for flows that send less than half of their fair share, which goes first.",
+        report: "Remembers whose packets left lately. Senders found there often are held to a fair share; those that send \
+                 little wait apart from the others, and go first.",
+        family: Family::Flow,
+        departures: Departures::AnyOrder,
+        timed: false,
+        source: "this project",
+        ..facts::<Self>()
+    };
+
+    type Queue<H, M: Memory> = CollarSparse<H, M::Of<PacketSlot<H>>, M::Of<u32>, M::Of<SuspectSet>>;
+
+    fn build<H, M: Memory>(self, memory: &mut M) -> Result<Self::Queue<H, M>, ParamError> {
+        let limit = self.limit();
+        let ids = take(memory, self.collar.ids as usize, limit)?;
+        let suspects = take(memory, self.collar.sets as usize, limit)?;
+        let slots = take(memory, limit as usize, limit)?;
+        CollarSparse::new(self, slots, ids, suspects)
+    }
+
+    fn for_each_waiting<H, M: Memory>(queue: &Self::Queue<H, M>, visit: impl FnMut(&Packet<H>)) {
+        queue.for_each_waiting(visit);
+    }
+}
+
+/// COLLAR before two FIFOs.
+#[derive(Clone, Debug)]
+pub struct CollarSparse<H, P, I, T> {
+    params: CollarSparseParams,
+    decision: CollarDecision<I, T>,
+    pool: QueuePool<H, (), (), P, [QueueSlot<()>; 2]>,
+    /// Bytes that sparse flows have sent more than others while these waited.
+    ahead: i64,
+    stats: Stats,
+}
+
+impl<H, P, I, T> CollarSparse<H, P, I, T>
+where
+    P: Storage<PacketSlot<H>>,
+    I: Storage<u32>,
+    T: Storage<SuspectSet>,
+{
+    /// An empty queue; `slots` has `limit` elements or more, `ids` and `suspects` as many as the parameters say.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or there is too little storage.
+    pub fn new(params: CollarSparseParams, slots: P, ids: I, suspects: T) -> Result<Self, ParamError> {
+        params.validate()?;
+        let queues = [QueueSlot::default(), QueueSlot::default()];
+        let pool = QueuePool::new(slots, queues, params.limit() as usize, 2)?;
+        let decision = CollarDecision::new(params.collar.clone(), ids, suspects)?;
+        Ok(Self { params, decision, pool, ahead: 0, stats: Stats::default() })
+    }
+
+    /// What decides.
+    pub fn decision(&self) -> &CollarDecision<I, T> {
+        &self.decision
+    }
+
+    /// Packets of sparse flows, and of others.
+    pub fn packets(&self) -> (u32, u32) {
+        (self.pool.packets(SHORT), self.pool.packets(LONG))
+    }
+
+    /// Visits every waiting packet: those of sparse flows first.
+    pub fn for_each_waiting(&self, visit: impl FnMut(&Packet<H>)) {
+        self.pool.iter(SHORT).chain(self.pool.iter(LONG)).for_each(visit);
+    }
+
+    /// The FIFO of a flow that has sent so many times its limit, if it is a suspect.
+    fn queue_of(&self, id: u32, sent: Option<f64>) -> u32 {
+        let room = self.pool.packets(SHORT) < self.params.short;
+        let sparse = room && sent.map_or_else(|| self.decision.is_rare(id), |over| over < self.params.sparse);
+        if sparse { SHORT } else { LONG }
+    }
+
+    /// Whose turn it is, of two FIFOs that may be empty.
+    fn turn(&self) -> u32 {
+        let both = self.pool.packets(SHORT) > 0 && self.pool.packets(LONG) > 0;
+        let short = if both { self.ahead < AHEAD } else { self.pool.packets(SHORT) > 0 };
+        if short { SHORT } else { LONG }
+    }
+}
+
+impl<H, P, I, T> Discipline<H> for CollarSparse<H, P, I, T>
+where
+    P: Storage<PacketSlot<H>>,
+    I: Storage<u32>,
+    T: Storage<SuspectSet>,
+{
+    #[inline]
+    fn enqueue<E: Env<H>>(&mut self, mut packet: Packet<H>, env: &mut E) {
+        self.stats.arrived.add(packet.meta.len);
+        let waiting = self.pool.backlog().packets;
+        let (id, sent) = self.decision.arrives(&packet.meta, env);
+        let queue = self.queue_of(id, sent);
+        let full = waiting >= self.params.limit();
+        match self.decision.judged(id, sent, &packet.meta, waiting, env) {
+            CollarVerdict::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
+            CollarVerdict::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
+            _ => {}
+        }
+        let rejected = if full { Some(packet) } else { self.pool.push(queue, packet, ()) };
+        if let Some(packet) = rejected {
+            drop_packet(&mut self.stats, env, packet, DropCause::Overflow);
+        }
+    }
+
+    #[inline]
+    fn dequeue<E: Env<H>>(&mut self, env: &mut E) -> Option<Packet<H>> {
+        let queue = self.turn();
+        let both = self.pool.packets(SHORT) > 0 && self.pool.packets(LONG) > 0;
+        // The wait that is steered is that of flows that are not sparse.
+        let head = self.pool.head(LONG).map(|(packet, ())| packet.enqueued);
+        let packet = self.pool.pop(queue)?;
+        let len = i64::from(packet.meta.len);
+        self.ahead = match queue {
+            SHORT if both => self.ahead + len,
+            SHORT => self.ahead,
+            _ => (self.ahead - len).max(0),
+        };
+        let wait = head.map_or(Time::ZERO, |enqueued| env.now().since(enqueued));
+        let Meta { flow, len, .. } = packet.meta;
+        self.decision.departure(flow, len, wait, self.pool.backlog().packets, env);
+        self.stats.departed.add(len);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.pool.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    #[inline]
+    fn internals(&self, mut see: impl FnMut(&'static str, f64)) {
+        see("root", self.decision.root());
+        see("s", self.decision.s());
+    }
+}
