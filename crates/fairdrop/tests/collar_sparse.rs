@@ -152,7 +152,7 @@ proptest! {
     #[test]
     fn without_room_it_is_collar(params in collar_params(), trace in classed_events(6, 300)) {
         let one = with(CollarSparseParams { collar: params.clone(), short: 0, ..CollarSparseParams::default() });
-        prop_assert_eq!(same(one, AnyParams::Collar(params), &trace), Ok(()));
+        same(one, AnyParams::Collar(params), &trace)?;
     }
 
     #[test]

@@ -158,7 +158,7 @@ proptest! {
         params in collar_params(), weight in 1.0..1e6, trace in classed_events(6, 300),
     ) {
         let plain = AnyParams::Collar(params.clone());
-        prop_assert_eq!(same(collarw(params, &[weight; 3]), plain, &trace), Ok(()));
+        same(collarw(params, &[weight; 3]), plain, &trace)?;
     }
 
     /// Only how many times as large one is as another matters.
@@ -169,7 +169,7 @@ proptest! {
     ) {
         let times = |factor: i32| -> Vec<f64> { whole.iter().map(|&w| f64::from(w) * f64::from(factor)).collect() };
         let (one, other) = (collarw(params.clone(), &times(1)), collarw(params, &times(1 << exponent)));
-        prop_assert_eq!(same(one, other, &trace), Ok(()));
+        same(one, other, &trace)?;
     }
 
     #[test]
