@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from textwrap import fill
 
-from make_reference import sections
+from make_reference import costs
 from make_reproduction import stored
 
 from fairdrop import files
@@ -183,7 +183,7 @@ def page(found: Findings) -> str:
     there = (HERE / PERFORMANCE).exists()
     where = f"[performance]({PERFORMANCE})" if there else "what `make bench` prints"
     lines += [fill(f"As the page of each discipline says. Time and instructions per packet: {where}.", 118), ""]
-    lines += ["<!-- generated: comparison.costs -->", "", sections()["comparison.costs"], "", "<!-- end -->"]
+    lines += ["<!-- generated: comparison.costs -->", "", costs(), "", "<!-- end -->"]
     return "\n".join(lines) + "\n"
 
 

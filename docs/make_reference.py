@@ -68,10 +68,15 @@ def sections() -> dict[str, str]:
     made["python"] = _python()
     for name, parser in _commands(build_parser()):
         made[f"command.{name.replace(' ', '.')}"] = _options(parser)
-    made["comparison.costs"] = _table(
+    made["comparison.costs"] = costs()
+    return made | _of_live_runs()
+
+
+def costs() -> str:
+    """State and work per packet of everything that campaign X7 compares."""
+    return _table(
         ["discipline", "state", "work per packet"], [_costs(scheme) for scheme in reproduce.definition("X7").schemes]
     )
-    return made | _of_live_runs()
 
 
 def _of_live_runs() -> dict[str, str]:
