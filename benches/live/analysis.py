@@ -22,8 +22,8 @@ def read(path: Path) -> Packets:
 
 
 def read_pauses(path: Path) -> Packets:
-    """Begin and end of each time that the machine did not run who wanted to run."""
-    return np.fromfile(path, dtype=np.int64).reshape(-1, 2)
+    """Begin and end of each time that the machine did not run who wanted to run, and how long it was."""
+    return np.fromfile(path, dtype=np.int64).reshape(-1, 3)
 
 
 class Windows(NamedTuple):
@@ -34,10 +34,11 @@ class Windows(NamedTuple):
     end: Packets
     total: int
 
-    def undisturbed(self, pauses: Packets) -> Errors:
-        """Errors of the windows into which no pause reaches."""
+    def longest_pause(self, pauses: Packets) -> Errors:
+        """How long the longest pause was that reaches into each window, in parts of the window; 0 where none does."""
         reaches = (pauses[:, 0] <= self.end[:, None]) & (pauses[:, 1] + AFTER_PAUSE_NS >= self.begin[:, None])
-        return self.errors[~reaches.any(axis=1)]
+        longest_ns: Errors = np.where(reaches, pauses[:, 2], 0).max(axis=1, initial=0)
+        return longest_ns / (self.end - self.begin)
 
 
 def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> Windows:

@@ -284,9 +284,12 @@ def rate_rows(
             }
         )
         if pauses is not None:
-            undisturbed = np.abs(found.undisturbed(pauses))
+            longest = found.longest_pause(pauses)
+            undisturbed = errors[longest == 0]
             rows[-1]["undisturbed"] = len(undisturbed)
             rows[-1]["undisturbed_max"] = round(float(undisturbed.max()), 7) if len(undisturbed) else ""
+            # A pause at one end of a window makes it longer by that, or shorter.
+            rows[-1]["beyond_max"] = round(float(np.maximum(errors - longest, 0.0).max()), 7) if len(errors) else ""
     return rows
 
 

@@ -131,14 +131,14 @@ def _rate(table: Table, rows: list[Row]) -> str:
         )
         if "undisturbed" in second:
             made[-1] += [
-                second["undisturbed"],
-                _error(second["undisturbed_max"], ERROR_1_S),
+                _error(second["beyond_max"], ERROR_1_S),
+                _error(tenth["beyond_max"], ERROR_100_MS),
                 tenth["undisturbed"],
                 _error(tenth["undisturbed_max"], ERROR_100_MS),
             ]
     head = ["program", "port", "rate", "offered", "of 1 s", "worst", "of 100 ms", "99th percentile", "worst"]
     if "undisturbed" in rows[0]:
-        head += ["of 1 s without a pause", "worst", "of 100 ms without a pause", "worst"]
+        head += ["1 s, beyond the pause", "100 ms, beyond the pause", "of 100 ms without a pause", "worst"]
     return table(head, made)
 
 

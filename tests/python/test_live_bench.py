@@ -78,12 +78,15 @@ def test_windows_without_a_pause(analysis, tmp_path):
     assert (np.abs(found.errors) > 0.01).sum() == 2
     file = tmp_path / "pauses"
     for begin_ns, wrong in ((-1_100_000, 0), (150_000_000, 2)):
-        pause = np.array([[at[late] + begin_ns, at[late] + begin_ns + 1_000_000]], dtype=np.int64)
+        pause = np.array([[at[late] + begin_ns, at[late] + begin_ns + 1_000_000, 1_000_000]], dtype=np.int64)
         file.write_bytes(pause.tobytes())
-        undisturbed = found.undisturbed(analysis.read_pauses(file))
-        assert len(undisturbed) < found.total
-        assert (np.abs(undisturbed) > 0.01).sum() == wrong
-    assert len(found.undisturbed(np.empty((0, 2), dtype=np.int64))) == found.total
+        longest = found.longest_pause(analysis.read_pauses(file))
+        assert 0 < (longest > 0).sum() < found.total
+        assert (np.abs(found.errors[longest == 0]) > 0.01).sum() == wrong
+        # It was late by 100 us more than the pause.
+        beyond = (np.abs(found.errors) - longest).max()
+        assert beyond == pytest.approx(0.001 if wrong == 0 else 0.011, rel=0.1)
+    assert not found.longest_pause(np.empty((0, 3), dtype=np.int64)).any()
 
 
 def test_a_wrong_rate_is_seen(analysis):

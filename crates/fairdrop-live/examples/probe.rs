@@ -12,9 +12,9 @@
 //!     probe sleep --seconds S --every US [--spin US]
 //!         Sleeps to absolute times and prints how late it woke: {"p50_us":..,"p99_us":..,"max_us":..}.
 //!     probe watch PID --file FILE
-//!         Until SIGTERM. Wakes up every 200 us and writes two 64-bit numbers, begin and end (monotonic, ns), for each time that
-//!         the machine did not run it for 300 us, or a thread of process PID could have run and did not for as long within a
-//!         millisecond (schedstat). On the processor of PID, and before all that is not of real time, it sees what PID cannot help.
+//!         Until SIGTERM. Wakes up every 200 us and writes three 64-bit numbers, begin and end (monotonic, ns) and how long it
+//!         was, for each time that the machine did not run it for 300 us, or a thread of process PID could have run and did not for
+//!         as long within a millisecond (schedstat). On the processor of PID, and before all that is not of real time, it sees what PID cannot help.
 
 use fairdrop::Time;
 use fairdrop_live::host::{Lateness, Ports};
@@ -266,8 +266,8 @@ fn watch(pid: &str, file: &str) -> Outcome {
         .collect::<io::Result<_>>()?;
     let (mut sleeper, silent) = (Sleeper::new(Time::ZERO)?, silent()?);
     let mut out = BufWriter::new(File::create(file)?);
-    let mut pause = |begin: Time, end: Time| {
-        out.write_all(&begin.ns().to_ne_bytes()).and_then(|()| out.write_all(&end.ns().to_ne_bytes()))
+    let mut pause = |begin: Time, end: Time, long_ns: u64| {
+        [begin.ns(), end.ns(), long_ns].iter().try_for_each(|number| out.write_all(&number.to_ne_bytes()))
     };
     eprintln!("probe: watches");
     let (mut due, mut ticks) = (now().after(TICK), 0_u64);
@@ -279,13 +279,14 @@ fn watch(pid: &str, file: &str) -> Outcome {
             continue;
         }
         if woke.since(due) > PAUSE {
-            pause(due, woke)?;
+            pause(due, woke, woke.since(due).ns())?;
         }
         ticks += 1;
         if ticks % LOOK_AT_THREADS == 0 {
             let so_far = waited_ns(&threads);
-            if so_far.saturating_sub(waited) > PAUSE.ns() {
-                pause(looked, woke)?;
+            let long_ns = so_far.saturating_sub(waited);
+            if long_ns > PAUSE.ns() {
+                pause(looked, woke, long_ns)?;
             }
             (looked, waited) = (woke, so_far);
         }
