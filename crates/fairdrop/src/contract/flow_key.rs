@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// As CPython 3.11 hashes bytes with `PYTHONHASHSEED=0`, whose key is zero.
+    /// As `CPython` 3.11 hashes bytes with `PYTHONHASHSEED=0`, whose key is zero.
     #[test]
     fn fewer_rounds() {
         let counted: [u8; 16] = array::from_fn(|i| i as u8);
