@@ -470,8 +470,17 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     /// What becomes of a packet that finds `waiting` others.
     #[inline(always)]
     pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarVerdict {
-        let (id, sent) = self.arrives(meta, env);
-        self.judged(id, sent, meta, waiting, env)
+        self.catch_up(env.now());
+        self.hash.ensure_key(|| env.flow_key());
+        let id = self.id_of(meta.flow);
+        let sent = self.charge(id, meta.len, C::class_of(meta));
+        if waiting < 2 {
+            return CollarVerdict::Queue;
+        }
+        match sent {
+            Some(over) => self.judge_suspect(over, meta, env),
+            None => self.judge_other(id, meta, env),
+        }
     }
 
     /// Counts an arrival: its id, and times its limit that its flow has sent if it is a suspect.
@@ -480,8 +489,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         self.catch_up(env.now());
         self.hash.ensure_key(|| env.flow_key());
         let id = self.id_of(meta.flow);
-        let counted = self.counted(meta);
-        (id, self.charge(id, counted))
+        (id, self.charge(id, meta.len, C::class_of(meta)))
     }
 
     /// What becomes of an arrival that is counted.
@@ -630,12 +638,12 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         let busy = output.busy;
         output.lengths(f64::from(len), passed, gap);
         (output.delay, output.busy, output.last_sample) = (wait, true, now);
-        let size = self.counting.size(output.size);
-        self.limits.per_size = 1.0 / size;
+        self.limits.per_size = 1.0 / self.counting.size(output.size);
         let elapsed = (gap * self.per_span).min(1.0);
         let room = if busy { passed } else { output.room(passed, gap.min(self.params.span.ns() as f64)) };
         output.pass(C::counted(room, passed, counted), elapsed, self.limits.per_size);
         output.estimate(f64::from(hits), f64::from(compared));
+        let size = self.counting.size(output.size);
         let distance = output.next_sample(counted, size, elapsed * f64::from(self.params.ids), bits as u32);
         output.distance = C::distance(distance);
         output.until = output.distance;
@@ -735,7 +743,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect.
     #[inline]
-    fn charge(&mut self, id: u32, counted: f64) -> Option<f64> {
+    fn charge(&mut self, id: u32, len: u32, class: C::Class) -> Option<f64> {
+        let counted = self.counting.count(len, class) as f64 * (1.0 / C::BYTE);
         let (bytes, per_limit) = (counted * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
