@@ -68,6 +68,8 @@ pub struct CollarModel {
     old_delay: f64,
     next_update: u64,
     s: f64,
+    /// Averages of 512 and of 2048 matches: s is the lesser.
+    averages: [f64; 2],
     matches: f64,
     sent: f64,
     size: f64,
@@ -101,6 +103,7 @@ impl CollarModel {
             old_delay: 0.0,
             next_update: T_UPDATE,
             s: 1.0,
+            averages: [1.0; 2],
             matches: 0.0,
             sent: 1.0,
             size: 0.0,
@@ -223,9 +226,12 @@ impl CollarModel {
 
         let seen = self.looked_at(4, bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
-        self.matches = (self.matches + hits).min(496.0);
-        let change = (hits - seen.len() as f64 * self.s) / (16.0 + self.matches);
-        self.s = (self.s + self.s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+        self.matches = (self.matches + hits).min(2032.0);
+        for (s, matches) in self.averages.iter_mut().zip([f64::min(self.matches, 496.0), self.matches]) {
+            let change = (hits - seen.len() as f64 * *s) / (16.0 + matches);
+            *s = (*s + *s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+        }
+        self.s = f64::min(self.averages[0], self.averages[1]);
         if hits > 0.0 && self.has(Part::Table) {
             self.suspect(id);
         }
@@ -252,15 +258,16 @@ impl CollarModel {
         let mut marked = None;
         if let Some(over) = over {
             let u = over / self.phi();
+            let knee = 2.0 - self.s * self.s;
             let excess = if u <= 1.0 || !self.has(Part::Limit) {
                 0.0
-            } else if u < 2.0 {
-                (u - 1.0) * (u - 1.0) / 2.0
+            } else if u < knee {
+                (u - 1.0) * (u - 1.0) / (knee * (knee - 1.0))
             } else {
                 1.0 - 1.0 / u
             };
             if coin(excess, Stream::FilterCoin, random) {
-                if !(capable && excess < 0.25) {
+                if !(capable && excess < 0.08) {
                     return Some((DropCause::Filter, false));
                 }
                 marked = Some((DropCause::Filter, true));

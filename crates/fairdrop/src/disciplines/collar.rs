@@ -55,16 +55,21 @@ const MOST_OF_BUFFER: f64 = 0.5;
 const NEAREST: f64 = 2.0;
 /// Ids that a sampled departure is compared with: blocks side by side.
 const PROBED: usize = 4 * BLOCK;
-/// Matches that `s` averages.
+/// Matches that `s` averages, and those that its bound averages: a flood that has come through is not to widen its own limit.
 const AVERAGED: f64 = 512.0;
+const AVERAGED_SLOWLY: f64 = 2048.0;
 /// Packets of a fair flow in which the table forgets, where that takes less than `span`.
 const WINDOW: f64 = 32.0;
 /// The limit is loosened by this over the root, as few flows on a fast link need little loss; at most so many times, with
 /// which two TCP flows beside a flood still have a fixed point (1 + 2 a > 2 a^2, a = 0.9 times this).
 const SLACK: f64 = 0.003;
 const LOOSEST: f64 = 1.4;
-/// Times its limit from which on all is dropped that a suspect sends too much.
+/// Times its limit from which on all is dropped that a suspect sends too much, less s^2: where s is large a flood at the
+/// link's rate exceeds its limit by little, and would keep the link.
 const KNEE: f64 = 2.0;
+/// The part of its packets from which on those of a suspect that could be marked are dropped: who still sends 1.4 times its
+/// limit does not answer to marks.
+const MOST_MARKED: f64 = 0.08;
 /// Fair shares that a new suspect is taken to have sent.
 const ASSUMED: f64 = 0.5;
 /// Most draws that an arrival stands for: two blocks, of which it sees one.
@@ -218,7 +223,10 @@ struct Output {
     /// Means between samples: bytes that left, and time, in the memory's for an id.
     passed: f64,
     turns: f64,
+    /// The lesser of two averages: `quick`, of the last matches, and `steady`, of more of them.
     s: f64,
+    quick: f64,
+    steady: f64,
     matches: f64,
     /// What a byte counts: it grows, so that what was counted before fades.
     scale: f64,
@@ -243,6 +251,8 @@ struct Limits {
     per_phi: f64,
     /// The base drop probability.
     base: f64,
+    /// Times its limit, as loosened, from which on all is dropped that a suspect sends too much.
+    knee: f64,
     /// Times its limit that a suspect may send without any coin; none where there is a base probability.
     calm: f64,
 }
@@ -289,6 +299,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             passed: 0.0,
             turns: 0.0,
             s: 1.0,
+            quick: 1.0,
+            steady: 1.0,
             matches: 0.0,
             scale: 1.0,
             sent: 1.0,
@@ -303,6 +315,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             phi: LOOSEST,
             per_phi: 1.0 / LOOSEST,
             base: 0.0,
+            knee: KNEE - 1.0,
             calm: LOOSEST,
         };
         let hash = PlaceHash::new(1);
@@ -387,9 +400,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     #[inline(never)]
     fn judge_greedy<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
         let mut verdict = CollarVerdict::Queue;
-        let excess = excess(over * self.limits.per_phi);
+        let excess = excess(over * self.limits.per_phi, self.limits.knee);
         if coin(excess, Stream::FilterCoin, env) {
-            verdict = self.refuse(meta.ecn, excess, DropCause::Filter);
+            verdict = self.refuse(meta.ecn, excess < MOST_MARKED, DropCause::Filter);
             if matches!(verdict, CollarVerdict::Drop(_)) {
                 return verdict;
             }
@@ -405,7 +418,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
         let (by_share, rest) = self.base_for(meta.len);
         if coin(by_share * over * over + rest, Stream::PieCoin, env) {
-            return self.refuse(meta.ecn, self.limits.base, DropCause::Pie);
+            return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
         }
         CollarVerdict::Queue
     }
@@ -431,7 +444,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         let part = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
         let draws = self.base_for(meta.len).0 / self.output.s;
         if coin(draws * part, Stream::FilterCoin, env) {
-            return self.refuse(meta.ecn, self.limits.base, DropCause::Memory);
+            return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Memory);
         }
         self.judge_rest(meta, env)
     }
@@ -440,7 +453,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     #[inline(always)]
     fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, env: &mut E) -> CollarVerdict {
         if coin(self.base_for(meta.len).1, Stream::PieCoin, env) {
-            return self.refuse(meta.ecn, self.limits.base, DropCause::Pie);
+            return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
         }
         CollarVerdict::Queue
     }
@@ -495,6 +508,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
             self.rescale();
         }
         self.limits.by_share = MOST_DRAWS * self.output.s;
+        self.limits.knee = KNEE - self.output.s * self.output.s;
         self.limits.per_limit = 1.0 / (self.params.share * self.output.s * self.output.sent);
     }
 
@@ -520,10 +534,10 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
         };
     }
 
-    /// A drop or a mark by a coin of this probability.
+    /// A drop, or a mark where these may be.
     #[inline]
-    fn refuse(&self, ecn: Ecn, probability: f64, cause: DropCause) -> CollarVerdict {
-        if self.params.ecn && probability < MOST_BASE && ecn != Ecn::NotCapable {
+    fn refuse(&self, ecn: Ecn, may_mark: bool, cause: DropCause) -> CollarVerdict {
+        if self.params.ecn && may_mark && ecn != Ecn::NotCapable {
             CollarVerdict::Mark(cause)
         } else {
             CollarVerdict::Drop(cause)
@@ -671,9 +685,11 @@ impl Output {
 
     /// Moves `s` towards the part of the comparisons that matched.
     fn estimate(&mut self, hits: f64, compared: f64) {
-        self.matches = (self.matches + hits).min(AVERAGED - PRIOR_MATCHES);
-        let change = (hits - compared * self.s) / (PRIOR_MATCHES + self.matches);
-        self.s = (self.s + self.s * change.max(-0.5)).clamp(LEAST, 1.0);
+        self.matches = (self.matches + hits).min(AVERAGED_SLOWLY - PRIOR_MATCHES);
+        let few = lesser(self.matches, AVERAGED - PRIOR_MATCHES);
+        self.quick = moved(self.quick, hits, compared, few);
+        self.steady = moved(self.steady, hits, compared, self.matches);
+        self.s = lesser(self.quick, self.steady);
     }
 
     /// Chooses the next departure to sample, by as many bytes as chance makes of their mean: so many as leave in the time of
@@ -688,19 +704,26 @@ impl Output {
     }
 }
 
+/// An average `s` of so many `matches` after `hits` of those `compared`.
+#[inline]
+fn moved(s: f64, hits: f64, compared: f64, matches: f64) -> f64 {
+    let change = (hits - compared * s) / (PRIOR_MATCHES + matches);
+    (s + s * change.max(-0.5)).clamp(LEAST, 1.0)
+}
+
 /// The lesser of two numbers.
 #[inline(always)]
 fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
-/// The part that is dropped of a suspect that sends `over` times its limit.
+/// The part that is dropped of a suspect that sends `over` times its limit: from `knee` on, all that is too much.
 #[inline]
-fn excess(over: f64) -> f64 {
+fn excess(over: f64, knee: f64) -> f64 {
     match over {
         _ if over <= 1.0 => 0.0,
         // As much as below at the knee.
-        _ if over < KNEE => (over - 1.0) * (over - 1.0) / (KNEE * (KNEE - 1.0)),
+        _ if over < knee => (over - 1.0) * (over - 1.0) / (knee * (knee - 1.0)),
         _ => 1.0 - 1.0 / over,
     }
 }
@@ -797,9 +820,15 @@ mod tests {
     /// Nothing up to the limit, all of the excess from the knee on, and no step there.
     #[test]
     fn the_excess_is_dropped() {
-        assert_eq!((excess(0.0), excess(1.0), excess(KNEE)), (0.0, 0.0, 1.0 - 1.0 / KNEE));
-        assert!((excess(KNEE * (1.0 - 1e-9)) - excess(KNEE)).abs() < 1e-8);
-        assert_eq!(excess(10.0), 0.9);
+        for knee in [1.0 + 1e-6, 1.5, KNEE] {
+            assert_eq!(
+                (excess(0.0, knee), excess(1.0, knee), excess(knee, knee)),
+                (0.0, 0.0, 1.0 - 1.0 / knee)
+            );
+            assert!((excess(knee * (1.0 - 1e-9), knee) - excess(knee, knee)).abs() < 1e-8);
+            assert_eq!(excess(10.0, knee), 0.9);
+        }
+        assert_eq!((excess(1.0, 1.0), excess(2.0, 1.0)), (0.0, 0.5));
     }
 
     #[test]
