@@ -57,3 +57,25 @@ fn senders_without_ecn_are_dropped() {
     assert_eq!(queue.marks.total(), 0);
     assert!(queue.drops.total() > 0 && result.flows[0].measured.transport.fast_retransmits > 0);
 }
+
+/// Marks do not hold who ignores them: COLLAR drops what such senders send above the limit, nearly as it does for others.
+#[test]
+fn collar_drops_of_floods_that_ignore_marks() {
+    let throughput = |ecn: bool| -> f64 {
+        let scenario = format!(
+            "duration = 40\nwarm_up = 15\nsample = 0.0\n[dumbbell]\nrate = \"10mbit\"\ndelay = \"1ms\"\n\
+             access_rate = \"100mbit\"\naccess_delay = \"10ms\"\n[queue]\ndiscipline = \"collar\"\nlimit = \"300p\"\n\
+             [[groups]]\nname = \"tcp\"\ntransport = \"sack\"\ncount = 32\n\
+             [[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = 540540\ncount = 5\necn = {ecn}\n"
+        );
+        let scenario =
+            Scenario::parse(&scenario, "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let runs = [1, 2, 3].map(|seed| simulate(&scenario, seed, &Control::default()).unwrap().unwrap());
+        assert_eq!(runs.iter().any(|run| run.queues[0].marks.total() > 0), ecn);
+        let flood =
+            |run: &RunResult| run.flows[32..].iter().map(|flow| flow.measured.throughput_bps).sum::<f64>();
+        runs.iter().map(flood).sum::<f64>() / 3.0
+    };
+    let (capable, incapable) = (throughput(true), throughput(false));
+    assert!(capable < 1.2 * incapable, "{capable} {incapable}");
+}

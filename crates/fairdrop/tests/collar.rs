@@ -220,6 +220,27 @@ fn capable_packets_are_marked() {
     }
 }
 
+/// A burst of one flow does not widen the limit that it is to be held to: s rises slowly, and falls at once.
+#[test]
+fn s_rises_slowly_and_falls_at_once() {
+    let (mut decision, mut world) = (decision(&CollarParams::default()), World::new(5));
+    let mut dice = Philox::new(6, 0, 0);
+    let mut leave = |packets: u32, flow: &mut dyn FnMut() -> u64| {
+        for _ in 0..packets {
+            world.now = world.now.after(Time::from_ns(800_000));
+            decision.departure(flow(), 1000, Time::from_ms(10), 10, &mut world);
+        }
+        decision.s()
+    };
+    let mut any = || dice.next_u64() % 32;
+    let settled = leave(20_000, &mut any);
+    let after_burst = leave(128, &mut || 0);
+    // One average of 512 matches is four times as high.
+    assert!(settled * 1.2 < after_burst && after_burst < settled * 2.0, "{settled} {after_burst}");
+    let later = leave(1500, &mut any);
+    assert!((later / settled - 1.0).abs() < 0.2, "{settled} {later}");
+}
+
 /// The decision without the queue says what the discipline does.
 #[test]
 fn the_decision_alone_decides_alike() {

@@ -4,7 +4,7 @@ Source of the algorithm: this project, ``docs/background/collar.md``; everything
 squared shares of the output, a flow that sends the part x of the link has sent ``over = x/(a s)`` times its limit,
 where a is the parameter ``share``. With p = root^2 the base probability and phi = min(1 + slack/root, 1.4),
 
-    u = over/phi,   L = 0 up to u = 1, (u-1)^2/2 up to 2, 1 - 1/u above;
+    u = over/phi,   k = 2 - s^2,   L = 0 up to u = 1, (u-1)^2/(k (k-1)) up to k, 1 - 1/u above;
     B = min(p, 64 s) min(over, phi)^2 + max(p - 64 s, 0);
     1 - loss = (1-L) (1-B),   q = x (1 - loss),   sum q = 1.
 
@@ -148,7 +148,7 @@ class _Limits:
         """Excess over the limit, loss and survival of a flow that sends the part x of the link."""
         phi = min(1.0 + SLACK / self.root, LOOSEST) if self.root > 0.0 else LOOSEST
         over = x / (self.share * self.s)
-        kept = 1.0 - self.active * _excess(over / phi)
+        kept = 1.0 - self.active * _excess(over / phi, KNEE - self.s * self.s)
         p = self.root * self.root
         by_share = min(p, MOST_DRAWS * self.s)
         base = min(by_share * min(over, phi) ** 2 + p - by_share, 1.0)
@@ -156,10 +156,10 @@ class _Limits:
         return over, 1.0 - survival, survival
 
 
-def _excess(u: float) -> float:
+def _excess(u: float, knee: float) -> float:
     if u <= 1.0:
         return 0.0
-    return (u - 1.0) ** 2 / (KNEE * (KNEE - 1.0)) if u < KNEE else 1.0 - 1.0 / u
+    return (u - 1.0) ** 2 / (knee * (knee - 1.0)) if u < knee else 1.0 - 1.0 / u
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
 """How steady COLLAR is: the noise of its estimate of s, and the phase margin of its controller.
 
-*Noise.* A sampled departure is compared with c of M remembered ones, and s moves by (hits - c s) s/A. Samples are taken
-to be independent draws from the output, of shares q. With g = c s/A the weight of the last sample, w_n = g (1-g)^n of
-the one n before, and W_n the weight that it had as a remembered one,
+*Noise.* A sampled departure is compared with c of M remembered ones, and an average moves by (hits - c s) s/A. Samples
+are taken to be independent draws from the output, of shares q. With g = c s/A the weight of the last sample, w_n = g
+(1-g)^n of the one n before, and W_n the weight that it had as a remembered one, two averages v and v' have
 
-    var s = (s (1-s) - 2 (s3 - s^2)) sum w^2 / c + (s3 - s^2) sum (w + W)^2,   s3 = sum q^3
+    cov = (s (1-s) - 2 (s3 - s^2)) sum w w' / c + (s3 - s^2) sum (w + W) (w' + W'),   s3 = sum q^3
 
 by Hoeffding's decomposition of the pairs: what belongs to a pair alone, and what belongs to each of its ends. For N
-equal flows s3 = s^2, and the relative deviation is sqrt((1-s)/(2 A)), whatever N is.
+equal flows s3 = s^2, and the relative deviation of one is sqrt((1-s)/(2 A)), whatever N is. The discipline's s is the
+lesser of one of 512 matches and one of 2048. Where both are normal, t the deviation of their difference, its mean is
+t/sqrt(2 pi) below theirs, and its variance (var v + var v')/2 - t^2/(2 pi).
 
 *Margin.* N flows of Reno with round trip R hold the part 1 - u of the link, the rest is held by senders that do not
 answer. Their windows are sqrt(2)/r at a root r. From r to the wait, after Misra, Gong and Towsley 2000 and Hollot and
@@ -41,18 +43,20 @@ from fairdrop.models.errors import NoEquilibriumError
 
 #: Constants of the discipline: crates/fairdrop/src/disciplines/collar.rs.
 T_UPDATE, ALPHA, BETA, RTT_MAX, MOST_ROOT = 0.016, 0.16, 3.2, 0.1, 0.5
-COMPARED, AVERAGED = 128, 512.0
+COMPARED, AVERAGED, AVERAGED_SLOWLY = 128, 512.0, 2048.0
 
 
 @dataclass(frozen=True, eq=False)
 class CollarNoise(Result):
     """Result of :func:`collar_noise`.
 
-    s: its mean. deviation: standard deviation over the mean. pairs, ends: the parts of the squared deviation that
-    belong to pairs and to their ends. samples: sampled departures that s averages.
+    s: the sum of squares. bias: how far the mean of the estimate is from it, as a part of it. deviation: standard
+    deviation over s. pairs, ends: the parts of the squared deviation of the quicker average that belong to pairs and to
+    their ends. samples: sampled departures that it averages.
     """
 
     s: float
+    bias: float
     deviation: float
     pairs: float
     ends: float
@@ -60,7 +64,7 @@ class CollarNoise(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers."""
-        return {name: getattr(self, name) for name in ("s", "deviation", "pairs", "ends", "samples")}
+        return {name: getattr(self, name) for name in ("s", "bias", "deviation", "pairs", "ends", "samples")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +101,12 @@ def collar_noise(
     ids: int = 256,
     compared: int = COMPARED,
     averaged: float = AVERAGED,
+    averaged_slowly: float = AVERAGED_SLOWLY,
 ) -> CollarNoise:
-    """Standard deviation of s for an output of these ``shares``, which are made to sum to 1.
+    """Bias and standard deviation of s for an output of these ``shares``, which are made to sum to 1.
 
     ``counts`` says how many flows have each share; one for all, or one each. ``ids`` are remembered, ``compared`` of
-    them at each sample; ``averaged`` matches.
+    them at each sample; ``averaged`` matches, and ``averaged_slowly`` of the bound.
 
     Raises ``ValueError`` naming the argument.
     """
@@ -116,25 +121,37 @@ def collar_noise(
     a = _check.positive("averaged", averaged)
     q = q / (many * q).sum()
     s, cubes = float((many * q**2).sum()), float((many * q**3).sum())
-    g = c * s / a
-    if g >= 1.0:
+    if c * s >= a:
         raise ValueError(f"averaged must be above compared times the sum of squares, {c * s:g}, got {a:g}")
-    squares = g / (2.0 - g)
-    pairs = (s * (1.0 - s) - 2.0 * (cubes - s * s)) * squares / c
-    ends = (cubes - s * s) * _both_ends(g, memory)
-    variance = max(pairs + ends, 0.0)
-    return CollarNoise(s, math.sqrt(variance) / s, pairs / s**2, ends / s**2, 2.0 / g - 1.0)
+    slow = _check.positive("averaged_slowly", averaged_slowly)
+    if slow < a:
+        raise ValueError(f"averaged_slowly must be at least averaged, {a:g}, got {slow:g}")
+    g, h = c * s / a, c * s / slow
+    # Of the two averages: variances of each, covariance.
+    of_pairs, of_ends = (s * (1.0 - s) - 2.0 * (cubes - s * s)) / c, cubes - s * s
+    both = ((g, g), (h, h), (g, h))
+    pairs = [of_pairs * x * y / (x + y - x * y) for x, y in both]
+    ends = [of_ends * _both_ends(x, y, memory) for x, y in both]
+    quick, steady, shared = (pair + end for pair, end in zip(pairs, ends, strict=True))
+    apart = max(quick + steady - 2.0 * shared, 0.0) / (2.0 * math.pi)
+    deviation = math.sqrt(max((quick + steady) / 2.0 - apart, 0.0))
+    return CollarNoise(s, -math.sqrt(apart) / s, deviation / s, pairs[0] / s**2, ends[0] / s**2, 2.0 / g - 1.0)
 
 
-def _both_ends(g: float, memory: int) -> float:
-    """The sum of (w + W)^2: a sample has the weight w when it comes, and W while it is remembered.
+def _both_ends(g: float, h: float, memory: int) -> float:
+    """The sum of (w + W) (w' + W'): a sample has the weight w when it comes, and W while it is remembered.
 
     A sample n steps back was compared with by those from n-1 to n-memory steps back, for a part 1/memory of each.
     """
-    keep = 1.0 - g
-    steps = np.arange(memory + math.ceil(40.0 / g) if g > 1e-7 else 4_000_000, dtype=np.float64)
-    later = keep ** np.maximum(steps - memory, 0.0) - keep**steps
-    return float(np.sum((g * keep**steps + later / memory) ** 2))
+    least = min(g, h)
+    steps = np.arange(memory + math.ceil(40.0 / least) if least > 1e-7 else 4_000_000, dtype=np.float64)
+
+    def weights(gain: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        keep = 1.0 - gain
+        later = keep ** np.maximum(steps - memory, 0.0) - keep**steps
+        return gain * keep**steps + later / memory
+
+    return float(np.sum(weights(g) * weights(h)))
 
 
 def gain_of(target: float, wait: float) -> float:

@@ -16,7 +16,7 @@ impl Flows<'_> {
     pub fn packet_of_source(&self, flow: u32) -> InFlight {
         let group = self.group_of[flow as usize];
         let Datagram { len, class } = self.open[self.index(flow, group) as usize].pending;
-        InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) }
+        InFlight { class, ecn: self.ecn(group, true), ..InFlight::new(flow, group, 0, len, Role::Data) }
     }
 
     /// The next packet of an open-loop source, in place of that one.

@@ -1,6 +1,6 @@
 //! UDP at a constant bit rate.
 
-use crate::input::{ANY_RATE, FieldKind, FieldSpec, Section, field};
+use crate::input::{ANY_RATE, FieldKind, FieldSpec, SWITCH, Section, field};
 use crate::random;
 use crate::transport::info::TransportInfo;
 use crate::wire::{Rate, Wire};
@@ -26,6 +26,7 @@ const FIELDS: &[FieldSpec] = &[
         Some("0"),
         "Each gap is multiplied by a uniform number from 1 - jitter to 1 + jitter.",
     ),
+    field("ecn", "", SWITCH, Some("false"), "Packets are sent as ECN-capable; marks change nothing."),
 ];
 
 /// Settings of a constant-bit-rate source.
@@ -35,11 +36,18 @@ pub struct CbrConfig {
     pub rate_bps: u64,
     /// Gaps vary by this fraction either way.
     pub jitter: f64,
+    /// Packets say that they are ECN-capable. Documents without it stay as they were before there was this field.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
 }
 
 impl CbrConfig {
     pub fn read(section: &Section) -> Self {
-        Self { rate_bps: section.number_or_zero("rate") as u64, jitter: section.number_or_zero("jitter") }
+        Self {
+            rate_bps: section.number_or_zero("rate") as u64,
+            jitter: section.number_or_zero("jitter"),
+            ecn: section.switch("ecn").unwrap_or(false),
+        }
     }
 }
 

@@ -47,6 +47,11 @@ impl SourceConfig {
         })
     }
 
+    /// Whether its packets say that they are ECN-capable.
+    pub const fn is_ecn_capable(&self) -> bool {
+        matches!(self, Self::Cbr(CbrConfig { ecn: true, .. }))
+    }
+
     /// Name, as in `fairdrop list`.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -100,7 +105,7 @@ impl<'s> Source<'s> {
                 Self::Poisson(Poisson::new(start, stream(FlowPurpose::Gap), packet_size, config))
             }
             SourceConfig::OnOff(config) => {
-                let clock = pacer(&CbrConfig { rate_bps: config.peak_rate_bps, jitter: 0.0 });
+                let clock = pacer(&CbrConfig { rate_bps: config.peak_rate_bps, jitter: 0.0, ecn: false });
                 Self::OnOff(OnOff::new(start, clock, stream(FlowPurpose::Period), config), config)
             }
             SourceConfig::Burst(config) => Self::Bursts(Bursts::new(start, phase(), config), config),
