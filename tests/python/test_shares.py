@@ -43,8 +43,8 @@ def test_the_validation_set_does_not_change() -> None:
     assert drawn[:5] == list(loads.validation(5)), "each load has its own numbers"
     assert loads.validation(1, seed=1) != drawn[:1]
     load = drawn[10]
-    assert (load.rate_bps, load.rtt_s, load.limit, load.packet_size) == (42_700_000, 0.0387, 112, 1000)
-    assert [(group.name, group.count) for group in load.groups] == [("tcp", 12), ("udp", 1)]
+    assert (load.rate_bps, load.rtt_s, load.limit, load.packet_size) == (5_640_000, 0.0144, 157, 500)
+    assert [(group.name, group.count) for group in load.groups] == [("near", 85), ("far", 32), ("web", 1)]
 
 
 def test_the_validation_set_is_wide() -> None:

