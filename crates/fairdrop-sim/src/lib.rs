@@ -42,5 +42,6 @@ pub use result::{
     TransfersResult, VelocityResult, Windows, WindowsSeries,
 };
 pub use run::{FileError, RunError, run_file, simulate, simulate_traced};
+pub use transport::sources::Datagram;
 pub use transport::{TransportCount, beside_kernel};
 pub use wire::{Rate, Wire};

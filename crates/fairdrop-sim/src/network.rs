@@ -96,7 +96,7 @@ impl<'s> Network<'s> {
     }
 }
 
-/// What an open-loop source of a scenario sends: when, bytes on the wire, and class.
+/// What an open-loop source of a scenario sends: when, and what.
 #[derive(Debug)]
 pub struct Datagrams<'s> {
     source: Source<'s>,
@@ -122,7 +122,7 @@ impl<'s> Datagrams<'s> {
         };
         Some(Self {
             source: Source::new(config, of, seed),
-            packet: Datagram { len: group.packet_size as u16, class: group.class },
+            packet: Datagram::of(config, group.packet_size, group.class),
             packet_size: group.packet_size,
             stop: group.stop.min(scenario.duration),
         })
@@ -130,13 +130,13 @@ impl<'s> Datagrams<'s> {
 }
 
 impl Iterator for Datagrams<'_> {
-    type Item = (Time, u16, u8);
+    type Item = (Time, Datagram);
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.source.take(self.packet_size, &mut self.packet, self.stop) {
                 Next::Packet(at) | Next::Search(at) if at >= self.stop => return None,
-                Next::Packet(at) => return Some((at, self.packet.len, self.packet.class)),
+                Next::Packet(at) => return Some((at, self.packet)),
                 Next::Search(_) => {}
             }
         }

@@ -12,7 +12,7 @@ use crate::host::{Lateness, LatenessReport};
 use crate::os::{Sleeper, now};
 use fairdrop::Time;
 use fairdrop_sim::scenario::{Group, Scenario};
-use fairdrop_sim::{Datagrams, SenderState};
+use fairdrop_sim::{Datagram, Datagrams, SenderState};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_ip_tos, set_socket_linger, set_tcp_congestion};
@@ -107,7 +107,7 @@ pub struct Senders<'s> {
     scenario: &'s Scenario,
     congestion: &'s Congestion,
     flows: Vec<Flow<'s>>,
-    /// Socket, next length and class, and the class that the socket has, of open-loop sources.
+    /// Those of open-loop sources.
     sources: BTreeMap<usize, Source>,
     connections: BTreeMap<u32, Connection>,
     tasks: BinaryHeap<Reverse<(Time, Task)>>,
@@ -123,8 +123,9 @@ pub struct Senders<'s> {
 
 struct Source {
     socket: OwnedFd,
-    next: (u16, u8),
-    class: u8,
+    next: Datagram,
+    /// The octet of class and ECN field that it has.
+    tos: u8,
 }
 
 impl<'s> Senders<'s> {
@@ -358,18 +359,17 @@ impl<'s> Senders<'s> {
     /// Sends the datagram that is due, and finds the next. The first call only finds it.
     fn datagram(&mut self, index: usize, due: Time) -> io::Result<()> {
         let flow = &mut self.flows[index];
-        if !self.sources.contains_key(&index) {
-            let class = self.scenario.groups[flow.place.group].class;
-            let socket = udp_socket(flow.place, class)?;
-            self.sources.insert(index, Source { socket, next: (0, class), class });
-        } else if let Some(source) = self.sources.get_mut(&index) {
+        if let Some(source) = self.sources.get_mut(&index) {
             source.send()?;
             self.lateness.record(self.begun.after(due), now());
+        } else {
+            let socket = udp_socket(flow.place)?;
+            self.sources.insert(index, Source { socket, next: Datagram::default(), tos: 0 });
         }
-        if let Some((at, len, class)) = flow.datagrams.as_mut().and_then(Iterator::next)
+        if let Some((at, datagram)) = flow.datagrams.as_mut().and_then(Iterator::next)
             && let Some(source) = self.sources.get_mut(&index)
         {
-            source.next = (len, class);
+            source.next = datagram;
             self.tasks.push(Reverse((at, Task::Datagram(index))));
         }
         Ok(())
@@ -411,10 +411,11 @@ impl<'s> Senders<'s> {
 
 impl Source {
     fn send(&mut self) -> io::Result<()> {
-        let (len, class) = self.next;
-        if class != self.class {
-            set_ip_tos(&self.socket, class << 2)?;
-            self.class = class;
+        let Datagram { len, class, ecn } = self.next;
+        let tos = class << 2 | ecn as u8;
+        if tos != self.tos {
+            set_ip_tos(&self.socket, tos)?;
+            self.tos = tos;
         }
         let payload = u32::from(len).saturating_sub(UDP_HEADERS) as usize;
         match send(&self.socket, &ZEROS[..payload], SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -435,10 +436,9 @@ fn tcp_socket(group: &Group, congestion: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn udp_socket(place: Place, class: u8) -> io::Result<OwnedFd> {
+fn udp_socket(place: Place) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-    set_ip_tos(&socket, class << 2)?;
     bind(&socket, &SocketAddrV4::new(SIDE.host(place), 0))?;
     connect(&socket, &SocketAddrV4::new(Side::Right.host(place), UDP_PORT))?;
     Ok(socket)

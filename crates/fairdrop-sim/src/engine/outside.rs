@@ -187,6 +187,7 @@ mod tests {
     use crate::network::{Datagrams, Network};
     use crate::run::simulate;
     use crate::scenario::Scenario;
+    use crate::transport::sources::Datagram;
     use fairdrop::Count;
     use std::collections::BTreeMap;
 
@@ -252,8 +253,9 @@ mod tests {
         for flow in 0..network.starts().len() as u32 {
             let Some(source) = Datagrams::new(scenario, network, flow, seed) else { continue };
             let group = network.group_of(flow) as u16;
-            let packet =
-                |(at, len, class)| (at, InFlight { class, ..InFlight::new(flow, group, 0, len, Role::Data) });
+            let packet = |(at, Datagram { len, class, ecn })| {
+                (at, InFlight { class, ecn, ..InFlight::new(flow, group, 0, len, Role::Data) })
+            };
             all.extend(source.map(packet));
         }
         all

@@ -110,6 +110,9 @@ pub trait Host: Env<u32> {
     fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
 }
 
+/// Where packets wait in one FIFO.
+pub type Fifo = LeakyFifo<u32, Box<[Slot<u32>]>>;
+
 /// What one queue has of its host.
 #[derive(Debug)]
 pub struct Desk {
@@ -119,7 +122,7 @@ pub struct Desk {
     /// The packets that the queue has: those that wait, or, of a gate, those that it has taken out of the FIFO.
     waiting: Waiting,
     /// For queues in other languages to let packets wait in; of a gate, where all wait.
-    fifo: LeakyFifo<u32, Box<[Slot<u32>]>>,
+    fifo: Fifo,
     limit: u32,
     /// Where the packet waits that was shown last.
     shown: Option<Position>,
@@ -188,7 +191,7 @@ impl Desk {
 
     /// Where packets may wait.
     #[inline]
-    pub fn fifo(&self) -> &LeakyFifo<u32, Box<[Slot<u32>]>> {
+    pub fn fifo(&self) -> &Fifo {
         &self.fifo
     }
 

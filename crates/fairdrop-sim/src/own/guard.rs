@@ -1,8 +1,7 @@
 //! Watches a queue of somebody's own: packets are neither lost, nor made, nor changed.
 
-use super::desk::{Desk, Host};
+use super::desk::{Desk, Fifo, Host};
 use super::fault::{Fault, Place, Wrong};
-use super::hosted::Fifo;
 use super::queue::{Gate, OwnQueue, Queue};
 use crate::meter::Shows;
 use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};

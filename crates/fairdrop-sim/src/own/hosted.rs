@@ -1,16 +1,11 @@
 //! What a port holds: a discipline of the catalogue, or one of somebody's own.
 
-use super::desk::Host;
+use super::desk::{Fifo, Host};
 use super::fault::Fault;
 use super::guard::Guarded;
 use super::queue::Queue;
 use crate::meter::Shows;
-use fairdrop::{
-    AnyDiscipline, Backlog, Count, Discipline, DropCause, Heap, LeakyFifo, Memory, Packet, Slot, Time,
-};
-
-/// Where packets wait in one FIFO.
-pub type Fifo = LeakyFifo<u32, <Heap as Memory>::Of<Slot<u32>>>;
+use fairdrop::{AnyDiscipline, Backlog, Count, Discipline, DropCause, Heap, Packet, Time};
 
 /// A discipline of either kind. The tag takes no room and no branch of its own: it is one more of the catalogue's.
 #[derive(Debug)]

@@ -36,10 +36,10 @@ pub use crate::transport::congestion::{
     SendEvent, Variant, Window,
 };
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
-pub use desk::{Desk, Dice, Host, cause_named};
+pub use desk::{Desk, Dice, Fifo, Host, cause_named};
 pub use fault::{Fault, Place, Wrong};
 pub(crate) use guard::Guarded;
-pub use hosted::{Fifo, Hosted};
+pub use hosted::Hosted;
 pub use name::kept;
 pub use parts::{Part, PartError, Parts};
 pub(crate) use queue::Queue;

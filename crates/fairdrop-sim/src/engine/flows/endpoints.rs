@@ -15,8 +15,8 @@ impl Flows<'_> {
     #[inline]
     pub fn packet_of_source(&self, flow: u32) -> InFlight {
         let group = self.group_of[flow as usize];
-        let Datagram { len, class } = self.open[self.index(flow, group) as usize].pending;
-        InFlight { class, ecn: self.ecn(group, true), ..InFlight::new(flow, group, 0, len, Role::Data) }
+        let Datagram { len, class, ecn } = self.open[self.index(flow, group) as usize].pending;
+        InFlight { class, ecn, ..InFlight::new(flow, group, 0, len, Role::Data) }
     }
 
     /// The next packet of an open-loop source, in place of that one.

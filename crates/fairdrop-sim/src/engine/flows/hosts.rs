@@ -58,7 +58,7 @@ impl Hosts {
             is_open: tcp.is_none(),
             takes_at_once: tcp.is_none(),
             delays_acks: tcp.is_some_and(|tcp| tcp.delayed_ack),
-            ecn: ecn(&group.transport),
+            ecn: tcp.map_or([Ecn::NotCapable; 2], ecn),
             has_options: tcp.is_some_and(TcpConfig::has_options),
             reports_more: tcp.is_some_and(|tcp| tcp.has_sack() || tcp.has_options()),
         }
@@ -67,12 +67,11 @@ impl Hosts {
 
 /// The ECN field of data sent again, and of new data: ECT(0) of new data where both ends speak ECN (RFC 3168, section 6.1.2),
 /// ECT(1) of all data of L4S (RFC 9331, section 4.1).
-fn ecn(transport: &Transport) -> [Ecn; 2] {
-    match transport {
-        Transport::OpenLoop(source) if source.is_ecn_capable() => [Ecn::Ect0; 2],
-        Transport::Tcp(TcpConfig { ecn: true, l4s: true, .. }) => [Ecn::Ect1; 2],
-        Transport::Tcp(TcpConfig { ecn: true, .. }) => [Ecn::NotCapable, Ecn::Ect0],
-        _ => [Ecn::NotCapable; 2],
+fn ecn(tcp: &TcpConfig) -> [Ecn; 2] {
+    match (tcp.ecn, tcp.l4s) {
+        (false, _) => [Ecn::NotCapable; 2],
+        (true, false) => [Ecn::NotCapable, Ecn::Ect0],
+        (true, true) => [Ecn::Ect1; 2],
     }
 }
 

@@ -157,7 +157,8 @@ impl<'s> Flows<'s> {
             Transport::OpenLoop(config) => {
                 let &Group { start: group_start, packet_size, class, .. } = group;
                 let of = sources::Flow { number: flow, index, start, group_start, packet_size, class };
-                self.add_open(Source::new(config, of, seed), group)
+                let pending = Datagram::of(config, packet_size, class);
+                self.add_open(Source::new(config, of, seed), pending)
             }
         };
         self.group_of.push(number);
@@ -176,8 +177,7 @@ impl<'s> Flows<'s> {
         self.tcp.len() as u32 - 1
     }
 
-    fn add_open(&mut self, source: Source<'s>, group: &Group) -> u32 {
-        let pending = Datagram { len: group.packet_size as u16, class: group.class };
+    fn add_open(&mut self, source: Source<'s>, pending: Datagram) -> u32 {
         self.open.push(OpenFlow { source, link_out: Wire::default(), pending });
         self.open.len() as u32 - 1
     }

@@ -3,7 +3,7 @@
 use super::datagram::Datagram;
 use crate::input::{FieldKind, FieldSpec, field};
 use crate::transport::info::TransportInfo;
-use fairdrop::Time;
+use fairdrop::{Ecn, Time};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -69,6 +69,9 @@ impl Playback {
     pub fn take(&mut self, config: &TraceConfig) -> Option<(Time, Datagram)> {
         let Arrival { at, len, class } = *config.flows[self.flow as usize].get(self.next)?;
         self.next += 1;
-        Some((self.start.after(at), Datagram { len, class: class.unwrap_or(self.class) }))
+        Some((
+            self.start.after(at),
+            Datagram { len, class: class.unwrap_or(self.class), ecn: Ecn::NotCapable },
+        ))
     }
 }
