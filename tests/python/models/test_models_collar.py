@@ -90,7 +90,10 @@ def test_a_limit_of_twice_the_share_holds_nobody() -> None:
 
 @pytest.mark.parametrize("times", [0.5, 1.0, 4.0])
 def test_any_mix_of_rates_is_shared_as_simulated(times: float) -> None:
-    """Six Poisson senders from a fiftieth of the link on. Shares within 0.02 of the link, s within 4 %: it is the lesser of two."""
+    """Six Poisson senders from a fiftieth of the link on.
+
+    Shares within 0.02 of the link, s within 4 %: it is the lesser of two.
+    """
     rates = [times * rate for rate in (50, 100, 200, 400, 800, 1600)]
     model = collar_equilibrium(C, [ConstantRate(rate) for rate in rates])
     sent = [{"name": f"u{k}", "transport": "poisson", "rate": 8e3 * rate} for k, rate in enumerate(rates)]
@@ -124,7 +127,7 @@ def test_greedy_senders_beside_tcp_get_what_the_model_says(flows: int, senders: 
 
 
 def test_few_flows_on_a_fast_link_need_not_starve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """4 TCP flows and UDP at the rate of a link of 1 Gb/s: a second point would hold, were the knee the same for all s."""
+    """4 TCP flows and UDP at the rate of a link of 1 Gb/s: a second would hold with a knee that s does not move."""
     load = (125_000.0, [ConstantRate(125_000.0), Responsive(4, 0.042)])
     model = collar_equilibrium(*load)
     assert (model.slopes < 1.0).tolist() == [True]
