@@ -122,7 +122,7 @@ impl<'s> Datagrams<'s> {
         };
         Some(Self {
             source: Source::new(config, of, seed),
-            packet: Datagram::of(config, group.packet_size, group.class),
+            packet: config.datagram(group.packet_size, group.class),
             packet_size: group.packet_size,
             stop: group.stop.min(scenario.duration),
         })

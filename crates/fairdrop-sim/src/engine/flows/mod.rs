@@ -157,7 +157,7 @@ impl<'s> Flows<'s> {
             Transport::OpenLoop(config) => {
                 let &Group { start: group_start, packet_size, class, .. } = group;
                 let of = sources::Flow { number: flow, index, start, group_start, packet_size, class };
-                let pending = Datagram::of(config, packet_size, class);
+                let pending = config.datagram(packet_size, class);
                 self.add_open(Source::new(config, of, seed), pending)
             }
         };

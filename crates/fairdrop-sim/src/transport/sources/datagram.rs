@@ -1,6 +1,5 @@
 //! Packets of open-loop sources.
 
-use crate::transport::sources::SourceConfig;
 use fairdrop::Ecn;
 
 /// A packet that a source puts on its host's own link.
@@ -12,12 +11,4 @@ pub struct Datagram {
     pub class: u8,
     /// Whether it may be marked.
     pub ecn: Ecn,
-}
-
-impl Datagram {
-    /// One of a source with these settings, as long as those of its group.
-    pub fn of(config: &SourceConfig, packet_size: u32, class: u8) -> Self {
-        let ecn = if config.is_ecn_capable() { Ecn::Ect0 } else { Ecn::NotCapable };
-        Self { len: packet_size as u16, class, ecn }
-    }
 }

@@ -11,7 +11,7 @@ use super::trace::{self, Playback, TraceConfig};
 use crate::input::{Report, Section};
 use crate::random::{self, FlowPurpose};
 use crate::transport::info::TransportInfo;
-use fairdrop::Time;
+use fairdrop::{Ecn, Time};
 use serde::Serialize;
 
 /// Settings of a source.
@@ -47,9 +47,10 @@ impl SourceConfig {
         })
     }
 
-    /// Whether its packets say that they are ECN-capable.
-    pub const fn is_ecn_capable(&self) -> bool {
-        matches!(self, Self::Cbr(CbrConfig { ecn: true, .. }))
+    /// A packet as long as those of its group.
+    pub const fn datagram(&self, packet_size: u32, class: u8) -> Datagram {
+        let is_capable = matches!(self, Self::Cbr(CbrConfig { ecn: true, .. }));
+        Datagram { len: packet_size as u16, class, ecn: if is_capable { Ecn::Ect0 } else { Ecn::NotCapable } }
     }
 
     /// Name, as in `fairdrop list`.
