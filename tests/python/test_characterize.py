@@ -154,7 +154,7 @@ def test_every_discipline_has_parameters_that_are_its_own():
     known = {entry["name"]: entry for entry in fairdrop.catalogue()["disciplines"]}
     for name, knobs in KNOBS.items():
         tables = {knob.partition(".")[0] for knob in knobs}
-        assert tables <= {name, "red", "codel", "cobalt", "pie"}, name
+        assert tables <= {name, "red", "codel", "cobalt", "collar", "pie"}, name
         assert len(set(knobs)) == len(knobs)
         assert name in known
 

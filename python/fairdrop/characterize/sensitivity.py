@@ -11,6 +11,7 @@ from fairdrop.estimate import CONFIDENCE
 
 #: From the default divided by this to the default times this.
 FACTOR = 2**0.5
+_COLLAR = ("collar.target", "collar.span", "collar.share")
 _RED = ("red.min_th", "red.max_th", "red.max_p", "red.w_q")
 #: What is varied, in tables below ``queue``; of disciplines without a number to set, the buffer.
 KNOBS: Mapping[str, Sequence[str]] = {
@@ -30,7 +31,9 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "class_choke": (*_RED[:3], "class_choke.quantum"),
     "cobalt": ("cobalt.target", "cobalt.interval", "cobalt.p_inc", "cobalt.p_dec"),
     "codel": ("codel.target", "codel.interval"),
-    "collar": ("collar.target", "collar.span", "collar.share"),
+    "collar": _COLLAR,
+    "collar_sparse": (*_COLLAR, "collar_sparse.sparse", "collar_sparse.short"),
+    "collarw": _COLLAR,
     "csfq": ("csfq.k", "csfq.k_alpha", "csfq.k_c"),
     "drr": ("drr.quantum",),
     "dualpi2": ("dualpi2.target", "dualpi2.rtt_max", "dualpi2.coupling"),
