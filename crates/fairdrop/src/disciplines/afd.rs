@@ -56,10 +56,10 @@ impl Registered for AfdParams {
         name: "afd",
         title: "AFD",
         label: "AFD",
-        doc: "Drops arrivals of flows that are in a sample of recent arrivals more often than a fair share, which the \
-              queue's length steers.",
-        report: "Keeps a sample of who sent the recent packets, and drops what a flow sends above a fair share that the \
-              queue's length sets.",
+        doc: "Drops a flow's arrivals by how far its share of a sample of recent arrivals exceeds a fair share, which \
+              the queue's length steers.",
+        report: "Keeps a sample of recent arrivals, estimates from it what each flow sends, and drops the excess over \
+                 a fair share that the queue's length sets.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

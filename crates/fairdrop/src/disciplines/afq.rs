@@ -46,10 +46,10 @@ impl Registered for AfqParams {
         name: "afq",
         title: "AFQ",
         label: "AFQ",
-        doc: "FIFOs that are served one after another; each flow's packets are spread over them, so many bytes in each, by a \
-              sketch that counts what it has sent.",
-        report: "Spreads the packets of each flow over a row of queues, so many bytes in each, and serves one queue after \
-                 another. What flows have sent is counted in a small sketch, which flows share.",
+        doc: "Approximate fair queueing on a switch: a rotation of FIFOs, one for each round; a sketch that counts \
+              what each flow has sent says which round a packet is for.",
+        report: "Spreads the packets of each flow over a rotation of queues, a fixed number of bytes in each, and \
+                 serves one queue after another. A small sketch, which flows share, counts what each has sent.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
         timed: false,

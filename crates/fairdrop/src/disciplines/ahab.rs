@@ -56,10 +56,10 @@ impl Registered for AhabParams {
         name: "ahab",
         title: "AHAB",
         label: "AHAB",
-        doc: "Drops what a flow sends above a threshold, which moves to where what is let in is the link's rate, by what two other \
-              thresholds would let in; a sketch measures flows.",
-        report: "Estimates how fast each sender is from a small sketch, and drops what exceeds a threshold. The threshold follows \
-                 what slightly different ones would have let through.",
+        doc: "Drops what a flow sends above a threshold; a sketch measures flows, and what two other thresholds would \
+              admit tells where the threshold must move for admitted traffic to match the link's rate.",
+        report: "Estimates the rate of each sender in a small sketch and drops what exceeds a threshold. The threshold \
+                 follows what a slightly higher and a slightly lower one would have admitted.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

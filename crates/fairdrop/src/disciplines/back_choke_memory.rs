@@ -71,7 +71,7 @@ impl Registered for BackChokeMemoryParams {
         name: "back_choke_memory",
         title: "Back CHOKe with memory",
         label: "Back CHOKe",
-        doc: "RED, after dropping an arrival whose flow is among the last few admitted.",
+        doc: "RED that first drops an arrival whose flow is among the last few admitted.",
         report: "Remembers the flows of the last few packets let in, and drops an arriving packet of any of them.",
         family: Family::Choke,
         departures: Departures::InOrder,

@@ -40,10 +40,10 @@ impl Registered for BlackParams {
         name: "black",
         title: "BLACK",
         label: "BLACK",
-        doc: "RED behind a short list of the flows that random draws meet in the queue most often: what they have above a \
-              fair share of the queue is refused.",
-        report: "Draws a queued packet for each arriving one, counts in a short list whose flows it meets, and drops what \
-                 those have of the queue above a fair share. RED decides about the rest.",
+        doc: "RED behind a short list of the flows that random draws from the queue meet most often; their excess over \
+              a fair share of the queue is dropped.",
+        report: "Draws a queued packet at each arrival, counts in a short list which flows it meets, and drops what \
+                 these hold of the queue above a fair share. RED decides about the rest.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

@@ -182,10 +182,10 @@ impl Registered for CakeParams {
         name: "cake",
         title: "CAKE",
         label: "CAKE",
-        doc: "Queues of flows take turns, the sparse ones first; hosts share before their flows do, and each queue is a \
-              COBALT.",
-        report: "Sorts flows into separate queues, each kept short by COBALT, and shares the link among hosts before it \
-              shares it among their flows.",
+        doc: "Flow queues served in turn, sparse flows first, each with COBALT; the link is shared among hosts, then \
+              among their flows.",
+        report: "Sorts flows into separate queues, each kept short by COBALT, and shares the link among hosts before \
+                 it shares it among their flows.",
         family: Family::Queues,
         departures: Departures::AnyOrder,
         timed: false,

@@ -45,10 +45,10 @@ impl Registered for CareParams {
         name: "care",
         title: "CARE",
         label: "CARE",
-        doc: "Drops what a flow sends above a fair share; how many flows there are, and how fast each is, is told by how often \
-              flows are caught in a sample of arrivals.",
-        report: "Catches a few arriving packets at random. Flows that are caught more often than others send more, and how many \
-                 are caught once or twice tells the number of flows; what one sends above a fair share is dropped.",
+        doc: "Drops what a flow sends above a fair share. How often flows recur in a random sample of arrivals tells \
+              how many there are and how fast each is (capture and recapture).",
+        report: "Captures a few arriving packets at random. Flows captured often send more, and the number captured \
+                 once or twice tells how many flows there are; what a flow sends above a fair share is dropped.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

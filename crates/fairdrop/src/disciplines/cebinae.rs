@@ -65,10 +65,10 @@ impl Registered for CebinaeParams {
         name: "cebinae",
         title: "Cebinae",
         label: "Cebinae",
-        doc: "Taxes the flows that have most of a full link, so that others can grow: two FIFOs in turn, of which each of two \
-              groups of flows has its bytes.",
-        report: "Looks from time to time who has most of a full link, and leaves these flows a little less than they had, until \
-                 others have as much.",
+        doc: "Taxes the largest flows of a full link, so that others can grow. Two FIFOs take turns; in each, the \
+              taxed flows and the rest have a byte budget.",
+        report: "Looks from time to time which flows have most of a full link, and leaves them a little less than they \
+                 had, until others have as much.",
         family: Family::Queues,
         departures: Departures::AnyOrder,
         timed: false,

@@ -143,8 +143,8 @@ impl Registered for ChokeParams {
         name: "choke",
         title: "CHOKe",
         label: "CHOKe",
-        doc: "RED, after comparing each arrival with packets drawn from the queue: those of its flow are dropped with \
-              it.",
+        doc: "RED that first compares each arrival with packets drawn from the queue; those of its flow are dropped \
+              with it.",
         report: "RED with one addition: each arriving packet is compared with a packet drawn at random from the queue. \
               When both belong to the same flow, both are dropped. A flow that fills the queue is hit most often, and \
               no state per flow is kept.",

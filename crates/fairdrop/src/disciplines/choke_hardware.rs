@@ -145,10 +145,10 @@ impl Registered for ChokeHardwareParams {
         name: "choke_hardware",
         title: "CHOKe in hardware",
         label: "CHOKe in hardware",
-        doc: "CHOKe over linked lists with mark bits, as a switch would build it: what addresses are drawn, banks, \
-              shared memory, chopped packets.",
-        report: "CHOKe as a switch would build it: the packet to compare with is found by a random address in its memory, \
-              and a matched one is marked and discarded when it comes to the head.",
+        doc: "CHOKe as a switch would build it: linked lists with mark bits, random addresses in banked or shared \
+              memory, chopped packets.",
+        report: "CHOKe as a switch would build it: a random address in the packet memory finds the packet to compare \
+                 with, and a match is marked and discarded when it reaches the head.",
         family: Family::Choke,
         departures: Departures::InOrderWithinFlows,
         timed: false,

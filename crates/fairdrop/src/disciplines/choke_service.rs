@@ -49,9 +49,10 @@ impl Registered for ChokeServiceParams {
         name: "choke_service",
         title: "CHOKe by order of service",
         label: "CHOKe, order of service",
-        doc: "CHOKe whose next packet to leave is any, the oldest or the newest: the symmetric models of the paper.",
-        report: "CHOKe in which the packet that leaves next may be any that waits, or the newest, as the packet to compare \
-                 with may be. Packets overtake each other: it is there to study models, not to forward with.",
+        doc: "CHOKe in which the next packet to leave is the oldest, the newest or a random one: the symmetric models \
+              of the paper.",
+        report: "CHOKe in which the packet that leaves next may be any that waits, or the newest. Packets overtake \
+                 each other: it is for studying models, not for forwarding.",
         family: Family::Choke,
         departures: Departures::AnyOrder,
         timed: false,

@@ -117,10 +117,10 @@ impl Registered for ChokeWParams {
         name: "chokew",
         title: "CHOKeW",
         label: "CHOKeW",
-        doc: "Compares each arrival with more packets the longer the queue has been long, fewer for classes of greater \
-              weight; RED after that on request.",
-        report: "Compares each arriving packet with more queued packets the longer the queue has been long, and with \
-              fewer for classes of greater weight. No state per flow is kept.",
+        doc: "Compares each arrival with several packets: more while the queue stays long, fewer for classes of \
+              greater weight. RED follows if asked for.",
+        report: "Compares each arriving packet with several queued ones: more while the queue stays long, fewer for \
+                 classes of greater weight. It keeps no state per flow.",
         family: Family::Choke,
         departures: Departures::InOrder,
         timed: false,

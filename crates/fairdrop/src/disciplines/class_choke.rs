@@ -47,9 +47,9 @@ impl Registered for ClassChokeParams {
         name: "class_choke",
         title: "CHOKe per class",
         label: "CHOKe per class",
-        doc: "A CHOKe queue for each class, with its own part of the buffer, served in turns by weight.",
-        report: "Keeps the classes of traffic apart: each has a queue with CHOKe of its own and a share of the link by its \
-                 weight, so that what one class sends costs the others nothing.",
+        doc: "A CHOKe queue for each class, with a buffer of its own, served round-robin by weight.",
+        report: "Keeps the classes of traffic apart: each has a CHOKe queue of its own and a share of the link by its \
+                 weight, so that one class costs the others nothing.",
         family: Family::Queues,
         departures: Departures::InOrderWithinFlows,
         timed: false,

@@ -55,9 +55,10 @@ impl Registered for CobaltParams {
         name: "cobalt",
         title: "COBALT",
         label: "COBALT",
-        doc: "CoDel's control law, which eases off as it had tightened, beside a coin that overflows make likelier.",
-        report: "Drops by how long packets wait, and at random where senders do not answer to that. It does not look at \
-              who sends.",
+        doc: "CoDel's control law, which relaxes as gradually as it tightens, combined with BLUE's random drops after \
+              overflow.",
+        report: "Drops by how long packets wait, and at random where senders do not respond to that. It does not look \
+                 at who sends.",
         family: Family::Delay,
         departures: Departures::InOrder,
         timed: false,

@@ -44,9 +44,9 @@ impl Registered for CollarSparseParams {
         name: "collar_sparse",
         title: "COLLAR, sparse flows first",
         label: "COLLAR, sparse flows first",
-        doc: "COLLAR with a short FIFO for flows that send less than half of their fair share, which goes first.",
-        report: "Remembers whose packets left lately. Senders found there often are held to a fair share; those that send \
-                 little wait apart from the others, and go first.",
+        doc: "COLLAR with a second, short FIFO that goes first, for flows that send little of their fair share.",
+        report: "Remembers whose packets left lately. Senders found there often are held to a fair share; those that \
+                 send little wait in a FIFO of their own, which goes first.",
         family: Family::Flow,
         departures: Departures::AnyOrder,
         timed: false,

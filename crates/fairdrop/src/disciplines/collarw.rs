@@ -34,9 +34,9 @@ impl Registered for CollarWParams {
         name: "collarw",
         title: "COLLAR with weights",
         label: "COLLAR with weights",
-        doc: "COLLAR whose fair share is so many times larger for classes of greater weight.",
-        report: "Remembers whose packets left lately. Senders found there often are held to a fair share, larger for classes \
-                 of greater weight; the waiting time is held near a target.",
+        doc: "COLLAR with a fair share in proportion to the weight of a flow's class.",
+        report: "Remembers whose packets left lately. Senders found there often are held to a fair share in proportion \
+                 to the weight of their class; the waiting time is held near a target.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

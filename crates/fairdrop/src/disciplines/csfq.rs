@@ -63,10 +63,10 @@ impl Registered for CsfqParams {
         name: "csfq",
         title: "CSFQ",
         label: "CSFQ",
-        doc: "Drops arrivals by the rate of their flow that an edge wrote on them, so that none gets more than the \
-              fair rate.",
-        report: "Drops by the rate that an edge wrote on each packet, so that no flow gets more than the fair rate. Only \
-              the edge keeps state per flow.",
+        doc: "Drops arrivals by the rate of their flow, which the network's edge wrote on them, so that no flow \
+              exceeds the fair rate.",
+        report: "Drops by the rate that the network's edge wrote on each packet, so that no flow exceeds the fair \
+                 rate. Only the edge keeps state per flow.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

@@ -60,9 +60,9 @@ impl Registered for DualPi2Params {
         name: "dualpi2",
         title: "DualPI2",
         label: "DualPI2",
-        doc: "A queue for L4S packets, which it marks, beside one for the rest, which it drops from; coupled.",
-        report: "Keeps senders that answer to marks at once apart from the others, and couples both so that they share \
-              alike.",
+        doc: "A queue for L4S packets, which are marked, coupled with one for classic packets, which are dropped.",
+        report: "Keeps senders that respond to marks at once apart from classic ones, and couples the two queues so \
+                 that both kinds get like shares.",
         family: Family::Queues,
         departures: Departures::AnyOrder,
         timed: true,

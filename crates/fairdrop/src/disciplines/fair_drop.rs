@@ -49,9 +49,9 @@ impl Registered for FairDropParams {
         name: "fair_drop",
         title: "FairDrop (2018)",
         label: "FairDrop",
-        doc: "A FIFO that drops what exceeds a flow's virtual queue in a fluid system which shares the link fairly.",
-        report: "Works out what each flow would have waiting if the link were shared bit by bit, and drops arrivals of flows \
-                 that have too much there. The rest waits in one queue.",
+        doc: "A FIFO that drops what exceeds a flow's virtual queue in a fluid system that shares the link fairly.",
+        report: "Works out what each flow would have waiting if the link were shared bit by bit, and drops arrivals of \
+                 flows that have too much there. All packets wait in one queue.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

@@ -147,7 +147,7 @@ impl Registered for FqParams {
         name: "fq",
         title: "FQ",
         label: "FQ",
-        doc: "A queue per flow; packets leave in the order in which a fluid system would finish them, by weights.",
+        doc: "A queue per flow; packets leave in the order in which a weighted fluid system would finish them.",
         report: "Gives each flow a queue of its own and sends packets in the order in which a link shared bit by bit \
               would finish them.",
         family: Family::Queues,

@@ -49,8 +49,8 @@ impl Registered for FredParams {
         name: "fred",
         title: "FRED",
         label: "FRED",
-        doc: "RED with a count of waiting packets per flow: refuses flows that have their share, spares those with \
-              few.",
+        doc: "RED that counts the waiting packets of each flow: it refuses flows that have their share and spares \
+              those with few.",
         report: "RED that also counts the queued packets of each flow and holds every flow to about the same number.",
         family: Family::Flow,
         departures: Departures::InOrder,

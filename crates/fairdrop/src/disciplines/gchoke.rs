@@ -34,10 +34,10 @@ impl Registered for GChokeParams {
         name: "gchoke",
         title: "gCHOKe",
         label: "gCHOKe",
-        doc: "CHOKe that draws again after each match: all candidates of the arrival's flow up to the first miss are \
-              dropped with it.",
-        report: "RED with comparisons: an arriving packet is compared with packets drawn from the queue until one is of \
-              another flow; those before it are dropped with the arrival. No state per flow is kept.",
+        doc: "CHOKe that draws again after each match, until a candidate is of another flow; all that matched are \
+              dropped with the arrival.",
+        report: "RED that first compares an arriving packet with packets drawn from the queue until one is of another \
+                 flow; those before it are dropped with the arrival. It keeps no state per flow.",
         family: Family::Choke,
         departures: Departures::InOrder,
         timed: false,

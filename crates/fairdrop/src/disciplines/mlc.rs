@@ -45,10 +45,10 @@ impl Registered for MlcParams {
         name: "mlc",
         title: "MLC(l)",
         label: "MLC(l)",
-        doc: "Drops an arrival where all of several packets drawn from the queue are of its flow, with as many trials as \
-              the queue's length asks for.",
-        report: "Draws several packets from the queue for each arriving one, which is dropped when all of them belong to its \
-                 flow. How often it tries depends on the queue's length. No state per flow is kept.",
+        doc: "Drops an arrival if l packets drawn from the queue are all of its flow; the queue's length sets the \
+              number of trials.",
+        report: "Draws several packets from the queue at each arrival and drops the arrival if all of them belong to \
+                 its flow. The queue's length sets how often it tries. It keeps no state per flow.",
         family: Family::Choke,
         departures: Departures::InOrder,
         timed: false,

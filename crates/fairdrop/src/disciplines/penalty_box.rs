@@ -72,8 +72,9 @@ impl Registered for PenaltyBoxParams {
         name: "penalty_box",
         title: "RED with penalty box",
         label: "penalty box",
-        doc: "RED, with a shared rate limit for flows that have too much of its drops.",
-        report: "RED that also gives the flows with too much of its drops a small rate to share.",
+        doc: "RED with a shared rate limit for flows that take more than their part of its drops.",
+        report: "RED that puts flows with more than their part of the drops under one small rate limit, which they \
+                 share.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

@@ -126,7 +126,7 @@ impl Registered for PieParams {
         name: "pie",
         title: "PIE",
         label: "PIE",
-        doc: "Drops arrivals at random, with a probability that steers the waiting time to a target.",
+        doc: "Drops arrivals at random, with a probability that steers the waiting time towards a target.",
         report: "Drops at random to hold the waiting time near a target. It does not look at who sends.",
         family: Family::Delay,
         departures: Departures::InOrder,

@@ -62,7 +62,7 @@ impl Registered for RedParams {
         name: "red",
         title: "RED",
         label: "RED",
-        doc: "Drops arrivals early, at random, by the average queue.",
+        doc: "Drops arrivals early and at random, by the average queue length.",
         report: "Random Early Detection: drops arriving packets at random, more of them the longer the queue has been on \
               average, so that TCP slows down before the buffer is full. It does not look at who sends.",
         family: Family::Length,

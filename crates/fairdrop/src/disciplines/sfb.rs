@@ -81,9 +81,9 @@ impl Registered for SfbParams {
         name: "sfb",
         title: "SFB",
         label: "SFB",
-        doc: "BLUE in the bins of several hash functions; flows that drive all of theirs to 1 share a rate limit.",
-        report: "Sorts flows by several hash functions into bins that each raise or lower a drop probability of their \
-              own. Flows that do not slow down share a rate limit.",
+        doc: "BLUE in the bins of several hash functions; flows whose bins all reach probability 1 share a rate limit.",
+        report: "Hashes flows several times into bins, each of which raises or lowers a drop probability of its own. \
+                 Flows that do not slow down share a rate limit.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

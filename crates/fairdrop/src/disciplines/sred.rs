@@ -48,9 +48,10 @@ impl Registered for SredParams {
         name: "sred",
         title: "SRED",
         label: "SRED",
-        doc: "Drops arrivals at random by the number of flows, told from how often an arrival meets its flow in a list \
-              of flows seen lately.",
-        report: "Drops at random by the number of flows, told from how often an arriving packet meets its flow in a list.",
+        doc: "Drops arrivals at random by the number of flows, estimated from how often an arrival finds its flow in a \
+              list of recent ones.",
+        report: "Drops at random by the number of flows, estimated from how often an arriving packet finds its flow in \
+                 a list of recent ones.",
         family: Family::Flow,
         departures: Departures::InOrder,
         timed: false,

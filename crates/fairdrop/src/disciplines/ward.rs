@@ -48,9 +48,9 @@ impl Registered for WardParams {
         name: "ward",
         title: "WARD",
         label: "WARD",
-        doc: "Compares an arrival with two queued packets, the more likely the fuller the buffer.",
-        report: "Compares an arriving packet with two queued ones, the more likely the fuller the buffer. Packets of one \
-              flow that meet are dropped. Neither an average nor state per flow is kept.",
+        doc: "Compares an arrival with two queued packets, with a probability that grows with the queue.",
+        report: "Compares an arriving packet with two queued ones, more often the fuller the buffer. Packets of one \
+                 flow that meet are dropped. It keeps neither an average nor state per flow.",
         family: Family::Choke,
         departures: Departures::InOrder,
         timed: false,
