@@ -56,9 +56,7 @@ impl Link {
     fn event(&mut self, bytes: &mut Unstructured) -> Result<()> {
         match bytes.int_in_range(0..=7)? {
             0..=3 => {
-                // Round robin of small quanta goes round for as long as the packet is.
-                let most = if matches!(self.order, Departures::InOrder) { u32::MAX } else { 65_535 };
-                self.arrive(meta(most, bytes)?);
+                self.arrive(meta(bytes)?);
             }
             4..=5 => {
                 self.busy = false;
@@ -140,10 +138,10 @@ impl Link {
     }
 }
 
-fn meta(most: u32, bytes: &mut Unstructured) -> Result<Meta> {
+fn meta(bytes: &mut Unstructured) -> Result<Meta> {
     let flow = if bytes.ratio(1, 16)? { bytes.arbitrary()? } else { bytes.int_in_range(0..=7)? };
     let len = match bytes.int_in_range(0..=7)? {
-        0 => bytes.int_in_range(0..=most)?,
+        0 => bytes.arbitrary()?,
         1..=3 => bytes.int_in_range(0..=9000)?,
         _ => 1000,
     };

@@ -16,11 +16,6 @@ pub fn params(name: &str, bytes: &mut Unstructured) -> Result<AnyParams> {
             }
         }
     }
-    if name == "choke_hardware" {
-        // As the hardware does, it draws until it meets a live entry: a large list memory would only cost time.
-        let entries: u8 = bytes.int_in_range(1..=48)?;
-        params.set(name, "list_limit", ParamValue::Number(entries.into()));
-    }
     Ok(params)
 }
 
