@@ -18,10 +18,12 @@ import pandas
 import pytest
 
 import fairdrop
+from fairdrop import Discipline, param
 from fairdrop.characterize import Row, characterize, read_scorecard
 from fairdrop.characterize.layout import among_best, cell_text, scheduler_board, score_boards, trial_boards, trial_of
 from fairdrop.characterize.rows import csv_text, read_csv
 from fairdrop.characterize.sensitivity import KNOBS, influences
+from fairdrop.characterize.sensitivity import axes as knob_axes
 from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, scenario_of, trials
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.progress import Progress
@@ -180,6 +182,30 @@ def test_sensitivity_of_one_discipline(tmp_path):
     assert max(waits) / min(waits) == pytest.approx(spread.mean, rel=1e-12)
 
 
+class Gate(Discipline):
+    """Drops at random above a threshold."""
+
+    threshold = param.packets(20, 1, 1000)
+    p = param.number(0.9, 0, 1)
+    most = param.integer(1, 1, 1)
+    gentle = param.switch(True)
+    nothing = param.number(0)
+
+    def enqueue(self, packet):
+        self.drop(packet, "overflow")
+
+
+def test_of_a_discipline_of_ones_own_every_number_is_varied():
+    """As far as its range goes."""
+    under = fairdrop.Scenario('[[groups]]\nname = "g"\ntransport = "reno"\n', parts=[Gate])
+    found = knob_axes("gate", under.with_settings("queue.discipline=gate"))
+    assert found == {
+        "gate_threshold": {"field": "queue.gate.threshold", "from": 14, "to": 28, "log": True},
+        "gate_p": {"field": "queue.gate.p", "from": 0.9 / 2**0.5, "to": 0.9, "log": True},
+    }
+    assert list(knob_axes("droptail", under)) == ["limit"]
+
+
 # What is best.
 
 
@@ -325,6 +351,8 @@ def test_the_command(fairdrop, tmp_path):
     again = fairdrop("characterize", "red", "--sections", "5.4", "--seeds", "1", "--json")
     found = json.loads(again.stdout)
     assert found["computed"] == 0 and found["rows"][0]["trial"] == "5.4-background"
+    by_commas = fairdrop("characterize", "red,codel", "--sections", "5.4", "--seeds", "1")
+    assert "2 runs, 1 of them simulated now" in by_commas.stdout
     wrong = fairdrop("characterize", "redd")
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
     nowhere = fairdrop("characterize", "red", "--report", "none/r.html", "--out", "other")

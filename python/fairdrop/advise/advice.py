@@ -273,17 +273,16 @@ def _scenario(link: Link, choice: Finalist) -> Scenario:
 def _remarks(finalists: Sequence[Finalist], checks: Sequence[Load]) -> list[str]:
     choice, others = finalists[0], [one for one in finalists[1:] if one.discipline in BESIDE]
     name = discipline_name(choice.discipline)
-    alike = [one for one in others if one.behind is not None and (one.behind.low <= 0 or one.behind.half is None)]
+    level = [one for one in finalists[1:] if _is_level(one)]
     if choice.discipline in BESIDE:
         remarks = [f"{name} is the best of those that were tried."]
-        for one in alike:
-            other = discipline_name(one.discipline)
-            remarks.append(f"{other} is as good: the difference from {name} is within its 95 % interval.")
-        return remarks + _not_tried(finalists)
-    remarks = [
+        return remarks + [_as_good(one, name) for one in level] + _not_tried(finalists)
+    remarks = [_as_good(one, name) for one in level if one not in others]
+    remarks += [
         f"{discipline_name(one.discipline)} is the better answer: the difference from {name} is within its 95 % "
         "interval, and Linux has it as it is."
-        for one in alike
+        for one in others
+        if _is_level(one)
     ]
     hostile = [load.name for load in checks if load.unresponsive]
     kept = {
@@ -301,6 +300,15 @@ def _remarks(finalists: Sequence[Finalist], checks: Sequence[Load]) -> list[str]
         if linux is not None:
             remarks.append(f"For Linux, {linux.told} comes next.")
     return remarks + _not_tried(finalists)
+
+
+def _is_level(one: Finalist) -> bool:
+    """No interval tells it from the choice."""
+    return one.behind is not None and (one.behind.low <= 0 or one.behind.half is None)
+
+
+def _as_good(one: Finalist, choice: str) -> str:
+    return f"{discipline_name(one.discipline)} is as good: the difference from {choice} is within its 95 % interval."
 
 
 def _not_tried(finalists: Sequence[Finalist]) -> list[str]:

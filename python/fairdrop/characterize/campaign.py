@@ -150,13 +150,11 @@ def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile) -> Iterat
         written = {"axes": {"discipline": disciplines, **_flat(varied)}, "seeds": profile.seeds}
         yield _Part(trial, make_study(written, trial.name, Path(), base))
         return
-    defaults = base.to_dict()["queue"]
     for name in disciplines:
+        under = base.with_settings(f"queue.discipline={name}")
         design = {"kind": "saltelli", "points": profile.sample, "seed": 1}
-        written = {"axes": knobs(name, defaults), "seeds": 1, "design": design}
-        yield _Part(
-            trial, make_study(written, trial.name, Path(), base.with_settings(f"queue.discipline={name}")), name
-        )
+        written = {"axes": knobs(name, under), "seeds": 1, "design": design}
+        yield _Part(trial, make_study(written, trial.name, Path(), under), name)
 
 
 def _flat(varied: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def characterize(options: Namespace) -> int:
 
     check_files(options.report)
     card = characterize(
-        options.disciplines or None,
+        [word for words in options.disciplines for word in words.split(",")] or None,
         out=options.out,
         profile=options.profile,
         sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],

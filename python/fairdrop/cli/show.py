@@ -245,7 +245,7 @@ def advice_text(found: Advice, folder: str) -> str:
     ]
     return "\n".join(
         [
-            f"{found.link}; wanted: {found.target}",
+            f"{found.link}; target: {found.target}",
             f"choice: {choice.told}",
             *(f"remark: {text}" for text in found.remarks),
             "",
@@ -317,7 +317,9 @@ def catalogue_text(name: str | None, *, as_json: bool) -> str:
 
 def _entry_text(entry: dict[str, Any]) -> str:
     also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
-    lines = [f"\n{entry['name']} - {entry['title']}. {entry['doc']}{also} [{entry['source']}]"]
+    # Parts of people's own have no title.
+    title = "" if entry["title"] == entry["name"] else f"{entry['title']}. "
+    lines = [f"\n{entry['name']} - {title}{entry['doc']}{also} [{entry['source']}]"]
     for parameter in entry["parameters"]:
         unit = f" {parameter['unit']}" if parameter["unit"] else ""
         known = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"

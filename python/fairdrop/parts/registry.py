@@ -107,7 +107,7 @@ def _module(file: Path) -> ModuleType:
     linecache.checkcache(str(file))
     try:
         exec(compile(source, str(file), "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         told = traceback.format_exception_only(error)[-1].strip()
         line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else _line(error, file)
@@ -115,7 +115,7 @@ def _module(file: Path) -> ModuleType:
     return module
 
 
-def _line(error: Exception, file: Path) -> int | None:
+def _line(error: BaseException, file: Path) -> int | None:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return lines[-1] if lines else None
 

@@ -204,6 +204,9 @@ def _steps(path: str, described: Mapping[str, Any], span: Span, unit: str) -> tu
         if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= 1_000_000:
             raise StudyError(f"axes.{path}.points = {count!r} is not valid; valid: a whole number from 2 to 1000000")
         values = [short(between(span.low, span.high, number / (count - 1), span.log)) for number in range(count)]
+        if whole and not span.log and count > span.high - span.low + 1:
+            told = f"{described['from']!r} and {described['to']!r} are whole, and so are all values between"
+            raise StudyError(f"axes.{path}.points = {count}: {told}; valid: fewer points, or ends such as 0.0")
     if whole:
         values = [int(value) for value in dict.fromkeys(round(value) for value in values)]
     return tuple(values)
