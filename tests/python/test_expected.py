@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
+import statistics
 import tomllib
 
 import numpy
@@ -14,6 +16,7 @@ import pytest
 
 import fairdrop
 from fairdrop.changes import changes
+from fairdrop.estimate import t_quantile
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +218,23 @@ def test_a_single_seed_has_changed_where_a_digit_has(result):
     after["runs"][0]["groups"][0]["goodput_bps"] += 1e-6
     found = [(one.group, one.measure, one.p) for one in changes(before, after).measures if one.changed]
     assert found == [("tcp", "goodput_bps", None)]
+
+
+def test_one_seed_beside_several_is_compared_with_how_much_they_vary(result):
+    """What is the same in all of them has not changed."""
+    runs = [run for run in result.document["runs"] if run["discipline"] == "red"]
+    before = {**result.document, "runs": runs}
+    after = copy.deepcopy({**before, "runs": runs[:1]})
+    after["runs"][0]["seed"] = 99
+    found = changes(before, after)
+    assert not found.changed and all(one.p is not None for one in found.measures)
+    of_tcp = {one.measure: one for one in found.measures if one.group == "tcp"}
+    values = [group["share"] for run in runs for group in run["groups"] if group["name"] == "tcp"]
+    error = statistics.stdev(values) * math.sqrt(1 + 1 / len(values))
+    assert of_tcp["share"].difference.mean == pytest.approx(values[0] - statistics.fmean(values))
+    assert of_tcp["share"].difference.half == pytest.approx(t_quantile(len(values) - 1) * error)
+    after["runs"][0]["groups"][0]["share"] += 100 * error
+    assert [one.measure for one in changes(before, after).measures if one.changed] == ["share"]
 
 
 # The reference.
