@@ -80,8 +80,9 @@ def changes(before: Document, after: Document) -> Changes:
     Where both have the same seeds, differences are taken seed by seed; otherwise they are those of means (Welch). A
     measure has changed where its difference is significant at 5 % for all measures together (S. Holm, "A simple
     sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979), and with a single seed
-    in both where it is another number. So runs that are the same are never told to have changed. Raises ValueError where
-    nothing can be compared.
+    in both where it is another number. So runs that are the same are never told to have changed.
+
+    Raises ValueError where nothing can be compared.
     """
     pairs, apart = _pairs(before, after)
     found: list[Change] = []
@@ -189,7 +190,7 @@ def _of_means(one: Sequence[float], other: Sequence[float]) -> tuple[Estimate, f
     if more < 2:
         return Estimate(mean, None, 1), None
     if fewer < 2:
-        error, degrees = stdev(max(one, other, key=len)) * sqrt(1 + 1 / more), more - 1.0
+        error, degrees = stdev(one if len(one) == more else other) * sqrt(1 + 1 / more), more - 1.0
     else:
         error, degrees = welch(one, other)
     if error == 0:

@@ -19,7 +19,7 @@ import pytest
 
 import fairdrop
 from fairdrop import Discipline, param
-from fairdrop.characterize import Row, characterize, read_scorecard
+from fairdrop.characterize import Row, campaign, characterize, read_scorecard
 from fairdrop.characterize.layout import among_best, cell_text, scheduler_board, score_boards, trial_boards, trial_of
 from fairdrop.characterize.rows import csv_text, read_csv
 from fairdrop.characterize.sensitivity import KNOBS, influences
@@ -248,6 +248,16 @@ def test_section_4_6_is_each_discipline_alone_and_under_a_scheduler(card):
 
 
 # Files.
+
+
+def test_the_page_tells_how_many_runs_there_are(root):
+    page = (root / "docs" / "how-to" / "characterize.md").read_text(encoding="utf-8")
+    names = campaign._disciplines(None)
+    assert f"| profile | seeds | runs of {len(names)} disciplines |" in page
+    for profile in campaign.PROFILES.values():
+        studies = [part.study for trial in campaign._trials(None) for part in campaign._parts(trial, names, profile)]
+        runs = sum(len(study.points) * study.seeds for study in studies)
+        assert f"| `{profile.name}` | {profile.seeds} | {runs:,}" in page
 
 
 def test_files_hold_the_same_rows(card, tmp_path):
