@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import math
+import re
 import statistics
 import tomllib
 
@@ -154,6 +155,31 @@ def test_what_has_no_place_in_a_scenario_is_told():
         fairdrop.Scenario.from_dict({"queue": {"limit": {1, 2}}})
     with pytest.raises(fairdrop.ScenarioError, match="transport"):
         fairdrop.Scenario.build("x").group("g", "no such").scenario()
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"disciplines": []}, "disciplines: there is none; valid: at least one"),
+        ({"seeds": "3"}, "seeds = '3' is not valid; valid: a whole number, 1 or more"),
+        ({"seeds": 0}, "seeds = 0 is not valid"),
+        ({"threads": 0}, "threads = 0 is not valid; valid: a whole number, 1 or more"),
+    ],
+)
+def test_what_cannot_be_simulated_is_told(scenario, asked, told):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(told)):
+        scenario.compare(**asked)
+
+
+def test_wrong_threads_of_a_sweep_leave_nothing(scenario, tmp_path):
+    with pytest.raises(ValueError, match="threads = 0 is not valid; valid: a whole number from 1"):
+        fairdrop.sweep(scenario, axes={"discipline": ["red"]}, out=tmp_path / "o", threads=0)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_file_of_parts_is_named():
+    with pytest.raises(ValueError, match=r"^nowhere\.py: No such file"):
+        fairdrop.register("nowhere.py")
 
 
 # What changed.

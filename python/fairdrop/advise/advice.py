@@ -26,7 +26,7 @@ from fairdrop.advise.search import (
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, listed
-from fairdrop.study.axes import StudyError
+from fairdrop.study.axes import StudyError, whole
 from fairdrop.study.store import Store
 from fairdrop.wording.disciplines import discipline_name
 
@@ -149,7 +149,7 @@ def advise(
     if target not in TARGETS:
         raise StudyError(f"target = {target!r} is not valid; valid: {', '.join(TARGETS)}")
     names = _names(disciplines)
-    _whole("seed", seed, 0, 2**31)
+    whole("seed", seed, 0, 2**31)
     loads, checks = tuning_loads(link, target == "fairness"), checking_loads(link)
     points = _points(budget, names, len(loads))
     searched = _searched(names)
@@ -188,11 +188,6 @@ def _names(asked: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _whole(name: str, value: Any, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
-
-
 def _searched(names: Sequence[str]) -> int:
     """How many are searched at most."""
     return min(_FINALISTS + len(BESIDE), len(names))
@@ -202,7 +197,7 @@ def _points(budget: int, names: Sequence[str], loads: int) -> int:
     """Sets of parameters that each finalist's search may try. Raises StudyError where they are too few for one."""
     first = (len(names) + 1) * loads * SEARCH_SEEDS
     for_each = _searched(names) * loads * SEARCH_SEEDS
-    _whole("budget", budget, first + for_each * LEAST_POINTS, _MOST_RUNS)
+    whole("budget", budget, first + for_each * LEAST_POINTS, _MOST_RUNS)
     return (budget - first) // for_each
 
 

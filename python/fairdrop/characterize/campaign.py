@@ -20,7 +20,7 @@ from fairdrop.estimate import estimate
 from fairdrop.library import catalogue
 from fairdrop.progress import Progress
 from fairdrop.scenario import listed, toml_text
-from fairdrop.study.axes import StudyError
+from fairdrop.study.axes import StudyError, whole
 from fairdrop.study.definition import Study, make_study
 from fairdrop.study.observed import Observed, observe
 from fairdrop.study.store import Store
@@ -108,9 +108,7 @@ def _profile(name: str, seeds: int | None) -> Profile:
         raise StudyError(f"profile = {name!r} is not valid; valid: {', '.join(PROFILES)}")
     if seeds is None:
         return PROFILES[name]
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= _MOST_SEEDS:
-        raise StudyError(f"seeds = {seeds!r} is not valid; valid: a whole number from 1 to {_MOST_SEEDS}")
-    return replace(PROFILES[name], seeds=seeds)
+    return replace(PROFILES[name], seeds=whole("seeds", seeds, 1, _MOST_SEEDS))
 
 
 def _disciplines(asked: Sequence[str] | None) -> list[str]:

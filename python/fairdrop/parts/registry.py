@@ -47,7 +47,10 @@ def register(part: Class | str | PathLike[str]) -> Registered:
         _registered[name_of(part)] = part
         return part
     path = str(Path(fspath(part)).resolve())
-    load_file(path)
+    try:
+        load_file(path)
+    except ValueError as error:
+        raise ValueError(f"{fspath(part)}: {error}") from None
     _registered[path] = path
     return path
 

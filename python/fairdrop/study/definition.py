@@ -17,7 +17,7 @@ from fairdrop.designs import DRAWN, POWERS, draw
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
 from fairdrop.scenario import Scenario, ScenarioError, source_of
-from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes
+from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes, whole
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
 
 SCHEMA = "fairdrop/study/1"
@@ -208,7 +208,7 @@ def _assembled(
     _check_design(design, axes)
     axes = tuple(_in_folder(axis, folder) if axis.field == SCENARIO else axis for axis in axes)
     stop = _stop(_table("stop", written["stop"])) if "stop" in written else None
-    seeds = _whole("seeds", written.get("seeds", 10), 1, _MOST_SEEDS)
+    seeds = whole("seeds", written.get("seeds", 10), 1, _MOST_SEEDS)
     return Study(name, dict(texts), settings, axes, design, seeds, stop, fspath(folder), dict(written))
 
 
@@ -264,10 +264,10 @@ def _design(written: Mapping[str, Any]) -> Design:
     if not drawn:
         return Design(kind)
     _required("design.points", table.get("points"), f"a whole number from 1 to {_MOST_POINTS}")
-    points = _whole("design.points", table.get("points"), 1, _MOST_POINTS)
+    points = whole("design.points", table.get("points"), 1, _MOST_POINTS)
     if kind in POWERS and points & (points - 1):
         raise StudyError(f"design.points = {points} is not valid; valid: a power of two with {kind}")
-    return Design(kind, points, _whole("design.seed", table.get("seed", 1), 0, 2**31))
+    return Design(kind, points, whole("design.seed", table.get("seed", 1), 0, 2**31))
 
 
 def _check_design(design: Design, axes: Sequence[Axis]) -> None:
@@ -305,8 +305,8 @@ def _stop(table: Mapping[str, Any]) -> Stop:
         valid = f"none, as {measure} is of the link" if of_link else "the name of a group of flows"
         _required("stop.group", group, valid)
         raise StudyError(f"stop.group = {group!r} is not valid; valid: {valid}")
-    least = _whole("stop.min_seeds", table.get("min_seeds", 5), 2, _MOST_SEEDS)
-    most = _whole("stop.max_seeds", table.get("max_seeds", 100), least, _MOST_SEEDS)
+    least = whole("stop.min_seeds", table.get("min_seeds", 5), 2, _MOST_SEEDS)
+    most = whole("stop.max_seeds", table.get("max_seeds", 100), least, _MOST_SEEDS)
     return Stop(str(measure), group, table.get("half_width"), table.get("relative"), least, most)
 
 
@@ -323,12 +323,6 @@ def _of_study(line: str, where: str) -> str:
 def _required(name: str, value: Any, valid: str) -> None:
     if value is None:
         raise StudyError(f"{name} is missing; valid: {valid}")
-
-
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
-    return value
 
 
 def _drawn_level(axis: Axis, part: float) -> Value:
