@@ -361,6 +361,9 @@ def test_the_command(fairdrop, tmp_path):
     again = fairdrop("characterize", "red", "--sections", "5.4", "--seeds", "1", "--json")
     found = json.loads(again.stdout)
     assert found["computed"] == 0 and found["rows"][0]["trial"] == "5.4-background"
+    bursts = fairdrop("characterize", "droptail", "--sections", "7.2", "--seeds", "1")
+    told = [line.removeprefix("7.2").strip().split("  ")[0] for line in bursts.stdout.splitlines()[1:6]]
+    assert len(set(told)) == 5 and "dropped of bursts of 40, % (Bursts, case III: web, video and UDP)" in told
     by_commas = fairdrop("characterize", "red,codel", "--sections", "5.4", "--seeds", "1")
     assert "2 runs, 1 of them simulated now" in by_commas.stdout
     wrong = fairdrop("characterize", "redd")

@@ -194,20 +194,25 @@ def _means(
 
 def scorecard_text(card: Scorecard) -> str:
     """The scorecard, a line for each measure; a star where no other discipline is better beyond both intervals."""
-    from fairdrop.characterize.layout import cell_text, score_boards
+    from fairdrop.characterize.layout import cell_text, score_boards, trial_of
 
+    boards = score_boards(card.rows)
+    labels = [(column.section, column.label) for board in boards for column in board.columns]
     tables = []
     for start in range(0, len(card.disciplines), _ABREAST):
         some = card.disciplines[start : start + _ABREAST]
         lines = []
-        for board in score_boards(card.rows):
+        for board in boards:
             for column in board.columns:
+                # Two trials of a section may measure the same.
+                again = labels.count((column.section, column.label)) > 1
+                of = f" ({trial_of(column.trial).title})" if again else ""
                 rows = [board.cells.get((name, column)) for name in some]
                 best = board.best(column)
                 told = [
                     "-" if row is None else cell_text(row) + (" *" if row.discipline in best else "  ") for row in rows
                 ]
-                lines.append([column.section, column.label, *told])
+                lines.append([column.section, column.label + of, *told])
         tables.append(table_text(["section", "measure", *(f"{name}  " for name in some)], lines))
     return "\n\n".join(tables)
 
