@@ -245,6 +245,16 @@ def test_an_exception_ends_its_run_alone():
         one.run()
 
 
+def test_a_sweep_shows_the_traceback_of_the_first_that_fails(folder, fairdrop):
+    (folder / "mine.py").write_text(FIFO + "        1 / 0\n")
+    (folder / "s.toml").write_text('base = "own.toml"\nseeds = 2\n[axes]\nqueue.mine.room = [5, 9]\n')
+    done = fairdrop("sweep", "s.toml")
+    assert done.returncode == 1
+    heads = [line for line in done.stderr.splitlines() if "ZeroDivisionError: division by zero (in enqueue" in line]
+    assert len(heads) == 4 and all(line.startswith("fairdrop: room = ") for line in heads)
+    assert done.stderr.count("fairdrop:     1 / 0\n") == 1 and "\\n" not in done.stderr
+
+
 class Wrong(Discipline):
     """Makes the mistake that ``way`` says."""
 
