@@ -182,6 +182,13 @@ def test_a_file_that_ends_the_program_is_refused(fairdrop, tmp_path):
     assert refused.returncode == 2 and "--parts ends.py: SystemExit: 3 (line 3)" in refused.stderr
 
 
+def test_a_file_may_import_what_lies_beside_it(folder, fairdrop):
+    (folder / "rooms_of_mine.py").write_text("ROOM = 7\n")
+    (folder / "mine.py").write_text("from rooms_of_mine import ROOM\n" + FIFO.replace("1e6", "ROOM"))
+    listed = fairdrop("list", "mine", "--parts", folder / "mine.py")
+    assert listed.returncode == 0 and "room, packets (default 7.0)" in listed.stdout, listed.stderr
+
+
 STUCK = """
 from fairdrop import Discipline
 

@@ -103,6 +103,9 @@ def _module(file: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    # Modules beside it are found, after all others.
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
     # Compiled here: a cached file would be that of another version within the same second.
     source = file.read_bytes()
     import linecache
