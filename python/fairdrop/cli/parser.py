@@ -204,7 +204,7 @@ def _add_advise(subcommands: _Subcommands) -> None:
     parser.add_argument(
         "--target", default="delay", metavar="NAME", help="what is wanted: delay, fairness or throughput (delay)"
     )
-    _add_disciplines(parser, "eleven; others have no search")
+    _add_disciplines(parser, "all that the search knows")
     parser.add_argument("--budget", type=_count, default=400, metavar="N", help="runs that the search may take (400)")
     parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of search and runs (1)")
     parser.add_argument("--out", default="advice", metavar="DIR", help="scenario and finished runs (advice)")
