@@ -28,7 +28,7 @@ struct Calls {
 impl Calls {
     fn of_this_thread() -> Arc<Self> {
         // SAFETY: it needs nothing.
-        let thread = unsafe { ffi::PyThread_get_thread_ident() } as c_long;
+        let thread = unsafe { ffi::PyThread_get_thread_ident() }.cast_signed();
         let here = Arc::new(Self { thread, seen: AtomicU64::new(0), told: AtomicBool::new(false) });
         let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|one| one.strong_count() > 0);
