@@ -97,27 +97,28 @@ def findings(rows: Sequence[Row]) -> list[str]:
     calm = sorted(voice, key=lambda name: voice[name].mean)[:4]
     return [
         f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice "
-        f"the link under {joined(protected)}. Of the CHOKe family, which knows no flows, the best are "
-        f"{told(udp, first)} and {told(udp, second)}. What others leave it: {told(udp, 'red')}, {told(udp, 'pie')}, "
-        f"{told(udp, 'codel')}.",
-        f"*Delay under heavy congestion.* Least under {joined([told(heavy, name) for name in quick])} ms; "
-        f"{told(heavy, 'fq_codel')} ms, as packets of one flow wait for those of 67 others.",
-        f"*Voice* waits least under {joined([told(voice, name) for name in calm])} ms; "
+        f"the link under {'; '.join(protected)}. Of the CHOKe family, which keeps no state of flows, the best are "
+        f"{told(udp, first)} and {told(udp, second)}. For comparison: {told(udp, 'red')}, "
+        f"{told(udp, 'pie')}, {told(udp, 'codel')}.",
+        f"*Delay under heavy congestion* is least under {joined([told(heavy, name) for name in quick])} ms. For "
+        f"comparison: {told(heavy, 'fq_codel')} ms, since the packets of a flow wait for those of 67 others.",
+        f"*Voice* waits least under {joined([told(voice, name) for name in calm])} ms. For comparison: "
         f"{told(voice, 'choke')} ms and {told(voice, 'droptail')} ms.",
         f"*What short queues cost.* One NewReno connection uses {digits(alone['droptail'].mean)} % of the link under "
         f"DropTail, {digits(alone['codel'].mean)} % under CoDel, {digits(alone['fq_codel'].mean)} % under FQ-CoDel and "
         f"{digits(alone['ward'].mean)} % under WARD.",
-        f"*Small packets.* CHOKe and its relatives compare packets, not bytes: senders of small packets have "
-        f"{digits(small['choke'].mean)} of what senders of large ones have, under FRED {digits(small['fred'].mean)}, "
-        f"under the flow valve {digits(small['flow_valve'].mean)}.",
-        f"*Bursts on a quiet link* (7.2, case I: web and UDP offer a sixth of it). Nothing need be dropped, and is but "
-        f"under {joined([told(quiet, name) for name in dropping])} %; transfers of 100 packets then take up to "
+        f"*Small packets.* CHOKe and its relatives compare packets, not bytes: senders of small packets get "
+        f"{digits(small['choke'].mean)} times what senders of large ones get; FRED {digits(small['fred'].mean)}, "
+        f"flow valve {digits(small['flow_valve'].mean)}.",
+        f"*Bursts on a quiet link* (7.2, case I: web and UDP offer a sixth of it). No packet needs to be dropped, but "
+        f"some are under {joined([told(quiet, name) for name in dropping])} %. "
+        "Transfers of 100 packets then take up to "
         f"{digits(web[slowest].mean)} s ({discipline_name(slowest)}) instead of {digits(web['droptail'].mean)} s.",
         "*Synchronisation.* Flows back off in the same round trip "
         f"{digits(together['droptail'].mean)} times as often as independent ones under DropTail, "
         f"{digits(together['red'].mean)} times under RED, "
         f"{digits(together['choke'].mean)} times under CHOKe, and {digits(together['pie'].mean)} times under PIE.",
-        f"*Two queues in a row.* Connections over both have this part of what those over one have: "
+        f"*Two queues in a row.* Connections over both get this part of what those over one get: "
         f"{told(two, 'droptail')}, {told(two, 'choke')}, {told(two, 'afd')}, {told(two, 'fq_codel')}.",
     ]  # fmt: skip
 
@@ -140,9 +141,9 @@ def page(rows: Sequence[Row]) -> str:
         ),
         "",
         fill(
-            "Made by `make characterize` (`fairdrop characterize --profile quick`); how to do it for your own choice: "
-            "[characterize a discipline](../how-to/characterize.md). Each column leads to its scenario, which "
-            "`fairdrop run` takes. The numbers as data: [characterization.csv](characterization.csv).",
+            "Made by `make characterize` (`fairdrop characterize --profile quick`). For your own choice of "
+            "disciplines: [characterize a discipline](../how-to/characterize.md). Each column links to its scenario, "
+            "which `fairdrop run` takes. The numbers as data: [characterization.csv](characterization.csv).",
             118, break_long_words=False, break_on_hyphens=False,
         ),
         "",
@@ -151,7 +152,10 @@ def page(rows: Sequence[Row]) -> str:
         "",
         "## What stands out",
         "",
-        *(fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False) for text in findings(rows)),
+        *(
+            fill(f"- {text}", 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+            for text in findings(rows)
+        ),
     ]  # fmt: skip
     for board in (*boards, scheduler_board(rows)):
         lines += ["", f"## {board.title}", "", *table(board, named=True)] if board else []
@@ -160,7 +164,7 @@ def page(rows: Sequence[Row]) -> str:
         fill(
             "Section 8.3: parameters are drawn together from default / √2 to default × √2, 16 points of Saltelli's "
             "design, one seed. Sobol's total index is the part of the variance that goes with a parameter and its "
-            "interactions, with its 95 % interval over resampled points; so few points tell large from small, no more.",
+            "interactions, with its 95 % interval over resampled points; so few points only tell large from small.",
             118,
         ),
         "", *influences(rows), "", "## Every section", "",

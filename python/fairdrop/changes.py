@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from statistics import fmean, stdev, variance
+from statistics import fmean, stdev
 from typing import Any
 
 from fairdrop.document import Document, Run, disciplines, group_names, group_of, reference_queue, runs_of
-from fairdrop.estimate import CONFIDENCE, Estimate, difference, estimate
+from fairdrop.estimate import CONFIDENCE, Estimate, estimate, t_quantile, welch
 
 __all__ = ["Change", "Changes", "changes", "diff"]
 
@@ -36,7 +36,7 @@ class Change:
     difference: Estimate
     #: Differences were taken seed by seed.
     paired: bool
-    #: Chance of at least this difference where there is none; None with a single seed.
+    #: Chance of at least this difference where there is none; None with a single seed in both.
     p: float | None
     changed: bool
 
@@ -80,8 +80,9 @@ def changes(before: Document, after: Document) -> Changes:
     Where both have the same seeds, differences are taken seed by seed; otherwise they are those of means (Welch). A
     measure has changed where its difference is significant at 5 % for all measures together (S. Holm, "A simple
     sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979), and with a single seed
-    where it is another number. So runs that are the same are never told to have changed. Raises ValueError where
-    nothing can be compared.
+    in both where it is another number. So runs that are the same are never told to have changed.
+
+    Raises ValueError where nothing can be compared.
     """
     pairs, apart = _pairs(before, after)
     found: list[Change] = []
@@ -163,8 +164,7 @@ def _compared(
         differences = [other[seed] - one[seed] for seed in one]
         between, p = estimate(differences), _p_of_pairs(differences)
     else:
-        between = difference(one.values(), other.values())
-        p = _p_of_means(list(one.values()), list(other.values()))
+        between, p = _of_means(list(one.values()), list(other.values()))
     assert means[0] is not None and means[1] is not None and between is not None
     same = [one[seed] for seed in sorted(one)] == [other[seed] for seed in sorted(other)]
     return Change(discipline, group, measure, means[0], means[1], between, paired, p, p is None and not same)
@@ -180,17 +180,22 @@ def _p_of_pairs(differences: Sequence[float]) -> float | None:
     return _two_sided(fmean(differences) / (spread / sqrt(len(differences))), len(differences) - 1)
 
 
-def _p_of_means(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """The same, of Welch's."""
-    if min(len(one), len(other)) < 2:
-        return None
-    parts = [variance(values) / len(values) for values in (one, other)]
-    if sum(parts) == 0:
-        return 1.0 if one[0] == other[0] else 0.0
-    degrees = sum(parts) ** 2 / sum(
-        part**2 / (len(values) - 1) for part, values in zip(parts, (one, other), strict=True)
-    )
-    return _two_sided((fmean(other) - fmean(one)) / sqrt(sum(parts)), degrees)
+def _of_means(one: Sequence[float], other: Sequence[float]) -> tuple[Estimate, float | None]:
+    """The difference of two means with its interval, and its chance: Welch's.
+
+    Of a single value beside several it is Student's, as if both varied alike; of two single ones there is neither.
+    """
+    mean = fmean(other) - fmean(one)
+    fewer, more = sorted((len(one), len(other)))
+    if more < 2:
+        return Estimate(mean, None, 1), None
+    if fewer < 2:
+        error, degrees = stdev(one if len(one) == more else other) * sqrt(1 + 1 / more), more - 1.0
+    else:
+        error, degrees = welch(one, other)
+    if error == 0:
+        return Estimate(mean, 0.0, fewer), 1.0 if mean == 0 else 0.0
+    return Estimate(mean, t_quantile(degrees) * error, fewer), _two_sided(mean / error, degrees)
 
 
 def _two_sided(statistic: float, degrees: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
@@ -58,8 +58,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
 def difference(before: Iterable[float | None], after: Iterable[float | None]) -> Estimate | None:
     """How much larger the mean of ``after`` is, and Welch's interval of that; None when one of them has no values.
 
-    Source: B. L. Welch, "The generalization of Student's problem when several different population variances are
-    involved", Biometrika 34, 1947. ``n`` is the smaller number of values.
+    ``n`` is the smaller number of values.
     """
     one, other = ([float(value) for value in values if value is not None] for values in (before, after))
     if not one or not other:
@@ -67,10 +66,18 @@ def difference(before: Iterable[float | None], after: Iterable[float | None]) ->
     mean, n = fmean(other) - fmean(one), min(len(one), len(other))
     if n == 1:
         return Estimate(mean, None, n)
+    error, degrees = welch(one, other)
+    return Estimate(mean, t_quantile(degrees) * error if error else 0.0, n)
+
+
+def welch(one: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
+    """Standard error of the difference of two means, and its degrees of freedom; each has two values at least.
+
+    Source: B. L. Welch, "The generalization of Student's problem when several different population variances are
+    involved", Biometrika 34, 1947.
+    """
     parts = [variance(values) / len(values) for values in (one, other)]
     if sum(parts) == 0:
-        return Estimate(mean, 0.0, n)
-    degrees = sum(parts) ** 2 / sum(
-        part**2 / (len(values) - 1) for part, values in zip(parts, (one, other), strict=True)
-    )
-    return Estimate(mean, t_quantile(degrees) * sqrt(sum(parts)), n)
+        return 0.0, 1.0
+    squares = sum(part**2 / (len(values) - 1) for part, values in zip(parts, (one, other), strict=True))
+    return sqrt(sum(parts)), sum(parts) ** 2 / squares

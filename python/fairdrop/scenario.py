@@ -225,8 +225,9 @@ class Scenario:
         resume: str | PathLike[str] | None,
         live: list[str] | None = None,
     ) -> Result:
-        if seeds < 1:
-            raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
+        _check_count("seeds", seeds)
+        if threads is not None:
+            _check_count("threads", threads)
         try:
             host = None if live is None else (find_program(), self._file, live)
             done = self.inner.simulate(
@@ -318,7 +319,17 @@ def listed(name: str, values: Iterable[str], example: str) -> list[str]:
 
 
 def _names(disciplines: Iterable[str] | None) -> list[str] | None:
-    return None if disciplines is None else listed("disciplines", disciplines, "choke")
+    if disciplines is None:
+        return None
+    names = listed("disciplines", disciplines, "choke")
+    if not names:
+        raise ScenarioError("disciplines: there is none; valid: at least one, or None for all")
+    return names
+
+
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ScenarioError(f"{name} = {value!r} is not valid; valid: a whole number, 1 or more")
 
 
 def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:

@@ -147,6 +147,13 @@ def test_the_two_beside_each_other(behind, as_good):
     assert found[1:] == ([told] if as_good else [])
 
 
+def test_who_is_as_good_as_the_choice_is_told():
+    """Not as the better answer: for Linux it is no better than the choice."""
+    codel = finalist("codel", Estimate(0.5, 1.0, 5), 0.9)
+    remarks = _remarks([finalist("pie", None, 0.9), codel], checking_loads(LINK))
+    assert remarks == ["CoDel is as good: the difference from PIE is within its 95 % interval.", NEITHER]
+
+
 def test_what_linux_has_is_told_where_the_choice_is_not_in_it():
     remarks = _remarks([finalist("afd", None, 0.9), finalist("codel", Estimate(2, 1, 5), 0.1)], checking_loads(LINK))
     assert remarks == ["For Linux, CoDel with target 5ms, interval 100ms comes next.", NEITHER]
@@ -338,7 +345,7 @@ def test_the_command(fairdrop, tmp_path):
              "--budget", "120"]  # fmt: skip
     done = fairdrop(*words)
     assert done.returncode == 0, done.stderr
-    assert "2 Mb/s, round trips of 40 ms, 2 flows; wanted: delay" in done.stdout
+    assert "2 Mb/s, round trips of 40 ms, 2 flows; target: delay" in done.stdout
     assert "fq_codel: tc qdisc replace dev DEV root fq_codel limit 50 target " in done.stdout
     assert "cake: tc qdisc replace dev DEV root cake bandwidth 2000000bit " in done.stdout
     assert "cake, in front of a slower link: tc qdisc replace dev DEV root cake bandwidth 1900000bit " in done.stdout

@@ -18,10 +18,12 @@ import pandas
 import pytest
 
 import fairdrop
-from fairdrop.characterize import Row, characterize, read_scorecard
+from fairdrop import Discipline, param
+from fairdrop.characterize import Row, campaign, characterize, read_scorecard
 from fairdrop.characterize.layout import among_best, cell_text, scheduler_board, score_boards, trial_boards, trial_of
 from fairdrop.characterize.rows import csv_text, read_csv
 from fairdrop.characterize.sensitivity import KNOBS, influences
+from fairdrop.characterize.sensitivity import axes as knob_axes
 from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, scenario_of, trials
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.progress import Progress
@@ -180,6 +182,30 @@ def test_sensitivity_of_one_discipline(tmp_path):
     assert max(waits) / min(waits) == pytest.approx(spread.mean, rel=1e-12)
 
 
+class Gate(Discipline):
+    """Drops at random above a threshold."""
+
+    threshold = param.packets(20, 1, 1000)
+    p = param.number(0.9, 0, 1)
+    most = param.integer(1, 1, 1)
+    gentle = param.switch(True)
+    nothing = param.number(0)
+
+    def enqueue(self, packet):
+        self.drop(packet, "overflow")
+
+
+def test_of_a_discipline_of_ones_own_every_number_is_varied():
+    """As far as its range goes."""
+    under = fairdrop.Scenario('[[groups]]\nname = "g"\ntransport = "reno"\n', parts=[Gate])
+    found = knob_axes("gate", under.with_settings("queue.discipline=gate"))
+    assert found == {
+        "gate_threshold": {"field": "queue.gate.threshold", "from": 14, "to": 28, "log": True},
+        "gate_p": {"field": "queue.gate.p", "from": 0.9 / 2**0.5, "to": 0.9, "log": True},
+    }
+    assert list(knob_axes("droptail", under)) == ["limit"]
+
+
 # What is best.
 
 
@@ -222,6 +248,16 @@ def test_section_4_6_is_each_discipline_alone_and_under_a_scheduler(card):
 
 
 # Files.
+
+
+def test_the_page_tells_how_many_runs_there_are(root):
+    page = (root / "docs" / "how-to" / "characterize.md").read_text(encoding="utf-8")
+    names = campaign._disciplines(None)
+    assert f"| profile | seeds | runs of {len(names)} disciplines |" in page
+    for profile in campaign.PROFILES.values():
+        studies = [part.study for trial in campaign._trials(None) for part in campaign._parts(trial, names, profile)]
+        runs = sum(len(study.points) * study.seeds for study in studies)
+        assert f"| `{profile.name}` | {profile.seeds} | {runs:,}" in page
 
 
 def test_files_hold_the_same_rows(card, tmp_path):
@@ -325,6 +361,11 @@ def test_the_command(fairdrop, tmp_path):
     again = fairdrop("characterize", "red", "--sections", "5.4", "--seeds", "1", "--json")
     found = json.loads(again.stdout)
     assert found["computed"] == 0 and found["rows"][0]["trial"] == "5.4-background"
+    bursts = fairdrop("characterize", "droptail", "--sections", "7.2", "--seeds", "1")
+    told = [line.removeprefix("7.2").strip().split("  ")[0] for line in bursts.stdout.splitlines()[1:6]]
+    assert len(set(told)) == 5 and "dropped of bursts of 40, % (Bursts, case III: web, video and UDP)" in told
+    by_commas = fairdrop("characterize", "red,codel", "--sections", "5.4", "--seeds", "1")
+    assert "2 runs, 1 of them simulated now" in by_commas.stdout
     wrong = fairdrop("characterize", "redd")
     assert wrong.returncode == 2 and "Traceback" not in wrong.stderr
     nowhere = fairdrop("characterize", "red", "--report", "none/r.html", "--out", "other")

@@ -164,3 +164,31 @@ def test_no_scheduler_is_told(scenario, tmp_path, monkeypatch):
         pytest.raises(OSError, match="no scheduler answers"),
     ):
         fairdrop.sweep(scenario, axes=AXES, out=tmp_path / "o", dask="tcp://127.0.0.1:9")
+
+
+def test_an_address_that_is_none_is_told_at_once(scenario, tmp_path, monkeypatch):
+    """Without a client, which would complain when it is thrown away."""
+    monkeypatch.delattr(distributed.Client, "__init__")
+    with pytest.raises(OSError, match=r"no scheduler answers \(missing port number.*valid: such as tcp://host:8786"):
+        fairdrop.sweep(scenario, axes=AXES, out=tmp_path / "o", dask="nonsense")
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (RuntimeError("a worker has fairdrop 1"), "dask: a worker has fairdrop 1"),
+        (distributed.client.FutureCancelledError("key", "lost"), "dask: the scheduler has gone; what was finished"),
+        (
+            distributed.scheduler.KilledWorker("key", None, 4),
+            "dask: a task was lost with every worker that had it; what was finished",
+        ),
+    ],
+)
+def test_a_cluster_that_fails_is_told(error, told):
+    class Future:
+        def result(self):
+            raise error
+
+    with pytest.raises(ValueError, match=told):
+        cluster._Sender(None, None)._take_back(Future())

@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import math
+import re
+import statistics
 import tomllib
 
 import numpy
@@ -14,6 +17,7 @@ import pytest
 
 import fairdrop
 from fairdrop.changes import changes
+from fairdrop.estimate import t_quantile
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +157,31 @@ def test_what_has_no_place_in_a_scenario_is_told():
         fairdrop.Scenario.build("x").group("g", "no such").scenario()
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"disciplines": []}, "disciplines: there is none; valid: at least one"),
+        ({"seeds": "3"}, "seeds = '3' is not valid; valid: a whole number, 1 or more"),
+        ({"seeds": 0}, "seeds = 0 is not valid"),
+        ({"threads": 0}, "threads = 0 is not valid; valid: a whole number, 1 or more"),
+    ],
+)
+def test_what_cannot_be_simulated_is_told(scenario, asked, told):
+    with pytest.raises(fairdrop.ScenarioError, match=re.escape(told)):
+        scenario.compare(**asked)
+
+
+def test_wrong_threads_of_a_sweep_leave_nothing(scenario, tmp_path):
+    with pytest.raises(ValueError, match="threads = 0 is not valid; valid: a whole number from 1"):
+        fairdrop.sweep(scenario, axes={"discipline": ["red"]}, out=tmp_path / "o", threads=0)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_file_of_parts_is_named():
+    with pytest.raises(ValueError, match=r"^nowhere\.py: No such file"):
+        fairdrop.register("nowhere.py")
+
+
 # What changed.
 
 
@@ -215,6 +244,23 @@ def test_a_single_seed_has_changed_where_a_digit_has(result):
     after["runs"][0]["groups"][0]["goodput_bps"] += 1e-6
     found = [(one.group, one.measure, one.p) for one in changes(before, after).measures if one.changed]
     assert found == [("tcp", "goodput_bps", None)]
+
+
+def test_one_seed_beside_several_is_compared_with_how_much_they_vary(result):
+    """What is the same in all of them has not changed."""
+    runs = [run for run in result.document["runs"] if run["discipline"] == "red"]
+    before = {**result.document, "runs": runs}
+    after = copy.deepcopy({**before, "runs": runs[:1]})
+    after["runs"][0]["seed"] = 99
+    found = changes(before, after)
+    assert not found.changed and all(one.p is not None for one in found.measures)
+    of_tcp = {one.measure: one for one in found.measures if one.group == "tcp"}
+    values = [group["share"] for run in runs for group in run["groups"] if group["name"] == "tcp"]
+    error = statistics.stdev(values) * math.sqrt(1 + 1 / len(values))
+    assert of_tcp["share"].difference.mean == pytest.approx(values[0] - statistics.fmean(values))
+    assert of_tcp["share"].difference.half == pytest.approx(t_quantile(len(values) - 1) * error)
+    after["runs"][0]["groups"][0]["share"] += 100 * error
+    assert [one.measure for one in changes(before, after).measures if one.changed] == ["share"]
 
 
 # The reference.

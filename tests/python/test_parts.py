@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -18,6 +19,7 @@ import fairdrop
 import pages
 from fairdrop import Discipline, param
 from fairdrop.parts import registry
+from patience import PATIENCE, wait_for
 
 CONGESTED = """\
 duration = 20
@@ -167,6 +169,52 @@ def test_bad_classes_are_refused():
         fairdrop.register(dict)
 
 
+def test_ranges_have_a_lower_and_an_upper_end():
+    with pytest.raises(ValueError, match="2 is not valid as the lower end of a range to 1; valid: at most that"):
+        param.number(1, 2, 1)
+    with pytest.raises(ValueError, match="inf is not valid as the end of a range"):
+        param.packets(1, 0, float("inf"))
+
+
+def test_a_file_that_ends_the_program_is_refused(fairdrop, tmp_path):
+    (tmp_path / "ends.py").write_text("import sys\n\nsys.exit(3)\n")
+    refused = fairdrop("list", "--parts", "ends.py")
+    assert refused.returncode == 2 and "--parts ends.py: SystemExit: 3 (line 3)" in refused.stderr
+
+
+def test_a_file_may_import_what_lies_beside_it(folder, fairdrop):
+    (folder / "rooms_of_mine.py").write_text("ROOM = 7\n")
+    (folder / "mine.py").write_text("from rooms_of_mine import ROOM\n" + FIFO.replace("1e6", "ROOM"))
+    listed = fairdrop("list", "mine", "--parts", folder / "mine.py")
+    assert listed.returncode == 0 and "room, packets (default 7.0)" in listed.stdout, listed.stderr
+
+
+STUCK = """
+from fairdrop import Discipline
+
+
+class Stuck(Discipline):
+    def enqueue(self, packet):
+        open("there", "w").close()
+        while True:
+            pass
+"""
+
+
+def test_ctrl_c_ends_a_call_that_goes_on_for_ever(folder):
+    """And says where it was."""
+    (folder / "mine.py").write_text(STUCK)
+    (folder / "own.toml").write_text('parts = ["mine.py"]\n' + CONGESTED.format(name="stuck"))
+    command = [sys.executable, "-m", "fairdrop", "run", "own.toml"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as work:
+        wait_for(lambda: (folder / "there").exists() or work.poll() is not None, "the first packet")
+        work.send_signal(signal.SIGINT)
+        _, stderr = work.communicate(timeout=PATIENCE)
+    assert work.returncode == 1
+    assert "stuck: it was still at work after Ctrl-C (in enqueue, at " in stderr
+    assert "while True:" in stderr
+
+
 class Fails(Discipline):
     """Fails at its hundredth packet under even seeds."""
 
@@ -202,6 +250,16 @@ def test_an_exception_ends_its_run_alone():
     one = scenario_of(Fails, f"seed={result.failed[0]['seed']}")
     with pytest.raises(fairdrop.ScenarioError, match="LookupError"):
         one.run()
+
+
+def test_a_sweep_shows_the_traceback_of_the_first_that_fails(folder, fairdrop):
+    (folder / "mine.py").write_text(FIFO + "        1 / 0\n")
+    (folder / "s.toml").write_text('base = "own.toml"\nseeds = 2\n[axes]\nqueue.mine.room = [5, 9]\n')
+    done = fairdrop("sweep", "s.toml")
+    assert done.returncode == 1
+    heads = [line for line in done.stderr.splitlines() if "ZeroDivisionError: division by zero (in enqueue" in line]
+    assert len(heads) == 4 and all(line.startswith("fairdrop: room = ") for line in heads)
+    assert done.stderr.count("fairdrop:     1 / 0\n") == 1 and "\\n" not in done.stderr
 
 
 class Wrong(Discipline):
@@ -295,7 +353,7 @@ def test_marks_and_queues_of_its_own():
 
 def test_command_line(folder, fairdrop):
     listed = fairdrop("list", "mine", "--parts", folder / "mine.py")
-    assert listed.returncode == 0 and "mine - mine. A FIFO." in listed.stdout and "room, packets" in listed.stdout
+    assert listed.returncode == 0 and "mine - A FIFO. [Mine]" in listed.stdout and "room, packets" in listed.stdout
     done = fairdrop("compare", folder / "own.toml", "--disciplines", "droptail,mine", "--report", "page.html")
     assert done.returncode == 0, done.stderr
     droptail, mine = (line.split()[1:] for line in done.stdout.splitlines() if re.match(r"(droptail|mine) +udp", line))
@@ -371,6 +429,9 @@ def test_new_projects_have_new_names_and_folders(fairdrop, tmp_path):
         (("red",), "'red' is not valid"),
         (("My",), "small letters"),
         (("fine", "--language", "rust", "--library", tmp_path), "valid: a checkout"),
+        # Its file would hide the module that its test imports.
+        (("random",), "valid: a name that means nothing else in Python"),
+        (("option", "--language", "rust"), "valid: a name that means nothing else in Rust"),
     ):
         refused = fairdrop("new", "discipline", *words)
         assert refused.returncode == 2 and said in refused.stderr, refused.stderr

@@ -20,6 +20,7 @@ import pytest
 
 import fairdrop
 from fairdrop.measures import loss_synchronisation
+from fairdrop.plot.cells import Shown
 from fairdrop.plot.sweeps import front
 from fairdrop.study import axes as axes_module
 from fairdrop.study import dataset
@@ -82,7 +83,8 @@ def as_bytes(folder: Path) -> dict[str, bytes]:
     [
         ([0.1, 0.2], [0.1, 0.2]),
         ({"from": 0.1, "to": 0.4, "step": 0.1}, [0.1, 0.2, 0.3, 0.4]),
-        ({"from": 0, "to": 1, "points": 3}, [0, 1]),
+        ({"from": 0, "to": 4, "points": 3}, [0, 2, 4]),
+        ({"from": 1, "to": 4, "points": 9, "log": True}, [1, 2, 3, 4]),
         ({"from": 0.0, "to": 1.0, "points": 3}, [0.0, 0.5, 1.0]),
         ({"from": 1, "to": 100, "points": 3, "log": True}, [1, 10, 100]),
         ({"from": "1mbit", "to": "100mbit", "points": 3, "log": True}, [1_000_000, 10_000_000, 100_000_000]),
@@ -106,6 +108,7 @@ def test_values_of_an_axis(spec, expected):
         ({"a.b": {"from": 0, "to": 1, "points": 3, "log": True}}, "a number above 0, as log is true"),
         ({"a.b": {"from": "1mbit", "to": "20ms", "points": 3}}, "texts of one unit"),
         ({"a.b": {"from": 1, "to": 5, "points": 1}}, "from 2 to 1000000"),
+        ({"a.b": {"from": 0, "to": 1, "points": 3}}, "0 and 1 are whole, and so are all values between; valid: fewer"),
         ({"a.b": {"from": 1, "to": 5, "stepp": 1}}, "stepp is not known; valid: "),
         ({"a.b": [float("nan")]}, "nan is not valid"),
         ({"a.b": {"values": [1], "from": 2}}, "valid: one of them"),
@@ -124,10 +127,12 @@ def test_wrong_axes_are_told(axes, told):
         ({"seeds": 0}, "seeds = 0 is not valid; valid: a whole number from 1"),
         ({"design": "grid"}, "design.kind = 'grid' is not valid; valid: product, zip"),
         ({"design": {"kind": "sobol", "points": 12}}, "valid: a power of two"),
+        ({"design": "sobol"}, "design.points is missing; valid: a whole number"),
+        ({"stop": {"half_width": 1}}, "stop.measure is missing; valid: starved_flows, "),
         ({"design": "zip"}, "a has 2, b has 3; valid: as many values on each axis"),
         ({"design": {"kind": "product", "points": 3}}, "design.points is not known with product"),
         ({"stop": {"measure": "speed", "half_width": 1}}, "stop.measure = 'speed' is not valid; valid: "),
-        ({"stop": {"measure": "share", "half_width": 1}}, "stop.group = None is not valid; valid: the name of a group"),
+        ({"stop": {"measure": "share", "half_width": 1}}, "stop.group is missing; valid: the name of a group"),
         ({"stop": {"measure": "run_jain_index"}}, "either half_width or relative"),
         ({"schema": "fairdrop/study/9"}, "valid: 'fairdrop/study/1'"),
     ],
@@ -482,8 +487,37 @@ def test_a_wrong_value_is_found_before_anything_is_done(study, tmp_path, fairdro
     study.write_text(STUDY.replace("[0.02, 0.1]", "[0.02, 1.5]"))
     refused = fairdrop("sweep", study, "--out", "o")
     assert refused.returncode == 2
-    assert "queue.red.max_p = 1.5 is not valid; valid: a number from 0 to 1" in refused.stderr
+    told = "study.toml: queue.red.max_p = 1.5 is not valid; valid: a number from 0 to 1\n"
+    assert refused.stderr.endswith(told) and "--set" not in refused.stderr
     assert not (tmp_path / "o").exists()
+
+
+def test_what_is_wrong_at_a_point_alone_is_told_with_the_point(study, fairdrop):
+    """Neither value is wrong by itself."""
+    study.write_text(STUDY.replace("queue.red.max_p = [0.02, 0.1]", 'queue.limit = ["300p", "100p"]'))
+    refused = fairdrop("sweep", study)
+    assert refused.returncode == 2
+    assert "queue.red.max_th = 200 is not valid" in refused.stderr
+    assert refused.stderr.endswith("(where discipline = red, limit = 100p, udp_rate = 500000)\n")
+
+
+def test_a_rule_for_seeds_wants_a_group_that_is_there(scenario, tmp_path):
+    stop = {"measure": "share", "group": "upd", "half_width": 0.1}
+    with pytest.raises(fairdrop.ScenarioError, match=r"stop\.group = 'upd' is not valid; valid: tcp, udp"):
+        fairdrop.sweep(scenario, axes={"discipline": ["red"]}, stop=stop, out=tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_command_names_the_file_of_such_a_rule(study, fairdrop):
+    study.write_text(f'{STUDY}[stop]\nmeasure = "share"\ngroup = "upd"\nhalf_width = 0.1\n')
+    refused = fairdrop("sweep", study)
+    assert refused.returncode == 2 and "study.toml: stop.group = 'upd'" in refused.stderr
+
+
+def test_a_file_is_no_folder(study, fairdrop):
+    refused = fairdrop("sweep", study, "--out", "study.toml")
+    assert refused.returncode == 2
+    assert "study.toml: is no folder; valid: a folder, or a name that is not taken" in refused.stderr
 
 
 def test_a_report_that_cannot_be_written_is_found_before_the_simulation(study, tmp_path, fairdrop):
@@ -567,6 +601,14 @@ def test_figures_by_name(done):
 def test_figures_that_cannot_be_drawn_say_why(done, ask, told):
     with pytest.raises(StudyError, match=told):
         ask(done.plot)
+
+
+def test_values_by_ratio_are_on_a_scale_of_ratios():
+    def is_log(*values):
+        return Shown("x", values).is_log
+
+    assert is_log(1, 2, 4, 8) and is_log(1, 10, 100) and is_log(1, 2, 5, 10, 20)
+    assert not is_log(1, 2, 3, 4, 5, 6, 7, 8, 9) and not is_log(0, 10, 100) and not is_log(1, 2, 4)
 
 
 def test_no_other_beats_the_front():

@@ -37,6 +37,8 @@ pub fn work_through(
         let found = match known_to_python(|| run(&scenario, seed, control)) {
             Ok(Some(run)) => Ok(document(run)),
             Ok(None) => return Ok(false),
+            // A part that went on may have been told to end.
+            Err(_) if control.is_stopped() => return Ok(false),
             Err(why) => Err(why),
         };
         Python::attach(|py| give(py, &tag, found))?;

@@ -3,7 +3,7 @@
 use crate::document::{Document, SCHEMA};
 use crate::files::FileError;
 use crate::live::{Daemon, kind_of};
-use crate::own::known_to_python;
+use crate::own::{Seen, known_to_python};
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
@@ -401,7 +401,8 @@ impl Done {
 }
 
 /// Does the jobs on other threads, as many at once as the memory is for. What was finished is returned even when Ctrl-C
-/// comes before the end, or a discipline of one's own ends some of the runs; when it ends all, that is an error.
+/// comes before the end, or a discipline of one's own ends some of the runs; when it ends all without Ctrl-C, that is an
+/// error.
 fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
@@ -435,7 +436,7 @@ fn run_jobs<J: Sync>(
         }
     }
     match first {
-        Some(error) if runs.is_empty() => Err(error.into()),
+        Some(error) if runs.is_empty() && !control.is_stopped() => Err(error.into()),
         _ => Ok(Done { runs, failed, control }),
     }
 }
@@ -461,6 +462,7 @@ pub fn watched<R: Send>(
                 let _ = sender.send(());
                 result
             });
+            let mut seen = Seen::default();
             while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(control.parts_done());
                 #[expect(
@@ -471,6 +473,9 @@ pub fn watched<R: Send>(
                 if interrupted {
                     bar.println("Stopping; finished runs are kept.");
                     control.stop();
+                }
+                if control.is_stopped() {
+                    Python::attach(|py| seen.end_long_calls(py));
                 }
             }
             bar.finish_and_clear();

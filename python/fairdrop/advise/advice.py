@@ -26,7 +26,7 @@ from fairdrop.advise.search import (
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, listed
-from fairdrop.study.axes import StudyError
+from fairdrop.study.axes import StudyError, whole
 from fairdrop.study.store import Store
 from fairdrop.wording.disciplines import discipline_name
 
@@ -149,7 +149,7 @@ def advise(
     if target not in TARGETS:
         raise StudyError(f"target = {target!r} is not valid; valid: {', '.join(TARGETS)}")
     names = _names(disciplines)
-    _whole("seed", seed, 0, 2**31)
+    whole("seed", seed, 0, 2**31)
     loads, checks = tuning_loads(link, target == "fairness"), checking_loads(link)
     points = _points(budget, names, len(loads))
     searched = _searched(names)
@@ -188,11 +188,6 @@ def _names(asked: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _whole(name: str, value: Any, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
-
-
 def _searched(names: Sequence[str]) -> int:
     """How many are searched at most."""
     return min(_FINALISTS + len(BESIDE), len(names))
@@ -202,7 +197,7 @@ def _points(budget: int, names: Sequence[str], loads: int) -> int:
     """Sets of parameters that each finalist's search may try. Raises StudyError where they are too few for one."""
     first = (len(names) + 1) * loads * SEARCH_SEEDS
     for_each = _searched(names) * loads * SEARCH_SEEDS
-    _whole("budget", budget, first + for_each * LEAST_POINTS, _MOST_RUNS)
+    whole("budget", budget, first + for_each * LEAST_POINTS, _MOST_RUNS)
     return (budget - first) // for_each
 
 
@@ -273,17 +268,16 @@ def _scenario(link: Link, choice: Finalist) -> Scenario:
 def _remarks(finalists: Sequence[Finalist], checks: Sequence[Load]) -> list[str]:
     choice, others = finalists[0], [one for one in finalists[1:] if one.discipline in BESIDE]
     name = discipline_name(choice.discipline)
-    alike = [one for one in others if one.behind is not None and (one.behind.low <= 0 or one.behind.half is None)]
+    level = [one for one in finalists[1:] if _is_level(one)]
     if choice.discipline in BESIDE:
         remarks = [f"{name} is the best of those that were tried."]
-        for one in alike:
-            other = discipline_name(one.discipline)
-            remarks.append(f"{other} is as good: the difference from {name} is within its 95 % interval.")
-        return remarks + _not_tried(finalists)
-    remarks = [
+        return remarks + [_as_good(one, name) for one in level] + _not_tried(finalists)
+    remarks = [_as_good(one, name) for one in level if one not in others]
+    remarks += [
         f"{discipline_name(one.discipline)} is the better answer: the difference from {name} is within its 95 % "
         "interval, and Linux has it as it is."
-        for one in alike
+        for one in others
+        if _is_level(one)
     ]
     hostile = [load.name for load in checks if load.unresponsive]
     kept = {
@@ -301,6 +295,15 @@ def _remarks(finalists: Sequence[Finalist], checks: Sequence[Load]) -> list[str]
         if linux is not None:
             remarks.append(f"For Linux, {linux.told} comes next.")
     return remarks + _not_tried(finalists)
+
+
+def _is_level(one: Finalist) -> bool:
+    """No interval tells it from the choice."""
+    return one.behind is not None and (one.behind.low <= 0 or one.behind.half is None)
+
+
+def _as_good(one: Finalist, choice: str) -> str:
+    return f"{discipline_name(one.discipline)} is as good: the difference from {choice} is within its 95 % interval."
 
 
 def _not_tried(finalists: Sequence[Finalist]) -> list[str]:

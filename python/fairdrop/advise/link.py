@@ -9,7 +9,7 @@ from typing import Any
 
 from fairdrop import _core
 from fairdrop.scenario import Scenario
-from fairdrop.study.axes import StudyError
+from fairdrop.study.axes import StudyError, whole
 from fairdrop.wording.numbers import duration, rate
 from fairdrop.wording.phrases import count
 
@@ -100,9 +100,7 @@ def read_link(rate_text: str, rtt_text: str, flows: int) -> Link:
         raise StudyError(
             f"rtt = {rtt_text!r} is not valid; valid: a time from 1ms to 1s, or two, the smaller first: 20ms..80ms"
         )
-    if isinstance(flows, bool) or not isinstance(flows, int) or not _FLOWS[0] <= flows <= _FLOWS[1]:
-        raise StudyError(f"flows = {flows!r} is not valid; valid: a whole number from {_FLOWS[0]} to {_FLOWS[1]}")
-    return Link(rate_bps, rtts[0], rtts[-1], flows)
+    return Link(rate_bps, rtts[0], rtts[-1], whole("flows", flows, *_FLOWS))
 
 
 def tuning_loads(link: Link, fairness: bool) -> list[Load]:

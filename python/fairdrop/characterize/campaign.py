@@ -20,7 +20,7 @@ from fairdrop.estimate import estimate
 from fairdrop.library import catalogue
 from fairdrop.progress import Progress
 from fairdrop.scenario import listed, toml_text
-from fairdrop.study.axes import StudyError
+from fairdrop.study.axes import StudyError, whole
 from fairdrop.study.definition import Study, make_study
 from fairdrop.study.observed import Observed, observe
 from fairdrop.study.store import Store
@@ -108,9 +108,7 @@ def _profile(name: str, seeds: int | None) -> Profile:
         raise StudyError(f"profile = {name!r} is not valid; valid: {', '.join(PROFILES)}")
     if seeds is None:
         return PROFILES[name]
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= _MOST_SEEDS:
-        raise StudyError(f"seeds = {seeds!r} is not valid; valid: a whole number from 1 to {_MOST_SEEDS}")
-    return replace(PROFILES[name], seeds=seeds)
+    return replace(PROFILES[name], seeds=whole("seeds", seeds, 1, _MOST_SEEDS))
 
 
 def _disciplines(asked: Sequence[str] | None) -> list[str]:
@@ -150,13 +148,11 @@ def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile) -> Iterat
         written = {"axes": {"discipline": disciplines, **_flat(varied)}, "seeds": profile.seeds}
         yield _Part(trial, make_study(written, trial.name, Path(), base))
         return
-    defaults = base.to_dict()["queue"]
     for name in disciplines:
+        under = base.with_settings(f"queue.discipline={name}")
         design = {"kind": "saltelli", "points": profile.sample, "seed": 1}
-        written = {"axes": knobs(name, defaults), "seeds": 1, "design": design}
-        yield _Part(
-            trial, make_study(written, trial.name, Path(), base.with_settings(f"queue.discipline={name}")), name
-        )
+        written = {"axes": knobs(name, under), "seeds": 1, "design": design}
+        yield _Part(trial, make_study(written, trial.name, Path(), under), name)
 
 
 def _flat(varied: Mapping[str, Sequence[Any]]) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from math import isfinite
 from typing import Any
 
 from fairdrop.estimate import CONFIDENCE
+from fairdrop.scenario import Scenario, ScenarioError
 
 #: From the default divided by this to the default times this.
 FACTOR = 2**0.5
 _COLLAR = ("collar.target", "collar.span", "collar.share")
 _RED = ("red.min_th", "red.max_th", "red.max_p", "red.w_q")
-#: What is varied, in tables below ``queue``; of disciplines without a number to set, the buffer.
+#: What is varied, in tables below ``queue``. Not here: disciplines of people's own, and those without a number to set.
 KNOBS: Mapping[str, Sequence[str]] = {
     "afd": ("afd.q_target", "afd.shadow", "afd.sample_every", "afd.alpha"),
     "afq": ("afq.queues", "afq.bytes_per_round"),
@@ -71,13 +72,37 @@ class Influence:
     high: float
 
 
-def axes(discipline: str, defaults: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The parameters of a discipline as axes of a study that draws; ``defaults`` are its tables below ``queue``."""
-    return {
-        # Columns of their own: a parameter may be called as a measure is (collar.share).
-        name.replace(".", "_"): {"field": f"queue.{name}", **_range(name, _default(name, defaults))}
-        for name in KNOBS.get(discipline, _BUFFER)
-    }
+def axes(discipline: str, scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """The parameters of a discipline, which ``scenario`` has, as axes of a study that draws."""
+    defaults = scenario.to_dict()["queue"]
+    ranges = {name: _range(name, _default(name, defaults)) for name in KNOBS.get(discipline, ())}
+    ranges = ranges or _ranges_of_own(discipline, defaults.get(discipline, {}), scenario)
+    ranges = ranges or {name: _range(name, _default(name, defaults)) for name in _BUFFER}
+    # Columns of their own: a parameter may be called as a measure is (collar.share).
+    return {name.replace(".", "_"): {"field": f"queue.{name}", **ends} for name, ends in ranges.items()}
+
+
+def _ranges_of_own(discipline: str, defaults: Mapping[str, Any], scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """Of a discipline of one's own: every number that is above zero, as far as its range goes."""
+    found = {}
+    for name, default in defaults.items():
+        if isinstance(default, bool) or not isinstance(default, int | float) or default <= 0:
+            continue
+        ends = _range(name, float(default))
+        for end in ("from", "to"):
+            if not _is_valid(scenario, f"queue.{discipline}.{name}={ends[end]}"):
+                ends[end] = default
+        if ends["from"] < ends["to"]:
+            found[f"{discipline}.{name}"] = ends
+    return found
+
+
+def _is_valid(scenario: Scenario, setting: str) -> bool:
+    try:
+        scenario.with_settings(setting)
+    except ScenarioError:
+        return False
+    return True
 
 
 def influences(names: Sequence[str], points: int, values: Sequence[float | None]) -> list[Influence]:

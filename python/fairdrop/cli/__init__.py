@@ -57,7 +57,7 @@ def _register(file: str) -> None:
     try:
         register(file)
     except ValueError as error:
-        raise ValueError(f"--parts {file}: {error}") from None
+        raise ValueError(f"--parts {error}") from None
 
 
 def _quiet_interrupts() -> AbstractContextManager[None]:

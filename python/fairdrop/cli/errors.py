@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from fairdrop.terminal import printable
 
@@ -11,6 +12,14 @@ def tell(error: BaseException | str) -> None:
     """A line on stderr for each line of what went wrong."""
     for line in _message(error).splitlines():
         print(f"fairdrop: error: {printable(line)}", file=sys.stderr)
+
+
+def tell_problems(problems: Sequence[str]) -> None:
+    """What became of runs that failed: of the first all that is known, of the others their first lines."""
+    for number, problem in enumerate(problems):
+        lines = problem.splitlines()
+        for line in lines if number == 0 else lines[:1]:
+            print(f"fairdrop: {printable(line)}", file=sys.stderr)
 
 
 def _message(error: BaseException | str) -> str:

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 
 from fairdrop.cli.commands import check_files
+from fairdrop.cli.errors import tell_problems
 
 
 def characterize(options: Namespace) -> int:
@@ -14,12 +15,11 @@ def characterize(options: Namespace) -> int:
 
     from fairdrop.characterize import characterize
     from fairdrop.cli.show import scorecard_text
-    from fairdrop.terminal import printable
     from fairdrop.wording.phrases import count
 
     check_files(options.report)
     card = characterize(
-        options.disciplines or None,
+        [word for words in options.disciplines for word in words.split(",")] or None,
         out=options.out,
         profile=options.profile,
         sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],
@@ -34,8 +34,7 @@ def characterize(options: Namespace) -> int:
         print(scorecard_text(card))
         runs = count(card.about["runs"], "run")
         print(f"{runs}, {card.about['computed']} of them simulated now; scorecard: {options.out}/scorecard.csv")
-    for problem in card.problems:
-        print(f"fairdrop: {printable(problem)}", file=sys.stderr)
+    tell_problems(card.problems)
     if options.report:
         card.report(options.report)
         if not options.quiet:

@@ -146,7 +146,7 @@ def _add_merge(subcommands: _Subcommands) -> None:
         description="Put the parts of `fairdrop sweep --shard` together.",
     )
     parser.add_argument("out", metavar="DIR", help="folder of the sweep")
-    parser.add_argument("shards", nargs="*", metavar="SHARD", help="folders of the parts (those in DIR)")
+    parser.add_argument("shards", nargs="*", default=(), metavar="SHARD", help="folders of the parts (those in DIR)")
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
     parser.add_argument("--quiet", action="store_true", help="no summary")
@@ -173,7 +173,9 @@ def _add_characterize(subcommands: _Subcommands) -> None:
         help="what RFC 7928 asks of a discipline",
         description="Simulate what the IETF's guideline for AQM (RFC 7928) asks for, into a scorecard.",
     )
-    parser.add_argument("disciplines", nargs="*", metavar="DISCIPLINE", help="disciplines (all); see `fairdrop list`")
+    parser.add_argument(
+        "disciplines", nargs="*", default=(), metavar="DISCIPLINE", help="disciplines (all); see `fairdrop list`"
+    )
     parser.add_argument(
         "--profile", default="quick", metavar="NAME", help="quick: minutes; full: hours, more values and seeds (quick)"
     )
@@ -202,7 +204,7 @@ def _add_advise(subcommands: _Subcommands) -> None:
     parser.add_argument(
         "--target", default="delay", metavar="NAME", help="what is wanted: delay, fairness or throughput (delay)"
     )
-    _add_disciplines(parser, "ten; others have no search")
+    _add_disciplines(parser, "all that the search knows")
     parser.add_argument("--budget", type=_count, default=400, metavar="N", help="runs that the search may take (400)")
     parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of search and runs (1)")
     parser.add_argument("--out", default="advice", metavar="DIR", help="scenario and finished runs (advice)")

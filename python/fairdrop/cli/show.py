@@ -194,20 +194,25 @@ def _means(
 
 def scorecard_text(card: Scorecard) -> str:
     """The scorecard, a line for each measure; a star where no other discipline is better beyond both intervals."""
-    from fairdrop.characterize.layout import cell_text, score_boards
+    from fairdrop.characterize.layout import cell_text, score_boards, trial_of
 
+    boards = score_boards(card.rows)
+    labels = [(column.section, column.label) for board in boards for column in board.columns]
     tables = []
     for start in range(0, len(card.disciplines), _ABREAST):
         some = card.disciplines[start : start + _ABREAST]
         lines = []
-        for board in score_boards(card.rows):
+        for board in boards:
             for column in board.columns:
+                # Two trials of a section may measure the same.
+                again = labels.count((column.section, column.label)) > 1
+                of = f" ({trial_of(column.trial).title})" if again else ""
                 rows = [board.cells.get((name, column)) for name in some]
                 best = board.best(column)
                 told = [
                     "-" if row is None else cell_text(row) + (" *" if row.discipline in best else "  ") for row in rows
                 ]
-                lines.append([column.section, column.label, *told])
+                lines.append([column.section, column.label + of, *told])
         tables.append(table_text(["section", "measure", *(f"{name}  " for name in some)], lines))
     return "\n\n".join(tables)
 
@@ -245,7 +250,7 @@ def advice_text(found: Advice, folder: str) -> str:
     ]
     return "\n".join(
         [
-            f"{found.link}; wanted: {found.target}",
+            f"{found.link}; target: {found.target}",
             f"choice: {choice.told}",
             *(f"remark: {text}" for text in found.remarks),
             "",
@@ -317,7 +322,9 @@ def catalogue_text(name: str | None, *, as_json: bool) -> str:
 
 def _entry_text(entry: dict[str, Any]) -> str:
     also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
-    lines = [f"\n{entry['name']} - {entry['title']}. {entry['doc']}{also} [{entry['source']}]"]
+    # Parts of people's own have no title.
+    title = "" if entry["title"] == entry["name"] else f"{entry['title']}. "
+    lines = [f"\n{entry['name']} - {title}{entry['doc']}{also} [{entry['source']}]"]
     for parameter in entry["parameters"]:
         unit = f" {parameter['unit']}" if parameter["unit"] else ""
         known = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"

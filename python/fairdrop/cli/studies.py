@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from fairdrop.cli.commands import check_files
+from fairdrop.cli.errors import tell_problems
 
 if TYPE_CHECKING:
     from fairdrop.study.sweep import Sweep
@@ -46,7 +47,6 @@ def merge(options: Namespace) -> int:
 def _finish(done: Sweep, options: Namespace) -> int:
     import json
 
-    from fairdrop.terminal import printable
     from fairdrop.wording.phrases import count
 
     if options.json:
@@ -54,8 +54,7 @@ def _finish(done: Sweep, options: Namespace) -> int:
     elif not options.quiet:
         points = count(done.about["points"], "point")
         print(f"{points}, {count(done.runs, 'run')}, {done.computed} of them simulated now; data set: {done.data}")
-    for problem in done.problems:
-        print(f"fairdrop: {printable(problem)}", file=sys.stderr)
+    tell_problems(done.problems)
     if options.report:
         done.report(options.report)
         if not options.quiet:

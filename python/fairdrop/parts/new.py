@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
+import sys
 from errno import EEXIST
 from pathlib import Path
 
@@ -15,6 +16,22 @@ __all__ = ["LANGUAGES", "new_part"]
 
 #: Languages of each kind of part.
 LANGUAGES = {"discipline": ("python", "rust", "c"), "congestion-control": ("python", "rust")}
+# Names that a project would hide from what it imports, or could not be called: modules of Python; keywords, crates and
+# types of Rust.
+_RUST = """
+    abstract async await become box const core crate do dyn enum extern false fn gen impl let macro match mod move mut
+    override priv proc_macro pub ref self static std struct super test trait true try type typeof unsafe unsized use
+    virtual where yield alloc fairdrop fairdrop_sim
+    option result string vec some ok err send sync sized copy clone drop default iterator
+    backlog discipline discipline_info drop_cause env kind packet param_spec setup stats stream vec_deque
+    ack_event congestion_control connection loss_recovery variant window wrong own_congestion own_discipline parts
+    control scenario run_result
+"""
+_TAKEN = {
+    "python": sys.stdlib_module_names | {"fairdrop", "pytest"},
+    "rust": frozenset(_RUST.split()),
+    "c": frozenset[str](),
+}
 _TEMPLATES = Path(__file__).parent / "templates"
 # Of a checkout, beside which this package lies.
 _CHECKOUT = Path(__file__).resolve().parents[3]
@@ -35,11 +52,8 @@ def new_part(
     languages = LANGUAGES[kind]
     if language not in languages:
         raise ValueError(f"language = {language!r} is not valid; valid: one of {', '.join(languages)}")
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name) or keyword.iskeyword(name) or name in _taken():
-        raise ValueError(
-            f"{name!r} is not valid as the name of a new {kind.replace('-', ' ')}; "
-            "valid: small letters, digits and underscores, which no discipline or transport has yet"
-        )
+    if why := _refused(name, language):
+        raise ValueError(f"{name!r} is not valid as the name of a new {kind.replace('-', ' ')}; valid: {why}")
     target = Path(name if folder is None else folder)
     if target.exists():
         raise FileExistsError(EEXIST, "is there already; valid: a folder that is not", str(target))
@@ -71,6 +85,17 @@ def _named(path: Path, root: Path, name: str) -> str:
 
 def _filled(text: str, words: dict[str, str]) -> str:
     return re.sub("|".join(words), lambda found: words[found[0]], text)
+
+
+def _refused(name: str, language: str) -> str:
+    """What would be valid; empty for a name that is."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+        return "small letters, digits and underscores, beginning with a letter"
+    if name in _taken():
+        return "a name that no discipline or transport has yet"
+    if keyword.iskeyword(name) or name in _TAKEN[language]:
+        return f"a name that means nothing else in {language.capitalize()}"
+    return ""
 
 
 def _taken() -> set[str]:

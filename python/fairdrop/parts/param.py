@@ -39,29 +39,29 @@ def number(
     default: float, low: float = -1e300, high: float = 1e300, *, unit: str = "", doc: str = "", source: str = ""
 ) -> Any:
     """A number from ``low`` to ``high``."""
-    return Param("number", float(default), _finite(low), _finite(high), unit=unit, doc=doc, source=source)
+    return Param("number", float(default), *_ends(low, high), unit=unit, doc=doc, source=source)
 
 
 def integer(
     default: int, low: int = 0, high: int = _MOST_WHOLE, *, unit: str = "", doc: str = "", source: str = ""
 ) -> Any:
     """A whole number from ``low`` to ``high``."""
-    return Param("integer", int(default), _finite(low), _finite(high), unit=unit, doc=doc, source=source)
+    return Param("integer", int(default), *_ends(low, high), unit=unit, doc=doc, source=source)
 
 
 def packets(default: float, low: float = 0, high: float = 1e6, *, doc: str = "", source: str = "") -> Any:
     """A number of packets, written ``300`` or ``"300p"``."""
-    return Param("packets", float(default), _finite(low), _finite(high), unit="packets", doc=doc, source=source)
+    return Param("packets", float(default), *_ends(low, high), unit="packets", doc=doc, source=source)
 
 
 def bytes_(default: int, low: int = 0, high: int = 2**31, *, doc: str = "", source: str = "") -> Any:
     """A size, written ``1500``, ``"1500B"`` or ``"1kB"``."""
-    return Param("bytes", int(default), _finite(low), _finite(high), unit="bytes", doc=doc, source=source)
+    return Param("bytes", int(default), *_ends(low, high), unit="bytes", doc=doc, source=source)
 
 
 def seconds(default: float, low: float = 0, high: float = 3600, *, doc: str = "", source: str = "") -> Any:
     """A time in seconds, written ``0.005`` or ``"5ms"``."""
-    return Param("seconds", float(default), _finite(low), _finite(high), unit="s", doc=doc, source=source)
+    return Param("seconds", float(default), *_ends(low, high), unit="s", doc=doc, source=source)
 
 
 def switch(default: bool, *, doc: str = "", source: str = "") -> Any:
@@ -79,7 +79,10 @@ def written(value: Any) -> str:
     return json.dumps(value)
 
 
-def _finite(number: float) -> float:
-    if not isfinite(number):
-        raise ValueError(f"{number} is not valid as the end of a range; valid: a finite number")
-    return float(number)
+def _ends(low: float, high: float) -> tuple[float, float]:
+    for end in (low, high):
+        if not isfinite(end):
+            raise ValueError(f"{end} is not valid as the end of a range; valid: a finite number")
+    if low > high:
+        raise ValueError(f"{low} is not valid as the lower end of a range to {high}; valid: at most that")
+    return float(low), float(high)

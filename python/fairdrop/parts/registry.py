@@ -47,7 +47,10 @@ def register(part: Class | str | PathLike[str]) -> Registered:
         _registered[name_of(part)] = part
         return part
     path = str(Path(fspath(part)).resolve())
-    load_file(path)
+    try:
+        load_file(path)
+    except ValueError as error:
+        raise ValueError(f"{fspath(part)}: {error}") from None
     _registered[path] = path
     return path
 
@@ -100,6 +103,9 @@ def _module(file: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    # Modules beside it are found, after all others.
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
     # Compiled here: a cached file would be that of another version within the same second.
     source = file.read_bytes()
     import linecache
@@ -107,7 +113,7 @@ def _module(file: Path) -> ModuleType:
     linecache.checkcache(str(file))
     try:
         exec(compile(source, str(file), "exec"), module.__dict__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         told = traceback.format_exception_only(error)[-1].strip()
         line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else _line(error, file)
@@ -115,7 +121,7 @@ def _module(file: Path) -> ModuleType:
     return module
 
 
-def _line(error: Exception, file: Path) -> int | None:
+def _line(error: BaseException, file: Path) -> int | None:
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     return lines[-1] if lines else None
 

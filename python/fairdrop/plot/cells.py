@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from fairdrop.estimate import Estimate
@@ -29,8 +30,8 @@ class Shown:
         """Whether values are spaced by ratios rather than by differences."""
         if not self.is_number or len(self.values) < 3 or min(self.values) <= 0:
             return False
-        low, middle, high = min(self.values), sorted(self.values)[len(self.values) // 2], max(self.values)
-        return bool(high / low >= 8 and middle < low + 0.35 * (high - low))
+        low, high = min(self.values), max(self.values)
+        return bool(high / low >= 8 and median(self.values) < low + 0.35 * (high - low))
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,13 @@ def read_axes(tables: Mapping[str, Any], drawn: bool) -> tuple[Axis, ...]:
     return axes
 
 
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """A whole number between two others. Raises StudyError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
+    return value
+
+
 def plain(level: Value, unit: str) -> float | int | None:
     """A level as a number in its unit; None of what is none."""
     if isinstance(level, bool):
@@ -198,13 +205,14 @@ def _steps(path: str, described: Mapping[str, Any], span: Span, unit: str) -> tu
         # One more where rounding alone keeps the upper end out.
         count = math.floor((span.high - span.low) / step * (1 + 1e-12)) + 1
         values = [short(span.low + step * number) for number in range(count)]
-        whole = span.whole and isinstance(step, int)
+        are_whole = span.whole and isinstance(step, int)
     else:
-        count, whole = described["points"], span.whole
-        if not isinstance(count, int) or isinstance(count, bool) or not 2 <= count <= 1_000_000:
-            raise StudyError(f"axes.{path}.points = {count!r} is not valid; valid: a whole number from 2 to 1000000")
+        count, are_whole = whole(f"axes.{path}.points", described["points"], 2, 1_000_000), span.whole
         values = [short(between(span.low, span.high, number / (count - 1), span.log)) for number in range(count)]
-    if whole:
+        if are_whole and not span.log and count > span.high - span.low + 1:
+            told = f"{described['from']!r} and {described['to']!r} are whole, and so are all values between"
+            raise StudyError(f"axes.{path}.points = {count}: {told}; valid: fewer points, or ends such as 0.0")
+    if are_whole:
         values = [int(value) for value in dict.fromkeys(round(value) for value in values)]
     return tuple(values)
 

@@ -71,16 +71,24 @@ class Campaign:
         """Set points up before any work: all of them, or some where there are many. Raises ScenarioError."""
         mine = self._mine
         some = mine if len(mine) <= _CHECKED else [*mine[:: ceil(len(mine) / _CHECKED)], mine[-1]]
-        wrong: dict[str, None] = {}
+        wrong: dict[str, Point] = {}
         for index in some:
+            point = self.study.points[index]
             try:
-                self.study.scenario(self.study.points[index])
+                self.study.check(self.study.scenario(point))
             except ScenarioError as error:
-                wrong.update(dict.fromkeys(str(error).splitlines()))
+                for line in str(error).splitlines():
+                    wrong.setdefault(line, point)
                 if len(wrong) >= _TOLD:
                     break
         if wrong:
-            raise ScenarioError("\n".join(wrong))
+            raise ScenarioError("\n".join(self._told(line, point) for line, point in wrong.items()))
+
+    def _told(self, line: str, point: Point) -> str:
+        """What is wrong, and at which point where it is not a value of the study by itself."""
+        if line.startswith(self.study.where) or not point.levels:
+            return line
+        return f"{line} (where {self.where(point)})"
 
     def next(self) -> Job | None:
         """A job, or None when there is none now: one may come once another is back."""

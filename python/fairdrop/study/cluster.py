@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ _TASK_S = 1.0
 # Tasks that wait at each thread of a worker, so that none is idle while results travel.
 _AHEAD = 3
 _MOST_RUNS = 2000
+
+_KEPT = "what was finished is kept, and the same command goes on with it"
 
 #: Scenario as text, file, settings and parts; then seeds, each with what the caller calls it.
 Work = tuple[str, str, tuple[str, ...], tuple[Registered, ...], list[tuple[str, int]]]
@@ -112,12 +115,27 @@ class _Sender:
         return tasks
 
     def _take_back(self, future: Future) -> None:
-        found, seconds = future.result()
+        found, seconds = self._result(future)
         back = [(self.jobs.pop(key), packed, why) for key, (packed, why) in found.items()]
         self.campaign.store.put([(job.key, packed) for job, packed, _ in back if packed is not None])
         self.campaign.note(back)
         if seconds > 0:
             self.runs = max(1, min(_MOST_RUNS, 2 * self.runs, round(len(back) / seconds * _TASK_S)))
+
+    def _result(self, future: Future) -> tuple[Found, float]:
+        """Of a task. Raises ValueError where it has none, which is no fault of its runs."""
+        from distributed.client import FutureCancelledError
+        from distributed.scheduler import KilledWorker
+
+        try:
+            found: tuple[Found, float] = future.result()
+        except FutureCancelledError:
+            raise ValueError(f"dask: the scheduler has gone; {_KEPT}") from None
+        except KilledWorker:
+            raise ValueError(f"dask: a task was lost with every worker that had it; {_KEPT}") from None
+        except RuntimeError as error:
+            raise ValueError(f"dask: {error}") from None
+        return found
 
 
 def _works(jobs: Sequence[Job]) -> list[Work]:
@@ -138,7 +156,14 @@ def _client(address: Any) -> Iterator[Client]:
     if isinstance(address, distributed.Client):
         yield address
         return
+    from distributed.comm.addressing import get_address_host_port
+
+    # That the scheduler has gone is said by us, without a traceback.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+
     try:
+        # A client that was never connected says so when it is thrown away, a minute later.
+        get_address_host_port(str(address))
         client: Client = distributed.Client(str(address), set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         why = f"no scheduler answers ({error}); valid: such as tcp://host:8786"

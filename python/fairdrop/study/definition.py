@@ -7,7 +7,7 @@ import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -16,8 +16,8 @@ from typing import Any
 from fairdrop.designs import DRAWN, POWERS, draw
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
-from fairdrop.scenario import Scenario, source_of
-from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes
+from fairdrop.scenario import Scenario, ScenarioError, source_of
+from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes, whole
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
 
 SCHEMA = "fairdrop/study/1"
@@ -25,6 +25,8 @@ DESIGNS = ("product", "zip", *DRAWN)
 _FIELDS = ("schema", "name", "base", "settings", "seeds", "axes", "design", "stop")
 _MOST_SEEDS = 1_000_000
 _MOST_POINTS = 10_000_000
+# How messages on settings begin.
+_SETTING = "--set "
 # Columns that no axis may be called.
 _TAKEN = {"run", "seed", *(name for name, _ in (*GROUP_COLUMNS, *LINK_COLUMNS))}
 
@@ -85,6 +87,8 @@ class Study:
     folder: str
     #: As it was written, to be kept beside the results.
     source: Mapping[str, Any] = field(repr=False)
+    #: The file that it was read from, for messages; empty for one that was put together in a program.
+    file: str = ""
 
     @cached_property
     def points(self) -> list[Point]:
@@ -97,8 +101,26 @@ class Study:
         return self.stop.max_seeds if self.stop else self.seeds
 
     def scenario(self, point: Point) -> Scenario:
-        """The scenario of a point. Raises ScenarioError."""
-        return Scenario(self.texts[point.file], point.file, point.settings)
+        """The scenario of a point. Raises ScenarioError, which names the study where a value of it is wrong."""
+        try:
+            return Scenario(self.texts[point.file], point.file, point.settings)
+        except ScenarioError as error:
+            told = [_of_study(line, self.where) for line in str(error).splitlines()]
+            raise ScenarioError("\n".join(told)) from None
+
+    def check(self, scenario: Scenario) -> None:
+        """What can only be told beside the scenario of a point. Raises ScenarioError."""
+        if self.stop is None or self.stop.group is None:
+            return
+        names = [group["name"] for group in scenario.to_dict()["groups"]]
+        if self.stop.group not in names:
+            told = f"stop.group = {self.stop.group!r} is not valid; valid: {', '.join(names)}"
+            raise ScenarioError(f"{self.where}: {told}")
+
+    @property
+    def where(self) -> str:
+        """How messages on its values begin."""
+        return self.file or "study"
 
     @cached_property
     def digest(self) -> str:
@@ -108,7 +130,7 @@ class Study:
 
     def changed(self, fields: Mapping[str, Any]) -> Study:
         """The same with other fields of the study file, such as ``seeds``. Raises StudyError."""
-        return from_dict({**self.to_dict(), "study": {**self.source, **fields}})
+        return replace(from_dict({**self.to_dict(), "study": {**self.source, **fields}}), file=self.file)
 
     def to_dict(self) -> dict[str, Any]:
         """What :func:`from_dict` takes."""
@@ -149,7 +171,7 @@ def read_study(path: str | PathLike[str]) -> Study:
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{file}: not TOML ({error}); valid: a study, see docs/how-to/sweep.md") from None
     try:
-        found = make_study(written, file.stem, file.parent)
+        found = replace(make_study(written, file.stem, file.parent), file=fspath(file))
         found.points  # noqa: B018
         return found
     except StudyError as error:
@@ -186,7 +208,7 @@ def _assembled(
     _check_design(design, axes)
     axes = tuple(_in_folder(axis, folder) if axis.field == SCENARIO else axis for axis in axes)
     stop = _stop(_table("stop", written["stop"])) if "stop" in written else None
-    seeds = _whole("seeds", written.get("seeds", 10), 1, _MOST_SEEDS)
+    seeds = whole("seeds", written.get("seeds", 10), 1, _MOST_SEEDS)
     return Study(name, dict(texts), settings, axes, design, seeds, stop, fspath(folder), dict(written))
 
 
@@ -204,6 +226,7 @@ def _texts(written: Mapping[str, Any], folder: Path, axes: Sequence[Axis], base:
     if base is not None:
         return {base.file: base.text}
     named = written.get("base")
+    _required("base", named, 'a scenario file, or an axis "scenario" with several')
     if not isinstance(named, str):
         raise StudyError(f'base = {named!r} is not valid; valid: a scenario file, or an axis "scenario" with several')
     path = fspath(folder / named)
@@ -240,10 +263,11 @@ def _design(written: Mapping[str, Any]) -> Design:
         raise StudyError(f"design.{unknown[0]} is not known with {kind}; valid: {', '.join(known)}")
     if not drawn:
         return Design(kind)
-    points = _whole("design.points", table.get("points"), 1, _MOST_POINTS)
+    _required("design.points", table.get("points"), f"a whole number from 1 to {_MOST_POINTS}")
+    points = whole("design.points", table.get("points"), 1, _MOST_POINTS)
     if kind in POWERS and points & (points - 1):
         raise StudyError(f"design.points = {points} is not valid; valid: a power of two with {kind}")
-    return Design(kind, points, _whole("design.seed", table.get("seed", 1), 0, 2**31))
+    return Design(kind, points, whole("design.seed", table.get("seed", 1), 0, 2**31))
 
 
 def _check_design(design: Design, axes: Sequence[Axis]) -> None:
@@ -266,6 +290,7 @@ def _stop(table: Mapping[str, Any]) -> Stop:
     if unknown:
         raise StudyError(f"stop.{unknown[0]} is not known; valid: {', '.join(known)}")
     measure = table.get("measure")
+    _required("stop.measure", measure, ", ".join(measures()))
     if measure not in measures():
         raise StudyError(f"stop.measure = {measure!r} is not valid; valid: {', '.join(measures())}")
     if ("half_width" in table) == ("relative" in table):
@@ -277,17 +302,27 @@ def _stop(table: Mapping[str, Any]) -> Stop:
     of_link = measure in dict(LINK_COLUMNS)
     group = table.get("group")
     if of_link != (group is None) or not isinstance(group, str | None):
-        valid = "none, as the measure is one of the link" if of_link else "the name of a group of flows"
+        valid = f"none, as {measure} is of the link" if of_link else "the name of a group of flows"
+        _required("stop.group", group, valid)
         raise StudyError(f"stop.group = {group!r} is not valid; valid: {valid}")
-    least = _whole("stop.min_seeds", table.get("min_seeds", 5), 2, _MOST_SEEDS)
-    most = _whole("stop.max_seeds", table.get("max_seeds", 100), least, _MOST_SEEDS)
+    least = whole("stop.min_seeds", table.get("min_seeds", 5), 2, _MOST_SEEDS)
+    most = whole("stop.max_seeds", table.get("max_seeds", 100), least, _MOST_SEEDS)
     return Stop(str(measure), group, table.get("half_width"), table.get("relative"), least, most)
 
 
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise StudyError(f"{name} = {value!r} is not valid; valid: a whole number from {low} to {high}")
-    return value
+def _of_study(line: str, where: str) -> str:
+    """A message on a setting, which nobody gave on a command line: the name of the study is in the place of that."""
+    if not line.startswith(_SETTING):
+        return line
+    line = line.removeprefix(_SETTING)
+    setting, _, told = line.partition(": ")
+    # The field is there already where it is called as it was written.
+    return f"{where}: {told if setting.partition('=')[0] in told else line}"
+
+
+def _required(name: str, value: Any, valid: str) -> None:
+    if value is None:
+        raise StudyError(f"{name} is missing; valid: {valid}")
 
 
 def _drawn_level(axis: Axis, part: float) -> Value:

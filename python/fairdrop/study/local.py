@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from fairdrop import _core
+from fairdrop.study.axes import whole
 from fairdrop.study.campaign import Campaign, Job
 from fairdrop.study.runs import rows_of
 
+_MOST_THREADS = 1_000_000
+
 
 def work(campaign: Campaign, threads: int | None) -> bool:
-    """All jobs; false after Ctrl-C, when what was finished is in the store."""
+    """All jobs; false after Ctrl-C, when what was finished is in the store. Raises StudyError for wrong ``threads``."""
+    if threads is not None:
+        whole("threads", threads, 1, _MOST_THREADS)
 
     def take() -> tuple[Job, _core.Scenario, int] | None:
         job = campaign.next()

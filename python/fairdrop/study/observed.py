@@ -85,4 +85,4 @@ class Listed(Study):
 def listed_points(name: str, scenario: Scenario, each: Sequence[Sequence[str]], seeds: int) -> Listed:
     """A study of a scenario under lists of settings."""
     texts, settings = {scenario.file: scenario.text}, scenario.settings
-    return Listed(name, texts, settings, (), Design(), seeds, None, "", {}, tuple(tuple(one) for one in each))
+    return Listed(name, texts, settings, (), Design(), seeds, None, "", {}, each=tuple(tuple(one) for one in each))

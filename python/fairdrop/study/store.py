@@ -6,7 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from errno import EAGAIN, EIO, ENOSPC
+from errno import EAGAIN, EIO, ENOSPC, ENOTDIR
 from pathlib import Path
 from types import TracebackType
 
@@ -19,6 +19,8 @@ class Store:
     """Packed rows of runs by key, in ``folder``. Raises OSError, with the name of the file."""
 
     def __init__(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", str(folder))
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE
         self._lock = threading.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
@@ -340,13 +341,12 @@ def _done(
         campaign = Campaign(study, store, progress, part)
         try:
             campaign.check()
-        except ValueError:
-            if made:
+            finished = work(campaign)
+        except (ValueError, OSError):
+            if made and not campaign.computed:
                 store.close()
-                (folder / FILE).unlink()
-                folder.rmdir()
+                shutil.rmtree(folder, ignore_errors=True)
             raise
-        finished = work(campaign)
         progress.clear()
         runs = dataset.write(campaign, folder)
         about = _about(campaign, part, finished and campaign.complete, runs, command)

@@ -1,5 +1,6 @@
 //! The base class of congestion controls in Python, what they are told, and what the simulator calls.
 
+use super::calls;
 use super::hosted::{python_value, wrong};
 use super::queue::{PyDice, Streams};
 use fairdrop::Time;
@@ -382,7 +383,7 @@ impl HostedControl {
                 let mut object = self.object.borrow_mut(py);
                 (object.now, object.window) = (self.now, *window);
             }
-            match call(self, py) {
+            match calls::call(|| call(self, py)) {
                 Ok(()) => {
                     let object = self.object.borrow(py);
                     (*window, self.pacing_rate) = (object.window, object.pacing_rate);

@@ -1,11 +1,12 @@
 //! A queue whose discipline is an object of Python: what the simulator calls.
 
+use super::calls;
 use super::discipline::{Discipline, PySetup};
 use super::packet::PyPacket;
 use fairdrop::{Backlog, Env, Packet, Time};
 use fairdrop_sim::input::Value;
 use fairdrop_sim::own::{Desk, OwnQueue, Setup, Wrong};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
@@ -42,7 +43,7 @@ pub struct Hosted {
 impl Hosted {
     /// An object of the class, with its parameters as attributes.
     pub fn new(py: Python<'_>, shape: &Shape, setup: &Setup, desk: &mut Desk) -> Result<Self, Wrong> {
-        Self::make(py, shape, setup, desk).map_err(|error| wrong(py, &error))
+        calls::call(|| Self::make(py, shape, setup, desk)).map_err(|error| wrong(py, &error))
     }
 
     fn make(py: Python<'_>, shape: &Shape, setup: &Setup, desk: &mut Desk) -> PyResult<Self> {
@@ -78,7 +79,7 @@ impl Hosted {
     ) -> Result<R, Box<Wrong>> {
         Python::attach(|py| {
             self.object.borrow_mut(py).now = desk.now();
-            let done = call(self, py);
+            let done = calls::call(|| call(self, py));
             let seen = self.look(py, desk);
             done.and_then(|done| seen.map(|()| done)).map_err(|error| Box::new(wrong(py, &error)))
         })
@@ -174,5 +175,10 @@ pub fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
     } else {
         String::new()
     };
-    Wrong { what: error.to_string().lines().collect::<Vec<_>>().join(" "), trace }
+    let what = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        "it was still at work after Ctrl-C".into()
+    } else {
+        error.to_string().lines().collect::<Vec<_>>().join(" ").trim_end_matches(": ").to_owned()
+    };
+    Wrong { what, trace }
 }

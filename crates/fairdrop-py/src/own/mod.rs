@@ -1,11 +1,13 @@
 //! Parts of one's own, in Python: classes that derive from `fairdrop.Discipline` or `fairdrop.CongestionControl`.
 
+mod calls;
 mod control;
 mod discipline;
 mod hosted;
 mod packet;
 mod queue;
 
+pub use calls::Seen;
 pub use control::{PyAck, PyCongestion, PyControl, PyRate};
 pub use discipline::Discipline;
 pub use packet::PyPacket;

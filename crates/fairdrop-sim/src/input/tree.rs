@@ -171,7 +171,7 @@ fn position<'a>(step: &str, names: impl Iterator<Item = Option<&'a str>>) -> Res
     let found = names.iter().position(|name| *name == Some(step));
     found.or_else(|| step.parse().ok().filter(|&index: &usize| index < names.len())).ok_or_else(|| {
         let known: Vec<_> = names.iter().flatten().copied().collect();
-        format!("one of {} here, or a number below {}", known.join(", "), names.len())
+        format!("in place of {step:?} one of {}, or a number below {}", known.join(", "), names.len())
     })
 }
 

@@ -54,21 +54,33 @@ pub fn cause_named(name: &str) -> Result<DropCause, String> {
 
 /// A named stream of random numbers of one queue. Those that disciplines of the catalogue draw from give the numbers that
 /// these would get; others have numbers of their own, by their names.
+///
+/// The next number is made when the one before is taken, so that nobody waits for it.
 #[derive(Clone, Debug)]
-pub struct Dice(Philox);
+pub struct Dice {
+    stream: Philox,
+    next: u64,
+}
+
+impl From<Philox> for Dice {
+    fn from(mut stream: Philox) -> Self {
+        let next = stream.next_u64();
+        Self { stream, next }
+    }
+}
 
 impl Dice {
     /// The stream called `name` of the queue that `setup` is for.
     pub fn new(setup: &Setup, name: &str) -> Self {
         let known = STREAMS.iter().position(|known| *known == name);
         let purpose = known.map_or_else(|| hash(name.bytes()) | OTHER, |number| number as u32);
-        Self(Philox::new(setup.seed, setup.queue, purpose))
+        Philox::new(setup.seed, setup.queue, purpose).into()
     }
 
     /// The stream called `name` of a flow: no queue has one with its numbers.
     pub fn of_flow(seed: u64, flow: u32, name: &str) -> Self {
         // No name of a queue's stream begins with a byte that UTF-8 does not have.
-        Self(Philox::new(seed, flow, hash(std::iter::once(0xff).chain(name.bytes())) | OTHER))
+        Philox::new(seed, flow, hash(std::iter::once(0xff).chain(name.bytes())) | OTHER).into()
     }
 
     /// The streams that disciplines of the catalogue draw from, by [`Stream`] number, for the queue that `setup` is for.
@@ -79,7 +91,7 @@ impl Dice {
     /// The next 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        std::mem::replace(&mut self.next, self.stream.next_u64())
     }
 }
 
