@@ -254,13 +254,12 @@ impl CollarModel {
 
     /// Makes the flow a suspect where there is room.
     fn suspect(&mut self, id: u32) {
-        let mut assumed = 0.5 * self.s * self.sent;
-        let mut sent = self.sent;
-        if self.tries(Trial::Young) {
+        let (assumed, window) = if self.tries(Trial::Young) {
             // As one that has sent its limit for an eighth of the window.
-            sent /= 8.0;
-            assumed = self.params.share * self.s * sent;
-        }
+            (self.params.share * self.s * self.sent / 8.0, self.sent / 8.0)
+        } else {
+            (0.5 * self.s * self.sent, self.sent)
+        };
         let set = self.set_of(id);
         if set.iter().flatten().any(|e| e.id == id) {
             return;
@@ -276,7 +275,7 @@ impl CollarModel {
                 held.iter().position(|&bytes| bytes == least).expect("it is one of them")
             }
         };
-        set[place] = Some(Suspect { id, bytes: assumed, sent });
+        set[place] = Some(Suspect { id, bytes: assumed, sent: window });
     }
 
     /// What a departure tells that chance has chosen.
