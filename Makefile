@@ -96,6 +96,7 @@ bench-shares: .venv/installed ## how far flows are from max-min shares, and the 
 	$(BIN)/python benches/shares/bench_shares.py validation --ablations --seeds 1 --store benches/shares/runs.csv
 	$(BIN)/python benches/shares/page.py
 	$(BIN)/python benches/shares/bench_kin.py
+	$(BIN)/python benches/shares/bench_trials.py
 
 attack: .venv/installed ## the worst senders that a search finds, and their page (a quarter of an hour; resumes; see benches/attack/README.md)
 	$(BIN)/python benches/attack/attack.py --summary benches/attack/attack.csv $(ATTACK)

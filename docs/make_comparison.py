@@ -91,28 +91,29 @@ def losses(data: Data) -> list[str]:
     }  # fmt: skip
     few = {"collar": "COLLAR", "ahab": "AHAB", "fair_drop": "FairDrop", "cake": "CAKE", "fq_codel": "FQ-CoDel"}
     return [
-        "*Several fast senders* hide each other from a comparison with one packet. This part of its fair share is left "
-        f"to TCP beside five UDP flows: {kept('five UDP', candidates)}.",
+        "*Several fast senders* hide each other from a comparison with one packet. Beside five UDP flows TCP keeps "
+        f"this part of its fair share: {kept('five UDP', candidates)}.",
         "*Few flows.* Beside web-like traffic four long TCP flows have "
         f"{both('protection', 'web-like', what=' of their fair share')}. An arrival that meets its own flow is dropped "
-        "with it, and with few flows that is often.",
+        "together with the packet that it met; with few flows this happens often.",
         f"*Round trips.* Jain's index over four round trips is {both('jain_rtts', 'round trips')}.",
         "*Delay.* CHOKe's queue is RED's. With four round trips packets wait "
         f"{both('wait', 'round trips', ' ms', ' on average')}. Under CoDel they wait "
         f"{value('wait', 'codel', 'round trips')} ms, but it protects nobody: one UDP flow leaves TCP "
         f"{value('protection', 'codel', 'one UDP')} of its share. Transfers of 10 to 100 kB take "
         f"{both('transfer', 'web-like', ' s')}.",
-        f"*Even at its best* one UDP flow at twice the link keeps {value('udp', 'choke', 'one UDP')} of the link; FRED "
-        f"leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel {value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
-        f"*A little more state buys more.* AFD keeps samples. With one and five UDP flows it gives TCP "
-        f"{value('protection', 'afd', 'one UDP')} and {value('protection', 'afd', 'five UDP')} of its share, CHOKe "
-        f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')}. What others have "
-        f"with five whose state does not grow with the flows, or grows less than a queue each: "
-        f"{kept('five UDP', small)}. Cebinae lets nothing through beside a flood, "
-        "[by its own rule](reference/disciplines/cebinae.md); five floods fill AFQ's and CARE's buffer.",
-        "*COLLAR loses* where flows are few: beside web-like traffic long TCP has of its share "
-        f"{kept('web-like', few)}. With 300 flows packets wait for {value('wait', 'collar', 'many flows')} ms of "
-        f"the 240 that the buffer has; under CAKE for {value('wait', 'cake', 'many flows')} ms.",
+        "*Even in its best case*, one UDP flow at twice the link's rate, CHOKe leaves UDP "
+        f"{value('udp', 'choke', 'one UDP')} of the link; FRED leaves it {value('udp', 'fred', 'one UDP')}, FQ-CoDel "
+        f"{value('udp', 'fq_codel', 'one UDP')} (fair is 0.03).",
+        f"*A little more state buys more.* AFD keeps samples. Beside one and five UDP flows TCP has "
+        f"{value('protection', 'afd', 'one UDP')} and {value('protection', 'afd', 'five UDP')} of its share under AFD, "
+        f"{value('protection', 'choke', 'one UDP')} and {value('protection', 'choke', 'five UDP')} under CHOKe. Other "
+        "disciplines keep a state that does not grow with the flows, or that grows by less than a queue for each. "
+        f"Under these TCP has, beside five UDP flows: {kept('five UDP', small)}. Cebinae lets nothing through beside a "
+        "flood, [by its own rule](reference/disciplines/cebinae.md); five floods fill AFQ's and CARE's buffer.",
+        "*COLLAR loses* where flows are few. Beside web-like traffic long TCP has this part of its share: "
+        f"{kept('web-like', few)}. With 300 flows packets wait for {value('wait', 'collar', 'many flows')} ms, of "
+        f"the 240 ms that the buffer holds; under CAKE they wait for {value('wait', 'cake', 'many flows')} ms.",
     ]
 
 
@@ -139,10 +140,10 @@ def papers(found: Findings) -> str:
 
     number = len(data.select(list(_UDP), "collar"))
     told = (
-        f"Over the {number} tests with UDP it has {between('collar')} of its share under COLLAR, "
-        f"{between('fq_codel')} under FQ-CoDel, {between('choke')} under CHOKe. COLLAR's most is on the link of 50 "
-        "Mb/s, where 33 flows are few. Less than a share is not fairer: CHOKe and its relatives leave hardly anything "
-        "to some senders of ten times the link's rate. Weights COLLAR does not have here."
+        f"In the {number} tests with UDP, UDP has {between('collar')} of its share under COLLAR, "
+        f"{between('fq_codel')} under FQ-CoDel and {between('choke')} under CHOKe. COLLAR's largest value is on "
+        "the link of 50 Mb/s, for which 33 flows are few. Less than a share is not fairer: CHOKe and its relatives "
+        "leave hardly anything to some senders of ten times the link's rate. COLLAR has no weights in these tests."
     )
     lines = [fill(told, 118), "", *rows("UDP, of its fair share", _UDP)]
     for measure, label in _OTHERS.items():
@@ -162,7 +163,7 @@ def page(found: Findings) -> str:
             f"Made by `make comparison` from campaign X7: mean of "
             f"{document['seeds']} seeds with its 95 % interval (Student's t, cut off at what is possible), profile "
             f"{document['profile']}, {document['runs']} runs. Nothing is tuned: a discipline made for lower delay "
-            "keeps its own target, one with thresholds has those of the CHOKe paper.",
+            "keeps its own target, and one with thresholds has those of the CHOKe paper.",
             118,
         ),
         "",

@@ -9,11 +9,9 @@ a run that is in it is not made again.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import Pool
 from pathlib import Path
 from statistics import mean
 
@@ -22,7 +20,7 @@ from fairdrop.measures import jain_index
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "attack")]
-from bench_shares import Row, read  # noqa: E402
+from bench_shares import Row, Task, make_runs, read  # noqa: E402
 from loads import Group, Load, tcp, udp, web  # noqa: E402
 from page import PAGE, interval, with_tables  # noqa: E402
 from senders import ROADS  # noqa: E402
@@ -137,7 +135,7 @@ def fair_share(rate_bps: float, demands: Sequence[tuple[float, float]]) -> float
     return left
 
 
-def measure(task: tuple[str, Load, str, int]) -> Row:
+def measure(task: Task) -> Row:
     """One run."""
     table, load, discipline, seed = task
     name, _, setting = discipline.partition(":")
@@ -184,26 +182,14 @@ def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
 
 def campaign(processes: int) -> list[Row]:
     """Makes the runs that the store lacks; returns all."""
-    done = {tuple(row[key] for key in KEYS) for row in read(STORE)}
     tasks = [
         (name, load, discipline, seed)
         for name, table in TABLES.items()
         for load in table.loads()
         for discipline in table.disciplines
         for seed in SEEDS
-        if (name, load.name, discipline, str(seed)) not in done
     ]
-    new = not STORE.exists()
-    with STORE.open("a", newline="") as file, Pool(processes) as pool:
-        writer = csv.DictWriter(file, (*KEYS, *MEASURES), lineterminator="\n")
-        if new:
-            writer.writeheader()
-        for number, row in enumerate(pool.imap(measure, tasks), 1):
-            writer.writerow({key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()})
-            file.flush()
-            print(f"\r{number} of {len(tasks)} runs", end="", file=sys.stderr, flush=True)
-    if tasks:
-        print(file=sys.stderr)
+    make_runs(tasks, measure, STORE, (*KEYS, *MEASURES), processes)
     return read(STORE)
 
 

@@ -12,7 +12,7 @@ import csv
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import Pool
 from pathlib import Path
 from statistics import median
@@ -45,6 +45,8 @@ PROGRAM = HERE.parents[1] / "target" / "release" / "examples" / "ablations"
 KEYS = ("set", "load", "discipline", "seed")
 MEASURES = ("greedy", "greedy_worst", "tcp", "tcp_worst_class", "jain_tcp", "wait_p99_ms", "utilisation", "mice_part")
 Row = dict[str, Any]
+#: Which set or table, load, discipline, seed.
+Task = tuple[str, Load, str, int]
 
 
 def fair_share(rate_bps: float, demands: Sequence[float]) -> float:
@@ -57,7 +59,7 @@ def fair_share(rate_bps: float, demands: Sequence[float]) -> float:
     return left
 
 
-def measure(task: tuple[str, Load, str, int]) -> Row:
+def measure(task: Task) -> Row:
     """One run."""
     which, load, discipline, seed = task
     name, _, settings = discipline.partition(":")
@@ -73,9 +75,17 @@ def measure(task: tuple[str, Load, str, int]) -> Row:
 
 def ablated(load: Load, name: str, seed: int) -> tuple[list[Row], float, float]:
     """One run of an ablation: flows, 99th percentile of the wait in s, utilisation."""
-    words = [str(PROGRAM), name, str(seed)]
-    run = json.loads(subprocess.run(words, input=load.toml(), stdout=subprocess.PIPE, text=True, check=True).stdout)
+    run = program(load, name, seed)
     return run["flows"], run["queues"][0]["sojourn_s"]["p99"], run["utilisation"]
+
+
+def program(load: Load, name: str, seed: int) -> Row:
+    """One run by the program of the ablations."""
+    words = [str(PROGRAM), name, str(seed)]
+    run: Row = json.loads(
+        subprocess.run(words, input=load.toml(), stdout=subprocess.PIPE, text=True, check=True).stdout
+    )
+    return run
 
 
 def judge(load: Load, flows: Iterable[Row], wait_p99_s: float, utilisation: float) -> Row:
@@ -111,8 +121,6 @@ def campaign(
     which: str, disciplines: Iterable[str], store: Path, processes: int, only: str = "", most_seeds: int = 99
 ) -> list[Row]:
     """Makes the runs that ``store`` lacks; returns all of them, in the order of loads."""
-    _cut_off(store)
-    done = {tuple(row[key] for key in KEYS): row for row in read(store)}
     tasks = [
         (which, load, discipline, seed)
         for load in SETS[which]()
@@ -120,11 +128,21 @@ def campaign(
         for discipline in disciplines
         for seed in range(load.first_seed, load.first_seed + min(load.seeds, most_seeds))
     ]
-    key = {id(task): (task[0], task[1].name, task[2], str(task[3])) for task in tasks}
-    missing = [task for task in tasks if key[id(task)] not in done]
+    make_runs(tasks, measure, store, (*KEYS, *MEASURES), processes)
+    done = {tuple(row[name] for name in KEYS): row for row in read(store)}
+    return [done[key_of(task)] for task in tasks]
+
+
+def make_runs(
+    tasks: Iterable[Task], measure: Callable[[Task], Row], store: Path, columns: Sequence[str], processes: int
+) -> None:
+    """Makes the runs that ``store`` lacks. The first four columns are the key; a run is a line as soon as it ends."""
+    _cut_off(store)
+    done = {tuple(row[key] for key in columns[:4]) for row in read(store)}
+    missing = [task for task in tasks if key_of(task) not in done]
     new = not store.exists() or not store.stat().st_size
     with store.open("a", newline="") as file, Pool(processes) as pool:
-        writer = csv.DictWriter(file, (*KEYS, *MEASURES), lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         if new:
             writer.writeheader()
         for number, row in enumerate(pool.imap_unordered(measure, missing), 1):
@@ -134,8 +152,11 @@ def campaign(
             print(f"\r{number} of {len(missing)} runs", end="", file=sys.stderr, flush=True)
     if missing:
         print(file=sys.stderr)
-    done = {tuple(row[name] for name in KEYS): row for row in read(store)}
-    return [done[key[id(task)]] for task in tasks]
+
+
+def key_of(task: Task) -> tuple[str, str, str, str]:
+    """By which the run is known in a store."""
+    return task[0], task[1].name, task[2], str(task[3])
 
 
 def read(store: Path) -> list[dict[str, str]]:

@@ -58,6 +58,7 @@ _SPREAD = (("greedy", False), ("tcp", True), ("jain_tcp", True), ("wait_p99_ms",
 def main() -> None:
     rows = read(HERE / "runs.csv")
     made = {
+        "short": short(rows),
         "goals": goals(rows),
         "fresh": fresh(rows),
         "validation": validation(rows),
@@ -99,6 +100,25 @@ def fresh(rows: Sequence[Row]) -> str:
         if cells[0]:
             cells += [_values(rows, "fresh", load, name, "tcp") for name in ("collar", "fq_codel")]
             lines.append(f"| {load} | " + " | ".join(map(interval, cells)) + " |")
+    return "\n".join(lines)
+
+
+def short(rows: Sequence[Row]) -> str:
+    """What matters most of the table of validation."""
+    with_udp = len(_by_load(rows, "collar", "greedy", False))
+    all_loads = len(_by_load(rows, "collar", "tcp", True))
+    median_of, worst_of = (of for _, of in _parts(False))
+    _, least_of = (of for _, of in _parts(True))
+    asked = (
+        (f"UDP over its fair share: median of {with_udp} random loads", "greedy", False, median_of),
+        ("the same on the worst tenth of them, at least", "greedy", False, worst_of),
+        (f"long TCP over its fair share on the worst tenth of {all_loads} loads, at most", "tcp", True, least_of),
+        ("99th percentile of the wait, ms: median", "wait_p99_ms", False, median_of),
+    )
+    lines = ["| | " + " | ".join(DISCIPLINES) + " |", "| --- |" + " ---: |" * len(DISCIPLINES)]
+    for told, measure, more, of in asked:
+        cells = " | ".join(_shown(of(_by_load(rows, name, measure, more))) for name in DISCIPLINES)
+        lines.append(f"| {told} | {cells} |")
     return "\n".join(lines)
 
 

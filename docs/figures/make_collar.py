@@ -1,11 +1,13 @@
-"""Draw the figures of docs/background/collar-theory.md, and write its tables: `make images`.
+"""Draw the figures of docs/background/collar.md and collar-theory.md, and the tables of the latter: `make images`.
 
 The same version of the package gives the same bytes.
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from matplotlib.figure import Figure
 import fairdrop
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.models import (
+    CollarEquilibrium,
     ConstantRate,
     NoEquilibriumError,
     Responsive,
@@ -29,6 +32,7 @@ from fairdrop.plot.frame import note, plain_log
 from fairdrop.plot.style import styled
 
 PAGE = "collar-theory.md"
+RUNS = Path(__file__).resolve().parents[2] / "benches" / "shares" / "runs.csv"
 SEEDS = 5
 #: Packets of 1000 bytes per second of 10 Mb/s.
 C = 1250.0
@@ -92,6 +96,42 @@ def greedy(flows: int, senders: int, rate: float, rtt_s: float, seeds: int = SEE
     return simulated(groups, rtt_s, seeds)
 
 
+#: Round trips without the wait, in s, of as many classes of flows.
+TRIPS = (0.02, 0.04, 0.08, 0.16)
+
+
+def several_round_trips(
+    times: float, flows: int, senders: int, seeds: int = SEEDS
+) -> tuple[list[dict[str, Any]], CollarEquilibrium]:
+    """Runs of NewReno with several round trips, ``flows`` of each, beside senders of the link's rate; and the model.
+
+    The link has ``times`` 10 Mb/s. The model is told how much TCP's shares vary within a class: as much as makes the
+    simulated s.
+    """
+    rate = times * C
+    groups: list[dict[str, Any]] = [
+        {
+            "name": f"tcp{k}",
+            "transport": "newreno",
+            "count": flows,
+            "max_window": 2000,
+            "access_delay": (rtt - 0.002) / 4,
+        }
+        for k, rtt in enumerate(TRIPS)
+    ]
+    if senders:
+        groups.append({"name": "udp", "transport": "cbr", "count": senders, "rate": 8e3 * rate})
+    runs = simulated(groups, seeds=seeds, rate=8e3 * rate)
+    each = [float(np.mean(shares(runs, k))) / flows for k in range(len(TRIPS))]
+    flood = senders * (float(np.mean(shares(runs, len(TRIPS)))) / senders) ** 2 if senders else 0.0
+    v = (float(np.mean(internals(runs, "s"))) - flood) / (flows * sum(q**2 for q in each)) - 1.0
+    classes = [
+        *(Responsive(flows, rtt + 1.0 / rate) for rtt in TRIPS),
+        *([ConstantRate(rate, senders)] if senders else []),
+    ]
+    return runs, collar_equilibrium(rate, classes, variation=max(v, 0.0))
+
+
 def tcp_alone(packets: float, flows: int, rtt_s: float, seeds: int = SEEDS) -> list[dict[str, Any]]:
     """Runs of TCP with SACK on a link of so many packets/s."""
     group = {"name": "tcp", "transport": "sack", "count": flows, "max_window": 20_000}
@@ -147,6 +187,26 @@ def beside_tcp() -> str:
             _told(internals(runs, "root"), 3), f"{model.root:.3f}",
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def by_round_trip() -> str:
+    """TCP of four round trips."""
+    lines = [
+        "| link, Mb/s | flows of each | greedy senders | of | "
+        + " | ".join(f"{1e3 * rtt:g} ms" for rtt in TRIPS)
+        + " | greedy |",
+        "| ---: | ---: | ---: | --- |" + " ---: |" * (len(TRIPS) + 1),
+    ]
+    for times, flows, senders in ((1, 8, 0), (1, 8, 1), (10, 20, 1)):
+        runs, model = several_round_trips(times, flows, senders)
+        number = len(TRIPS) * flows + senders
+        counts = [flows] * len(TRIPS) + [senders] * bool(senders)
+        told = [_told(shares(runs, k), 2, number / count) for k, count in enumerate(counts)]
+        of_model = [f"{number * mu:.2f}" for mu in model.mu]
+        head = f"| {10 * times} | {flows} | {senders} |"
+        for name, cells in (("simulation", told), ("model", of_model)):
+            lines.append(f"{head} {name} | " + " | ".join([*cells, ""][: len(TRIPS) + 1]) + " |")
     return "\n".join(lines)
 
 
@@ -223,9 +283,9 @@ def maps() -> Figure:
         axes.set_xlabel("s, by which the limit is set")
         axes.legend(loc="upper left" if axes is simple else "upper center")
     simple.set_title("two classes: 1 greedy sender, 32 TCP")
-    whole.set_title("all of the limit; UDP at the link's rate")
+    whole.set_title("the whole limit; UDP at the link's rate")
     simple.set_ylabel("Σ q² of the output that follows")
-    note(figure, "Where a curve crosses the line, s stays; dots hold, the cross does not.", narrow=False)
+    note(figure, "Where a curve crosses the line, s stays. Dots: stable points.", narrow=False)
     return figure
 
 
@@ -265,15 +325,51 @@ def phases() -> Figure:
     packets.set_title("20 flows")
     flows.set_title("20 Mb/s")
     packets.set_ylabel("phase margin, degrees")
-    note(figure, "Reno without greedy senders, packets of 1000 bytes; below 0 the wait swings.", narrow=False)
+    note(figure, "Reno without greedy senders, packets of 1000 bytes. Below 0 the wait oscillates.", narrow=False)
+    return figure
+
+
+@styled
+def over_loads() -> Figure:
+    """How many loads of the validation set leave UDP and long TCP how much, discipline by discipline: stored runs."""
+    with RUNS.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["set"] == "validation"]
+    figure, udp, tcp = pair(3.9)
+    names = {"choke": "CHOKe", "afd": "AFD", "collar": "COLLAR", "fq_codel": "FQ-CoDel"}
+    for axes, measure in ((udp, "greedy"), (tcp, "tcp")):
+        for index, (name, label) in enumerate(names.items()):
+            found: dict[str, list[float]] = {}
+            for row in rows:
+                if row["discipline"] == name and row[measure]:
+                    found.setdefault(row["load"], []).append(float(row[measure]))
+            values = np.sort([float(np.mean(of)) for of in found.values()])
+            axes.step(
+                values, 100.0 * np.arange(1, values.size + 1) / values.size, where="post", label=label,
+                color=HUES[index + 1], linestyle=colours.DASHES[(2, 3, 0, 1)[index]],
+            )  # fmt: skip
+        axes.axvline(1.0, color=colours.INK, linewidth=1.0)
+        axes.set_ylim(0, 100)
+        axes.legend(loc="lower right" if axes is udp else "upper left")
+    udp.set_xscale("log")
+    plain_log(udp.xaxis, 200)
+    udp.set_xlim(0.5, 100)
+    tcp.set_xlim(0, 1.3)
+    udp.set_title("UDP, 163 loads")
+    tcp.set_title("long TCP, 200 loads")
+    udp.set_ylabel("loads with at most that, %")
+    for axes in (udp, tcp):
+        axes.set_xlabel("throughput / max-min share")
+    note(figure, "The validation set; each load is the mean of two seeds.", narrow=False)
     return figure
 
 
 def main() -> None:
     """Draw all figures, and write the tables."""
+    write("collar-validation", over_loads())
     write("collar-map", maps())
     write("collar-phase", phases())
-    for name, rows in (("mixes", mixes()), ("greedy", beside_tcp()), ("noise", noise()), ("margins", margins())):
+    for name, rows in (("mixes", mixes()), ("greedy", beside_tcp()), ("classes", by_round_trip()), ("noise", noise()),
+                       ("margins", margins())):  # fmt: skip
         put(name, rows, PAGE)
 
 

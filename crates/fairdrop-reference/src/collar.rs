@@ -51,16 +51,45 @@ impl Part {
     ];
 }
 
+/// A rule that was tried in the place of one of COLLAR's and not taken; `docs/background/collar.md` says what it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// The fair share from second matches, Σ q³ / Σ q²: of samples that matched an id, how many match another?
+    SecondMatch,
+    /// The fair share of a suspect from what others send: (s - q²) / (1 - q), q being its part of the memory.
+    Others,
+    /// A suspect is judged by the window since it became one, until that is the whole window.
+    Young,
+    /// Gains of the controller for round trips of 200 ms in place of 100 ms.
+    SlowGains,
+    /// Packets of ECT(1) are marked as often as those of ECT(0).
+    SquareMarks,
+}
+
+impl Trial {
+    /// All, as one reads of them.
+    pub const ALL: [(&str, Self); 5] = [
+        ("second-match", Self::SecondMatch),
+        ("others", Self::Others),
+        ("young", Self::Young),
+        ("slow-gains", Self::SlowGains),
+        ("square-marks", Self::SquareMarks),
+    ];
+}
+
 #[derive(Clone, Debug)]
 struct Suspect {
     id: u32,
     bytes: f64,
+    /// What the link could have sent in that time: all of `sent`, but for [`Trial::Young`].
+    sent: f64,
 }
 
 pub struct CollarModel {
     params: CollarParams,
     weights: Option<Weights>,
     missing: Option<Part>,
+    tried: Option<Trial>,
     last_arrival: u32,
     queue: Vec<Packet<u32>>,
     /// Every departure ever remembered; the memory is the last `ids` of them.
@@ -102,6 +131,11 @@ impl CollarModel {
         Self { weights: Some(weights), ..Self::new(params) }
     }
 
+    /// COLLAR with another rule in the place of its own.
+    pub fn with(params: CollarParams, tried: Trial) -> Self {
+        Self { tried: Some(tried), ..Self::new(params) }
+    }
+
     /// COLLAR without one of its parts.
     pub fn without(params: CollarParams, missing: Option<Part>) -> Self {
         Self {
@@ -109,6 +143,7 @@ impl CollarModel {
             bytes: 0.0,
             counted_size: 0.0,
             missing,
+            tried: None,
             last_arrival: 0,
             queue: Vec::new(),
             remembered: Vec::new(),
@@ -145,6 +180,10 @@ impl CollarModel {
         self.missing != Some(part)
     }
 
+    fn tries(&self, trial: Trial) -> bool {
+        self.tried == Some(trial)
+    }
+
     fn updates(&mut self, now: u64) {
         let period = T_UPDATE;
         while self.next_update <= now {
@@ -156,7 +195,8 @@ impl CollarModel {
                 }
                 let least = if self.has(Part::Bounds) { service / self.s } else { 0.0 };
                 let aim = f64::max(target, least);
-                let g = f64::min((0.1 + self.params.target.seconds()) / (0.1 + aim), 1.0);
+                let rtt = if self.tries(Trial::SlowGains) { 0.2 } else { 0.1 };
+                let g = f64::min((0.1 + self.params.target.seconds()) / (rtt + aim), 1.0);
                 self.root += 0.16 * g * g * (self.delay - aim) + 3.2 * g * (self.delay - self.old_delay);
                 self.root = self.root.clamp(0.0, if self.has(Part::Base) { 0.5 } else { 0.0 });
                 self.old_delay = self.delay;
@@ -193,17 +233,33 @@ impl CollarModel {
         &mut self.suspects[((u64::from(id) * u64::from(self.params.sets)) >> 32) as usize]
     }
 
+    /// The fair share that a suspect is held to.
+    fn fair_share_of(&self, id: u32) -> f64 {
+        if !self.tries(Trial::Others) {
+            return self.s;
+        }
+        let seen = self.looked_at(self.params.ids as usize / 32, 0);
+        let q = seen.iter().filter(|&&other| other == id).count() as f64 / seen.len().max(1) as f64;
+        ((self.s - q * q) / (1.0 - q).max(0.01)).clamp(self.s / 2.0, self.s)
+    }
+
     /// How much of its limit the flow has sent; `None` where it is no suspect.
     fn charge(&mut self, id: u32, counted: f64) -> Option<f64> {
-        let limit = self.params.share * self.s * self.sent;
+        let (fair, sent) = (self.params.share * self.fair_share_of(id), self.sent);
+        let young = self.tries(Trial::Young);
         let suspect = self.set_of(id).iter_mut().flatten().find(|e| e.id == id)?;
         suspect.bytes += counted;
-        Some(suspect.bytes / limit)
+        Some(suspect.bytes / (fair * if young { suspect.sent } else { sent }))
     }
 
     /// Makes the flow a suspect where there is room.
     fn suspect(&mut self, id: u32) {
-        let assumed = 0.5 * self.s * self.sent;
+        let (assumed, window) = if self.tries(Trial::Young) {
+            // As one that has sent its limit for an eighth of the window.
+            (self.params.share * self.s * self.sent / 8.0, self.sent / 8.0)
+        } else {
+            (0.5 * self.s * self.sent, self.sent)
+        };
         let set = self.set_of(id);
         if set.iter().flatten().any(|e| e.id == id) {
             return;
@@ -219,7 +275,7 @@ impl CollarModel {
                 held.iter().position(|&bytes| bytes == least).expect("it is one of them")
             }
         };
-        set[place] = Some(Suspect { id, bytes: assumed });
+        set[place] = Some(Suspect { id, bytes: assumed, sent: window });
     }
 
     /// What a departure tells that chance has chosen.
@@ -250,6 +306,7 @@ impl CollarModel {
         let faded = 1.0 + if self.has(Part::Window) { f64::min(windows, elapsed) } else { elapsed };
         for suspect in self.suspects.iter_mut().flatten().flatten() {
             suspect.bytes /= faded;
+            suspect.sent = f64::min(suspect.sent / faded + room, self.sent / faded + room);
         }
         self.sent = f64::max(self.sent / faded + room, 1.0);
 
@@ -257,7 +314,11 @@ impl CollarModel {
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
         self.matches = (self.matches + hits).min(2032.0);
         for (s, matches) in self.averages.iter_mut().zip([f64::min(self.matches, 496.0), self.matches]) {
-            let change = (hits - seen.len() as f64 * *s) / (16.0 + matches);
+            let change = match self.tried {
+                // Each of the ids that matched was the first, and the others are looked at for a second.
+                Some(Trial::SecondMatch) => hits * ((hits - 1.0) / (seen.len().max(2) - 1) as f64 - *s) / *s,
+                _ => hits - seen.len() as f64 * *s,
+            } / (16.0 + matches);
             *s = (*s + *s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
         }
         self.s = f64::min(self.averages[0], self.averages[1]);
@@ -360,8 +421,10 @@ impl CollarModel {
             } else {
                 1.0 - 1.0 / u
             };
-            if coin(excess, Stream::FilterCoin, random) {
-                if !(capable && excess < 0.08) {
+            let may_mark = capable && excess < 0.08;
+            let linear = may_mark && self.is_l4s(meta);
+            if coin(if linear { coupled(excess) } else { excess }, Stream::FilterCoin, random) {
+                if !may_mark {
                     return Some((DropCause::Filter, false));
                 }
                 marked = Some((DropCause::Filter, true));
@@ -370,19 +433,22 @@ impl CollarModel {
         let p0 = self.root * self.root;
         let counted = f64::from(meta.len) * self.part(meta.class);
         let part = if self.counted_size > 0.0 { f64::min(counted / self.counted_size, 1.0) } else { 1.0 };
-        match self.base(id, over, p0 * part, random) {
-            Some(cause) => Some((cause, capable && p0 < 0.25)),
+        let may_mark = capable && p0 < 0.25;
+        match self.base(id, over, p0 * part, may_mark && self.is_l4s(meta), random) {
+            Some(cause) => Some((cause, may_mark)),
             None => marked,
         }
     }
 
     /// Why the packet is dropped or marked at the base, and whether at all.
-    fn base(&self, id: u32, over: Option<f64>, p: f64, random: Random) -> Option<DropCause> {
+    fn base(&self, id: u32, over: Option<f64>, p: f64, linear: bool, random: Random) -> Option<DropCause> {
+        let of = |p: f64| if linear { coupled(p) } else { p };
         let by_share = if self.has(Part::ByShare) { f64::min(p, 64.0 * self.s) } else { 0.0 };
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
-            return coin(by_share * over * over + rest, Stream::PieCoin, random).then_some(DropCause::Pie);
+            return coin(of(by_share * over * over + rest), Stream::PieCoin, random)
+                .then_some(DropCause::Pie);
         }
         if self.root == 0.0 {
             return None;
@@ -390,11 +456,21 @@ impl CollarModel {
         let m = by_share / self.s;
         let seen = self.looked_at(1, random(Stream::Candidate));
         let hits = seen.iter().filter(|&&other| other == id).count();
-        if hits > 0 && coin(m * hits as f64 / seen.len() as f64, Stream::FilterCoin, random) {
+        let met = of(m * hits as f64 / seen.len() as f64);
+        if hits > 0 && coin(met, Stream::FilterCoin, random) {
             return Some(DropCause::Memory);
         }
-        coin(rest, Stream::PieCoin, random).then_some(DropCause::Pie)
+        coin(of(rest), Stream::PieCoin, random).then_some(DropCause::Pie)
     }
+
+    fn is_l4s(&self, meta: &Meta) -> bool {
+        meta.ecn == Ecn::Ect1 && !self.tries(Trial::SquareMarks)
+    }
+}
+
+/// How often an L4S packet is marked where a classic one is with this probability: twice its root (RFC 9332, 2.1).
+fn coupled(p: f64) -> f64 {
+    f64::min(2.0 * p.sqrt(), 1.0)
 }
 
 fn coin(probability: f64, stream: Stream, random: Random) -> bool {

@@ -220,6 +220,36 @@ fn capable_packets_are_marked() {
     }
 }
 
+/// L4S packets are marked with twice the root of the probability that others are marked with: the same flows, half of them
+/// each, have marks as `2 sqrt(p)` to p, as far as p is steady. None of them is marked where marks are off.
+#[test]
+fn l4s_packets_are_marked_by_the_root() {
+    for on in [true, false] {
+        let params = CollarParams { limit: 200, ecn: on, ..CollarParams::default() };
+        let mut link = Bottleneck::new(AnyParams::Collar(params), 1);
+        let mut dice = Philox::new(3, 0, 0);
+        let (mut sent, mut marked) = ([0.0; 2], [0.0; 2]);
+        for number in 0..60_000 {
+            let flow = dice.next_u64() % 20;
+            let ecn = if flow < 10 { Ecn::Ect1 } else { Ecn::Ect0 };
+            link.offer(Meta { ecn, ..Meta::of_flow(flow, 1000) });
+            link.wait(950_000);
+            let left = if number % 20 == 0 { None } else { link.finish().departed };
+            if let Some(packet) = left {
+                let kind = usize::from(packet.meta.flow >= 10);
+                sent[kind] += 1.0;
+                marked[kind] += f64::from(u8::from(packet.meta.ecn == Ecn::Ce));
+            }
+        }
+        let [l4s, classic] = [marked[0] / sent[0], marked[1] / sent[1]];
+        if on {
+            assert!(classic > 0.0 && (l4s / (2.0 * classic.sqrt()) - 1.0).abs() < 0.25, "{l4s} {classic}");
+        } else {
+            assert_eq!(marked, [0.0; 2]);
+        }
+    }
+}
+
 /// A burst of one flow does not widen the limit that it is to be held to: s rises slowly, and falls at once.
 #[test]
 fn s_rises_slowly_and_falls_at_once() {

@@ -152,6 +152,17 @@ def test_round_trips_count_by_their_root() -> None:
     )
 
 
+@pytest.mark.parametrize("senders", [0, 1])
+def test_classes_of_round_trips_share_more_evenly_than_the_model_has_it(senders: int) -> None:
+    """Within 0.35 of a fair share, the order of the classes apart; the limit evens out what the law leaves uneven."""
+    runs, model = made.several_round_trips(1, 8, senders, seeds=3)
+    number = 8 * len(made.TRIPS) + senders
+    found = np.array([np.mean(made.shares(runs, k)) for k in range(len(made.TRIPS))]) * number / 8
+    told = number * model.mu[: len(made.TRIPS)]
+    assert found == pytest.approx(told, abs=0.35)
+    assert found.max() - found.min() < 0.5 * (told.max() - told.min())
+
+
 def test_what_cannot_be() -> None:
     with pytest.raises(NoEquilibriumError, match="below the capacity"):
         collar_equilibrium(C, [ConstantRate(C)])

@@ -12,7 +12,7 @@ mod slowly;
 use afd_of_elephants::AfdOfElephants;
 use csfq_from_matches::CsfqFromMatches;
 use fairdrop::{AnyParams, CollarParams};
-use fairdrop_reference::collar::{CollarModel, Part};
+use fairdrop_reference::collar::{CollarModel, Part, Trial};
 use fairdrop_sim::own::{OwnDiscipline, PartError, Parts, Setup};
 use fairdrop_sim::{Control, scenario::Scenario, simulate};
 use slowly::Slowly;
@@ -27,10 +27,15 @@ pub fn without(part: &str) -> &'static str {
     fairdrop_sim::own::kept(&format!("collar_without_{}", part.replace('-', "_")))
 }
 
-/// COLLAR with its defaults, by its reference, without `missing`.
-fn collar(setup: &Setup, missing: Option<Part>) -> Slowly<CollarModel> {
+/// The name of COLLAR with a rule that was tried.
+pub fn with(trial: &str) -> &'static str {
+    fairdrop_sim::own::kept(&format!("collar_with_{}", trial.replace('-', "_")))
+}
+
+/// COLLAR with its defaults, by its reference as `made` makes it.
+fn collar(setup: &Setup, made: impl FnOnce(CollarParams) -> CollarModel) -> Slowly<CollarModel> {
     let params = CollarParams { limit: setup.limit, ..CollarParams::default() };
-    Slowly::new(CollarModel::without(params.clone(), missing), AnyParams::Collar(params))
+    Slowly::new(made(params.clone()), AnyParams::Collar(params))
 }
 
 /// Every one.
@@ -39,9 +44,14 @@ fn collar(setup: &Setup, missing: Option<Part>) -> Slowly<CollarModel> {
 /// Two have the same name.
 pub fn parts() -> Result<Parts, PartError> {
     let mut parts = Parts::default();
-    parts.add(OwnDiscipline::named(WHOLE, |setup| collar(setup, None)))?;
+    parts.add(OwnDiscipline::named(WHOLE, |setup| collar(setup, CollarModel::new)))?;
     for (name, part) in Part::ALL {
-        parts.add(OwnDiscipline::named(without(name), move |setup| collar(setup, Some(part))))?;
+        let made = move |params| CollarModel::without(params, Some(part));
+        parts.add(OwnDiscipline::named(without(name), move |setup| collar(setup, made)))?;
+    }
+    for (name, trial) in Trial::ALL {
+        let made = move |params| CollarModel::with(params, trial);
+        parts.add(OwnDiscipline::named(with(name), move |setup| collar(setup, made)))?;
     }
     parts.add(OwnDiscipline::named("csfq_from_matches", CsfqFromMatches::new))?;
     parts.add(OwnDiscipline::named("afd_of_elephants", AfdOfElephants::new))?;
@@ -54,6 +64,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("csfq_from_matches\nafd_of_elephants\n{WHOLE}");
         for (part, _) in Part::ALL {
             println!("{}", without(part));
+        }
+        for (trial, _) in Trial::ALL {
+            println!("{}", with(trial));
         }
         return Ok(());
     };

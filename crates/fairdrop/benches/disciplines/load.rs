@@ -78,8 +78,8 @@ fn step_ns(limit: u32) -> u64 {
 pub fn params(name: &str, limit: u32) -> AnyParams {
     let mut params = AnyParams::of(name).expect("a discipline");
     params.set_link(limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
-    if name == "collar" {
-        // It steers to half the buffer at most.
+    if name.starts_with("collar") {
+        // They steer to half the buffer at most.
         params.set_link(2 * limit, u64::from(LENGTH) * 8_000_000_000 / step_ns(limit));
     }
     let limit = f64::from(limit);

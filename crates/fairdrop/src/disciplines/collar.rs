@@ -94,8 +94,9 @@ params! {
         sets: u32 = 16, Integer(1, 65_536), OWN;
         /// What a suspect may send, as a part of s times what the link could.
         share: f64 = 0.9, NumberAbove(0.0, 1.0), OWN;
-        /// Mark packets that are ECN-capable where others are dropped, except in overload.
-        ecn: bool = true, Switch, "RFC 9332, A.1";
+        /// Mark packets that are ECN-capable where others are dropped, except in overload; those of ECT(1) with twice the root of
+        /// the probability.
+        ecn: bool = true, Switch, "RFC 9332, 2.1 and A.1";
     }
 }
 
@@ -527,13 +528,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     /// The same for one that is over its limit.
     #[inline(never)]
     fn judge_greedy<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
-        let mut verdict = CollarVerdict::Queue;
         let excess = excess(over * self.limits.per_phi, self.limits.knee);
-        if coin(excess, Stream::FilterCoin, env) {
-            verdict = self.refuse(meta.ecn, excess < MOST_MARKED, DropCause::Filter);
-            if matches!(verdict, CollarVerdict::Drop(_)) {
-                return verdict;
-            }
+        let may_mark = excess < MOST_MARKED;
+        let verdict = self.toss(excess, Stream::FilterCoin, DropCause::Filter, may_mark, meta.ecn, env);
+        if matches!(verdict, CollarVerdict::Drop(_)) {
+            return verdict;
         }
         match self.judge_base(self.limits.phi, meta, env) {
             CollarVerdict::Queue => verdict,
@@ -545,10 +544,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     #[inline(always)]
     fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
         let (by_share, rest) = self.base_for(meta);
-        if coin(by_share * over * over + rest, Stream::PieCoin, env) {
-            return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
-        }
-        CollarVerdict::Queue
+        self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
     /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
@@ -571,19 +567,16 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     fn judge_met<H, E: Env<H>>(&self, id: u32, from: usize, meta: &Meta, env: &mut E) -> CollarVerdict {
         let part = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
         let draws = self.base_for(meta).0 / self.output.s;
-        if coin(draws * part, Stream::FilterCoin, env) {
-            return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Memory);
+        match self.toss_base(draws * part, Stream::FilterCoin, DropCause::Memory, meta, env) {
+            CollarVerdict::Queue => self.judge_rest(meta, env),
+            other => other,
         }
-        self.judge_rest(meta, env)
     }
 
     /// What becomes of a packet by the part of the base probability that falls on all alike.
     #[inline(always)]
     fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, env: &mut E) -> CollarVerdict {
-        if coin(self.base_for(meta).1, Stream::PieCoin, env) {
-            return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
-        }
-        CollarVerdict::Queue
+        self.toss_base(self.base_for(meta).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
     /// What a packet counts, in bytes.
@@ -681,13 +674,42 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         };
     }
 
-    /// A drop, or a mark where these may be.
-    #[inline]
-    fn refuse(&self, ecn: Ecn, may_mark: bool, cause: DropCause) -> CollarVerdict {
-        if self.params.ecn && may_mark && ecn != Ecn::NotCapable {
-            CollarVerdict::Mark(cause)
-        } else {
-            CollarVerdict::Drop(cause)
+    /// A coin of this part of the base probability.
+    #[inline(always)]
+    fn toss_base<H, E: Env<H>>(
+        &self,
+        probability: f64,
+        stream: Stream,
+        cause: DropCause,
+        meta: &Meta,
+        env: &mut E,
+    ) -> CollarVerdict {
+        self.toss(probability, stream, cause, self.limits.base < MOST_BASE, meta.ecn, env)
+    }
+
+    /// Tosses a coin, and drops or marks where it falls; none is tossed for what is impossible. Where L4S packets are marked, it
+    /// falls on them with twice the root of the probability (RFC 9332, 2.1): with the probability itself, by a quarter of the
+    /// square of the number drawn.
+    #[inline(always)]
+    fn toss<H, E: Env<H>>(
+        &self,
+        probability: f64,
+        stream: Stream,
+        cause: DropCause,
+        may_mark: bool,
+        ecn: Ecn,
+        env: &mut E,
+    ) -> CollarVerdict {
+        if probability <= 0.0 {
+            return CollarVerdict::Queue;
+        }
+        let marked = may_mark && self.params.ecn && ecn != Ecn::NotCapable;
+        let drawn = unit_interval(env.random(stream));
+        let drawn = if marked && ecn == Ecn::Ect1 { 0.25 * drawn * drawn } else { drawn };
+        match (drawn < probability, marked) {
+            (false, _) => CollarVerdict::Queue,
+            (true, true) => CollarVerdict::Mark(cause),
+            (true, false) => CollarVerdict::Drop(cause),
         }
     }
 
@@ -873,12 +895,6 @@ fn excess(over: f64, knee: f64) -> f64 {
         _ if over < knee => (over - 1.0) * (over - 1.0) / (knee * (knee - 1.0)),
         _ => 1.0 - 1.0 / over,
     }
-}
-
-/// Whether a coin of this probability falls on the packet; none is tossed for what is impossible.
-#[inline]
-fn coin<H, E: Env<H>>(probability: f64, stream: Stream, env: &mut E) -> bool {
-    probability > 0.0 && unit_interval(env.random(stream)) < probability
 }
 
 /// COLLAR over a FIFO.
