@@ -4,11 +4,11 @@ mod ring;
 
 use crate::frame::{Cut, LeftToHardware, VNET_HEADER, Whole, ip_of_ethernet};
 use crate::host::{Ports, Received};
-use crate::os::{PacketSocket, RingLayout, Sleeper, now};
+use crate::os::{PacketSocket, RingLayout, SENT_TOGETHER, Sleeper, now};
 use fairdrop::Time;
 use ring::{Ring, Slot};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+use rustix::net::{RecvFlags, recv, sockopt};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::AsFd;
@@ -172,14 +172,26 @@ impl Ports for PacketPorts {
         Ok(None)
     }
 
+    fn has_more(&self) -> bool {
+        self.whole.is_cut() || self.ring.is_ready()
+    }
+
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
+        self.deliver_all(&[frame]).map(|taken| taken > 0)
+    }
+
+    fn together(&self) -> usize {
+        SENT_TOGETHER
+    }
+
+    fn deliver_all(&mut self, frames: &[&[u8]]) -> io::Result<usize> {
         loop {
-            return match send(&*self.to, frame, SendFlags::DONTWAIT) {
-                Ok(_) => Ok(true),
+            return match self.to.send(frames) {
+                Ok(sent) => Ok(sent),
                 Err(Errno::INTR) => continue,
                 Err(error @ (Errno::BADF | Errno::NOTSOCK)) => Err(error.into()),
                 // The interface is down, gone, full, or the frame is longer than its MTU: this frame is lost.
-                Err(_) => Ok(false),
+                Err(_) => Ok(0),
             };
         }
     }
