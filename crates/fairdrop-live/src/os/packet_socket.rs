@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // Options with structs, an address family of its own, and memory that the kernel writes.
 
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with, sockopt};
 use std::ffi::c_int;
 use std::io;
@@ -206,6 +206,22 @@ pub struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
+    /// A ring that no socket has: these bytes, and zeros to the end of the block. For tests of what reads rings.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn written(bytes: &[u8]) -> io::Result<Self> {
+        let len = bytes.len().next_multiple_of(RING_BLOCK as usize).max(RING_BLOCK as usize);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?
+        };
+        let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the mapping is at least as long, is nobody else's, and does not overlap what is borrowed.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len()) };
+        Ok(Self { start, len })
+    }
+
     fn map(socket: &OwnedFd, len: usize) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
         let start = unsafe {

@@ -177,7 +177,9 @@ mod tests {
     fn what_comes_behind_one_that_came_alone_is_read_after_the_next_look() {
         let (sender, from) = UnixDatagram::pair().unwrap();
         let (to, _receiver) = UnixDatagram::pair().unwrap();
-        [&from, &to].map(|end| end.set_nonblocking(true).unwrap());
+        for end in [&from, &to] {
+            end.set_nonblocking(true).unwrap();
+        }
         let [from, to] = [from, to].map(|end| Arc::new(OwnedFd::from(end)));
         let mut ports = Descriptors::new(from, to, Sleeper::new(Time::ZERO).unwrap());
         let mut buffer = [0; 64];
