@@ -2,7 +2,7 @@
 
 use fairdrop::Time;
 use fairdrop_live::frame::VNET_HEADER;
-use fairdrop_live::os::{RING_BLOCK, RingLayout, RingMemory};
+use fairdrop_live::os::{RingLayout, RingMemory};
 use fairdrop_live::port::RingReader;
 
 const SLOT: usize = 2048;
@@ -131,10 +131,10 @@ fn slots(given: &[Given<'_>]) -> Vec<u8> {
     ring
 }
 
-/// `struct tpacket_block_desc` and `struct tpacket3_hdr`; the block behind it belongs to the kernel.
+/// `struct tpacket_block_desc` and `struct tpacket3_hdr`; read, the block belongs to the kernel again.
 fn block(given: &[Given<'_>]) -> Vec<u8> {
     const FIRST: usize = 48;
-    let mut ring = vec![0; RING_BLOCK as usize + 1];
+    let mut ring = vec![0; FIRST + given.len() * SLOT];
     let places: Vec<usize> = (0..given.len()).map(|number| FIRST + number * SLOT).collect();
     for (field, word) in [(8, USER), (12, given.len() as u32), (16, FIRST as u32)] {
         put(&mut ring, field, word);
