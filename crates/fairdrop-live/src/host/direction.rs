@@ -234,7 +234,14 @@ impl<W: Watch> Direction<W> {
             if outcome.meta.ecn == Ecn::Ce {
                 self.mark(&outcome);
             }
-            if let Err(error) = self.hand_on(&outcome, ports, open) {
+            // Behind the last of what is due, while nothing more is at hand, there is nothing that it could leave together with.
+            let alone = at == self.link.outcomes().len() && self.train.is_empty() && !ports.has_more();
+            let handed_on = if alone {
+                self.hand_on_alone(&outcome, ports, open)
+            } else {
+                self.hand_on(&outcome, ports, open)
+            };
+            if let Err(error) = handed_on {
                 (open, ended) = (false, Err(error));
             }
         }
