@@ -239,7 +239,7 @@ pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
         .map_err(|error| Refusal::running(format!("{}: {error}", directory.display())))?;
     let told = match &all[..] {
         [] => format!("{}: nothing to put back\n", directory.display()),
-        some => some.iter().map(|restored| format!("{restored}\n")).collect(),
+        some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n",
     };
     crate::said::print(&told).map_err(Refusal::running)
 }
