@@ -5,10 +5,12 @@ mod frame;
 mod host;
 mod offload;
 mod params;
+mod ring;
 
 pub use discipline::{any_discipline, discipline};
 pub use frame::frame;
 pub use offload::offload;
+pub use ring::ring;
 
 use fairdrop_capture::{KeyKind, Options, read_bytes};
 use fairdrop_sim::scenario::{Scenario, rate_bps, seconds};

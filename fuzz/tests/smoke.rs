@@ -53,6 +53,24 @@ fn frames_on_random_bytes() {
     }
 }
 
+/// Frames of which much is as it mostly is.
+#[test]
+fn rings_on_random_bytes() {
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000);
+    let mut random = Philox::new(8, 1, 0);
+    for seed in 0..seeds {
+        let mut data = vec![(seed % 2) as u8, 200];
+        for _ in 0..1 + random.next_u64() % 9 {
+            let [word, len] = [random.next_u64().to_le_bytes(), random.next_u64() % 300];
+            data.extend(word);
+            let header = random.next_u64().to_le_bytes();
+            data.extend(if word[7] & 1 == 0 { [0; 10] } else { [1, 1, 54, 0, header[0], 0, 34, 0, 16, 0] });
+            data.extend((0..len).map(|at| if at == 12 { 8 } else { header[at as usize % 8] }));
+        }
+        fairdrop_fuzz::ring(&data);
+    }
+}
+
 /// A frame that a host could have made, as `offload` takes it: ACK and some of PSH, CWR and ECE.
 fn super_packet(random: &mut Philox, v6: bool, protocol: u8) -> Vec<u8> {
     let mut below = |most: u64| (random.next_u64() % most) as usize;

@@ -129,6 +129,9 @@ def test_it_fits_and_has_the_colours_asked_for(opened: Any, width: int, scheme: 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
     assert page.text_content("#state") == "live"
+    # Of each label of a chart, whether it is cut off at the left.
+    cut = """texts => texts.filter(text => text.getBBox().x < 0).map(text => text.textContent)"""
+    assert page.locator("svg text").evaluate_all(cut) == []
     for direction in ("up", "down"):
         section = page.locator(f"section[data-direction={direction}]")
         assert section.locator(".charts svg").count() == 4

@@ -1,19 +1,19 @@
 //! Forwarders that do nothing but forward, over the ports that `fairdropd` has: what its own work is measured against.
 //!
 //!     bare tun NAME PEER        two TUN devices, a read and a write for each packet
-//!     bare frames IF1 IF2       packet sockets, a receive ring of frames (`TPACKET_V2`), a send for each
+//!     bare frames IF1 IF2       packet sockets, a receive ring of frames (`TPACKET_V2`), those that are there sent with one call
 //!     bare blocks IF1 IF2       the same with a ring of blocks (`TPACKET_V3`)
 //!
 //! Both ways, each in a thread of its own, as `fairdropd` does. At SIGINT or SIGTERM it prints
 //! `{"packets":..,"bytes":..,"cpu_s":..}` of both together.
 
 use fairdrop_live::os::{
-    Netlink, NetworkSetting, PacketSocket, RING_BLOCK, RingLayout, RingMemory, TRANSMIT_QUEUE, interfaces,
-    tun,
+    Netlink, NetworkSetting, PacketSocket, RING_BLOCK, RingLayout, RingMemory, SENT_TOGETHER, TRANSMIT_QUEUE,
+    interfaces, tun,
 };
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send, sockopt};
+use rustix::net::sockopt;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::error::Error;
@@ -159,13 +159,6 @@ fn sockets(first: &str, second: &str, layout: RingLayout) -> Outcome<[Sockets; 2
     Ok([way(first, second)?, way(second, first)?])
 }
 
-/// Sends a frame on as it is, from the ring.
-fn forward(ring: &RingMemory, at: usize, len: usize, to: &PacketSocket, forwarded: &mut Forwarded) {
-    if send(to, ring.bytes(at, len), SendFlags::DONTWAIT).is_ok() {
-        forwarded.add(len);
-    }
-}
-
 fn word(ring: &RingMemory, at: usize) -> usize {
     ring.bytes(at, 4).first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes) as usize)
 }
@@ -174,19 +167,29 @@ fn half_word(ring: &RingMemory, at: usize) -> usize {
     ring.bytes(at, 2).first_chunk().map_or(0, |bytes| usize::from(u16::from_ne_bytes(*bytes)))
 }
 
+/// Sends frames on as they are, from the ring.
+fn forward(frames: &[&[u8]], to: &PacketSocket, forwarded: &mut Forwarded) {
+    let sent = to.send(frames).unwrap_or(0);
+    frames[..sent].iter().for_each(|frame| forwarded.add(frame.len()));
+}
+
 /// Headers: `struct tpacket2_hdr`.
 fn frames(Sockets { from, mut ring, to }: Sockets, stop: &AtomicBool) -> io::Result<Forwarded> {
     let (mut forwarded, mut at) = (Forwarded::default(), 0);
     while !stop.load(Ordering::Relaxed) {
-        for _ in 0..BATCH {
-            if ring.acquire(at) & libc::TP_STATUS_USER == 0 {
-                sleep(&from, || ring.acquire(at))?;
-                break;
-            }
+        let (mut frames, mut count, first) = ([&[][..]; SENT_TOGETHER], 0, at);
+        while count < frames.len() && ring.acquire(at) & libc::TP_STATUS_USER != 0 {
             let (captured, mac) = (word(&ring, at + 8), half_word(&ring, at + 12));
-            forward(&ring, at + mac, captured, &to, &mut forwarded);
-            ring.release(at, libc::TP_STATUS_KERNEL);
-            at = (at + SLOT_BYTES) % ring.len();
+            frames[count] = ring.bytes(at + mac, captured);
+            (count, at) = (count + 1, (at + SLOT_BYTES) % ring.len());
+        }
+        if count == 0 {
+            sleep(&from, || ring.acquire(at))?;
+            continue;
+        }
+        forward(&frames[..count], &to, &mut forwarded);
+        for slot in 0..count {
+            ring.release((first + slot * SLOT_BYTES) % ring.len(), libc::TP_STATUS_KERNEL);
         }
     }
     Ok(forwarded)
@@ -200,11 +203,17 @@ fn blocks(Sockets { from, mut ring, to }: Sockets, stop: &AtomicBool) -> io::Res
             sleep(&from, || ring.acquire(block + 8))?;
             continue;
         }
-        let mut at = block + word(&ring, block + 16);
-        for _ in 0..word(&ring, block + 12) {
-            let (captured, mac) = (word(&ring, at + 12), half_word(&ring, at + 24));
-            forward(&ring, at + mac, captured, &to, &mut forwarded);
-            at += word(&ring, at);
+        let (mut at, mut left) = (block + word(&ring, block + 16), word(&ring, block + 12));
+        while left > 0 {
+            let mut frames = [&[][..]; SENT_TOGETHER];
+            let count = left.min(frames.len());
+            for frame in &mut frames[..count] {
+                let (captured, mac) = (word(&ring, at + 12), half_word(&ring, at + 24));
+                *frame = ring.bytes(at + mac, captured);
+                at += word(&ring, at);
+            }
+            forward(&frames[..count], &to, &mut forwarded);
+            left -= count;
         }
         ring.release(block + 8, libc::TP_STATUS_KERNEL);
         block = (block + RING_BLOCK as usize) % ring.len();

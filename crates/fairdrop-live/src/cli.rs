@@ -1,13 +1,13 @@
 //! The command line of `fairdropd`.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fairdrop::{Time, notation};
+use fairdrop_capture::open_regular;
 use fairdrop_sim::scenario::seconds;
 
 use crate::config::{DIRECTIONS, TwoWay, setting_of};
@@ -17,6 +17,9 @@ use crate::summary::Limits;
 
 /// The hidden command that keeps settings of interfaces for a bridge; its argument is the number of the socket.
 pub const KEEPER: &str = "settings-keeper";
+
+/// The largest file of a link.
+const MOST_FILE_BYTES: u64 = 1 << 20;
 
 /// Real traffic through queue disciplines that are fair without per-flow state.
 #[derive(Debug, Parser)]
@@ -70,22 +73,22 @@ pub enum Command {
 #[derive(Args, Clone, Debug, Default)]
 pub struct LinkArgs {
     /// Towards the outside: a rate (10mbit) or a file of delivery chances in mahimahi's format.
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
     pub up: Option<String>,
     /// From the outside: a rate (10mbit) or a file of delivery chances in mahimahi's format.
-    #[arg(long, value_name = "LINK")]
+    #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
     pub down: Option<String>,
     /// A file that describes both directions; options overrule it.
     #[arg(id = "file", long = "link", value_name = "FILE")]
     pub link: Option<PathBuf>,
     /// Propagation delay of each direction (20ms).
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub delay: Option<String>,
     /// Added to the delay, uniform from 0 to this; packets keep their order.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub jitter: Option<String>,
     /// Probability with which each direction loses a packet.
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
     pub loss: Option<String>,
     /// Queue discipline of both directions (`fairdrop list` tells the names).
     #[arg(long, value_name = "NAME")]
@@ -122,7 +125,7 @@ impl CheckArgs {
 #[derive(Args, Clone, Debug)]
 pub struct ServiceArgs {
     /// Serve metrics, JSON and a live page at this address; port 0 takes a free one and says which.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// A file with the secret that clients must name; needed when --metrics is open to other machines.
     #[arg(long, value_name = "FILE", requires = "metrics")]
@@ -351,6 +354,12 @@ pub struct StateArgs {
     pub state: PathBuf,
 }
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "valid: an IP address and a port up to 65535, for example 127.0.0.1:9100 or [::1]:9100".into()
+    })
+}
+
 fn time(text: &str) -> Result<Time, String> {
     seconds(text).map(|seconds| Time::from_ns((seconds * 1e9) as u64))
 }
@@ -386,42 +395,65 @@ impl LinkArgs {
             None => (String::new(), "command line".to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
-                let text = fs::read_to_string(path).map_err(|error| {
-                    format!("--link {name:?}: {error}; valid: a file in TOML, see fairdropd(1)")
-                })?;
+                let text =
+                    open_regular(path, MOST_FILE_BYTES).and_then(io::read_to_string).map_err(|error| {
+                        format!("{name}: {error}; valid: a link's file in TOML, see fairdropd(1)")
+                    })?;
                 (text, name)
             }
         };
-        let settings = self.settings()?;
-        TwoWay::parse(&text, &file, &settings).map_err(|problems| problems.to_string())
+        let options = self.options()?;
+        let settings: Vec<String> =
+            options.iter().map(|(_, setting)| setting.clone()).chain(self.set()).collect();
+        TwoWay::parse(&text, &file, &settings).map_err(|problems| {
+            let named =
+                problems.to_string().lines().map(|line| in_words_of(&options, line)).collect::<Vec<_>>();
+            named.join("\n")
+        })
     }
 
-    /// The options as settings of the file's fields.
-    fn settings(&self) -> Result<Vec<String>, String> {
-        let mut settings = Vec::new();
+    /// The options as they were given, and as settings of the file's fields.
+    fn options(&self) -> Result<Vec<(String, String)>, String> {
+        let mut options = Vec::new();
         for (direction, link) in DIRECTIONS.into_iter().zip([&self.up, &self.down]) {
             if let Some(link) = link {
-                settings.push(setting_of(direction, link)?);
+                options.push((format!("--{direction} {link}"), setting_of(direction, link)?));
             }
         }
         for (field, value) in [("delay", &self.delay), ("jitter", &self.jitter), ("loss", &self.loss)] {
-            let of = |direction| value.as_ref().map(|value| format!("{direction}.{field}={value}"));
-            settings.extend(DIRECTIONS.into_iter().filter_map(of));
+            let of = |direction| {
+                value
+                    .as_ref()
+                    .map(|value| (format!("--{field} {value}"), format!("{direction}.{field}={value}")))
+            };
+            options.extend(DIRECTIONS.into_iter().filter_map(of));
         }
-        settings.extend(self.queue.as_ref().map(|name| format!("queue.discipline={name}")));
+        options.extend(
+            self.queue.as_ref().map(|name| (format!("--queue {name}"), format!("queue.discipline={name}"))),
+        );
+        Ok(options)
+    }
+
+    /// Settings of --set, with their whole paths.
+    fn set(&self) -> impl Iterator<Item = String> {
         let of_top = |setting: &str| {
             let first = setting.split(['.', '=']).next().unwrap_or_default().trim();
             ["up", "down", "queue", "seed", "schema"].contains(&first)
         };
-        settings.extend(
-            self.set.iter().map(
-                |setting| {
-                    if of_top(setting) { setting.clone() } else { format!("queue.{setting}") }
-                },
-            ),
-        );
-        Ok(settings)
+        let whole = move |setting: &String| {
+            if of_top(setting) { setting.clone() } else { format!("queue.{setting}") }
+        };
+        self.set.iter().map(whole)
     }
+}
+
+/// A problem of a setting that an option has become names the option.
+fn in_words_of(options: &[(String, String)], problem: &str) -> String {
+    let told = options.iter().find_map(|(option, setting)| {
+        let what = problem.strip_prefix(&format!("--set {setting}: "))?;
+        Some(format!("{option}: {what}"))
+    });
+    told.unwrap_or_else(|| problem.to_owned())
 }
 
 /// The manual page: the command, then each of its subcommands.
@@ -480,11 +512,28 @@ mod tests {
             assert_eq!(direction.queue.discipline, "choke");
             assert_eq!(direction.queue.to_json()["choke"]["candidates"], 3);
         }
-        let error = link(&["--queue", "chokes"]).unwrap_err();
-        assert!(
-            error.starts_with("--set queue.discipline=chokes: queue.discipline = \"chokes\" is not valid"),
-            "{error}"
-        );
+    }
+
+    #[test]
+    fn problems_are_told_once_in_the_words_of_the_option() {
+        let chokes = link(&["--queue", "chokes"]).unwrap_err();
+        assert!(chokes.starts_with("--queue chokes: queue.discipline = \"chokes\" is not valid"), "{chokes}");
+        assert_eq!(chokes.lines().count(), 1, "{chokes}");
+        for (option, value, problem) in [
+            ("--loss", "-0.1", "--loss -0.1: up.loss = -0.1 is not valid; valid: a number from 0 to 1"),
+            ("--delay", "-10ms", "--delay -10ms: up.delay = \"-10ms\" is not valid; valid: a time from 0"),
+            ("--down", "-5mbit", "--down \"-5mbit\" is neither a rate nor a file; valid: 1 bit/s"),
+            ("--up", "Cargo.toml", "--up Cargo.toml: up.trace = \"Cargo.toml\" is not valid; valid: a trace"),
+            ("--set", "choke.candidates=x", "--set queue.choke.candidates=x: queue.choke.candidates = "),
+            ("--link", "/dev/zero", "/dev/zero: is a character device"),
+            ("--link", "no.toml", "no.toml: No such file"),
+        ] {
+            let told = link(&[option, value]).unwrap_err();
+            assert!(told.starts_with(problem), "{told}");
+        }
+        let words = ["fairdropd", "shell", "--metrics", "127.0.0.1:99999"];
+        let told = Cli::try_parse_from(words).unwrap_err().to_string();
+        assert!(told.contains("for example 127.0.0.1:9100"), "{told}");
     }
 
     #[test]

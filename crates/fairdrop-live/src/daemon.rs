@@ -55,7 +55,7 @@ pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<
     let awake = services.spin.filter(|&spin| spin > Time::ZERO).and_then(|_| match Awake::new() {
         Ok(awake) => Some(awake),
         Err(error) => {
-            eprintln!(
+            crate::say!(
                 "fairdropd: idle processors fall asleep, which makes wake-ups later: {}: {error}",
                 Awake::PATH
             );
@@ -71,7 +71,7 @@ pub fn confine(role: Role, services: &ServiceArgs, end: &EndArgs) -> io::Result<
     let missing = os::confine(role, &folders)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot give up rights: {error}")))?;
     for what in missing {
-        eprintln!("fairdropd: {what}");
+        crate::say!("fairdropd: {what}");
     }
     Ok(awake)
 }

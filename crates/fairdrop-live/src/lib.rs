@@ -17,6 +17,7 @@ pub mod os;
 pub mod port;
 pub mod record;
 pub mod routed;
+pub mod said;
 pub mod services;
 pub mod shell;
 pub mod summary;

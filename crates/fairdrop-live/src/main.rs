@@ -3,14 +3,14 @@
 use clap::Parser;
 use fairdrop_live::cli::{self, Cli, Command};
 use fairdrop_live::daemon::Refusal;
-use fairdrop_live::{bridge, control, lab, os::namespace, routed, shell};
+use fairdrop_live::{bridge, control, lab, os::namespace, routed, said, say, shell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(code) => code,
         Err(problem) => {
-            problem.lines().for_each(|line| eprintln!("error: {line}"));
+            problem.lines().for_each(|line| say!("error: {line}"));
             ExitCode::from(2)
         }
     }
@@ -20,22 +20,16 @@ fn run(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Check(check) => {
             let link = check.read()?;
-            print!("{}", link.source);
-            link.told().iter().for_each(|line| eprintln!("{line}"));
+            said::print(&link.source)?;
+            link.told().iter().for_each(|line| say!("{line}"));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Ctl(args) => {
-            print!("{}", control::ctl(&args)?);
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Ctl(args) => said::print(&control::ctl(&args)?).map(|()| ExitCode::SUCCESS),
         Command::Man => {
-            print!("{}", cli::manual().map_err(|error| error.to_string())?);
-            Ok(ExitCode::SUCCESS)
+            let manual = cli::manual().map_err(|error| error.to_string())?;
+            said::print(&manual).map(|()| ExitCode::SUCCESS)
         }
-        Command::Completions { shell } => {
-            print!("{}", cli::completions(shell));
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions { shell } => said::print(&cli::completions(shell)).map(|()| ExitCode::SUCCESS),
         Command::SettingsKeeper { socket } => Ok(bridge::keep(&socket)),
         Command::NamespaceHelper { arguments } => Ok(namespace::serve(&arguments)),
         Command::Shell(args) => shell::run(&args),
@@ -50,7 +44,7 @@ fn exit(ended: Result<(), Refusal>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
-            refusal.message.lines().for_each(|line| eprintln!("error: {line}"));
+            refusal.message.lines().for_each(|line| say!("error: {line}"));
             ExitCode::from(refusal.code)
         }
     }

@@ -37,7 +37,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
     let [near, far] = [device(&names[0], args.mtu)?, device(&names[1], args.mtu)?];
     let frame_bytes = args.mtu.max(LONGEST) as usize;
     let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes) + prepared.memory();
-    eprintln!(
+    crate::say!(
         "fairdropd: up {}; down {}; {:.1} MB of buffers",
         link.up.told(),
         link.down.told(),
@@ -54,7 +54,7 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
     };
     let (up, down) = (start("up", 0, &link.up, &near, &far)?, start("down", 1, &link.down, &far, &near)?);
     let services = prepared.serve([&up, &down]).map_err(Refusal::running)?;
-    eprintln!("fairdropd: {} and {} are connected", names[0], names[1]);
+    crate::say!("fairdropd: {} and {} are connected", names[0], names[1]);
     let mut stopped = false;
     while !stopped && !up.has_ended() && !down.has_ended() {
         let mut fds = [PollFd::new(&stop, PollFlags::IN)];

@@ -117,7 +117,7 @@ impl Prepared {
             _ => None,
         };
         if let Some(server) = &metrics {
-            eprintln!("fairdropd: metrics at http://{}/", server.address());
+            crate::say!("fairdropd: metrics at http://{}/", server.address());
         }
         let control = match control {
             Some(socket) => {

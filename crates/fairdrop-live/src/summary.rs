@@ -79,7 +79,7 @@ impl Summary {
     /// # Errors
     /// The file cannot be written; it is written whole or not at all.
     pub fn tell(&self, file: Option<&Path>) -> Result<(), String> {
-        self.lines().iter().for_each(|line| eprintln!("fairdropd: {line}"));
+        self.lines().iter().for_each(|line| crate::say!("fairdropd: {line}"));
         let Some(path) = file else { return Ok(()) };
         let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())? + "\n";
         let unfinished = path.with_extension("unfinished");

@@ -48,7 +48,7 @@ fn row(argument: &Arg) -> String {
     let default: Vec<_> = argument.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let default = default.join(", ");
     let shown = !default.is_empty() && argument.get_action().takes_values();
-    let more = if shown { format!(" Without it: `{default}`.") } else { String::new() };
+    let more = if shown { format!(". Without it: `{default}`") } else { String::new() };
     format!("| `{}` | {help}{more} |\n", name.replace('|', "\\|"))
 }
 

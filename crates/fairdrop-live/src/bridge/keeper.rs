@@ -91,7 +91,7 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         if let Err(Refused::NoKeeper(why)) = self.ask(&Request::PutBack) {
-            eprintln!("fairdropd: settings are not put back: {why}; `fairdropd restore` does");
+            crate::say!("fairdropd: settings are not put back: {why}; `fairdropd restore` does");
         }
         let _ = shutdown(&self.socket, Shutdown::Both);
         let _ = self.child.wait();
@@ -107,7 +107,7 @@ pub fn serve(number: &OsStr) -> ExitCode {
     match letters::socket(number).and_then(|socket| serve_socket(&socket)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {KEEPER}: {error}; it is for fairdropd itself");
+            crate::say!("error: {KEEPER}: {error}; it is for fairdropd itself");
             ExitCode::from(2)
         }
     }
@@ -182,8 +182,8 @@ fn put_back(kept: Kept) {
             let name = &now.name;
             match settings.put_back(name, index) {
                 Ok(on) if on.is_empty() => {}
-                Ok(on) => eprintln!("fairdropd: {name}: switched on again: {}", on.join(", ")),
-                Err(error) => eprintln!("fairdropd: {name}: cannot switch on again what was on: {error}"),
+                Ok(on) => crate::say!("fairdropd: {name}: switched on again: {}", on.join(", ")),
+                Err(error) => crate::say!("fairdropd: {name}: cannot switch on again what was on: {error}"),
             }
         }
         let _ = settings.remove();

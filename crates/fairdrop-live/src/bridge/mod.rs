@@ -162,7 +162,7 @@ impl Bridge {
         let told = [too_long(first, second, self.longest), too_long(second, first, self.longest)];
         for (told, before) in told.iter().zip(&self.told) {
             if let Some(line) = told.as_ref().filter(|_| told != before) {
-                eprintln!("fairdropd: {line}");
+                crate::say!("fairdropd: {line}");
             }
         }
         self.told = told;
@@ -219,7 +219,7 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let mut processors = Processors::watch();
     let _awake = daemon::confine(opened.role(), &args.services, &args.end).map_err(Refusal::running)?;
     let mut bridge = opened.start(|name| prepared.watches(name, ETHERNET))?;
-    eprintln!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
+    crate::say!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
     let served = prepared.serve([&bridge.up, &bridge.down]);
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
     let [up, down] = bridge.stop().map_err(Refusal::running)?;
@@ -237,13 +237,11 @@ pub fn run_restore(directory: &Path) -> Result<(), Refusal> {
     let name_of = |index| all.iter().find(|one| one.index == index).map(|one| one.name.clone());
     let all = restore(directory, name_of)
         .map_err(|error| Refusal::running(format!("{}: {error}", directory.display())))?;
-    for restored in &all {
-        println!("{restored}");
-    }
-    if all.is_empty() {
-        println!("{}: nothing to put back", directory.display());
-    }
-    Ok(())
+    let told = match &all[..] {
+        [] => format!("{}: nothing to put back\n", directory.display()),
+        some => some.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n",
+    };
+    crate::said::print(&told).map_err(Refusal::running)
 }
 
 impl BridgeOptions {
@@ -304,7 +302,7 @@ fn start_directions<W: Watch + Send + 'static>(
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
     let xdp = matches!(sides[0].sockets, Sockets::Xdp(_));
     let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
-    eprintln!(
+    crate::say!(
         "fairdropd: up {}; down {}; {:.1} MB of buffers, {:.1} MB of {}",
         link.up.told(),
         link.down.told(),
@@ -343,7 +341,9 @@ fn way(options: &BridgeOptions, found: &[Interface; 2]) -> Option<XdpWay> {
         PortKind::Xdp => Some(options.xdp),
         PortKind::Auto if xdp::share_memory(found, options.ring_bytes) => Some(XdpWay::Any),
         PortKind::Auto => {
-            eprintln!("fairdropd: packet sockets: the drivers do not both share memory with AF_XDP sockets");
+            crate::say!(
+                "fairdropd: packet sockets: the drivers do not both share memory with AF_XDP sockets"
+            );
             None
         }
     }

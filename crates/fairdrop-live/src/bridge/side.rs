@@ -60,7 +60,7 @@ impl Side {
             Sockets::Xdp(side) => side.attach(interface)?,
         }
         if !interface.ready() {
-            eprintln!("fairdropd: {}", waits_for(interface));
+            crate::say!("fairdropd: {}", waits_for(interface));
         }
         self.now = Some(interface.clone());
         Ok(())
@@ -79,7 +79,11 @@ impl Side {
             return;
         }
         if let Some(gone) = before {
-            eprintln!("fairdropd: {} is gone; waiting for an interface of the name {}", gone.name, self.name);
+            crate::say!(
+                "fairdropd: {} is gone; waiting for an interface of the name {}",
+                gone.name,
+                self.name
+            );
             if let Sockets::Xdp(side) = &mut self.sockets {
                 side.leave();
             }
@@ -89,9 +93,9 @@ impl Side {
             }
         }
         if let Some(new) = all.iter().find(|one| one.name == self.name && one.ethernet) {
-            eprintln!("fairdropd: {} is back", self.name);
+            crate::say!("fairdropd: {} is back", self.name);
             if let Err(refusal) = self.attach(new, keeper) {
-                eprintln!("fairdropd: {}", refusal.message);
+                crate::say!("fairdropd: {}", refusal.message);
             }
         }
     }
@@ -108,7 +112,7 @@ fn change_settings(keeper: &Keeper, interface: &Interface, offloads: &[Offload])
     let was_on =
         keeper.switch_off(name, interface.index, offloads).map_err(|refused| refusal_of(&refused, name))?;
     if !was_on.is_empty() {
-        eprintln!("fairdropd: {name}: switched off until the end: {}", was_on.join(", "));
+        crate::say!("fairdropd: {name}: switched off until the end: {}", was_on.join(", "));
     }
     Ok(())
 }
@@ -131,14 +135,14 @@ pub(super) fn refusal_of(refused: &Refused, name: &str) -> Refusal {
 
 fn tell_changes(before: &Interface, now: &Interface) {
     if before.name != now.name {
-        eprintln!("fairdropd: {} is called {} now", before.name, now.name);
+        crate::say!("fairdropd: {} is called {} now", before.name, now.name);
     }
     if before.mtu != now.mtu {
-        eprintln!("fairdropd: {}: MTU {} instead of {}", now.name, now.mtu, before.mtu);
+        crate::say!("fairdropd: {}: MTU {} instead of {}", now.name, now.mtu, before.mtu);
     }
     match (before.ready(), now.ready()) {
-        (true, false) => eprintln!("fairdropd: {}", waits_for(now)),
-        (false, true) => eprintln!("fairdropd: {} is up", now.name),
+        (true, false) => crate::say!("fairdropd: {}", waits_for(now)),
+        (false, true) => crate::say!("fairdropd: {} is up", now.name),
         _ => {}
     }
 }

@@ -33,18 +33,18 @@ impl XdpSide {
         let sockets = sockets(interface, self.way, self.ring_bytes)?;
         let (attached, queues) = (sockets.attached, sockets.input.sockets().count());
         if let Some(error) = &attached.not_before {
-            eprintln!(
+            crate::say!(
                 "fairdropd: {name}: the driver takes no XDP program ({error}): generic mode, which costs more"
             );
         }
-        eprintln!(
+        crate::say!(
             "fairdropd: {name}: AF_XDP, {}, {}, {queues} {}",
             if attached.place == Place::Driver { "in the driver" } else { "generic mode" },
             if sockets.zero_copy { "zero copy" } else { "frames are copied" },
             if queues == 1 { "queue" } else { "queues" },
         );
         if !attached.knows_tags {
-            eprintln!(
+            crate::say!(
                 "fairdropd: {name}: tags of VLANs that are not in the frame are not seen; over veth: \
                  ethtool -K PEER txvlan off"
             );

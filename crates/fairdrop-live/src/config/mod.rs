@@ -105,7 +105,14 @@ impl TwoWay {
         let [up, down] = DIRECTIONS.map(|name| OneWay::read(root.get(name), name, common, &mut report));
         if !report.problems.is_empty() {
             report.problems.sort_by_key(Problem::line);
-            return Err(Problems(report.problems));
+            // What both directions share is read for each.
+            let mut told: Vec<Problem> = Vec::new();
+            for problem in report.problems {
+                if !told.contains(&problem) {
+                    told.push(problem);
+                }
+            }
+            return Err(Problems(told));
         }
         let written = Written { text: text.into(), file: file.into(), settings: settings.to_vec() };
         Ok(Self { up, down, seed: top.integer("seed") as u64, source, written })

@@ -5,6 +5,7 @@ use crate::control::spread::{Part, parts, spread, with};
 use crate::control::{Changed, Request, Shown};
 use crate::host::{Change, Mailbox};
 use fairdrop::{AnyDiscipline, AnyParams, Heap};
+use fairdrop_sim::input::{Problem, Problems};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -71,7 +72,7 @@ impl Steering {
         }
         let written = with(&self.link.written, &all);
         let new = TwoWay::parse(&written.text, &written.file, &written.settings)
-            .map_err(|problems| problems.to_string())?;
+            .map_err(|problems| told(&problems, &written.settings))?;
         self.make(&self.steps(&new, &all)?)?;
         let warnings = new.directions().into_iter().filter_map(|way| way.queue.warning());
         let mut warnings: Vec<String> = warnings.collect();
@@ -130,4 +131,14 @@ fn direction_of(name: &str) -> Result<usize, String> {
 /// Whether the discipline accepts its parameters and there is memory for its queue.
 fn allowed(params: &AnyParams) -> Result<(), String> {
     AnyDiscipline::<u32, Heap>::new(params.clone(), &mut Heap).map(drop).map_err(|error| error.to_string())
+}
+
+/// What is wrong, without the option of other commands by which settings are named.
+fn told(problems: &Problems, settings: &[String]) -> String {
+    let what = |problem: &Problem| {
+        let line = problem.to_string();
+        let bare = settings.iter().find_map(|setting| line.strip_prefix(&format!("--set {setting}: ")));
+        bare.map(str::to_owned).unwrap_or(line)
+    };
+    problems.0.iter().map(what).collect::<Vec<_>>().join("\n")
 }

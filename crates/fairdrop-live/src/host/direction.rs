@@ -124,8 +124,9 @@ impl<W: Watch> Direction<W> {
 
     fn turn(&mut self, ports: &mut impl Ports) -> io::Result<()> {
         let read = self.read(ports)?;
-        // Frames that are not read yet came before now: what they find in the link must not have left it already.
-        if read < BATCH {
+        // Frames that are not read yet came before now: what they find in the link must not have left it already. The clock is
+        // not read for a link in which nothing is.
+        if read < BATCH && self.link.next_event().is_some() {
             self.link.advance(ports.now());
             self.settle(ports, true)?;
         }
@@ -233,7 +234,14 @@ impl<W: Watch> Direction<W> {
             if outcome.meta.ecn == Ecn::Ce {
                 self.mark(&outcome);
             }
-            if let Err(error) = self.hand_on(&outcome, ports, open) {
+            // Behind the last of what is due, while nothing more is at hand, there is nothing that it could leave together with.
+            let alone = at == self.link.outcomes().len() && self.train.is_empty() && !ports.has_more();
+            let handed_on = if alone {
+                self.hand_on_alone(&outcome, ports, open)
+            } else {
+                self.hand_on(&outcome, ports, open)
+            };
+            if let Err(error) = handed_on {
                 (open, ended) = (false, Err(error));
             }
         }
@@ -251,6 +259,11 @@ impl<W: Watch> Direction<W> {
     /// Hands on a packet, by itself or with others of its flow that are due now.
     #[inline]
     fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
+        let together = ports.together().min(Train::MOST);
+        if together > 1 && open {
+            self.train.add(outcome);
+            return if self.train.len() < together { Ok(()) } else { self.send_apart(ports) };
+        }
         let Note { ip, left, .. } = self.notes[outcome.handle as usize];
         let Some(left) = left.filter(|_| open && ip != NO_IP && ports.joins()) else {
             let sent = self.send_train(ports);
@@ -289,10 +302,42 @@ impl<W: Watch> Direction<W> {
     /// Hands on what was kept to leave together.
     #[inline]
     fn send_train(&mut self, ports: &mut impl Ports) -> io::Result<()> {
-        if self.train.is_empty() { Ok(()) } else { self.send_kept(ports) }
+        match (self.train.is_empty(), ports.together()) {
+            (true, _) => Ok(()),
+            (false, 1) => self.send_joined(ports),
+            (false, _) => self.send_apart(ports),
+        }
     }
 
-    fn send_kept(&mut self, ports: &mut impl Ports) -> io::Result<()> {
+    /// As frames of their own.
+    fn send_apart(&mut self, ports: &mut impl Ports) -> io::Result<()> {
+        let outcomes = self.train.unload();
+        let (mut rest, mut ended) = (&outcomes[..], Ok(()));
+        while !rest.is_empty() {
+            let mut frames = [&[][..]; Train::MOST];
+            for (frame, outcome) in frames.iter_mut().zip(rest) {
+                *frame = self.pool.frame(outcome.handle);
+            }
+            let (taken, tried) = match ports.deliver_all(&frames[..rest.len()]) {
+                Ok(taken) => (taken, taken.max(1)),
+                Err(error) => {
+                    ended = Err(error);
+                    (0, rest.len())
+                }
+            };
+            let (tried, others) = rest.split_at(tried);
+            for (place, outcome) in tried.iter().enumerate() {
+                self.lateness.handed_on(outcome.at, || ports.now());
+                self.handed_on(outcome, place < taken);
+            }
+            rest = others;
+        }
+        self.train.reuse(outcomes);
+        ended
+    }
+
+    /// As one frame.
+    fn send_joined(&mut self, ports: &mut impl Ports) -> io::Result<()> {
         let mut sent = self.train.hand_on(&self.pool, ports);
         let outcomes = self.train.unload();
         // One frame that a port refuses is not one drop for many.

@@ -62,6 +62,20 @@ pub trait Ports {
     /// The port cannot be written any more.
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool>;
 
+    /// How many frames that are due together [`Self::deliver_all`] takes at once; 1: each is delivered by itself.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// Hands on frames, one after the other: how many of the first the port took. When those are not all, it did not try the
+    /// others; when it is none, it does not take the first.
+    ///
+    /// # Errors
+    /// The port cannot be written any more.
+    fn deliver_all(&mut self, frames: &[&[u8]]) -> io::Result<usize> {
+        frames.first().map_or(Ok(0), |frame| self.deliver(frame).map(usize::from))
+    }
+
     /// Hands on a frame, in parts, of which something is left to hardware: its checksum ([`Self::unsummed`]), or, where the port
     /// joins, that it is cut into packets. `header` is its `virtio_net_hdr`. Returns whether the port took it.
     ///

@@ -25,7 +25,7 @@ const INTERRUPTED: u8 = 130;
 /// Does what the command line says; errors are told on stderr.
 pub fn lab(arguments: &LabArgs) -> ExitCode {
     let told = |code: u8, error: &dyn ToString| {
-        error.to_string().lines().for_each(|line| eprintln!("error: {line}"));
+        error.to_string().lines().for_each(|line| crate::say!("error: {line}"));
         code
     };
     let ended = match read(arguments) {

@@ -225,7 +225,7 @@ mod tests {
         });
         let error = told.recv_timeout(PATIENCE).expect("it ends");
         if let LabError::Machine { .. } | LabError::Refused(_) | LabError::Setting { .. } = error {
-            eprintln!("skipped: {error}");
+            crate::say!("skipped: {error}");
             return None;
         }
         assert_eq!(namespaces(), before, "the sides' namespaces are gone");

@@ -22,7 +22,7 @@ pub use interfaces::{Changes, Interface, interfaces};
 pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
 pub use offload::{Offload, receive_queues};
-pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
+pub use packet_socket::{PacketSocket, RING_BLOCK, RingLayout, RingMemory, SENT_TOGETHER};
 pub use processors::Processors;
 pub use raw::unshare;
 pub use signals::Signals;

@@ -2,8 +2,9 @@
 //! there is no safe interface elsewhere.
 #![allow(unsafe_code)] // Options with structs, an address family of its own, and memory that the kernel writes.
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with, sockopt};
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,6 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A socket for whole frames. It receives nothing until it is bound to a protocol.
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
+
+/// Frames that [`PacketSocket::send`] takes with one call.
+pub const SENT_TOGETHER: usize = 32;
 
 /// How a receive ring is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +122,31 @@ impl PacketSocket {
         RingMemory::map(&self.0, blocks as usize * RING_BLOCK as usize)
     }
 
+    /// Sends frames, one after the other and without waiting: how many of the first, or why not even the first.
+    ///
+    /// # Errors
+    /// The interface is down or gone, its queue is full, or the first frame is longer than its MTU.
+    pub fn send(&self, frames: &[&[u8]]) -> Result<usize, Errno> {
+        if let &[frame] = frames {
+            return send(&self.0, frame, SendFlags::DONTWAIT).map(|_| 1);
+        }
+        let frames = &frames[..frames.len().min(SENT_TOGETHER)];
+        // SAFETY: a message of zeros has no address, no parts, no control data and no flags.
+        let mut messages: [libc::mmsghdr; SENT_TOGETHER] = unsafe { std::mem::zeroed() };
+        let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; SENT_TOGETHER];
+        for ((message, part), frame) in messages.iter_mut().zip(&mut parts).zip(frames) {
+            *part = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: the pointer is to as many messages, each with one part, whose bytes the call only reads.
+        let sent = unsafe {
+            libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), frames.len() as u32, libc::MSG_DONTWAIT)
+        };
+        usize::try_from(sent)
+            .map_err(|_| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
+
     /// Frames that the ring had no room for since this was last asked.
     ///
     /// # Errors
@@ -177,6 +206,22 @@ pub struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
+    /// A ring that no socket has: these bytes, and zeros to the end of the block. For tests of what reads rings.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn written(bytes: &[u8]) -> io::Result<Self> {
+        let len = bytes.len().next_multiple_of(RING_BLOCK as usize).max(RING_BLOCK as usize);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?
+        };
+        let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the mapping is at least as long, is nobody else's, and does not overlap what is borrowed.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len()) };
+        Ok(Self { start, len })
+    }
+
     fn map(socket: &OwnedFd, len: usize) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
         let start = unsafe {

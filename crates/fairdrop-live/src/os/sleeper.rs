@@ -84,15 +84,16 @@ impl Sleeper {
         Arc::clone(&self.waker)
     }
 
-    /// Sleeps until `readable` can be read, [`Waker::wake`] was called, or it is `until`.
+    /// Sleeps until `readable` can be read, [`Waker::wake`] was called, or it is `until`. Returns whether `readable` may have
+    /// something: not when it was asked last and had nothing.
     ///
     /// # Errors
     /// The descriptor is broken: `UnexpectedEof` when it was hung up.
-    pub fn sleep(&mut self, readable: BorrowedFd<'_>, until: Option<Time>) -> io::Result<()> {
+    pub fn sleep(&mut self, readable: BorrowedFd<'_>, until: Option<Time>) -> io::Result<bool> {
         let alarm = until.map(|until| Time::from_ns(until.ns().saturating_sub(self.spin.ns())));
         if let Some(alarm) = alarm {
             if alarm <= now().after(SHORTEST_SLEEP) {
-                return self.spin(readable, until);
+                return self.spin(readable, until, true);
             }
             self.set(alarm)?;
         }
@@ -116,25 +117,29 @@ impl Sleeper {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         if !port.contains(PollFlags::IN) && !woken.contains(PollFlags::IN) {
-            self.spin(readable, until)
+            self.spin(readable, until, !port.is_empty())
         } else {
-            Ok(())
+            Ok(!port.is_empty())
         }
     }
 
-    /// Awake until `until`, unless there is something to do.
-    fn spin(&self, readable: BorrowedFd<'_>, until: Option<Time>) -> io::Result<()> {
-        let Some(until) = until else { return Ok(()) };
+    /// Awake until `until`, unless there is something to do. Returns whether `readable` may have something: `before`, unless it
+    /// is asked.
+    fn spin(&self, readable: BorrowedFd<'_>, until: Option<Time>, before: bool) -> io::Result<bool> {
+        let mut may_have = before;
+        let Some(until) = until else { return Ok(may_have) };
         while now() < until {
             let mut fds = [
                 PollFd::from_borrowed_fd(readable, PollFlags::IN),
                 PollFd::new(&self.waker.0, PollFlags::IN),
             ];
-            if poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? > 0 {
+            let ready = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+            may_have = !fds[0].revents().is_empty();
+            if ready > 0 {
                 break;
             }
         }
-        Ok(())
+        Ok(may_have)
     }
 
     /// How late a packet may be: not at all for who stays awake to be exact.

@@ -2,7 +2,7 @@
 
 use super::tun::{TunReader, TunWriter};
 use crate::frame::{Unsummed, VNET_HEADER};
-use crate::host::{Ports, Received};
+use crate::host::{Ports, Received, SHORTEST_SLEEP};
 use crate::os::{Netlink, Sleeper, now};
 use fairdrop::Time;
 use std::io;
@@ -17,6 +17,9 @@ pub struct Descriptors {
     /// What leaves together is written together.
     joins: bool,
     sleeper: Sleeper,
+    /// Whether there may be a frame; not when there was none a moment ago.
+    look: bool,
+    last: Time,
     before: Option<Losses>,
     behind: Option<Losses>,
     /// Frames that the device did not take, since its losses were counted.
@@ -73,7 +76,17 @@ impl Descriptors {
     }
 
     fn between(from: TunReader, to: TunWriter, sleeper: Sleeper) -> Self {
-        Self { from, to, joins: false, sleeper, before: None, behind: None, refused: 0 }
+        Self {
+            from,
+            to,
+            joins: false,
+            sleeper,
+            look: true,
+            last: Time::ZERO,
+            before: None,
+            behind: None,
+            refused: 0,
+        }
     }
 
     /// Counts what is lost in the transmit queue of the device that it reads from, which `netlink` knows as `interface`.
@@ -100,7 +113,15 @@ impl Ports for Descriptors {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        self.from.read(buffer)
+        if !self.look {
+            return Ok(None);
+        }
+        let received = self.from.read(buffer)?;
+        let before = self.last;
+        self.last = received.map_or(before, |received| received.at);
+        // Behind a frame that came by itself there is hardly ever another: falling asleep asks that as well, in one call less.
+        self.look = self.from.has_more() || (received.is_some() && self.last.since(before) < SHORTEST_SLEEP);
+        Ok(received)
     }
 
     fn unsummed(&self) -> Option<Unsummed> {
@@ -128,7 +149,10 @@ impl Ports for Descriptors {
     }
 
     fn wait(&mut self, until: Option<Time>) -> io::Result<()> {
-        if self.from.has_more() { Ok(()) } else { self.sleeper.sleep(self.from.as_fd(), until) }
+        if !self.from.has_more() {
+            self.look = self.sleeper.sleep(self.from.as_fd(), until)?;
+        }
+        Ok(())
     }
 
     fn lost_before(&mut self) -> u64 {
@@ -141,5 +165,50 @@ impl Ports for Descriptors {
         let lost = behind.new_ones();
         let refused = lost.min(std::mem::take(&mut self.refused));
         lost - refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    #[test]
+    fn what_comes_behind_one_that_came_alone_is_read_after_the_next_look() {
+        let (sender, from) = UnixDatagram::pair().unwrap();
+        let (to, _receiver) = UnixDatagram::pair().unwrap();
+        for end in [&from, &to] {
+            end.set_nonblocking(true).unwrap();
+        }
+        let [from, to] = [from, to].map(|end| Arc::new(OwnedFd::from(end)));
+        let mut ports = Descriptors::new(from, to, Sleeper::new(Time::ZERO).unwrap());
+        let mut buffer = [0; 64];
+        for number in 0..3 {
+            sender.send(&[number]).unwrap();
+        }
+        let mut receive = |ports: &mut Descriptors| ports.receive(&mut buffer).unwrap().map(|_| buffer[0]);
+        // None has come before.
+        assert_eq!((receive(&mut ports), receive(&mut ports)), (Some(0), None));
+        ports.wait(None).unwrap();
+        // It has been a moment.
+        ports.last = now();
+        assert_eq!(receive(&mut ports), Some(1));
+        ports.look = true;
+        assert_eq!((receive(&mut ports), receive(&mut ports)), (Some(2), None));
+    }
+
+    #[test]
+    fn a_time_that_comes_while_nothing_does_is_no_reason_to_read() {
+        let (_sender, from) = UnixDatagram::pair().unwrap();
+        from.set_nonblocking(true).unwrap();
+        let from = Arc::new(OwnedFd::from(from));
+        let mut ports = Descriptors::new(Arc::clone(&from), from, Sleeper::new(Time::ZERO).unwrap());
+        for sleep_ns in [1_000_000, 3_000] {
+            ports.look = true;
+            ports.wait(Some(now().after(Time::from_ns(sleep_ns)))).unwrap();
+            assert!(!ports.look || sleep_ns < 1_000_000, "the sleep of {sleep_ns} ns asked");
+        }
+        ports.wait(Some(Time::ZERO)).unwrap();
+        assert!(ports.look, "nobody asked");
     }
 }

@@ -6,6 +6,6 @@ mod tun;
 mod xdp;
 
 pub use descriptors::{Descriptors, Joining};
-pub use packet::{PacketPorts, Receiver};
+pub use packet::{PacketPorts, Receiver, RingReader};
 pub use tun::{TunReader, TunWriter};
 pub use xdp::{XdpInterface, XdpPorts};

@@ -72,7 +72,7 @@ impl Writer {
         };
         let write = move || {
             if let Err(error) = job.run(&until) {
-                eprintln!("fairdropd: the recording has stopped: {error}; packets go on");
+                crate::say!("fairdropd: the recording has stopped: {error}; packets go on");
             }
         };
         let thread = thread::Builder::new().name("fairdrop-record".into()).spawn(write)?;

@@ -49,7 +49,7 @@ pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
     let limits = args.end.limits()?;
     let command = command(&args.command);
     if let Err((code, why)) = find_program(&command[0]) {
-        eprintln!("error: {}: {why}", command[0].display());
+        crate::say!("error: {}: {why}", command[0].display());
         return Ok(ExitCode::from(code));
     }
     let prepared = Prepared::new("shell", &args.services, &link)?;
@@ -64,7 +64,7 @@ pub fn run(args: &ShellArgs) -> Result<ExitCode, String> {
 }
 
 fn failure(why: &str) -> ExitCode {
-    eprintln!("error: {why}");
+    crate::say!("error: {why}");
     ExitCode::FAILURE
 }
 
@@ -95,11 +95,11 @@ struct Session {
 impl Session {
     fn start(args: &ShellArgs, link: &TwoWay, prepared: Prepared) -> Result<Self, String> {
         let world = World::make(&Tcp { congestion: args.congestion.clone(), ecn: args.ecn })?;
-        world.notes.iter().for_each(|note| eprintln!("fairdropd: {note}"));
+        world.notes.iter().for_each(|note| crate::say!("fairdropd: {note}"));
         let frame_bytes = MTU as usize;
         let frames = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
         let buffers = frames + prepared.memory();
-        eprintln!(
+        crate::say!(
             "fairdropd: up {}; down {}; {:.1} MB of buffers; the outside's 127.0.0.1 is {}",
             link.up.told(),
             link.down.told(),

@@ -554,6 +554,25 @@ fn bridging(state: &Path, options: &str) -> Child {
     child
 }
 
+/// What it says then is about an interface that went down and came back.
+#[test]
+fn it_goes_on_when_nobody_listens_to_what_it_says() {
+    in_namespace("it_goes_on_when_nobody_listens_to_what_it_says", || {
+        let (client, server) = client_and_server();
+        server.serve("10.1.0.2:80", 300_000, 1);
+        let arguments = format!("bridge b0 b1 --state {}", state("nobody-listens").display());
+        let mut child = fairdropd(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("are bridged")), "it does not start");
+        drop(lines);
+        for state in ["down", "up"] {
+            ip(&format!("link set b0 {state}"));
+        }
+        client.download("10.1.0.2:80", 300_000);
+        end(child);
+    });
+}
+
 fn gro_is_on() -> bool {
     let output = Command::new("ethtool").args(["-k", "b0"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).contains("generic-receive-offload: on")

@@ -58,7 +58,7 @@ class Chart {
     const width = this.figure.clientWidth;
     if (!this.data || !width) return;
     const { times, series, limit, span } = this.data, height = this.height;
-    const layout = this.layout = { width, left: 58, right: 8, top: 6, bottom: height < 100 ? 6 : 18 };
+    const layout = this.layout = { width, left: 72, right: 8, top: 6, bottom: height < 100 ? 6 : 18 };
     const end = times.length ? times[times.length - 1] : 0;
     const sums = times.map((_, at) => series.reduce((sum, one) => sum + (one.values[at] || 0), 0));
     const each = series.flatMap(one => one.values.filter(Number.isFinite));

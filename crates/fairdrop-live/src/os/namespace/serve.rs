@@ -39,7 +39,7 @@ pub fn serve(arguments: &[OsString]) -> ExitCode {
     match served.and_then(|socket| serve_socket(&socket)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}: {error}; it is for fairdropd itself", super::COMMAND);
+            crate::say!("error: {}: {error}; it is for fairdropd itself", super::COMMAND);
             ExitCode::from(2)
         }
     }
@@ -215,6 +215,6 @@ fn become_command(user: &str, command: &[OsString]) -> ExitCode {
         (Ok(()), Err(refused)) => refused,
         (Ok(()), Ok(path)) => (126, Command::new(path).arg0(program).args(arguments).exec().to_string()),
     };
-    eprintln!("error: {}: {why}", program.display());
+    crate::say!("error: {}: {why}", program.display());
     ExitCode::from(code)
 }

@@ -1,7 +1,6 @@
 //! Walks a receive ring.
 
-use crate::os::{PacketSocket, RING_BLOCK, RingLayout, RingMemory};
-use std::io;
+use crate::os::{RING_BLOCK, RingLayout, RingMemory};
 
 /// Where things are in the headers of `linux/if_packet.h`, bytes.
 struct Fields {
@@ -81,8 +80,8 @@ pub(super) struct Slot {
 }
 
 impl Ring {
-    pub fn new(socket: &PacketSocket, layout: RingLayout, bytes: u32) -> io::Result<Self> {
-        Ok(Self { memory: socket.ring(layout, bytes)?, layout, at: 0, in_block: None })
+    pub fn new(memory: RingMemory, layout: RingLayout) -> Self {
+        Self { memory, layout, at: 0, in_block: None }
     }
 
     pub fn bytes(&self, at: usize, len: usize) -> &[u8] {

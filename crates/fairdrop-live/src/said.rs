@@ -1,0 +1,30 @@
+//! What is said on standard error and printed on standard output. Nobody may be listening any more: that ends no link.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// As `eprintln!`, to nobody where nobody listens any more.
+#[macro_export]
+macro_rules! say {
+    ($($said:tt)*) => {
+        $crate::said::line(format_args!($($said)*))
+    };
+}
+
+/// A line on standard error, with one call, so that lines of several threads do not mix.
+pub fn line(said: fmt::Arguments<'_>) {
+    // There is nowhere to say that it failed.
+    let _ = io::stderr().write_all(format!("{said}\n").as_bytes());
+}
+
+/// Prints to standard output. Who has read enough and closed it has what was wanted.
+///
+/// # Errors
+/// It cannot be written, for another reason.
+pub fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("standard output: {error}")),
+        _ => Ok(()),
+    }
+}
