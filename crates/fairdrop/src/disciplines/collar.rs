@@ -221,6 +221,14 @@ pub trait Sharing {
     /// What falls on these flows of the base probability, as a part of what falls on others.
     fn spared(part: Self::Part) -> f64;
 
+    /// Counts a packet of a flow that has no place in the table of suspects, or one of a suspect that is let in, at what it
+    /// counts now.
+    fn charge(&mut self, part: Self::Part, counted: f64);
+
+    /// Times the limit that those share with whom a flow without a place shares one, where `per_limit` is one over that of a
+    /// flow; 0 where there is none.
+    fn over(&self, part: Self::Part, per_limit: f64) -> f64;
+
     /// A departure was compared.
     fn compared(&mut self, key: Self::Key, sample: &Compared);
 
@@ -242,8 +250,7 @@ pub struct Compared {
     pub(super) hits: u32,
     /// The sum of the squared shares of flows.
     pub(super) s: f64,
-    /// Bytes that it stands for, and those that left until now, at what they counted.
-    pub(super) bytes: f64,
+    /// Bytes that left until now, at what they counted.
     pub(super) sent: f64,
 }
 
@@ -271,6 +278,14 @@ impl Sharing for AmongFlows {
     #[inline(always)]
     fn spared((): ()) -> f64 {
         1.0
+    }
+
+    #[inline(always)]
+    fn charge(&mut self, (): (), _: f64) {}
+
+    #[inline(always)]
+    fn over(&self, (): (), _: f64) -> f64 {
+        0.0
     }
 
     #[inline(always)]
@@ -632,7 +647,14 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let id = self.id_of(meta.flow);
         let part = self.sharing.part(key);
         let sent = self.charge(id, meta.len, C::class_of(meta), part);
-        self.judged(id, sent, meta, part, waiting, env)
+        if sent.is_none() {
+            self.sharing.charge(part, self.counted(meta) * self.output.scale);
+        }
+        let verdict = self.judged(id, sent, meta, part, waiting, env);
+        if sent.is_some() && !matches!(verdict, CollarVerdict::Drop(_)) {
+            self.sharing.charge(part, self.counted(meta) * self.output.scale);
+        }
+        verdict
     }
 
     /// What becomes of an arrival that is counted.
@@ -684,7 +706,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         env: &mut E,
     ) -> CollarVerdict {
         let mut verdict = CollarVerdict::Queue;
-        let excess = excess(over * self.limits.per_phi, self.limits.knee);
+        let excess = self.excess(over);
         if coin(excess, Stream::FilterCoin, env) {
             verdict = self.refuse(meta.ecn, excess < MOST_MARKED, DropCause::Filter);
             if matches!(verdict, CollarVerdict::Drop(_)) {
@@ -695,6 +717,12 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             CollarVerdict::Queue => verdict,
             other => other,
         }
+    }
+
+    /// The part that is dropped of who sends `over` times a limit.
+    #[inline(always)]
+    fn excess(&self, over: f64) -> f64 {
+        excess(over * self.limits.per_phi, self.limits.knee)
     }
 
     /// What the base probability makes of a packet of a suspect.
@@ -723,6 +751,10 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         env: &mut E,
     ) -> CollarVerdict {
+        let over = self.sharing.over(part, self.limits.per_limit);
+        if over > self.limits.phi && coin(self.excess(over), Stream::FilterCoin, env) {
+            return self.refuse(meta.ecn, false, DropCause::Filter);
+        }
         if self.limits.base <= 0.0 {
             return CollarVerdict::Queue;
         }
@@ -828,7 +860,6 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             ids: compared,
             hits,
             s: self.output.matched.s,
-            bytes: passed * self.output.scale,
             sent: self.output.sent,
         };
         self.sharing.compared(key, &sample);

@@ -170,6 +170,9 @@ pub struct AmongHosts<I, T> {
 pub struct OfHost {
     times: f64,
     per: f64,
+    /// Its set and place in the table; beyond it where it has none.
+    set: usize,
+    at: usize,
 }
 
 impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
@@ -208,22 +211,27 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         ((u64::from(id) * self.sets as u64) >> 32) as usize
     }
 
-    /// The sum of the squared shares that its flows have of what the host sends: 1 while it is known for one flow only.
+    /// The place of a host, with the sum of the squared shares that its flows have of what it sends: 1 while it is known for
+    /// one flow only.
     #[inline]
-    fn inside(&self, id: u32) -> f64 {
-        let set = self.hosts.as_ref().get(self.set_index(id));
-        set.and_then(|set| set.inside.get(set.place_of(id)?)).copied().unwrap_or(1.0)
+    fn inside(&self, id: u32) -> (usize, usize, f64) {
+        let set = self.set_index(id);
+        let place = self.hosts.as_ref().get(set).and_then(|hosts| {
+            let at = hosts.place_of(id)?;
+            Some((set, at, *hosts.inside.get(at)?))
+        });
+        place.unwrap_or((usize::MAX, 0, 1.0))
     }
 
     /// The end at which a packet's host has more flows, the first of two that are alike, and what its flows have of it.
     #[inline]
-    fn end_of(&self, key: HostIds) -> (usize, f64) {
+    fn end_of(&self, key: HostIds) -> (usize, (usize, usize, f64)) {
         let first = self.inside(key.0[0]);
         if self.ends < 2 {
             return (0, first);
         }
         let second = self.inside(key.0[1]);
-        if second < first { (1, second) } else { (0, first) }
+        if second.2 < first.2 { (1, second) } else { (0, first) }
     }
 
     /// How many packets of the host at an end are among those that a sample was compared with.
@@ -252,7 +260,6 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
             }
         };
         let at = at % PLACES;
-        set.bytes[at] += sample.bytes;
         set.found(at, same, hits);
     }
 }
@@ -263,8 +270,8 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 
     #[inline]
     fn part(&self, key: HostIds) -> OfHost {
-        let (_, inside) = self.end_of(key);
-        OfHost { times: self.times * inside, per: self.per / inside }
+        let (_, (set, at, inside)) = self.end_of(key);
+        OfHost { times: self.times * inside, per: self.per / inside, set, at }
     }
 
     #[inline]
@@ -280,6 +287,19 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
     #[inline]
     fn spared(part: OfHost) -> f64 {
         lesser(part.per, 1.0)
+    }
+
+    #[inline]
+    fn charge(&mut self, part: OfHost, counted: f64) {
+        if let Some(bytes) = self.hosts.as_mut().get_mut(part.set).and_then(|set| set.bytes.get_mut(part.at)) {
+            *bytes += counted;
+        }
+    }
+
+    #[inline]
+    fn over(&self, part: OfHost, per_limit: f64) -> f64 {
+        let bytes = self.hosts.as_ref().get(part.set).and_then(|set| set.bytes.get(part.at));
+        bytes.map_or(0.0, |bytes| bytes * per_limit * self.per)
     }
 
     fn compared(&mut self, key: HostIds, sample: &Compared) {
