@@ -593,7 +593,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// Bytes that left until the last sample, faded as those of suspects are.
     pub fn sent(&self) -> f64 {
-        self.output.sent / self.output.scale
+        self.faded(self.output.sent)
+    }
+
+    /// Bytes that were counted, as they count now.
+    #[inline]
+    pub(super) fn faded(&self, counted: f64) -> f64 {
+        counted / self.output.scale
     }
 
     /// The id by which `flow` is remembered.

@@ -193,14 +193,6 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         self.matched.s
     }
 
-    /// The hosts of the table: id, the sum of the squared shares of its flows of what it sends, and bytes, faded where
-    /// those of `scale` are.
-    pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, f64)> {
-        let sets = self.hosts.as_ref().iter().take(self.sets);
-        let all = sets.flat_map(|set| (0..PLACES).map(|at| (set.ids[at], set.inside[at], set.bytes[at])));
-        all.filter(|(id, ..)| *id != 0)
-    }
-
     /// Ids of departures' hosts that are remembered, of the first end or of the second.
     pub fn memory(&self, end: usize) -> &[u32] {
         self.ids.as_ref().get(end * self.places..(end + 1) * self.places).unwrap_or_default()
@@ -304,12 +296,10 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 
     fn compared(&mut self, key: HostIds, sample: &Compared) {
         let (chosen, _) = self.end_of(key);
-        for end in 0..self.ends {
-            let hits = self.hits(end, key, sample);
-            if end == chosen {
-                self.matched.estimate(f64::from(hits), f64::from(sample.ids));
-            }
-            let id = key.0.get(end).copied().unwrap_or_default();
+        let hits = [0, 1].map(|end| if end < self.ends { self.hits(end, key, sample) } else { 0 });
+        let of_chosen = if chosen == 0 { hits[0] } else { hits[1] };
+        self.matched.estimate(f64::from(of_chosen), f64::from(sample.ids));
+        for (id, hits) in key.0.into_iter().zip(hits).take(self.ends) {
             self.found(id, sample.hits.min(hits), hits, sample);
         }
         (self.times, self.per) = (self.matched.s / sample.s, sample.s / self.matched.s);
@@ -330,6 +320,17 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 
 /// What decides before [`CollarHosts`]' FIFO.
 pub type HostsDecision<I, T, U> = CollarDecision<I, T, PlainBytes, AmongHosts<I, U>>;
+
+impl<I: Storage<u32>, T: Storage<SuspectSet>, U: Storage<HostSet>> HostsDecision<I, T, U> {
+    /// The hosts of the table: id, the sum of the squared shares that its flows have of what it sends, and its bytes, faded.
+    pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, f64)> {
+        let shares = self.shares();
+        let sets = shares.hosts.as_ref().iter().take(shares.sets);
+        let all = sets.flat_map(|set| (0..PLACES).map(|at| (set.ids[at], set.inside[at], set.bytes[at])));
+        let known = all.filter(|(id, ..)| *id != 0);
+        known.map(|(id, inside, bytes)| (id, inside, self.faded(bytes)))
+    }
+}
 
 /// COLLAR over a FIFO, fair among hosts and inside them.
 #[derive(Clone, Debug)]
