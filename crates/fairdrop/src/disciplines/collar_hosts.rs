@@ -170,9 +170,22 @@ pub struct AmongHosts<I, T> {
 pub struct OfHost {
     times: f64,
     per: f64,
-    /// Its set and place in the table; beyond it where it has none.
+    known: Known,
+}
+
+/// What the table knows of a host.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Its set and its place there.
     set: usize,
     at: usize,
+    /// The sum of the squared shares that its flows have of what it sends.
+    inside: f64,
+}
+
+impl Known {
+    /// Of a host that has no place: as of one with a single flow.
+    const NOTHING: Self = Self { set: usize::MAX, at: 0, inside: 1.0 };
 }
 
 impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
@@ -203,27 +216,26 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         ((u64::from(id) * self.sets as u64) >> 32) as usize
     }
 
-    /// The place of a host, with the sum of the squared shares that its flows have of what it sends: 1 while it is known for
-    /// one flow only.
+    /// What is known of a host.
     #[inline]
-    fn inside(&self, id: u32) -> (usize, usize, f64) {
+    fn known(&self, id: u32) -> Known {
         let set = self.set_index(id);
-        let place = self.hosts.as_ref().get(set).and_then(|hosts| {
+        let found = self.hosts.as_ref().get(set).and_then(|hosts| {
             let at = hosts.place_of(id)?;
-            Some((set, at, *hosts.inside.get(at)?))
+            Some(Known { set, at, inside: *hosts.inside.get(at)? })
         });
-        place.unwrap_or((usize::MAX, 0, 1.0))
+        found.unwrap_or(Known::NOTHING)
     }
 
-    /// The end at which a packet's host has more flows, the first of two that are alike, and what its flows have of it.
+    /// The end at which a packet's host has more flows, the first of two that are alike, and what is known of that host.
     #[inline]
-    fn end_of(&self, key: HostIds) -> (usize, (usize, usize, f64)) {
-        let first = self.inside(key.0[0]);
+    fn end_of(&self, key: HostIds) -> (usize, Known) {
+        let first = self.known(key.0[0]);
         if self.ends < 2 {
             return (0, first);
         }
-        let second = self.inside(key.0[1]);
-        if second.2 < first.2 { (1, second) } else { (0, first) }
+        let second = self.known(key.0[1]);
+        if second.inside < first.inside { (1, second) } else { (0, first) }
     }
 
     /// How many packets of the host at an end are among those that a sample was compared with.
@@ -262,8 +274,8 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 
     #[inline]
     fn part(&self, key: HostIds) -> OfHost {
-        let (_, (set, at, inside)) = self.end_of(key);
-        OfHost { times: self.times * inside, per: self.per / inside, set, at }
+        let (_, known) = self.end_of(key);
+        OfHost { times: self.times * known.inside, per: self.per / known.inside, known }
     }
 
     #[inline]
@@ -283,14 +295,14 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 
     #[inline]
     fn charge(&mut self, part: OfHost, counted: f64) {
-        if let Some(bytes) = self.hosts.as_mut().get_mut(part.set).and_then(|set| set.bytes.get_mut(part.at)) {
+        if let Some(bytes) = self.hosts.as_mut().get_mut(part.known.set).and_then(|set| set.bytes.get_mut(part.known.at)) {
             *bytes += counted;
         }
     }
 
     #[inline]
     fn over(&self, part: OfHost, per_limit: f64) -> f64 {
-        let bytes = self.hosts.as_ref().get(part.set).and_then(|set| set.bytes.get(part.at));
+        let bytes = self.hosts.as_ref().get(part.known.set).and_then(|set| set.bytes.get(part.known.at));
         bytes.map_or(0.0, |bytes| bytes * per_limit * self.per)
     }
 
