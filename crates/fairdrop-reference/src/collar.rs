@@ -65,7 +65,9 @@ struct Host {
     inside: f64,
     /// Matches of one flow that this averages.
     matches: f64,
-    bytes: f64,
+    /// Bytes of its suspects that were let in, and those that came from its other flows.
+    let_in: f64,
+    others: f64,
 }
 
 /// What is known of hosts.
@@ -105,13 +107,14 @@ impl HostShares {
         let half = 0.5 * self.s * sent;
         if self.host(id).is_none() {
             let set = self.set_of(id);
-            let bytes = |place: &Option<Host>| place.as_ref().map_or(0.0, |host| host.bytes);
+            let bytes =
+                |place: &Option<Host>| place.as_ref().map_or(0.0, |host| host.let_in + host.others);
             let least = set.iter().map(bytes).fold(f64::INFINITY, f64::min);
             if same == hits || least >= half {
                 return;
             }
             let at = set.iter().position(|place| bytes(place) == least).expect("it is one of them");
-            set[at] = Some(Host { id, inside: 1.0, matches: 0.0, bytes: half });
+            set[at] = Some(Host { id, inside: 1.0, matches: 0.0, let_in: half, others: 0.0 });
         }
         let host = self.host(id).expect("it has entered");
         host.matches = f64::min(host.matches + same, 128.0);
@@ -191,21 +194,22 @@ impl CollarModel {
         shares.s / self.s * shares.inside(hosts[end])
     }
 
-    /// A packet counts for the host at the end at which that has more flows.
-    fn charge_host(&mut self, hosts: &[u32], len: f64) {
-        let Some(shares) = &mut self.hosts else { return };
+    /// The host at the end at which that has more flows, if it is known.
+    fn host(&mut self, hosts: &[u32]) -> Option<&mut Host> {
+        let shares = self.hosts.as_mut()?;
         let end = shares.end(hosts);
-        if let Some(host) = shares.host(hosts[end]) {
-            host.bytes += len;
-        }
+        shares.host(hosts[end])
     }
 
-    /// Times its limit that this host has sent.
-    fn over_of_host(&mut self, hosts: &[u32]) -> f64 {
-        let Some(shares) = &mut self.hosts else { return 0.0 };
-        let end = shares.end(hosts);
-        let limit = self.params.share * shares.s * self.sent;
-        shares.host(hosts[end]).map_or(0.0, |host| host.bytes / limit)
+    /// A flow that is no suspect sends a packet: times what may come from all of this host's, which is what its suspects
+    /// leave, or what one flow may have.
+    fn over_of_others(&mut self, hosts: &[u32], len: f64) -> f64 {
+        let phi = self.phi();
+        let limit = self.hosts.as_ref().map_or(1.0, |shares| self.params.share * shares.s * self.sent);
+        let Some(host) = self.host(hosts) else { return 0.0 };
+        host.others += len;
+        let left = phi * limit - host.let_in;
+        host.others / f64::max(left, host.inside * limit)
     }
 
     /// COLLAR without one of its parts.
@@ -364,7 +368,8 @@ impl CollarModel {
             suspect.bytes /= faded;
         }
         for host in self.hosts.iter_mut().flat_map(|shares| &mut shares.table).flatten().flatten() {
-            host.bytes /= faded;
+            host.let_in /= faded;
+            host.others /= faded;
         }
         self.sent = f64::max(self.sent / faded + room, 1.0);
 
@@ -441,20 +446,17 @@ impl CollarModel {
         let times = self.times(hosts);
         let len = f64::from(packet.meta.len);
         let over = self.charge(id, len * self.part(packet.meta.class), times);
-        if over.is_none() {
-            self.charge_host(hosts, len);
-        }
-        let over_of_host = self.over_of_host(hosts);
+        let over_of_others = if over.is_none() { self.over_of_others(hosts, len) } else { 0.0 };
         let mut marked = false;
         self.last_arrival = id;
         if waiting >= 2 || !self.has(Part::Spared) {
-            match self.judge(id, over, over_of_host, times, &packet.meta, capable, random) {
+            match self.judge(id, over, over_of_others, times, &packet.meta, capable, random) {
                 Some((cause, false)) => return (over, Some(cause)),
                 verdict => marked = verdict.is_some(),
             }
         }
-        if over.is_some() {
-            self.charge_host(hosts, len);
+        if let (Some(_), Some(host)) = (over, self.host(hosts)) {
+            host.let_in += len;
         }
         if waiting == self.params.limit as usize {
             return (over, Some(DropCause::Overflow));
@@ -518,7 +520,7 @@ impl CollarModel {
         &self,
         id: u32,
         over: Option<f64>,
-        over_of_host: f64,
+        over_of_others: f64,
         times: f64,
         meta: &Meta,
         capable: bool,
@@ -527,7 +529,7 @@ impl CollarModel {
         let mut marked = None;
         match over {
             Some(over) => {
-                let excess = self.excess(over);
+                let excess = self.excess(over / self.phi());
                 if coin(excess, Stream::FilterCoin, random) {
                     if !(capable && excess < 0.08) {
                         return Some((DropCause::Filter, false));
@@ -535,7 +537,7 @@ impl CollarModel {
                     marked = Some((DropCause::Filter, true));
                 }
             }
-            None if coin(self.excess(over_of_host), Stream::FilterCoin, random) => {
+            None if coin(self.excess(over_of_others), Stream::FilterCoin, random) => {
                 return Some((DropCause::Filter, false));
             }
             None => {}
@@ -550,8 +552,7 @@ impl CollarModel {
     }
 
     /// What is dropped of who sends so many times a limit.
-    fn excess(&self, over: f64) -> f64 {
-        let u = over / self.phi();
+    fn excess(&self, u: f64) -> f64 {
         let knee = 2.0 - self.s * self.s;
         if u <= 1.0 || !self.has(Part::Limit) {
             0.0
@@ -600,7 +601,7 @@ struct Seen {
 /// What is seen of hosts: their share, the table, and the memory of each end.
 struct SeenHosts {
     s: f64,
-    table: Vec<(u32, f64, f64)>,
+    table: Vec<(u32, f64, [f64; 2])>,
     memory: [Vec<u32>; 2],
 }
 
@@ -727,8 +728,9 @@ impl CollarModel {
         }
         for (&(_, inside, bytes), host) in theirs.table.iter().zip(ours) {
             close("what flows have of a host", inside, host.inside, 1e-12)?;
-            close("bytes of a host", bytes, host.bytes, 1e-9 * host.bytes)?;
-            (host.inside, host.bytes) = (inside, bytes);
+            close("bytes of a host's suspects", bytes[0], host.let_in, 1e-9 * host.let_in)?;
+            close("bytes of a host's others", bytes[1], host.others, 1e-9 * host.others)?;
+            (host.inside, [host.let_in, host.others]) = (inside, bytes);
         }
         for (all, theirs) in shares.remembered.iter().zip(&theirs.memory) {
             let mut ours = self.looked_at_in(all, self.params.ids as usize / 32, 0);

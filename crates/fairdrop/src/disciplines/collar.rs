@@ -221,13 +221,15 @@ pub trait Sharing {
     /// What falls on these flows of the base probability, as a part of what falls on others.
     fn spared(part: Self::Part) -> f64;
 
-    /// Counts a packet of a flow that has no place in the table of suspects, or one of a suspect that is let in, at what it
-    /// counts now.
-    fn charge(&mut self, part: Self::Part, counted: f64);
+    /// A packet comes from a flow that has no place in the table of suspects.
+    fn comes(&mut self, part: Self::Part, counted: f64);
 
-    /// Times the limit that those share with whom a flow without a place shares one, where `per_limit` is one over that of a
-    /// flow; 0 where there is none.
-    fn over(&self, part: Self::Part, per_limit: f64) -> f64;
+    /// A packet of a suspect is let in.
+    fn let_in(&mut self, part: Self::Part, counted: f64);
+
+    /// Times what suspects leave to them that flows have sent which have no place, of those who share a limit: `phi` times it,
+    /// where `per_limit` is one over that of a flow. 0 where there is none.
+    fn over(&self, part: Self::Part, per_limit: f64, phi: f64) -> f64;
 
     /// A departure was compared.
     fn compared(&mut self, key: Self::Key, sample: &Compared);
@@ -281,10 +283,13 @@ impl Sharing for AmongFlows {
     }
 
     #[inline(always)]
-    fn charge(&mut self, (): (), _: f64) {}
+    fn comes(&mut self, (): (), _: f64) {}
 
     #[inline(always)]
-    fn over(&self, (): (), _: f64) -> f64 {
+    fn let_in(&mut self, (): (), _: f64) {}
+
+    #[inline(always)]
+    fn over(&self, (): (), _: f64, _: f64) -> f64 {
         0.0
     }
 
@@ -654,11 +659,11 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         let part = self.sharing.part(key);
         let sent = self.charge(id, meta.len, C::class_of(meta), part);
         if sent.is_none() {
-            self.sharing.charge(part, self.counted(meta) * self.output.scale);
+            self.sharing.comes(part, self.counted(meta) * self.output.scale);
         }
         let verdict = self.judged(id, sent, meta, part, waiting, env);
         if sent.is_some() && !matches!(verdict, CollarVerdict::Drop(_)) {
-            self.sharing.charge(part, self.counted(meta) * self.output.scale);
+            self.sharing.let_in(part, self.counted(meta) * self.output.scale);
         }
         verdict
     }
@@ -712,7 +717,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         env: &mut E,
     ) -> CollarVerdict {
         let mut verdict = CollarVerdict::Queue;
-        let excess = self.excess(over);
+        let excess = excess(over * self.limits.per_phi, self.limits.knee);
         if coin(excess, Stream::FilterCoin, env) {
             verdict = self.refuse(meta.ecn, excess < MOST_MARKED, DropCause::Filter);
             if matches!(verdict, CollarVerdict::Drop(_)) {
@@ -723,12 +728,6 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
             CollarVerdict::Queue => verdict,
             other => other,
         }
-    }
-
-    /// The part that is dropped of who sends `over` times a limit.
-    #[inline(always)]
-    fn excess(&self, over: f64) -> f64 {
-        excess(over * self.limits.per_phi, self.limits.knee)
     }
 
     /// What the base probability makes of a packet of a suspect.
@@ -757,8 +756,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
         part: D::Part,
         env: &mut E,
     ) -> CollarVerdict {
-        let over = self.sharing.over(part, self.limits.per_limit);
-        if over > self.limits.phi && coin(self.excess(over), Stream::FilterCoin, env) {
+        let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
+        if over > 1.0 && coin(excess(over, self.limits.knee), Stream::FilterCoin, env) {
             return self.refuse(meta.ecn, false, DropCause::Filter);
         }
         if self.limits.base <= 0.0 {

@@ -124,8 +124,10 @@ pub struct HostSet {
     matches: [u16; PLACES],
     /// The sum of the squared shares that flows have of what the host sends.
     inside: [f64; PLACES],
-    /// Bytes they have sent, at what a byte counted then.
-    bytes: [f64; PLACES],
+    /// Bytes of their suspects that were let in, at what a byte counted then.
+    let_in: [f64; PLACES],
+    /// Those that came from their flows without a place among the suspects.
+    others: [f64; PLACES],
 }
 
 impl HostSet {
@@ -134,9 +136,15 @@ impl HostSet {
         self.ids.iter().position(|&other| other == id)
     }
 
+    /// Bytes that a host has sent.
+    #[inline]
+    fn bytes(&self, at: usize) -> f64 {
+        self.let_in[at] + self.others[at]
+    }
+
     /// The place that holds least, the first of several: an unused one if there is one.
     fn least(&self) -> usize {
-        (1..PLACES).fold(0, |least, at| if self.bytes[at] < self.bytes[least] { at } else { least })
+        (1..PLACES).fold(0, |least, at| if self.bytes(at) < self.bytes(least) { at } else { least })
     }
 
     /// `hits` packets of the place's host were found, `same` of them of one flow.
@@ -256,10 +264,11 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
             None if same == hits => return,
             None => {
                 let at = set.least() % PLACES;
-                if set.bytes[at] >= least_sent {
+                if set.bytes(at) >= least_sent {
                     return;
                 }
-                (set.ids[at], set.matches[at], set.inside[at], set.bytes[at]) = (id, 0, 1.0, least_sent);
+                (set.ids[at], set.matches[at], set.inside[at]) = (id, 0, 1.0);
+                (set.let_in[at], set.others[at]) = (least_sent, 0.0);
                 at
             }
         };
@@ -294,16 +303,30 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
     }
 
     #[inline]
-    fn charge(&mut self, part: OfHost, counted: f64) {
-        if let Some(bytes) = self.hosts.as_mut().get_mut(part.known.set).and_then(|set| set.bytes.get_mut(part.known.at)) {
+    fn comes(&mut self, part: OfHost, counted: f64) {
+        let Known { set, at, .. } = part.known;
+        if let Some(bytes) = self.hosts.as_mut().get_mut(set).and_then(|set| set.others.get_mut(at)) {
             *bytes += counted;
         }
     }
 
     #[inline]
-    fn over(&self, part: OfHost, per_limit: f64) -> f64 {
-        let bytes = self.hosts.as_ref().get(part.known.set).and_then(|set| set.bytes.get(part.known.at));
-        bytes.map_or(0.0, |bytes| bytes * per_limit * self.per)
+    fn let_in(&mut self, part: OfHost, counted: f64) {
+        let Known { set, at, .. } = part.known;
+        if let Some(bytes) = self.hosts.as_mut().get_mut(set).and_then(|set| set.let_in.get_mut(at)) {
+            *bytes += counted;
+        }
+    }
+
+    /// What suspects leave of a host's limit, or what one flow may have of it, is for all others.
+    #[inline]
+    fn over(&self, part: OfHost, per_limit: f64, phi: f64) -> f64 {
+        let Known { set, at, inside } = part.known;
+        let Some(set) = self.hosts.as_ref().get(set) else { return 0.0 };
+        let (Some(let_in), Some(others)) = (set.let_in.get(at), set.others.get(at)) else { return 0.0 };
+        let per_limit = per_limit * self.per;
+        let left = phi - let_in * per_limit;
+        others * per_limit / if left > inside { left } else { inside }
     }
 
     fn compared(&mut self, key: HostIds, sample: &Compared) {
@@ -326,7 +349,8 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 
     fn rescale(&mut self, factor: f64) {
         let sets = self.hosts.as_mut().iter_mut();
-        sets.flat_map(|set| &mut set.bytes).for_each(|bytes| *bytes *= factor);
+        let counts = sets.flat_map(|set| set.let_in.iter_mut().chain(&mut set.others));
+        counts.for_each(|bytes| *bytes *= factor);
     }
 }
 
@@ -334,13 +358,14 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
 pub type HostsDecision<I, T, U> = CollarDecision<I, T, PlainBytes, AmongHosts<I, U>>;
 
 impl<I: Storage<u32>, T: Storage<SuspectSet>, U: Storage<HostSet>> HostsDecision<I, T, U> {
-    /// The hosts of the table: id, the sum of the squared shares that its flows have of what it sends, and its bytes, faded.
-    pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, f64)> {
+    /// The hosts of the table: id, the sum of the squared shares that its flows have of what it sends, and bytes, faded: of its
+    /// suspects that were let in, and those that came from other flows.
+    pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, [f64; 2])> {
         let shares = self.shares();
         let sets = shares.hosts.as_ref().iter().take(shares.sets);
-        let all = sets.flat_map(|set| (0..PLACES).map(|at| (set.ids[at], set.inside[at], set.bytes[at])));
+        let all = sets.flat_map(|set| (0..PLACES).map(|at| (set.ids[at], set.inside[at], [set.let_in[at], set.others[at]])));
         let known = all.filter(|(id, ..)| *id != 0);
-        known.map(|(id, inside, bytes)| (id, inside, self.faded(bytes)))
+        known.map(|(id, inside, bytes)| (id, inside, bytes.map(|bytes| self.faded(bytes))))
     }
 }
 
