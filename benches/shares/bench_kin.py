@@ -46,6 +46,7 @@ class Table:
     loads: Callable[[], Iterator[Load]]
     disciplines: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
+    seeds: range = SEEDS
 
 
 def weights() -> Iterator[Load]:
@@ -173,7 +174,7 @@ TABLES = {
         (*_WAITS, ("tcp", "TCP over its share"), ("udp", "UDP over its share"), ("spurious", "sent again, %")),
     ),
     "riders": Table(riders, ("collar", "collar_sparse", "fq_codel"), (*_PARTS, *_WAITS)),
-    "hosts": Table(hosts, ("cake", "collar", "collar_hosts"), ()),
+    "hosts": Table(hosts, ("cake", "collar", "collar_hosts"), (), range(211, 216)),
 }
 
 
@@ -268,7 +269,7 @@ def campaign(processes: int) -> list[Row]:
         for name, table in TABLES.items()
         for load in table.loads()
         for discipline in table.disciplines
-        for seed in SEEDS
+        for seed in table.seeds
         if (name, load.name, discipline, str(seed)) not in done
     ]
     new = not STORE.exists()
