@@ -103,8 +103,8 @@ impl HostShares {
     }
 
     /// `hits` packets of the host were found, `same` of them of one flow.
-    fn found(&mut self, id: u32, same: f64, hits: f64, sent: f64) {
-        let half = 0.5 * self.s * sent;
+    fn found(&mut self, id: u32, same: f64, hits: f64, output: f64) {
+        let half = 0.5 * self.s * output;
         if self.host(id).is_none() {
             let set = self.set_of(id);
             let bytes =

@@ -219,10 +219,10 @@ fn collar_hosts() -> Vec<Case> {
             .flows(&flows)
             .hosts(&hosts)
             .ecn(EVERY_ECN),
-        of("full", "One set of hosts for twenty with two flows each, and one of suspects: who has no place counts for its host.")
+        of("full", "One set of hosts for three at one end and twenty at the other, and one of suspects: who has no place counts for its host.")
             .set(&[("collar_hosts.hosts", "1"), ("collar.sets", "1")])
             .flows(&(1..=40).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect::<Vec<_>>())
-            .hosts(&(1..=40).map(|flow| (flow, 100 + flow / 2, 200 + flow / 2)).collect::<Vec<_>>()),
+            .hosts(&(1..=40).map(|flow| (flow, 100 + flow / 14, 200 + flow / 2)).collect::<Vec<_>>()),
     ]
 }
 
