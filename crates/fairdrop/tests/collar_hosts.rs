@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fairdrop::DropCause::{Filter, Memory, Overflow, Pie};
 use fairdrop::{
-    AnyDiscipline, AnyParams, CollarHosts, CollarHostsParams, CollarParams, DropCause, HostIds, HostSet,
-    Hosts, ParamValue, Philox, SharingHosts, SuspectSet, Time, slots_for,
+    AnyDiscipline, AnyParams, CollarHosts, CollarHostsParams, CollarParams, DropCause, Heap, HostIds,
+    HostSet, Hosts, ParamValue, Philox, Registered, SharingHosts, SuspectSet, Time, slots_for,
 };
 use fairdrop_reference::arbitrary::{classed_events, greedy_events};
 use fairdrop_reference::cases;
@@ -70,16 +70,9 @@ fn part(output: &[f64], senders: &[Sender], of: impl Fn(&Hosts) -> bool) -> f64 
     output.iter().zip(senders).filter(|(_, sender)| of(&sender.1)).map(|(part, _)| part).sum()
 }
 
-fn queue(
-    link: &Bottleneck,
-) -> &CollarHosts<
-    u32,
-    Box<[fairdrop::Slot<u32>]>,
-    Box<[HostIds]>,
-    Box<[u32]>,
-    Box<[SuspectSet]>,
-    Box<[HostSet]>,
-> {
+type Fast = <CollarHostsParams as Registered>::Queue<u32, Heap>;
+
+fn queue(link: &Bottleneck) -> &Fast {
     let AnyDiscipline::CollarHosts(queue) = &link.queue else { panic!("it is COLLAR among hosts") };
     queue
 }
@@ -383,7 +376,9 @@ fn random_traces_reach_every_cause() {
         }
         let mut link = link(&params, &hosts, seed);
         pairs_of_flows(&mut link);
-        pairs.iter().for_each(|event| drop(link.step(event)));
+        for event in &pairs {
+            link.step(event);
+        }
         let hosts = queue(&link).decision().hosts().count();
         known += u32::from(hosts > 0);
         full += u32::from(hosts == 8 * params.hosts as usize);
