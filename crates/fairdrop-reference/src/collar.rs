@@ -2,8 +2,8 @@
 //! every sample, every update made one by one, every remembered id compared one by one.
 
 use fairdrop::{
-    AnyDiscipline, CollarDecision, CollarParams, Counting, DropCause, Ecn, MOST_UPDATES, Meta, Packet, Sharing,
-    Storage, Stream, SuspectSet, Weights,
+    AnyDiscipline, CollarDecision, CollarParams, Counting, DropCause, Ecn, MOST_UPDATES, Meta, Packet,
+    Sharing, Storage, Stream, SuspectSet, Weights,
 };
 
 use crate::compare::{close, unit};
@@ -107,8 +107,7 @@ impl HostShares {
         let half = 0.5 * self.s * output;
         if self.host(id).is_none() {
             let set = self.set_of(id);
-            let bytes =
-                |place: &Option<Host>| place.as_ref().map_or(0.0, |host| host.let_in + host.others);
+            let bytes = |place: &Option<Host>| place.as_ref().map_or(0.0, |host| host.let_in + host.others);
             let least = set.iter().map(bytes).fold(f64::INFINITY, f64::min);
             if same == hits || least >= half {
                 return;

@@ -48,8 +48,7 @@ impl Slow for CollarHostsModel {
         random: Random,
     ) -> Result<Drops, String> {
         let (id, hosts) = (id_of(packet.meta.flow, fast), self.ids(packet.meta.flow, fast));
-        let (_, dropped) =
-            self.collar.decide_among(&mut packet, id, &hosts, self.queue.len(), now, random);
+        let (_, dropped) = self.collar.decide_among(&mut packet, id, &hosts, self.queue.len(), now, random);
         if let Some(cause) = dropped {
             return Ok(vec![(packet, cause)]);
         }

@@ -732,13 +732,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
 
     /// What the base probability makes of a packet of a suspect.
     #[inline(always)]
-    fn judge_base<H, E: Env<H>>(
-        &self,
-        over: f64,
-        meta: &Meta,
-        part: D::Part,
-        env: &mut E,
-    ) -> CollarVerdict {
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
         let (by_share, rest) = self.base_for(meta, part);
         if coin(by_share * over * over + rest, Stream::PieCoin, env) {
             return self.refuse(meta.ecn, self.limits.base < MOST_BASE, DropCause::Pie);
@@ -749,13 +743,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDec
     /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
     /// memory, which one block tells.
     #[inline(always)]
-    fn judge_other<H, E: Env<H>>(
-        &self,
-        id: u32,
-        meta: &Meta,
-        part: D::Part,
-        env: &mut E,
-    ) -> CollarVerdict {
+    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
         let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
         if over > 1.0 && coin(excess(over, self.limits.knee), Stream::FilterCoin, env) {
             return self.refuse(meta.ecn, false, DropCause::Filter);

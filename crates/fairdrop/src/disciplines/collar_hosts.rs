@@ -202,7 +202,12 @@ impl<I: Storage<u32>, T: Storage<HostSet>> AmongHosts<I, T> {
         let room = ids.as_ref().len();
         require(room >= params.ids_of_hosts(), "ids", room as f64, "room for as many of each end")?;
         let sets = hosts.as_ref().len();
-        require(sets >= params.hosts as usize, "hosts", sets as f64, "room for as many as the parameter says")?;
+        require(
+            sets >= params.hosts as usize,
+            "hosts",
+            sets as f64,
+            "room for as many as the parameter says",
+        )?;
         ids.as_mut().fill(0);
         hosts.as_mut().fill(HostSet::default());
         let matched = MatchRate::FIRST;
@@ -363,7 +368,9 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, U: Storage<HostSet>> HostsDecision
     pub fn hosts(&self) -> impl Iterator<Item = (u32, f64, [f64; 2])> {
         let shares = self.shares();
         let sets = shares.hosts.as_ref().iter().take(shares.sets);
-        let all = sets.flat_map(|set| (0..PLACES).map(|at| (set.ids[at], set.inside[at], [set.let_in[at], set.others[at]])));
+        let all = sets.flat_map(|set| {
+            (0..PLACES).map(|at| (set.ids[at], set.inside[at], [set.let_in[at], set.others[at]]))
+        });
         let known = all.filter(|(id, ..)| *id != 0);
         known.map(|(id, inside, bytes)| (id, inside, bytes.map(|bytes| self.faded(bytes))))
     }
@@ -405,10 +412,14 @@ where
         params.validate()?;
         let fifo = fifo_in(slots, params.limit())?;
         let room = waiting.as_ref().len();
-        require(room >= params.limit() as usize, "limit", room as f64, "room for the hosts of as many packets")?;
+        require(
+            room >= params.limit() as usize,
+            "limit",
+            room as f64,
+            "room for the hosts of as many packets",
+        )?;
         let among = AmongHosts::new(&params, ids, hosts)?;
-        let decision =
-            CollarDecision::sharing(params.collar.clone(), PlainBytes, among, flows, suspects)?;
+        let decision = CollarDecision::sharing(params.collar.clone(), PlainBytes, among, flows, suspects)?;
         Ok(Self { params, decision, fifo, waiting, oldest: 0, next: 0, stats: Stats::default() })
     }
 
