@@ -2,14 +2,15 @@
 """Measure COLLAR's kin, and write their tables into docs/background/collar.md.
 
 Weights: TCP of three classes of weights 1, 2 and 4, beside senders that slow down for nothing. Sparse flows: voice
-beside TCP and such senders, and who would ride free with it. Each finished run is a line of kin.csv beside this file;
-a run that is in it is not made again.
+beside TCP and such senders, and who would ride free with it. Hosts: what hosts of one flow, of many, and of greedy ones
+have of the link. Each finished run is a line of kin.csv beside this file; a run that is in it is not made again.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ WEIGHTS = (1, 2, 4)
 SEEDS = range(201, 206)
 KEYS = ("table", "load", "discipline", "seed")
 OF_SHARES = ("w1", "w2", "w4", "udp", "tcp", "jain_tcp", "udp_part", "tcp_part", "spurious")
-MEASURES = (*OF_SHARES, "voice_p99_ms", "tcp_p99_ms")
+MEASURES = (*OF_SHARES, "voice_p99_ms", "tcp_p99_ms", "parts")
+# Between the kind of a host and which of them a group is.
+_EACH = "-"
 _BY_WEIGHT = "[" + ",".join(map(str, WEIGHTS)) + "]"
 
 
@@ -41,6 +44,7 @@ class Table:
     loads: Callable[[], Iterator[Load]]
     disciplines: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
+    seeds: range = SEEDS
 
 
 def weights() -> Iterator[Load]:
@@ -96,6 +100,52 @@ def riders() -> Iterator[Load]:
         yield Load(f"100 Mb/s, 100 CUBIC, {count} UDP of 5 Mb/s", *fast, floods, **short)
 
 
+def hosts() -> Iterator[Load]:
+    """Hosts that send through as many flows as they like, TCP or not; in one load they receive."""
+    middle, fast = (2e7, 0.042, 300), (1e8, 0.04, 1000)
+    short = {"duration_s": 30.0, "warm_up_s": 10.0}
+
+    def three(transport: str = "newreno", most: int = 40) -> tuple[Group, ...]:
+        return tuple(tcp(count, transport, f"of{count}", source_host=f"of{count}") for count in (1, 4, most))
+
+    def flood(rate_bps: float) -> tuple[Group, ...]:
+        return (tcp(4, name="beside", source_host="greedy"), udp(1, rate_bps, name="flood", source_host="greedy"))
+
+    def each(kind: str, count: int, group: Callable[..., Group]) -> tuple[Group, ...]:
+        return tuple(group(name=f"{kind}{_EACH}{at}", source_host=f"{kind}-{at}") for at in range(count))
+
+    def flows(count: int) -> Callable[..., Group]:
+        return lambda **fields: tcp(count, "cubic", **fields)
+
+    yield Load("hosts of 1, 4 and 40 flows, one of 4 and a flood", *middle, (*three(), *flood(4e7)))
+    down = tuple(_received(group) for group in (*three(), *flood(4e7)))
+    yield Load("the same, of those that receive", *middle, down)
+    yield Load("hosts of 1, 4 and 40 flows", *middle, three())
+    yield Load("a host of 1 flow, one of 40", *middle, (three()[0], three()[2]))
+    ones_and_tens = (*each("of1", 10, flows(1)), *each("of10", 10, flows(10)))
+    yield Load("10 hosts of 1 flow, 10 of 10", *middle, ones_and_tens)
+    floods = udp(20, 2e7, name="floods", source_host="floods")
+    yield Load("hosts of 4 flows, 4 and a flood, 20 floods", *middle, (three()[1], *flood(4e7), floods))
+    greedy = each("floods", 2, lambda **fields: udp(20, 4e6, **fields))
+    yield Load("2 hosts of 20 floods, 4 of 4 flows", *middle, (*greedy, *each("of4", 4, flows(4))))
+    slow = (*three(most=20), udp(1, 2e6, name="flood", source_host="flood"))
+    yield Load("1 Mb/s, hosts of 1, 4 and 20 flows, a flood", 1e6, 0.042, 100, slow, duration_s=200.0, warm_up_s=60.0)
+    many = udp(200, 1e6, name="floods", source_host="floods")
+    yield Load("100 Mb/s, a host of 200 floods, 10 of 2 flows", *fast, (many, *each("of2", 10, flows(2))), **short)
+    greedy = each("floods", 10, lambda **fields: udp(20, 1e6, **fields))
+    yield Load("100 Mb/s, 10 hosts of 20 floods, 10 of 4 flows", *fast, (*greedy, *each("of4", 10, flows(4))), **short)
+    powers = sum((each(f"of{count}", 25, flows(count)) for count in (1, 2, 4, 8)), ())
+    yield Load("100 Mb/s, 25 hosts each of 1, 2, 4 and 8 flows", *fast, powers, **short)
+    greedy = each("floods", 16, lambda **fields: udp(5, 1e6, **fields))
+    yield Load("100 Mb/s, 128 hosts of 4 flows, 16 of 5 floods", *fast, (*each("of4", 128, flows(4)), *greedy), **short)
+
+
+def _received(group: Group) -> Group:
+    """Flows to a host in place of from one."""
+    fields = {key.replace("source_host", "destination_host"): value for key, value in group.fields.items()}
+    return Group(group.name, fields, group.count, group.offered_bps)
+
+
 def _voice(count: int = 4) -> Group:
     """80 kb/s in packets of 200 bytes."""
     return udp(count, 8e4, name="voice", packet_size=200)
@@ -122,6 +172,7 @@ TABLES = {
         (*_WAITS, ("tcp", "TCP over its share"), ("udp", "UDP over its share"), ("spurious", "sent again, %")),
     ),
     "riders": Table(riders, ("collar", "collar_sparse", "fq_codel"), (*_PARTS, *_WAITS)),
+    "hosts": Table(hosts, ("cake", "collar", "collar_hosts"), (), range(211, 216)),
 }
 
 
@@ -144,9 +195,37 @@ def measure(task: Task) -> Row:
     flows = result.flows.rows()
     waits = {row["group"]: 1e3 * row["sojourn_p99_s"] for row in result.link_groups.rows()}
     key = {"table": table, "load": load.name, "discipline": discipline, "seed": seed}
+    if table == "hosts":
+        return key | {"parts": parts_of(load, flows, max(waits.values()))}
     return key | judge(load, flows, table == "weights") | {
         "voice_p99_ms": waits.get("voice"), "tcp_p99_ms": waits.get("tcp"),
     }  # fmt: skip
+
+
+def parts_of(load: Load, flows: Sequence[Row], wait_ms: float) -> str:
+    """What a host of each kind has of the link, in per cent, and the longest wait: 99th percentile of a group, ms."""
+    parts = dict.fromkeys(_kinds(load), 0.0)
+    for row in flows:
+        kind = str(row["group"]).partition(_EACH)[0]
+        parts[kind] += 100 * row["throughput_bps"] / load.rate_bps / _kinds(load)[kind]
+    return " ".join(f"{kind}={part:.4g}" for kind, part in (parts | {"wait": wait_ms}).items())
+
+
+def _kinds(load: Load) -> dict[str, int]:
+    """Kinds of hosts, or of flows of one, and how many there are."""
+    return dict(Counter(group.name.partition(_EACH)[0] for group in load.groups))
+
+
+def _fair(load: Load) -> dict[str, float]:
+    """The part of the link that a host of each kind, or these flows of one, should have, in per cent: all want more."""
+    of = [str(group.fields.get("source_host") or group.fields["destination_host"]) for group in load.groups]
+    flows = Counter[str]()
+    for host, group in zip(of, load.groups, strict=True):
+        flows[host] += group.count
+    return {
+        group.name.partition(_EACH)[0]: 100 / len(flows) * group.count / flows[host]
+        for host, group in zip(of, load.groups, strict=True)
+    }
 
 
 def judge(load: Load, flows: Sequence[Row], weighted: bool) -> Row:
@@ -187,7 +266,7 @@ def campaign(processes: int) -> list[Row]:
         for name, table in TABLES.items()
         for load in table.loads()
         for discipline in table.disciplines
-        for seed in SEEDS
+        for seed in table.seeds
     ]
     make_runs(tasks, measure, STORE, (*KEYS, *MEASURES), processes)
     return read(STORE)
@@ -196,6 +275,8 @@ def campaign(processes: int) -> list[Row]:
 def table_of(name: str, rows: Sequence[Row]) -> str:
     """Means over seeds with their intervals: a row for each load and discipline."""
     table = TABLES[name]
+    if name == "hosts":
+        return table_of_hosts(table, rows)
     lines = ["| load | discipline | " + " | ".join(head for _, head in table.columns) + " |"]
     lines.append("| --- | --- |" + " ---: |" * len(table.columns))
     for load in table.loads():
@@ -205,6 +286,31 @@ def table_of(name: str, rows: Sequence[Row]) -> str:
             cells = [interval([float(row[measure]) for row in of if row[measure]]) for measure, _ in table.columns]
             lines.append(f"| {load.name} | `{discipline.partition(':')[0]}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def table_of_hosts(table: Table, rows: Sequence[Row]) -> str:
+    """A row for each kind of host of each load, and one for the wait; disciplines side by side."""
+    lines = ["| load | % of the link of | fair | " + " | ".join(f"`{name}`" for name in table.disciplines) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * (1 + len(table.disciplines)))
+    for load in table.loads():
+        fair = {kind: f"{part:.3g}" for kind, part in _fair(load).items()} | {"wait": ""}
+        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for row in rows:
+            if (row["table"], row["load"]) == ("hosts", load.name):
+                for kind, _, part in (word.partition("=") for word in row["parts"].split()):
+                    found[kind, row["discipline"]].append(float(part))
+        for kind in fair:
+            cells = (interval(found[kind, discipline]) for discipline in table.disciplines)
+            lines.append(f"| {load.name} | {_label(kind)} | {fair[kind]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _label(kind: str) -> str:
+    """How the page calls a kind of host, or of flows of one."""
+    if kind.startswith("of"):
+        return "the flow of a host of 1" if kind == "of1" else f"a host of {kind[2:]} flows"
+    names = {"beside": "4 flows beside the flood", "flood": "the flood", "floods": "a host of floods"}
+    return names.get(kind, "(99th percentile of the wait, ms)")
 
 
 def main() -> None:

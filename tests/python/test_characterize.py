@@ -417,7 +417,7 @@ def test_the_page_is_that_of_its_numbers(root):
     )
     done = subprocess.run([sys.executable, "-B", "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (root / "docs" / "reference" / "characterization.csv").stat().st_size < 300_000
+    assert (root / "docs" / "reference" / "characterization.csv").stat().st_size < 320_000
 
 
 def test_the_page_has_every_discipline_and_trial(root):

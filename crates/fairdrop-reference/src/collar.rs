@@ -3,7 +3,7 @@
 
 use fairdrop::{
     AnyDiscipline, CollarDecision, CollarParams, Counting, DropCause, Ecn, MOST_UPDATES, Meta, Packet,
-    Storage, Stream, SuspectSet, Weights,
+    Sharing, Storage, Stream, SuspectSet, Weights,
 };
 
 use crate::compare::{close, unit};
@@ -85,9 +85,81 @@ struct Suspect {
     sent: f64,
 }
 
+/// A host with several flows.
+#[derive(Clone, Debug)]
+struct Host {
+    id: u32,
+    /// The sum of the squared shares of its flows, of what it sends.
+    inside: f64,
+    /// Matches of one flow that this averages.
+    matches: f64,
+    /// Bytes of its suspects that were let in, and those that came from its other flows.
+    let_in: f64,
+    others: f64,
+}
+
+/// What is known of hosts.
+#[derive(Clone, Debug)]
+struct HostShares {
+    /// Hosts of every departure ever remembered, by end.
+    remembered: Vec<Vec<u32>>,
+    s: f64,
+    averages: [f64; 2],
+    matches: f64,
+    /// By set, place by place.
+    table: Vec<Vec<Option<Host>>>,
+}
+
+impl HostShares {
+    fn set_of(&mut self, id: u32) -> &mut Vec<Option<Host>> {
+        let sets = self.table.len() as u64;
+        &mut self.table[((u64::from(id) * sets) >> 32) as usize]
+    }
+
+    fn host(&mut self, id: u32) -> Option<&mut Host> {
+        self.set_of(id).iter_mut().flatten().find(|host| host.id == id)
+    }
+
+    fn inside(&mut self, id: u32) -> f64 {
+        self.host(id).map_or(1.0, |host| host.inside)
+    }
+
+    /// The end at which the host has more flows, the first if they are alike.
+    fn end(&mut self, hosts: &[u32]) -> usize {
+        let insides: Vec<f64> = hosts.iter().map(|&id| self.inside(id)).collect();
+        usize::from(insides.len() > 1 && insides[1] < insides[0])
+    }
+
+    /// `hits` packets of the host were found, `same` of them of one flow.
+    fn found(&mut self, id: u32, same: f64, hits: f64, output: f64) {
+        let half = 0.5 * self.s * output;
+        if self.host(id).is_none() {
+            let set = self.set_of(id);
+            let bytes = |place: &Option<Host>| place.as_ref().map_or(0.0, |host| host.let_in + host.others);
+            let least = set.iter().map(bytes).fold(f64::INFINITY, f64::min);
+            if same == hits || least >= half {
+                return;
+            }
+            let at = set.iter().position(|place| bytes(place) == least).expect("it is one of them");
+            set[at] = Some(Host { id, inside: 1.0, matches: 0.0, let_in: half, others: 0.0 });
+        }
+        let host = self.host(id).expect("it has entered");
+        host.matches = f64::min(host.matches + same, 128.0);
+        moved(&mut host.inside, same, hits, host.matches);
+    }
+}
+
+/// An average of so many matches moves after `hits` of those `compared`.
+fn moved(s: &mut f64, hits: f64, compared: f64, matches: f64) {
+    let change = (hits - compared * *s) / (16.0 + matches);
+    *s = (*s + *s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+}
+
 pub struct CollarModel {
     params: CollarParams,
     weights: Option<Weights>,
+    /// Where hosts share before their flows do.
+    hosts: Option<HostShares>,
     missing: Option<Part>,
     tried: Option<Trial>,
     last_arrival: u32,
@@ -136,10 +208,48 @@ impl CollarModel {
         Self { tried: Some(tried), ..Self::new(params) }
     }
 
+    /// COLLAR where hosts share before their flows do, at so many ends, with so many sets of hosts.
+    pub fn among_hosts(params: CollarParams, ends: usize, sets: u32) -> Self {
+        let hosts = HostShares {
+            remembered: vec![Vec::new(); ends],
+            s: 1.0,
+            averages: [1.0; 2],
+            matches: 0.0,
+            table: vec![vec![None; 8]; sets as usize],
+        };
+        Self { hosts: Some(hosts), ..Self::new(params) }
+    }
+
+    /// What a flow of these hosts may have, times a fair share of all flows.
+    fn times(&mut self, hosts: &[u32]) -> f64 {
+        let Some(shares) = &mut self.hosts else { return 1.0 };
+        let end = shares.end(hosts);
+        shares.s / self.s * shares.inside(hosts[end])
+    }
+
+    /// The host at the end at which that has more flows, if it is known.
+    fn host(&mut self, hosts: &[u32]) -> Option<&mut Host> {
+        let shares = self.hosts.as_mut()?;
+        let end = shares.end(hosts);
+        shares.host(hosts[end])
+    }
+
+    /// A flow that is no suspect sends a packet: times what may come from all of this host's, which is what its suspects
+    /// leave, or what one flow may have.
+    fn over_of_others(&mut self, hosts: &[u32], len: f64) -> f64 {
+        let phi = self.phi();
+        let limit = self.hosts.as_ref().map_or(1.0, |shares| self.params.share * shares.s * self.sent);
+        let Some(host) = self.host(hosts) else { return 0.0 };
+        host.others += len;
+        let left = phi * limit - host.let_in;
+        host.others / f64::max(left, host.inside * limit)
+    }
+
     /// COLLAR without one of its parts.
     pub fn without(params: CollarParams, missing: Option<Part>) -> Self {
         Self {
             weights: None,
+            hosts: None,
             bytes: 0.0,
             counted_size: 0.0,
             missing,
@@ -211,12 +321,17 @@ impl CollarModel {
     /// The ids of a group of `blocks` blocks that `bits` choose. The n-th id ever remembered lies in block n modulo their
     /// number.
     fn looked_at(&self, blocks: usize, bits: u64) -> Vec<u32> {
+        self.looked_at_in(&self.remembered, blocks, bits)
+    }
+
+    /// The same of another list of what was remembered.
+    fn looked_at_in(&self, remembered: &[u32], blocks: usize, bits: u64) -> Vec<u32> {
         let all = self.params.ids as usize / 32;
         let group = ((u128::from(bits >> 32) * (all / blocks) as u128) >> 32) as usize;
         let chosen: Vec<usize> = (group * blocks..(group + 1) * blocks).collect();
-        let first = self.remembered.len().saturating_sub(self.params.ids as usize);
-        let kept = (first..self.remembered.len()).filter(|n| chosen.contains(&(n % all)));
-        kept.map(|n| self.remembered[n]).collect()
+        let first = remembered.len().saturating_sub(self.params.ids as usize);
+        let kept = (first..remembered.len()).filter(|n| chosen.contains(&(n % all)));
+        kept.map(|n| remembered[n]).collect()
     }
 
     fn phi(&self) -> f64 {
@@ -244,8 +359,8 @@ impl CollarModel {
     }
 
     /// How much of its limit the flow has sent; `None` where it is no suspect.
-    fn charge(&mut self, id: u32, counted: f64) -> Option<f64> {
-        let (fair, sent) = (self.params.share * self.fair_share_of(id), self.sent);
+    fn charge(&mut self, id: u32, counted: f64, times: f64) -> Option<f64> {
+        let (fair, sent) = (self.params.share * self.fair_share_of(id) * times, self.sent);
         let young = self.tries(Trial::Young);
         let suspect = self.set_of(id).iter_mut().flatten().find(|e| e.id == id)?;
         suspect.bytes += counted;
@@ -253,12 +368,12 @@ impl CollarModel {
     }
 
     /// Makes the flow a suspect where there is room.
-    fn suspect(&mut self, id: u32) {
+    fn suspect(&mut self, id: u32, times: f64) {
         let (assumed, window) = if self.tries(Trial::Young) {
             // As one that has sent its limit for an eighth of the window.
             (self.params.share * self.s * self.sent / 8.0, self.sent / 8.0)
         } else {
-            (0.5 * self.s * self.sent, self.sent)
+            (0.5 * self.s * self.sent * times, self.sent)
         };
         let set = self.set_of(id);
         if set.iter().flatten().any(|e| e.id == id) {
@@ -279,7 +394,7 @@ impl CollarModel {
     }
 
     /// What a departure tells that chance has chosen.
-    fn sample(&mut self, id: u32, len: f64, part: f64, now: u64, bits: u64) {
+    fn sample(&mut self, id: u32, hosts: &[u32], len: f64, part: f64, now: u64, bits: u64) {
         let gap = (now - self.last_sample) as f64;
         self.last_sample = now;
         self.size += if self.size > 0.0 { (len - self.size) / 16.0 } else { len };
@@ -308,22 +423,31 @@ impl CollarModel {
             suspect.bytes /= faded;
             suspect.sent = f64::min(suspect.sent / faded + room, self.sent / faded + room);
         }
+        for host in self.hosts.iter_mut().flat_map(|shares| &mut shares.table).flatten().flatten() {
+            host.let_in /= faded;
+            host.others /= faded;
+        }
         self.sent = f64::max(self.sent / faded + room, 1.0);
 
         let seen = self.looked_at(4, bits);
         let hits = seen.iter().filter(|&&other| other == id).count() as f64;
         self.matches = (self.matches + hits).min(2032.0);
         for (s, matches) in self.averages.iter_mut().zip([f64::min(self.matches, 496.0), self.matches]) {
-            let change = match self.tried {
+            match self.tried {
                 // Each of the ids that matched was the first, and the others are looked at for a second.
-                Some(Trial::SecondMatch) => hits * ((hits - 1.0) / (seen.len().max(2) - 1) as f64 - *s) / *s,
-                _ => hits - seen.len() as f64 * *s,
-            } / (16.0 + matches);
-            *s = (*s + *s * change.max(-0.5)).clamp(1.0 / 16_384.0, 1.0);
+                Some(Trial::SecondMatch) => {
+                    let second = (hits - 1.0) / (seen.len().max(2) - 1) as f64;
+                    let firsts = hits / *s;
+                    moved(s, firsts * second, firsts, matches);
+                }
+                _ => moved(s, hits, seen.len() as f64, matches),
+            }
         }
         self.s = f64::min(self.averages[0], self.averages[1]);
+        self.sample_hosts(hosts, hits, bits);
         if hits > 0.0 && self.has(Part::Table) {
-            self.suspect(id);
+            let times = self.times(hosts);
+            self.suspect(id, times);
         }
         self.remembered.push(id);
 
@@ -339,6 +463,25 @@ impl CollarModel {
         (self.passed, self.bytes) = (0.0, 0.0);
     }
 
+    /// What a sample tells of its hosts, of whose flow so many were found.
+    fn sample_hosts(&mut self, hosts: &[u32], of_flow: f64, bits: u64) {
+        let Some(mut shares) = self.hosts.take() else { return };
+        let seen: Vec<Vec<u32>> =
+            shares.remembered.iter().map(|all| self.looked_at_in(all, 4, bits)).collect();
+        let found = |end: usize| seen[end].iter().filter(|&&other| other == hosts[end]).count() as f64;
+        let end = shares.end(hosts);
+        shares.matches = f64::min(shares.matches + found(end), 2032.0);
+        for (s, most) in shares.averages.iter_mut().zip([496.0, 2032.0]) {
+            moved(s, found(end), seen[end].len() as f64, f64::min(shares.matches, most));
+        }
+        shares.s = f64::min(shares.averages[0], shares.averages[1]);
+        for (end, &id) in hosts.iter().enumerate() {
+            shares.found(id, f64::min(of_flow, found(end)), found(end), self.sent);
+            shares.remembered[end].push(id);
+        }
+        self.hosts = Some(shares);
+    }
+
     /// An arrival that finds `waiting` others: times its limit that its flow has sent if it is a suspect, and why it is
     /// dropped; if it is not, it may be marked.
     pub fn decide(
@@ -349,16 +492,35 @@ impl CollarModel {
         now: u64,
         random: Random,
     ) -> (Option<f64>, Option<DropCause>) {
+        self.decide_among(packet, id, &[], waiting, now, random)
+    }
+
+    /// The same, of these hosts.
+    pub fn decide_among(
+        &mut self,
+        packet: &mut Packet<u32>,
+        id: u32,
+        hosts: &[u32],
+        waiting: usize,
+        now: u64,
+        random: Random,
+    ) -> (Option<f64>, Option<DropCause>) {
         self.updates(now);
         let capable = self.params.ecn && packet.meta.ecn != Ecn::NotCapable;
-        let over = self.charge(id, f64::from(packet.meta.len) * self.part(packet.meta.class));
+        let times = self.times(hosts);
+        let len = f64::from(packet.meta.len);
+        let over = self.charge(id, len * self.part(packet.meta.class), times);
+        let over_of_others = if over.is_none() { self.over_of_others(hosts, len) } else { 0.0 };
         let mut marked = false;
         self.last_arrival = id;
         if waiting >= 2 || !self.has(Part::Spared) {
-            match self.judge(id, over, &packet.meta, capable, random) {
+            match self.judge(id, over, over_of_others, times, &packet.meta, capable, random) {
                 Some((cause, false)) => return (over, Some(cause)),
                 verdict => marked = verdict.is_some(),
             }
+        }
+        if let (Some(_), Some(host)) = (over, self.host(hosts)) {
+            host.let_in += len;
         }
         if waiting == self.params.limit as usize {
             return (over, Some(DropCause::Overflow));
@@ -379,6 +541,21 @@ impl CollarModel {
         now: u64,
         random: Random,
     ) {
+        self.leaves_among(packet, id, &[], wait, left, now, random);
+    }
+
+    /// The same, of these hosts.
+    #[allow(clippy::too_many_arguments)]
+    pub fn leaves_among(
+        &mut self,
+        packet: &Packet<u32>,
+        id: u32,
+        hosts: &[u32],
+        wait: u64,
+        left: usize,
+        now: u64,
+        random: Random,
+    ) {
         self.updates(now);
         let (len, part) = (f64::from(packet.meta.len), self.part(packet.meta.class));
         self.bytes += len;
@@ -386,7 +563,7 @@ impl CollarModel {
         if self.passed >= self.distance {
             let bits = random(Stream::Candidate);
             let id = if self.has(Part::Output) { id } else { self.last_arrival };
-            self.sample(id, len, part, now, bits);
+            self.sample(id, hosts, len, part, now, bits);
             self.delay = wait as f64 / 1e9;
         }
         if left == 0 {
@@ -402,48 +579,70 @@ impl CollarModel {
     }
 
     /// Why the packet is dropped or marked, and whether it is marked; nothing where it is queued as it came.
+    #[allow(clippy::too_many_arguments)]
     fn judge(
         &self,
         id: u32,
         over: Option<f64>,
+        over_of_others: f64,
+        times: f64,
         meta: &Meta,
         capable: bool,
         random: Random,
     ) -> Option<(DropCause, bool)> {
         let mut marked = None;
-        if let Some(over) = over {
-            let u = over / self.phi();
-            let knee = 2.0 - self.s * self.s;
-            let excess = if u <= 1.0 || !self.has(Part::Limit) {
-                0.0
-            } else if u < knee {
-                (u - 1.0) * (u - 1.0) / (knee * (knee - 1.0))
-            } else {
-                1.0 - 1.0 / u
-            };
-            let may_mark = capable && excess < 0.08;
-            let linear = may_mark && self.is_l4s(meta);
-            if coin(if linear { coupled(excess) } else { excess }, Stream::FilterCoin, random) {
-                if !may_mark {
-                    return Some((DropCause::Filter, false));
+        match over {
+            Some(over) => {
+                let excess = self.excess(over / self.phi());
+                let may_mark = capable && excess < 0.08;
+                let linear = may_mark && self.is_l4s(meta);
+                if coin(if linear { coupled(excess) } else { excess }, Stream::FilterCoin, random) {
+                    if !may_mark {
+                        return Some((DropCause::Filter, false));
+                    }
+                    marked = Some((DropCause::Filter, true));
                 }
-                marked = Some((DropCause::Filter, true));
             }
+            None if coin(self.excess(over_of_others), Stream::FilterCoin, random) => {
+                return Some((DropCause::Filter, false));
+            }
+            None => {}
         }
         let p0 = self.root * self.root;
         let counted = f64::from(meta.len) * self.part(meta.class);
         let part = if self.counted_size > 0.0 { f64::min(counted / self.counted_size, 1.0) } else { 1.0 };
+        let p = p0 * part * f64::min(1.0 / times, 1.0);
         let may_mark = capable && p0 < 0.25;
-        match self.base(id, over, p0 * part, may_mark && self.is_l4s(meta), random) {
+        match self.base(id, over, times, p, may_mark && self.is_l4s(meta), random) {
             Some(cause) => Some((cause, may_mark)),
             None => marked,
         }
     }
 
+    /// What is dropped of who sends so many times a limit.
+    fn excess(&self, u: f64) -> f64 {
+        let knee = 2.0 - self.s * self.s;
+        if u <= 1.0 || !self.has(Part::Limit) {
+            0.0
+        } else if u < knee {
+            (u - 1.0) * (u - 1.0) / (knee * (knee - 1.0))
+        } else {
+            1.0 - 1.0 / u
+        }
+    }
+
     /// Why the packet is dropped or marked at the base, and whether at all.
-    fn base(&self, id: u32, over: Option<f64>, p: f64, linear: bool, random: Random) -> Option<DropCause> {
+    fn base(
+        &self,
+        id: u32,
+        over: Option<f64>,
+        times: f64,
+        p: f64,
+        linear: bool,
+        random: Random,
+    ) -> Option<DropCause> {
         let of = |p: f64| if linear { coupled(p) } else { p };
-        let by_share = if self.has(Part::ByShare) { f64::min(p, 64.0 * self.s) } else { 0.0 };
+        let by_share = if self.has(Part::ByShare) { f64::min(p, 64.0 * self.s * times) } else { 0.0 };
         let rest = p - by_share;
         if let Some(over) = over {
             let over = over.min(self.phi());
@@ -453,7 +652,7 @@ impl CollarModel {
         if self.root == 0.0 {
             return None;
         }
-        let m = by_share / self.s;
+        let m = by_share / self.s / times;
         let seen = self.looked_at(1, random(Stream::Candidate));
         let hits = seen.iter().filter(|&&other| other == id).count();
         let met = of(m * hits as f64 / seen.len() as f64);
@@ -484,6 +683,14 @@ struct Seen {
     sent: f64,
     suspects: Vec<(u32, f64)>,
     memory: Vec<u32>,
+    hosts: Option<SeenHosts>,
+}
+
+/// What is seen of hosts: their share, the table, and the memory of each end.
+struct SeenHosts {
+    s: f64,
+    table: Vec<(u32, f64, [f64; 2])>,
+    memory: [Vec<u32>; 2],
 }
 
 impl Seen {
@@ -492,24 +699,42 @@ impl Seen {
             AnyDiscipline::Collar(fast) => Some(Self::decision(fast.decision())),
             AnyDiscipline::CollarW(fast) => Some(Self::decision(fast.decision())),
             AnyDiscipline::CollarSparse(fast) => Some(Self::decision(fast.decision())),
+            AnyDiscipline::CollarHosts(fast) => {
+                let shares = fast.decision().shares();
+                let hosts = SeenHosts {
+                    s: shares.s(),
+                    table: fast.decision().hosts().collect(),
+                    memory: [0, 1].map(|end| known(shares.memory(end))),
+                };
+                Some(Self { hosts: Some(hosts), ..Self::decision(fast.decision()) })
+            }
             _ => None,
         }
     }
 
-    fn decision<I, T, C>(fast: &CollarDecision<I, T, C>) -> Self
+    fn decision<I, T, C, D>(fast: &CollarDecision<I, T, C, D>) -> Self
     where
         I: Storage<u32>,
         T: Storage<SuspectSet>,
         C: Counting,
+        D: Sharing,
     {
         Self {
             root: fast.root(),
             s: fast.s(),
             sent: fast.sent(),
             suspects: fast.suspects().collect(),
-            memory: fast.memory().iter().copied().filter(|&id| id != 0).collect(),
+            memory: known(fast.memory()),
+            hosts: None,
         }
     }
+}
+
+/// Ids in places that are taken, in order.
+fn known(memory: &[u32]) -> Vec<u32> {
+    let mut ids: Vec<u32> = memory.iter().copied().filter(|&id| id != 0).collect();
+    ids.sort_unstable();
+    ids
 }
 
 /// The library's id of a flow.
@@ -518,6 +743,7 @@ pub fn id_of(flow: u64, fast: &Queue) -> u32 {
         AnyDiscipline::Collar(fast) => fast.decision().id_of(flow),
         AnyDiscipline::CollarW(fast) => fast.decision().id_of(flow),
         AnyDiscipline::CollarSparse(fast) => fast.decision().id_of(flow),
+        AnyDiscipline::CollarHosts(fast) => fast.decision().id_of(flow),
         _ => 0,
     }
 }
@@ -555,7 +781,7 @@ impl Slow for CollarModel {
 
     /// What is computed in another order is within rounding of the library's, and goes on from that.
     fn same_state(&mut self, fast: &Queue) -> Result<(), String> {
-        let mut theirs = Seen::of(fast).ok_or("this is not COLLAR")?;
+        let theirs = Seen::of(fast).ok_or("this is not COLLAR")?;
         close("root", theirs.root, self.root, 1e-12)?;
         close("s", theirs.s, self.s, 1e-12)?;
         close("sent", theirs.sent, self.sent, 1e-9 * self.sent)?;
@@ -572,8 +798,37 @@ impl Slow for CollarModel {
         }
         let mut ours = self.looked_at(self.params.ids as usize / 32, 0);
         ours.sort_unstable();
-        theirs.memory.sort_unstable();
-        if ours == theirs.memory { Ok(()) } else { Err("another memory".into()) }
+        if ours != theirs.memory {
+            return Err("another memory".into());
+        }
+        theirs.hosts.map_or(Ok(()), |theirs| self.same_hosts(theirs))
+    }
+}
+
+impl CollarModel {
+    fn same_hosts(&mut self, theirs: SeenHosts) -> Result<(), String> {
+        let mut shares = self.hosts.take().ok_or("hosts do not share here")?;
+        close("s of hosts", theirs.s, shares.s, 1e-12)?;
+        shares.s = theirs.s;
+        let ours: Vec<_> = shares.table.iter_mut().flatten().flatten().collect();
+        if theirs.table.iter().map(|host| host.0).ne(ours.iter().map(|host| host.id)) {
+            return Err(format!("hosts {:?}, should be {ours:?}", theirs.table));
+        }
+        for (&(_, inside, bytes), host) in theirs.table.iter().zip(ours) {
+            close("what flows have of a host", inside, host.inside, 1e-12)?;
+            close("bytes of a host's suspects", bytes[0], host.let_in, 1e-9 * host.let_in)?;
+            close("bytes of a host's others", bytes[1], host.others, 1e-9 * host.others)?;
+            (host.inside, [host.let_in, host.others]) = (inside, bytes);
+        }
+        for (all, theirs) in shares.remembered.iter().zip(&theirs.memory) {
+            let mut ours = self.looked_at_in(all, self.params.ids as usize / 32, 0);
+            ours.sort_unstable();
+            if ours != *theirs {
+                return Err("another memory of hosts".into());
+            }
+        }
+        self.hosts = Some(shares);
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! COLLAR's kin end to end: shares by weight, and voice that goes first without a free ride.
+//! COLLAR's kin end to end: shares by weight, voice that goes first without a free ride, and hosts that share alike.
 
 use fairdrop_sim::scenario::Scenario;
 use fairdrop_sim::{Control, RunResult, simulate};
@@ -137,4 +137,79 @@ fn new_flows_all_the_time_gain_nothing() {
     let one = run(VOICE, &[&settings[..], &["queue.discipline=collar"]].concat());
     let gained = share(&two, "udp") / share(&one, "udp");
     assert!(gained < 1.05, "{gained} times what they have in one FIFO");
+}
+
+/// A host of forty flows and one of a single flow.
+const HOSTS: &str = r#"
+duration = "60s"
+warm_up = "20s"
+
+[dumbbell]
+rate = "20mbit"
+delay = "1ms"
+access_rate = "200mbit"
+access_delay = "10ms"
+
+[queue]
+discipline = "collar_hosts"
+limit = "300p"
+
+[[groups]]
+name = "forty"
+transport = "newreno"
+count = 40
+source_host = "one"
+
+[[groups]]
+name = "alone"
+transport = "newreno"
+count = 1
+source_host = "other"
+"#;
+
+/// A group more, of this host.
+fn and(host: &str, name: &str, count: u32, transport: &str) -> String {
+    format!("\n[[groups]]\nname = \"{name}\"\ncount = {count}\nsource_host = \"{host}\"\n{transport}\n")
+}
+
+/// Whichever end they are told apart at; CAKE gives the single flow a fourth.
+#[test]
+fn hosts_share_alike() {
+    let received = HOSTS.replace("source_host", "destination_host");
+    for (text, isolation) in
+        [(HOSTS, "dual-srchost"), (&received, "dual-dsthost"), (&received, "triple-isolate")]
+    {
+        let run = run(text, &[&format!("queue.collar_hosts.isolation={isolation}")]);
+        let alone = share(&run, "alone");
+        assert!((0.35..0.6).contains(&alone), "the host of one flow has {alone}, {isolation}");
+    }
+    let one = run(HOSTS, &["queue.discipline=collar"]);
+    assert!(share(&one, "alone") < 0.05, "a flow among 41 has {} under COLLAR", share(&one, "alone"));
+}
+
+/// A sender of twice the link beside four TCP flows of its host: these keep most of their part, and the other host all of its.
+#[test]
+fn a_flood_takes_from_its_own_host() {
+    let text = HOSTS.to_owned()
+        + &and("third", "beside", 4, "transport = \"newreno\"")
+        + &and("third", "flood", 1, "transport = \"cbr\"\nrate = \"40mbit\"");
+    let run = run(&text, &[]);
+    let (flood, beside) = (share(&run, "flood"), share(&run, "beside"));
+    assert!((0.03..0.15).contains(&flood), "the flood has {flood}, a fifth of its host's part is 0.067");
+    assert!(beside > 0.18, "TCP beside it has {beside} of 0.27");
+    for group in ["forty", "alone"] {
+        let has = share(&run, group);
+        assert!((0.22..0.45).contains(&has), "{group} has {has} of a third");
+    }
+}
+
+/// Two hundred floods are more than the table has places; they are one host.
+#[test]
+fn greedy_flows_without_number_are_one_host() {
+    let text = HOSTS.to_owned() + &and("third", "floods", 200, "transport = \"cbr\"\nrate = \"200kbit\"");
+    let run = run(&text, &[]);
+    let floods = share(&run, "floods");
+    assert!(floods < 0.5, "200 floods of one host have {floods}");
+    let one = self::run(&text, &["queue.discipline=collar"]);
+    assert!(share(&one, "floods") > 0.9, "they have {} under COLLAR", share(&one, "floods"));
 }

@@ -60,7 +60,10 @@ pub use disciplines::cebinae::CebinaeSlot;
 pub use disciplines::choke::{AverageIn, Candidates, DrawFrom, Order, Sampling, Schedule};
 pub use disciplines::choke_hardware::{Addresses, ListEntry, ListStats, MarkBit, MarkedEntry};
 pub use disciplines::chokew::Weights;
-pub use disciplines::collar::{CollarDecision, CollarVerdict, Counting, PlainBytes, SuspectSet};
+pub use disciplines::collar::{
+    AmongFlows, CollarDecision, CollarVerdict, Compared, Counting, Leaving, PlainBytes, Sharing, SuspectSet,
+};
+pub use disciplines::collar_hosts::{AmongHosts, HostIds, HostSet, HostsDecision, OfHost, SharingHosts};
 pub use disciplines::collarw::ByClass;
 pub use disciplines::csfq::RateEstimate;
 pub use disciplines::drr::Turn;

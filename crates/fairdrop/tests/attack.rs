@@ -310,6 +310,7 @@ fn keys_come_from_the_host() {
         "collar",
         "collarw",
         "collar_sparse",
+        "collar_hosts",
         "fair_drop",
         "drr",
         "fq",

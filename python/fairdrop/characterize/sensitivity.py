@@ -33,6 +33,7 @@ KNOBS: Mapping[str, Sequence[str]] = {
     "cobalt": ("cobalt.target", "cobalt.interval", "cobalt.p_inc", "cobalt.p_dec"),
     "codel": ("codel.target", "codel.interval"),
     "collar": _COLLAR,
+    "collar_hosts": (*_COLLAR, "collar_hosts.hosts"),
     "collar_sparse": (*_COLLAR, "collar_sparse.sparse", "collar_sparse.short"),
     "collarw": _COLLAR,
     "csfq": ("csfq.k", "csfq.k_alpha", "csfq.k_c"),

@@ -29,6 +29,7 @@ pub(super) fn cases() -> Vec<Case> {
         collar(),
         collarw(),
         collar_sparse(),
+        collar_hosts(),
     ]
     .concat()
 }
@@ -193,6 +194,35 @@ fn collar_sparse() -> Vec<Case> {
             .flows(&flows)
             .lengths(LENGTHS),
         of("ecn", "Capable packets are marked, and wait where others would.").flows(&flows).ecn(EVERY_ECN),
+    ]
+}
+
+fn collar_hosts() -> Vec<Case> {
+    let of = |name, text| {
+        case("collar_hosts", name, "this project", text).set(QUICK_COLLAR).limit(60).phases(COLLAR_OVERLOAD)
+    };
+    let flows: Vec<(u64, u32, u8)> = (1..=12).map(|flow| (flow, if flow < 3 { 8 } else { 2 }, 0)).collect();
+    // Flows 1 to 8 come from one host, and flows 7 to 10 go to another; flows 11 and 12 have hosts of their own.
+    let hosts: Vec<(u64, u64, u64)> = (1..=10)
+        .map(|flow| (flow, if flow < 9 { 100 } else { flow }, if flow > 6 { 200 } else { flow }))
+        .collect();
+    vec![
+        of("basic", "Each flow has its hosts to itself: what COLLAR does.").flows(&flows),
+        of("triple-isolate", "Hosts at both ends: a flow is one of the host that has more.").flows(&flows).hosts(&hosts),
+        of("dual-srchost", "Hosts at the source share before their flows do.")
+            .set(&[("collar_hosts.isolation", "dual-srchost")])
+            .flows(&flows)
+            .hosts(&hosts)
+            .lengths(LENGTHS),
+        of("dual-dsthost", "Hosts at the destination do.")
+            .set(&[("collar_hosts.isolation", "dual-dsthost")])
+            .flows(&flows)
+            .hosts(&hosts)
+            .ecn(EVERY_ECN),
+        of("full", "One set of hosts for three at one end and twenty at the other, and one of suspects: who has no place counts for its host.")
+            .set(&[("collar_hosts.hosts", "1"), ("collar.sets", "1")])
+            .flows(&(1..=40).map(|flow| (flow, if flow < 3 { 8 } else { 1 }, 0)).collect::<Vec<_>>())
+            .hosts(&(1..=40).map(|flow| (flow, 100 + flow / 14, 200 + flow / 2)).collect::<Vec<_>>()),
     ]
 }
 

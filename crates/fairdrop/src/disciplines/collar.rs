@@ -203,9 +203,110 @@ impl Counting for PlainBytes {
     }
 }
 
+/// Among whom the link is shared: what a flow may have, as so many times a fair share of all flows.
+pub trait Sharing {
+    /// What tells packets of one flow apart from those of another beside the flow itself.
+    type Key: Copy;
+    /// What a flow may have, as so many times a fair share of all flows.
+    type Part: Copy;
+
+    /// What flows of this key may have.
+    fn part(&self, key: Self::Key) -> Self::Part;
+
+    /// Times a fair share of all flows.
+    fn times(part: Self::Part) -> f64;
+
+    /// One over that.
+    fn per(part: Self::Part) -> f64;
+
+    /// What falls on these flows of the base probability, as a part of what falls on others.
+    fn spared(part: Self::Part) -> f64;
+
+    /// A packet comes from a flow that has no place in the table of suspects.
+    fn comes(&mut self, part: Self::Part, counted: f64);
+
+    /// A packet of a suspect is let in.
+    fn let_in(&mut self, part: Self::Part, counted: f64);
+
+    /// Times what suspects leave to them that flows have sent which have no place, of those who share a limit: `phi` times it,
+    /// where `per_limit` is one over that of a flow. 0 where there is none.
+    fn over(&self, part: Self::Part, per_limit: f64, phi: f64) -> f64;
+
+    /// A departure was compared.
+    fn compared(&mut self, key: Self::Key, sample: &Compared);
+
+    /// A departure takes this place of the memory.
+    fn remember(&mut self, at: usize, key: Self::Key);
+
+    /// All counts are made smaller by this factor.
+    fn rescale(&mut self, factor: f64);
+}
+
+/// What the comparisons of a sampled departure with the memory have found.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    /// The places: the first, and how many.
+    pub(super) from: usize,
+    pub(super) size: usize,
+    /// Ids in them, and how many of these are the flow's.
+    pub(super) ids: u32,
+    pub(super) hits: u32,
+    /// The sum of the squared shares of flows.
+    pub(super) s: f64,
+    /// Bytes that left until now, at what they counted.
+    pub(super) sent: f64,
+}
+
+/// Every flow may have the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AmongFlows;
+
+impl Sharing for AmongFlows {
+    type Key = ();
+    type Part = ();
+
+    #[inline(always)]
+    fn part(&self, (): ()) {}
+
+    #[inline(always)]
+    fn times((): ()) -> f64 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn per((): ()) -> f64 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn spared((): ()) -> f64 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn comes(&mut self, (): (), _: f64) {}
+
+    #[inline(always)]
+    fn let_in(&mut self, (): (), _: f64) {}
+
+    #[inline(always)]
+    fn over(&self, (): (), _: f64, _: f64) -> f64 {
+        0.0
+    }
+
+    #[inline(always)]
+    fn compared(&mut self, (): (), _: &Compared) {}
+
+    #[inline(always)]
+    fn remember(&mut self, _: usize, (): ()) {}
+
+    #[inline(always)]
+    fn rescale(&mut self, _: f64) {}
+}
+
 /// How many of `ids` are `id`.
 #[inline(never)]
-fn matches(ids: &[u32], id: u32) -> u32 {
+pub(super) fn matches(ids: &[u32], id: u32) -> u32 {
     ids.iter().map(|&other| u32::from(other == id)).sum()
 }
 
@@ -270,6 +371,19 @@ pub enum CollarVerdict {
     Drop(DropCause),
 }
 
+/// A packet that leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<C, K> {
+    /// Its flow.
+    pub flow: u64,
+    /// Its bytes.
+    pub len: u32,
+    /// What tells packets of one length apart ([`Counting`]).
+    pub class: C,
+    /// What tells flows apart ([`Sharing`]).
+    pub key: K,
+}
+
 /// The controller of the waiting time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Controller {
@@ -293,11 +407,8 @@ struct Output {
     /// Means between samples: bytes that left, and time, in the memory's for an id.
     passed: f64,
     turns: f64,
-    /// The lesser of two averages: `quick`, of the last matches, and `steady`, of more of them.
-    s: f64,
-    quick: f64,
-    steady: f64,
-    matches: f64,
+    /// What part of the comparisons matches: the sum of the squared shares.
+    matched: MatchRate,
     /// What a byte counts: it grows, so that what was counted before fades.
     scale: f64,
     /// Bytes that left, each at what it counted then.
@@ -306,6 +417,31 @@ struct Output {
     size: f64,
     /// Mean time that it takes on the link, in nanoseconds; 0 until known.
     service: f64,
+}
+
+/// What part of the comparisons matches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MatchRate {
+    /// The lesser of two averages: `quick`, of the last matches, and `steady`, of more of them.
+    pub(super) s: f64,
+    quick: f64,
+    steady: f64,
+    matches: f64,
+}
+
+impl MatchRate {
+    /// Nothing compared yet: a single flow.
+    pub(super) const FIRST: Self = Self { s: 1.0, quick: 1.0, steady: 1.0, matches: 0.0 };
+
+    /// Moves towards the part of the comparisons that matched.
+    #[inline(always)]
+    pub(super) fn estimate(&mut self, hits: f64, compared: f64) {
+        self.matches = (self.matches + hits).min(AVERAGED_SLOWLY - PRIOR_MATCHES);
+        let few = lesser(self.matches, AVERAGED - PRIOR_MATCHES);
+        self.quick = moved(self.quick, hits, compared, few);
+        self.steady = moved(self.steady, hits, compared, self.matches);
+        self.s = lesser(self.quick, self.steady);
+    }
 }
 
 /// What arrivals are judged by, so that they take no division.
@@ -329,11 +465,12 @@ struct Limits {
 
 /// COLLAR without the packets: what to do with an arrival at the tail of any FIFO, and what departures tell.
 ///
-/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` says what packets count.
+/// `I` holds the memory of ids (`ids`), `T` the suspects (`sets`); `C` says what packets count, `D` among whom the link is shared.
 #[derive(Clone, Debug)]
-pub struct CollarDecision<I, T, C = PlainBytes> {
+pub struct CollarDecision<I, T, C = PlainBytes, D = AmongFlows> {
     params: CollarParams,
     counting: C,
+    sharing: D,
     hash: PlaceHash,
     ids: I,
     suspects: T,
@@ -359,7 +496,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>> CollarDecision<I, T> {
     /// A packet of `len` bytes of `flow` leaves after `wait`, with `waiting` others behind it.
     #[inline(always)]
     pub fn departure<H, E: Env<H>>(&mut self, flow: u64, len: u32, wait: Time, waiting: u32, env: &mut E) {
-        self.departs(flow, len, (), wait, waiting, env);
+        self.departs(Leaving { flow, len, class: (), key: () }, wait, waiting, env);
     }
 }
 
@@ -368,9 +505,35 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     ///
     /// # Errors
     /// A parameter is out of range, or there is too little storage.
-    pub fn counting(
+    pub fn counting(params: CollarParams, counting: C, ids: I, suspects: T) -> Result<Self, ParamError> {
+        Self::sharing(params, counting, AmongFlows, ids, suspects)
+    }
+
+    /// What becomes of a packet that finds `waiting` others.
+    #[inline(always)]
+    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarVerdict {
+        self.begin(env);
+        self.arrival_of(meta, (), waiting, env)
+    }
+
+    /// Counts an arrival: its id, and times its limit that its flow has sent if it is a suspect.
+    #[inline(always)]
+    pub(super) fn arrives<H, E: Env<H>>(&mut self, meta: &Meta, env: &mut E) -> (u32, Option<f64>) {
+        self.begin(env);
+        let id = self.id_of(meta.flow);
+        (id, self.charge(id, meta.len, C::class_of(meta), ()))
+    }
+}
+
+impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting, D: Sharing> CollarDecision<I, T, C, D> {
+    /// As [`CollarDecision::counting`], with flows that may have what `sharing` says.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or there is too little storage.
+    pub fn sharing(
         params: CollarParams,
         counting: C,
+        sharing: D,
         mut ids: I,
         mut suspects: T,
     ) -> Result<Self, ParamError> {
@@ -390,10 +553,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
             last_sample: Time::ZERO,
             passed: 0.0,
             turns: 0.0,
-            s: 1.0,
-            quick: 1.0,
-            steady: 1.0,
-            matches: 0.0,
+            matched: MatchRate::FIRST,
             scale: 1.0,
             sent: 1.0,
             size: 0.0,
@@ -413,6 +573,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         let hash = PlaceHash::new(1);
         Ok(Self {
             counting,
+            sharing,
             hash,
             ids,
             suspects,
@@ -428,7 +589,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// The sum of the squared shares of the output, as estimated: one over the number of flows where all send alike.
     pub fn s(&self) -> f64 {
-        self.output.s
+        self.output.matched.s
     }
 
     /// The root of the drop probability, as of the last call.
@@ -438,7 +599,13 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// Bytes that left until the last sample, faded as those of suspects are.
     pub fn sent(&self) -> f64 {
-        self.output.sent / self.output.scale
+        self.faded(self.output.sent)
+    }
+
+    /// Bytes that were counted, as they count now.
+    #[inline]
+    pub(super) fn faded(&self, counted: f64) -> f64 {
+        counted / self.output.scale
     }
 
     /// The id by which `flow` is remembered.
@@ -456,7 +623,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
     /// most half as often as one of a fair share would be, which would be there twice at least.
     pub(super) fn is_rare(&self, id: u32) -> bool {
         let ids = self.params.ids as usize;
-        let fair = f64::from(self.filled(0, ids)) * self.output.s;
+        let fair = f64::from(self.filled(0, ids)) * self.output.matched.s;
         fair >= 2.0 && f64::from(self.hits(0, ids, id)) <= 0.5 * fair
     }
 
@@ -468,29 +635,38 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         all.filter(|(id, _)| *id != 0).map(move |(id, bytes)| (id, bytes / scale))
     }
 
-    /// What becomes of a packet that finds `waiting` others.
-    #[inline(always)]
-    pub fn arrival<H, E: Env<H>>(&mut self, meta: &Meta, waiting: u32, env: &mut E) -> CollarVerdict {
-        self.catch_up(env.now());
-        self.hash.ensure_key(|| env.flow_key());
-        let id = self.id_of(meta.flow);
-        let sent = self.charge(id, meta.len, C::class_of(meta));
-        if waiting < 2 {
-            return CollarVerdict::Queue;
-        }
-        match sent {
-            Some(over) => self.judge_suspect(over, meta, env),
-            None => self.judge_other(id, meta, env),
-        }
+    /// Among whom the link is shared.
+    pub fn shares(&self) -> &D {
+        &self.sharing
     }
 
-    /// Counts an arrival: its id, and times its limit that its flow has sent if it is a suspect.
+    /// Makes what is due before an arrival is looked at.
     #[inline(always)]
-    pub(super) fn arrives<H, E: Env<H>>(&mut self, meta: &Meta, env: &mut E) -> (u32, Option<f64>) {
+    pub(super) fn begin<H, E: Env<H>>(&mut self, env: &mut E) {
         self.catch_up(env.now());
         self.hash.ensure_key(|| env.flow_key());
+    }
+
+    /// What becomes of a packet of this key that finds `waiting` others, after [`Self::begin`].
+    #[inline(always)]
+    pub(super) fn arrival_of<H, E: Env<H>>(
+        &mut self,
+        meta: &Meta,
+        key: D::Key,
+        waiting: u32,
+        env: &mut E,
+    ) -> CollarVerdict {
         let id = self.id_of(meta.flow);
-        (id, self.charge(id, meta.len, C::class_of(meta)))
+        let part = self.sharing.part(key);
+        let sent = self.charge(id, meta.len, C::class_of(meta), part);
+        if sent.is_none() {
+            self.sharing.comes(part, self.counted(meta) * self.output.scale);
+        }
+        let verdict = self.judged(id, sent, meta, part, waiting, env);
+        if sent.is_some() && !matches!(verdict, CollarVerdict::Drop(_)) {
+            self.sharing.let_in(part, self.counted(meta) * self.output.scale);
+        }
+        verdict
     }
 
     /// What becomes of an arrival that is counted.
@@ -500,6 +676,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         id: u32,
         sent: Option<f64>,
         meta: &Meta,
+        part: D::Part,
         waiting: u32,
         env: &mut E,
     ) -> CollarVerdict {
@@ -507,34 +684,46 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
             return CollarVerdict::Queue;
         }
         match sent {
-            Some(over) => self.judge_suspect(over, meta, env),
-            None => self.judge_other(id, meta, env),
+            Some(over) => self.judge_suspect(over, meta, part, env),
+            None => self.judge_other(id, meta, part, env),
         }
     }
 
     /// What becomes of a packet of a suspect that has sent `over` times its limit: what is above it is dropped, and the base
     /// probability falls on it as the square of what it sends.
     #[inline(always)]
-    fn judge_suspect<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
+    fn judge_suspect<H, E: Env<H>>(
+        &self,
+        over: f64,
+        meta: &Meta,
+        part: D::Part,
+        env: &mut E,
+    ) -> CollarVerdict {
         if over <= self.limits.calm {
             return CollarVerdict::Queue;
         }
         if over > self.limits.phi {
-            return self.judge_greedy(over, meta, env);
+            return self.judge_greedy(over, meta, part, env);
         }
-        self.judge_base(over, meta, env)
+        self.judge_base(over, meta, part, env)
     }
 
     /// The same for one that is over its limit.
     #[inline(never)]
-    fn judge_greedy<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
+    fn judge_greedy<H, E: Env<H>>(
+        &self,
+        over: f64,
+        meta: &Meta,
+        part: D::Part,
+        env: &mut E,
+    ) -> CollarVerdict {
         let excess = excess(over * self.limits.per_phi, self.limits.knee);
         let may_mark = excess < MOST_MARKED;
         let verdict = self.toss(excess, Stream::FilterCoin, DropCause::Filter, may_mark, meta.ecn, env);
         if matches!(verdict, CollarVerdict::Drop(_)) {
             return verdict;
         }
-        match self.judge_base(self.limits.phi, meta, env) {
+        match self.judge_base(self.limits.phi, meta, part, env) {
             CollarVerdict::Queue => verdict,
             other => other,
         }
@@ -542,41 +731,56 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// What the base probability makes of a packet of a suspect.
     #[inline(always)]
-    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, env: &mut E) -> CollarVerdict {
-        let (by_share, rest) = self.base_for(meta);
+    fn judge_base<H, E: Env<H>>(&self, over: f64, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
+        let (by_share, rest) = self.base_for(meta, part);
         self.toss_base(by_share * over * over + rest, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
     /// What becomes of a packet of a flow that is no suspect: the base probability falls on it as often as it is met in the
     /// memory, which one block tells.
     #[inline(always)]
-    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, env: &mut E) -> CollarVerdict {
+    fn judge_other<H, E: Env<H>>(&self, id: u32, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
+        let over = self.sharing.over(part, self.limits.per_limit, self.limits.phi);
+        if over > 1.0 {
+            let excess = excess(over, self.limits.knee);
+            let verdict = self.toss(excess, Stream::FilterCoin, DropCause::Filter, false, meta.ecn, env);
+            if verdict != CollarVerdict::Queue {
+                return verdict;
+            }
+        }
         if self.limits.base <= 0.0 {
             return CollarVerdict::Queue;
         }
         let from = self.first_of_group(BLOCK, env.random(Stream::Candidate));
         let block = self.ids.as_ref().get(from..).and_then(<[u32]>::first_chunk);
         if block.is_some_and(|block| is_in(block, id)) {
-            return self.judge_met(id, from, meta, env);
+            return self.judge_met(id, from, meta, part, env);
         }
-        self.judge_rest(meta, env)
+        self.judge_rest(meta, part, env)
     }
 
     /// The same for one that was met in the block from `from` on.
     #[inline(never)]
-    fn judge_met<H, E: Env<H>>(&self, id: u32, from: usize, meta: &Meta, env: &mut E) -> CollarVerdict {
-        let part = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
-        let draws = self.base_for(meta).0 / self.output.s;
-        match self.toss_base(draws * part, Stream::FilterCoin, DropCause::Memory, meta, env) {
-            CollarVerdict::Queue => self.judge_rest(meta, env),
+    fn judge_met<H, E: Env<H>>(
+        &self,
+        id: u32,
+        from: usize,
+        meta: &Meta,
+        part: D::Part,
+        env: &mut E,
+    ) -> CollarVerdict {
+        let found = f64::from(self.hits(from, BLOCK, id)) / f64::from(self.filled(from, BLOCK));
+        let draws = self.base_for(meta, part).0 / self.output.matched.s * D::per(part);
+        match self.toss_base(draws * found, Stream::FilterCoin, DropCause::Memory, meta, env) {
+            CollarVerdict::Queue => self.judge_rest(meta, part, env),
             other => other,
         }
     }
 
     /// What becomes of a packet by the part of the base probability that falls on all alike.
     #[inline(always)]
-    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, env: &mut E) -> CollarVerdict {
-        self.toss_base(self.base_for(meta).1, Stream::PieCoin, DropCause::Pie, meta, env)
+    fn judge_rest<H, E: Env<H>>(&self, meta: &Meta, part: D::Part, env: &mut E) -> CollarVerdict {
+        self.toss_base(self.base_for(meta, part).1, Stream::PieCoin, DropCause::Pie, meta, env)
     }
 
     /// What a packet counts, in bytes.
@@ -587,28 +791,27 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// The base probability for a packet: the part that falls by share, and the rest.
     #[inline]
-    fn base_for(&self, meta: &Meta) -> (f64, f64) {
-        let probability = self.limits.base * lesser(self.counted(meta) * self.limits.per_size, 1.0);
-        let by_share = lesser(probability, self.limits.by_share);
+    fn base_for(&self, meta: &Meta, part: D::Part) -> (f64, f64) {
+        let by_size = lesser(self.counted(meta) * self.limits.per_size, 1.0);
+        let probability = self.limits.base * by_size * D::spared(part);
+        let by_share = lesser(probability, self.limits.by_share * D::times(part));
         (by_share, probability - by_share)
     }
 
-    /// A packet of `len` bytes of `flow` and of this class leaves after `wait`, with `waiting` others behind it.
+    /// A packet leaves after `wait`, with `waiting` others behind it.
     #[inline(always)]
     pub fn departs<H, E: Env<H>>(
         &mut self,
-        flow: u64,
-        len: u32,
-        class: C::Class,
+        packet: Leaving<C::Class, D::Key>,
         wait: Time,
         waiting: u32,
         env: &mut E,
     ) {
         self.catch_up(env.now());
-        self.output.until -= self.counting.count(len, class);
-        self.counting.leaves(len);
+        self.output.until -= self.counting.count(packet.len, packet.class);
+        self.counting.leaves(packet.len);
         if self.output.until <= 0 {
-            self.sample(flow, len, class, wait, env);
+            self.sample(packet, wait, env);
         }
         if waiting == 0 {
             (self.output.delay, self.output.busy) = (Time::ZERO, false);
@@ -617,7 +820,8 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// A departure that chance has chosen, by bytes: what it and those since the last one tell.
     #[inline(never)]
-    fn sample<H, E: Env<H>>(&mut self, flow: u64, len: u32, class: C::Class, wait: Time, env: &mut E) {
+    fn sample<H, E: Env<H>>(&mut self, packet: Leaving<C::Class, D::Key>, wait: Time, env: &mut E) {
+        let Leaving { flow, len, class, key } = packet;
         let now = env.now();
         self.hash.ensure_key(|| env.flow_key());
         let (id, bits) = (self.id_of(flow), env.random(Stream::Candidate));
@@ -635,21 +839,30 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         let elapsed = (gap * self.per_span).min(1.0);
         let room = if busy { passed } else { output.room(passed, gap.min(self.params.span.ns() as f64)) };
         output.pass(C::counted(room, passed, counted), elapsed, self.limits.per_size);
-        output.estimate(f64::from(hits), f64::from(compared));
+        output.matched.estimate(f64::from(hits), f64::from(compared));
         let size = self.counting.size(output.size);
         let distance = output.next_sample(counted, size, elapsed * f64::from(self.params.ids), bits as u32);
         output.distance = C::distance(distance);
         output.until = output.distance;
+        let sample = Compared {
+            from,
+            size: PROBED,
+            ids: compared,
+            hits,
+            s: self.output.matched.s,
+            sent: self.output.sent,
+        };
+        self.sharing.compared(key, &sample);
         if hits > 0 {
-            self.suspect(id);
+            self.suspect(id, self.sharing.part(key));
         }
-        self.remember(id);
+        self.remember(id, key);
         if self.output.scale >= MOST_SCALE {
             self.rescale();
         }
-        self.limits.by_share = MOST_DRAWS * self.output.s;
-        self.limits.knee = KNEE - self.output.s * self.output.s;
-        self.limits.per_limit = 1.0 / (self.params.share * self.output.s * self.output.sent);
+        self.limits.by_share = MOST_DRAWS * self.output.matched.s;
+        self.limits.knee = KNEE - self.output.matched.s * self.output.matched.s;
+        self.limits.per_limit = 1.0 / (self.params.share * self.output.matched.s * self.output.sent);
     }
 
     /// Counts all in a larger unit.
@@ -659,6 +872,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         for count in bytes.chain([&mut self.output.sent, &mut self.output.scale]) {
             *count /= MOST_SCALE;
         }
+        self.sharing.rescale(1.0 / MOST_SCALE);
     }
 
     /// What arrivals are judged by from now on, as far as the controller says.
@@ -749,7 +963,7 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
         let service = self.output.service * 1e-9;
         let half = MOST_OF_BUFFER * f64::from(self.params.limit) * service;
         let wanted = if service > 0.0 { target.min(half) } else { target };
-        let aim = wanted.max(service / self.output.s);
+        let aim = wanted.max(service / self.output.matched.s);
         let gain = ((RTT_MAX + target) / (RTT_MAX + aim)).min(1.0);
         let Controller { root, old_delay } = self.controller;
         let step = ALPHA * gain * gain * (delay - aim) + BETA * gain * (delay - old_delay);
@@ -765,20 +979,20 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// Counts a packet of a suspect; how much of its limit it has sent, unless it is no suspect.
     #[inline]
-    fn charge(&mut self, id: u32, len: u32, class: C::Class) -> Option<f64> {
+    fn charge(&mut self, id: u32, len: u32, class: C::Class, part: D::Part) -> Option<f64> {
         let counted = self.counting.count(len, class) as f64 * (1.0 / C::BYTE);
         let (bytes, per_limit) = (counted * self.output.scale, self.limits.per_limit);
         let set = self.set_of(id)?;
         let at = set.place_of(id)?;
         let charged = set.bytes.get_mut(at)?;
         *charged += bytes;
-        Some(*charged * per_limit)
+        Some(*charged * per_limit * D::per(part))
     }
 
     /// Makes `id` a suspect, if it is none and its set has room, or a place that holds less.
     #[inline]
-    fn suspect(&mut self, id: u32) {
-        let assumed = ASSUMED * self.output.s * self.output.sent;
+    fn suspect(&mut self, id: u32, part: D::Part) {
+        let assumed = ASSUMED * self.output.matched.s * self.output.sent * D::times(part);
         let Some(set) = self.set_of(id) else { return };
         if set.place_of(id).is_some() {
             return;
@@ -816,13 +1030,14 @@ impl<I: Storage<u32>, T: Storage<SuspectSet>, C: Counting> CollarDecision<I, T, 
 
     /// Puts `id` into the memory in place of the oldest. Departures that follow each other lie in different blocks.
     #[inline]
-    fn remember(&mut self, id: u32) {
+    fn remember(&mut self, id: u32, key: D::Key) {
         let ids = self.params.ids as usize;
         let blocks = (ids / BLOCK).max(1);
         let at = self.remembered % blocks * BLOCK + self.remembered / blocks % BLOCK;
         if let Some(place) = self.ids.as_mut().get_mut(at) {
             *place = id;
         }
+        self.sharing.remember(at, key);
         self.remembered += 1;
         if self.remembered == 2 * ids {
             self.remembered = ids;
@@ -848,18 +1063,9 @@ impl Output {
 
     /// Lets what was counted fade while `bytes` leave, or could have, in this part of `span`.
     fn pass(&mut self, bytes: f64, elapsed: f64, per_size: f64) {
-        let windows = bytes * self.s * per_size * (1.0 / WINDOW);
+        let windows = bytes * self.matched.s * per_size * (1.0 / WINDOW);
         self.scale *= 1.0 + windows.min(elapsed);
         self.sent = (self.sent + bytes * self.scale).max(self.scale);
-    }
-
-    /// Moves `s` towards the part of the comparisons that matched.
-    fn estimate(&mut self, hits: f64, compared: f64) {
-        self.matches = (self.matches + hits).min(AVERAGED_SLOWLY - PRIOR_MATCHES);
-        let few = lesser(self.matches, AVERAGED - PRIOR_MATCHES);
-        self.quick = moved(self.quick, hits, compared, few);
-        self.steady = moved(self.steady, hits, compared, self.matches);
-        self.s = lesser(self.quick, self.steady);
     }
 
     /// Bytes to the next departure that is sampled, as many as chance makes of their mean: so many as leave in the time of
@@ -875,14 +1081,14 @@ impl Output {
 
 /// An average `s` of so many `matches` after `hits` of those `compared`.
 #[inline]
-fn moved(s: f64, hits: f64, compared: f64, matches: f64) -> f64 {
+pub(super) fn moved(s: f64, hits: f64, compared: f64, matches: f64) -> f64 {
     let change = (hits - compared * s) / (PRIOR_MATCHES + matches);
     (s + s * change.max(-0.5)).clamp(LEAST, 1.0)
 }
 
 /// The lesser of two numbers.
 #[inline(always)]
-fn lesser(one: f64, other: f64) -> f64 {
+pub(super) fn lesser(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
@@ -964,7 +1170,8 @@ where
         let packet = depart(&mut self.fifo, &mut self.stats)?;
         let wait = env.now().since(packet.enqueued);
         let Meta { flow, len, .. } = packet.meta;
-        self.decision.departs(flow, len, C::class_of(&packet.meta), wait, self.fifo.len(), env);
+        let leaving = Leaving { flow, len, class: C::class_of(&packet.meta), key: () };
+        self.decision.departs(leaving, wait, self.fifo.len(), env);
         Some(packet)
     }
 

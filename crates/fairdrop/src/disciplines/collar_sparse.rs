@@ -141,7 +141,7 @@ where
         let (id, sent) = self.decision.arrives(&packet.meta, env);
         let queue = self.queue_of(id, sent);
         let full = waiting >= self.params.limit();
-        match self.decision.judged(id, sent, &packet.meta, waiting, env) {
+        match self.decision.judged(id, sent, &packet.meta, (), waiting, env) {
             CollarVerdict::Drop(cause) => return drop_packet(&mut self.stats, env, packet, cause),
             CollarVerdict::Mark(cause) if !full => mark(&mut self.stats, &mut packet, cause),
             _ => {}
