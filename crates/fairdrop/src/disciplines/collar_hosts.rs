@@ -139,7 +139,7 @@ impl HostSet {
     /// Bytes that a host has sent.
     #[inline]
     fn bytes(&self, at: usize) -> f64 {
-        self.let_in[at] + self.others[at]
+        self.let_in[at % PLACES] + self.others[at % PLACES]
     }
 
     /// The place that holds least, the first of several: an unused one if there is one.
@@ -149,6 +149,7 @@ impl HostSet {
 
     /// `hits` packets of the place's host were found, `same` of them of one flow.
     fn found(&mut self, at: usize, same: u32, hits: u32) {
+        let at = at % PLACES;
         let known = u32::from(self.matches[at]).saturating_add(same).min(AVERAGED_INSIDE);
         self.matches[at] = known as u16;
         self.inside[at] = moved(self.inside[at], f64::from(same), f64::from(hits), f64::from(known));
@@ -346,9 +347,11 @@ impl<I: Storage<u32>, T: Storage<HostSet>> Sharing for AmongHosts<I, T> {
     }
 
     fn remember(&mut self, at: usize, key: HostIds) {
-        let places = self.ids.as_mut().iter_mut().skip(at).step_by(self.places.max(1));
-        for (place, id) in places.zip(key.0).take(self.ends) {
-            *place = id;
+        let places = self.places;
+        for (end, id) in key.0.into_iter().enumerate().take(self.ends) {
+            if let Some(place) = self.ids.as_mut().get_mut(end * places + at) {
+                *place = id;
+            }
         }
     }
 
