@@ -61,7 +61,7 @@ fn rings_on_random_bytes() {
     for seed in 0..seeds {
         let mut data = vec![(seed % 2) as u8, 200];
         for _ in 0..1 + random.next_u64() % 9 {
-            let [word, len] = [random.next_u64().to_le_bytes(), random.next_u64() % 300];
+            let (word, len) = (random.next_u64().to_le_bytes(), random.next_u64() % 300);
             data.extend(word);
             let header = random.next_u64().to_le_bytes();
             data.extend(if word[7] & 1 == 0 { [0; 10] } else { [1, 1, 54, 0, header[0], 0, 34, 0, 16, 0] });
