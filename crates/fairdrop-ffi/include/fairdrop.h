@@ -295,8 +295,8 @@ typedef struct fairdrop_host {
     uint64_t seed;
     // Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     uint32_t queue;
-    // Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE). It finds the packet's flow at
-    // both ends; NULL leaves that, so that each flow has its hosts to itself.
+    // Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). It finds the
+    // packet's flow at both ends; NULL leaves that, so that each flow has its hosts to itself.
     void (*hosts)(void *context, const struct fairdrop_packet *packet, struct fairdrop_hosts *hosts);
 } fairdrop_host;
 

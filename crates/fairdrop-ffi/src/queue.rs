@@ -75,8 +75,8 @@ pub struct Host {
     pub seed: u64,
     /// Tells queues with the same seed apart. The streams are those of the simulator's queue of that number.
     pub queue: u32,
-    /// Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE). It finds the packet's flow at
-    /// both ends; NULL leaves that, so that each flow has its hosts to itself.
+    /// Writes the hosts of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). It finds the
+    /// packet's flow at both ends; NULL leaves that, so that each flow has its hosts to itself.
     pub hosts: Option<unsafe extern "C" fn(context: *mut c_void, packet: *const Packet, hosts: *mut Hosts)>,
 }
 

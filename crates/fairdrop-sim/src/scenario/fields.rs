@@ -238,7 +238,7 @@ pub const GROUP: &[FieldSpec] = &[
         "",
         FieldKind::Name,
         Some(""),
-        "Host that its flows come from, which CAKE may share the link among; those of groups that name the same are one. Each flow has its own when left out.",
+        "Host that its flows come from, among which CAKE and `collar_hosts` share the link; those of groups that name the same are one. Each flow has its own when left out.",
     ),
     field(
         "destination_host",

@@ -69,8 +69,8 @@ pub trait Env<H> {
     /// conformance vectors.
     fn flow_key(&self) -> [u64; 2];
 
-    /// The hosts at the ends of a packet that arrives, for disciplines that share among hosts (CAKE). By default each flow
-    /// has both to itself.
+    /// The hosts at the ends of a packet that arrives, for disciplines that share among hosts (CAKE, `collar_hosts`). By
+    /// default each flow has both to itself.
     #[inline]
     fn hosts(&self, packet: &Packet<H>) -> Hosts {
         Hosts::of_flow(packet.meta.flow)
