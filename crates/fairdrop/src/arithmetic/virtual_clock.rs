@@ -3,6 +3,9 @@
 use crate::contract::time::Time;
 use core::num::NonZeroU64;
 
+/// Bytes of which the product with 8 s in nanoseconds stays below 2^64.
+const MOST_AT_ONCE: u32 = i32::MAX as u32;
+
 /// When the next packet may leave. The rest of each division is carried over, so that the rate is exact over any length of time.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualClock {
@@ -32,9 +35,19 @@ impl VirtualClock {
         }
     }
 
-    /// A packet leaves that takes `bytes`, less than 2 GB: the product stays below 2^64.
+    /// A packet leaves that takes `bytes`.
     #[inline]
     pub fn charge(&mut self, bytes: u32) {
+        // Two halves take exactly as long as the whole.
+        let half = if bytes > MOST_AT_ONCE { bytes / 2 } else { 0 };
+        if half > 0 {
+            self.pass(half);
+        }
+        self.pass(bytes - half);
+    }
+
+    #[inline]
+    fn pass(&mut self, bytes: u32) {
         let units = u64::from(bytes) * 8_000_000_000 + self.rest;
         self.next = self.next.after(Time::from_ns(units / self.rate_bps));
         self.rest = units % self.rate_bps;
@@ -72,6 +85,14 @@ mod tests {
         assert_eq!(clock.next(), Time::from_ms(7));
         clock.begin(Time::from_ms(9));
         assert_eq!(clock.next(), Time::from_ms(9));
+    }
+
+    /// 2^32 - 1 bytes at 3 bit/s: 34,359,738,360 bits.
+    #[test]
+    fn the_longest_packet_is_exact() {
+        let mut clock = clock(3);
+        clock.charge(u32::MAX);
+        assert_eq!(clock.next(), Time::from_ns(11_453_246_120_000_000_000));
     }
 
     #[test]
