@@ -74,12 +74,15 @@ def test_models_of_the_path_are_compared(acks):
 
 
 def test_a_recording_of_the_kernel(acks, root: Path):
-    """Most answers are the kernel's: 99 of 100 with Reno; CUBIC's depend on the tick as well."""
+    """Most answers are the kernel's: 99 of 100 with Reno; CUBIC's depend on the tick as well.
+
+    BBR's window in Drain is often two segments larger than the kernel's; its model of the path must be the kernel's.
+    """
     built = [root / "target" / profile / "examples" / "beside_kernel" for profile in ("release", "debug")]
     built = sorted((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime)
     if not built:
         pytest.skip("cargo build --package fairdrop-sim --example beside_kernel makes what plays recordings")
-    for control, least in (("reno", 0.97), ("cubic", 0.9), ("bbr", 0.97)):
+    for control, least in (("reno", 0.97), ("cubic", 0.9), ("bbr", 0.93)):
         tries = (_recorded(acks, control, built[-1]) for _ in range(3))
         # A busy machine answers late and adds differences; another sender would differ in every recording.
         found = next((found for found in tries if _is_as_the_kernel(found, control, least)), None)
@@ -100,4 +103,5 @@ def _recorded(acks, control: str, program: Path) -> dict[str, float]:
 def _is_as_the_kernel(found: dict[str, float], control: str, least: float) -> bool:
     # What came between two ACKs on a busy machine is none of the sender's.
     answers = found["same"] + found["next"] >= least * found["acks"]
-    return answers and (control != "bbr" or found["bw"] >= 0.95 * found["known_bbr"] > 100)
+    of_path = ("bw", "min_rtt_us", "pacing_gain", "cwnd_gain", "rate") if control == "bbr" else ()
+    return answers and all(found[name] >= 0.95 * found["known_bbr"] > 100 for name in of_path)
