@@ -76,32 +76,21 @@ def test_models_of_the_path_are_compared(acks):
 def test_a_recording_of_the_kernel(acks, root: Path):
     """Most answers are the kernel's: 99 of 100 with Reno; CUBIC's depend on the tick as well.
 
-    BBR's window in Drain is often two segments larger than the kernel's; its model of the path must be the kernel's.
+    BBR's differ in Startup and Drain, some hundred in all: of three seconds these would be one in twenty.
     """
     built = [root / "target" / profile / "examples" / "beside_kernel" for profile in ("release", "debug")]
     built = sorted((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime)
     if not built:
         pytest.skip("cargo build --package fairdrop-sim --example beside_kernel makes what plays recordings")
-    for control, least in (("reno", 0.97), ("cubic", 0.9), ("bbr", 0.93)):
-        tries = (_recorded(acks, control, built[-1]) for _ in range(3))
-        # A busy machine answers late and adds differences; another sender would differ in every recording.
-        found = next((found for found in tries if _is_as_the_kernel(found, control, least)), None)
-        assert found, f"{control}: none of three recordings is answered as the kernel does"
-
-
-def _recorded(acks, control: str, program: Path) -> dict[str, float]:
-    try:
-        recording = acks.record(acks.options("loss of 1 %"), control, 3.0)
-    except acks.NotPossible as missing:
-        pytest.skip(f"no recording: {missing}")
-    found = acks.compare(acks.play(recording, control, program))
-    print(control, found)
-    assert found["acks"] > 100
-    return found
-
-
-def _is_as_the_kernel(found: dict[str, float], control: str, least: float) -> bool:
-    # What came between two ACKs on a busy machine is none of the sender's.
-    answers = found["same"] + found["next"] >= least * found["acks"]
-    of_path = ("bw", "min_rtt_us", "pacing_gain", "cwnd_gain", "rate") if control == "bbr" else ()
-    return answers and all(found[name] >= 0.95 * found["known_bbr"] > 100 for name in of_path)
+    for control, least, seconds in (("reno", 0.97, 3.0), ("cubic", 0.9, 3.0), ("bbr", 0.97, 12.0)):
+        try:
+            recording = acks.record(acks.options("loss of 1 %"), control, seconds)
+        except acks.NotPossible as missing:
+            pytest.skip(f"no recording: {missing}")
+        found = acks.compare(acks.play(recording, control, built[-1]))
+        # What came between two ACKs on a busy machine is none of the sender's.
+        assert found["acks"] > 100
+        assert found["same"] + found["next"] >= least * found["acks"], found
+        if control == "bbr":
+            for name in ("bw", "min_rtt_us", "pacing_gain", "cwnd_gain", "rate"):
+                assert found[name] >= 0.95 * found["known_bbr"] > 100, (name, found)
