@@ -4,11 +4,14 @@ use fairdrop::Time;
 use fairdrop_live::frame::VNET_HEADER;
 use fairdrop_live::os::{RingLayout, RingMemory};
 use fairdrop_live::port::RingReader;
+use std::cell::RefCell;
 
 const SLOT: usize = 2048;
 /// Where a frame begins behind the header of its slot, or in a block, with its `virtio_net_hdr` before it.
 const MAC: usize = 82;
 const MOST_FRAMES: usize = 8;
+/// All that is ever written: the block's own header, or the slot behind the last, has the room of one more.
+const WRITTEN: usize = (MOST_FRAMES + 1) * SLOT;
 const TAG: usize = 4;
 
 /// `linux/if_packet.h`.
@@ -28,6 +31,16 @@ struct Given<'a> {
     cut_off: usize,
 }
 
+thread_local! {
+    /// One of each kind. Mapping memory for each input took two thirds of the time.
+    static READERS: RefCell<[RingReader; 2]> =
+        RefCell::new([RingLayout::Slots(SLOT as u32), RingLayout::Blocks(1)].map(reader));
+}
+
+fn reader(layout: RingLayout) -> RingReader {
+    RingReader::new(RingMemory::of_nobody().expect("there is memory"), layout)
+}
+
 /// Reads frames of which everything that a sender or a kernel may choose is from `data`: tags, what is left to hardware, lengths,
 /// bytes. They come in order, none is longer than it was with its tag, and one of which nothing is left to do comes as it was.
 pub fn ring(data: &[u8]) {
@@ -39,16 +52,17 @@ pub fn ring(data: &[u8]) {
         given.push(next);
     }
     let room = 64 + 8 * usize::from(room);
-    for layout in [RingLayout::Slots(SLOT as u32), RingLayout::Blocks(1)] {
-        let in_slots = matches!(layout, RingLayout::Slots(_));
-        let memory = if in_slots { slots(&given) } else { block(&given) };
-        read(&given, &memory, layout, room, how & 1 != 0 && in_slots);
-    }
+    READERS.with_borrow_mut(|[of_slots, of_blocks]| {
+        of_slots.rewrite(&slots(&given));
+        read(&given, of_slots, room, how & 1 != 0);
+        of_blocks.rewrite(&block(&given));
+        read(&given, of_blocks, room, false);
+    });
 }
 
-fn read(given: &[Given<'_>], memory: &[u8], layout: RingLayout, room: usize, queued: bool) {
-    let mut reader = RingReader::new(RingMemory::written(memory).expect("there is memory"), layout);
-    let (mut buffer, mut last, mut packets) = (vec![0; room], Time::ZERO, 0);
+fn read(given: &[Given<'_>], reader: &mut RingReader, room: usize, queued: bool) {
+    let (mut buffer, mut last, mut packets) = ([0; 64 + 8 * 255], Time::ZERO, 0);
+    let buffer = &mut buffer[..room];
     let longest = given.iter().map(|one| one.frame.len() + one.cut_off).max().unwrap_or(0);
     let whole = |to: &mut [u8]| {
         let one = given.iter().find(|one| one.cut_off > 0).filter(|_| queued)?;
@@ -57,7 +71,7 @@ fn read(given: &[Given<'_>], memory: &[u8], layout: RingLayout, room: usize, que
         to.get_mut(VNET_HEADER..VNET_HEADER + one.frame.len())?.copy_from_slice(one.frame);
         Some(len)
     };
-    while let Some(received) = reader.receive(&mut buffer, whole) {
+    while let Some(received) = reader.receive(buffer, whole) {
         assert!(received.len <= longest + TAG && received.at >= last);
         (last, packets) = (received.at, packets + 1);
         // Each has a byte of payload, or is the only one.
@@ -65,7 +79,7 @@ fn read(given: &[Given<'_>], memory: &[u8], layout: RingLayout, room: usize, que
     }
     assert!(!reader.is_ready());
     if let [one] = given {
-        as_it_was(one, packets, &buffer, reader.unreadable());
+        as_it_was(one, packets, buffer, reader.unreadable());
     }
 }
 
@@ -117,8 +131,8 @@ fn put(ring: &mut [u8], at: usize, word: u32) {
 }
 
 /// `struct tpacket2_hdr` in slots of equal size; behind the last is one that belongs to the kernel.
-fn slots(given: &[Given<'_>]) -> Vec<u8> {
-    let mut ring = vec![0; (given.len() + 1) * SLOT];
+fn slots(given: &[Given<'_>]) -> [u8; WRITTEN] {
+    let mut ring = [0; WRITTEN];
     for (number, one) in given.iter().enumerate() {
         let (at, [len, captured]) = (number * SLOT, one.lengths());
         for (field, word) in [(0, one.status), (4, len), (8, captured), (16, number as u32)] {
@@ -133,15 +147,14 @@ fn slots(given: &[Given<'_>]) -> Vec<u8> {
 }
 
 /// `struct tpacket_block_desc` and `struct tpacket3_hdr`; read, the block belongs to the kernel again.
-fn block(given: &[Given<'_>]) -> Vec<u8> {
+fn block(given: &[Given<'_>]) -> [u8; WRITTEN] {
     const FIRST: usize = 48;
-    let mut ring = vec![0; FIRST + given.len() * SLOT];
-    let places: Vec<usize> = (0..given.len()).map(|number| FIRST + number * SLOT).collect();
+    let mut ring = [0; WRITTEN];
     for (field, word) in [(8, USER), (12, given.len() as u32), (16, FIRST as u32)] {
         put(&mut ring, field, word);
     }
-    for (number, (one, &at)) in given.iter().zip(&places).enumerate() {
-        let [len, captured] = one.lengths();
+    for (number, one) in given.iter().enumerate() {
+        let (at, [len, captured]) = (FIRST + number * SLOT, one.lengths());
         for (field, word) in
             [(0, SLOT as u32), (4, number as u32), (12, captured), (16, len), (20, one.status)]
         {

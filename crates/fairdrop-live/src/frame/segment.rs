@@ -245,6 +245,11 @@ impl Whole {
         self.cut = Some((cut, 0));
     }
 
+    /// What is left of it is given up.
+    pub fn end(&mut self) {
+        self.cut = None;
+    }
+
     /// Whether packets of it are left.
     pub fn is_cut(&self) -> bool {
         self.cut.is_some()

@@ -206,20 +206,28 @@ pub struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// A ring that no socket has: these bytes, and zeros to the end of the block. For tests of what reads rings.
+    /// One block that no socket has, of zeros. For tests of what reads rings.
     ///
     /// # Errors
     /// No memory.
-    pub fn written(bytes: &[u8]) -> io::Result<Self> {
-        let len = bytes.len().next_multiple_of(RING_BLOCK as usize).max(RING_BLOCK as usize);
+    pub fn of_nobody() -> io::Result<Self> {
+        let len = RING_BLOCK as usize;
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory that is in use.
         let start = unsafe {
             mmap_anonymous(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?
         };
         let start = NonNull::new(start.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the mapping is at least as long, is nobody else's, and does not overlap what is borrowed.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len()) };
         Ok(Self { start, len })
+    }
+
+    /// Writes to its beginning what a kernel could have.
+    ///
+    /// # Panics
+    /// There is no room for so many bytes.
+    pub fn write(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.len, "{} bytes into a ring of {}", bytes.len(), self.len);
+        // SAFETY: the mapping is as long, nobody else borrows it, and it does not overlap what is borrowed here.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr(), bytes.len()) };
     }
 
     fn map(socket: &OwnedFd, len: usize) -> io::Result<Self> {

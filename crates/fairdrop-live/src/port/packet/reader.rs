@@ -34,6 +34,13 @@ impl RingReader {
         Self { ring, clock, whole, whole_at: Time::ZERO, unreadable: 0 }
     }
 
+    /// Writes to the beginning of a ring that no socket has, and reads from there. For tests, which need no new memory each time.
+    pub fn rewrite(&mut self, bytes: &[u8]) {
+        self.ring.rewrite(bytes);
+        self.whole.end();
+        self.unreadable = 0;
+    }
+
     /// The next packet. A frame longer than its slot waits in the socket's queue as well: `queued` fetches it whole, behind its
     /// header, and returns the length of both.
     pub fn receive(

@@ -84,6 +84,12 @@ impl Ring {
         Self { memory, layout, at: 0, in_block: None }
     }
 
+    /// Writes to its beginning, where the next frame or block is then.
+    pub fn rewrite(&mut self, bytes: &[u8]) {
+        self.memory.write(bytes);
+        (self.at, self.in_block) = (0, None);
+    }
+
     pub fn bytes(&self, at: usize, len: usize) -> &[u8] {
         self.memory.bytes(at, len)
     }
