@@ -72,6 +72,9 @@ class Port:
     bare: tuple[str, ...]
     own: tuple[str, ...]
     ethernet: bool = True
+    # Its sockets have timers of the kernel that run while nothing comes, in the time of whoever has the processor then: nobody
+    # else may be there.
+    by_itself: bool = False
     # What the bare forwarder says when it is ready, and fairdropd over TUN devices.
     ready: str = "are connected"
 
@@ -86,7 +89,7 @@ def ports(args: argparse.Namespace) -> list[Port]:
     known = [
         Port("tun", ("bare", "tun"), ("tun",), ethernet=False),
         Port("packet", ("bare", "frames"), ("bridge",)),
-        Port("packet, blocks", ("bare", "blocks"), ("bridge", "--blocks")),
+        Port("packet, blocks", ("bare", "blocks"), ("bridge", "--blocks"), by_itself=True),
     ]
     if (EXAMPLES / "bare_xdp").exists():
         known.append(Port("xdp", ("bare_xdp",), ("bridge", "--port", "xdp"), ready="forwarding"))
@@ -143,21 +146,33 @@ class Forwarder:
             subprocess.run(["ip", "link", "del", name], capture_output=True, check=False)
 
 
+@contextlib.contextmanager
+def forwarder(port: Port, number: int, name: str, state: Path) -> Iterator[Forwarder]:
+    """A forwarder, until it is no longer needed."""
+    path = Forwarder(port, number, PROGRAMS[name], state)
+    try:
+        yield path
+    finally:
+        path.stop()
+
+
+# What gives a forwarder for one turn.
+Lent = Callable[[], contextlib.AbstractContextManager[Forwarder]]
+
+
 def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
     """CPU time per packet of each program over each kind of port; programs take turns."""
     rows: list[Row] = []
     for port in ports(args):
-        paths = {
-            name: Forwarder(port, number, PROGRAMS[name], scratch)
-            for number, name in enumerate(("bare", *args.programs))
-        }
-        try:
+        with contextlib.ExitStack() as all_of_them:
+            paths: dict[str, Lent] = {}
+            for number, name in enumerate(("bare", *args.programs)):
+                start = partial(forwarder, port, number, name, scratch)
+                path = None if port.by_itself else all_of_them.enter_context(start())
+                paths[name] = start if path is None else partial(contextlib.nullcontext, path)
             for load in args.loads:
                 for size in args.sizes:
                     rows += measure_load(args, port, paths, load, LOADS[load], size)
-        finally:
-            for path in paths.values():
-                path.stop()
     return rows
 
 
@@ -191,16 +206,18 @@ def measure_turn(path: Forwarder, pps: int, size: int, seconds: float) -> Turn:
 
 
 def measure_load(
-    args: argparse.Namespace, port: Port, paths: dict[str, Forwarder], load: str, pps: int, size: int
+    args: argparse.Namespace, port: Port, paths: dict[str, Lent], load: str, pps: int, size: int
 ) -> list[Row]:
     """One offered load, each program in turn, a turn to warm up first."""
     found: dict[str, list[Turn]] = {name: [] for name in paths}
     for turn in range(args.runs + 1):
-        for name, path in paths.items():
+        for name, lent in paths.items():
             say(f"cpu: {port.name}, {load}, {size} B, {name}, {turn}/{args.runs}")
-            run = measure_turn(path, pps, size, args.seconds if turn else 0.1)
-            if turn:
-                found[name].append(run)
+            with lent() as path:
+                if turn == 0 or port.by_itself:
+                    measure_turn(path, pps, size, 0.1)
+                if turn:
+                    found[name].append(measure_turn(path, pps, size, args.seconds))
     rows: list[Row] = []
     for name, runs in found.items():
         ns = [run.ns for run in runs]

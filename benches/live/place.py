@@ -142,4 +142,7 @@ def probe(*words: object, cpu: int | None = None) -> dict[str, Any]:
 
 def say(text: str) -> None:
     """Progress."""
-    print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
+    else:
+        print(text, file=sys.stderr, flush=True)

@@ -20,7 +20,7 @@ pub fn offload(data: &[u8]) {
     bytes[..frame.len()].copy_from_slice(frame);
 
     let mut packets = Vec::new();
-    let mut next = Some(whole.take(&mut buffer, frame.len(), complete));
+    let mut next = Some(whole.take(&mut buffer, 0, frame.len(), complete));
     while let Some((len, left)) = next {
         assert!(len <= frame.len(), "a packet is no longer than the frame");
         assert!(!complete || left.is_none(), "checksums are completed");

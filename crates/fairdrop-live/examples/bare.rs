@@ -1,6 +1,6 @@
 //! Forwarders that do nothing but forward, over the ports that `fairdropd` has: what its own work is measured against.
 //!
-//!     bare tun NAME PEER        two TUN devices, a read and a write for each packet
+//!     bare tun NAME PEER        two TUN devices, a read and a write for each packet; those that are there are read first
 //!     bare frames IF1 IF2       packet sockets, a receive ring of frames (`TPACKET_V2`), those that are there sent with one call
 //!     bare blocks IF1 IF2       the same with a ring of blocks (`TPACKET_V3`)
 //!
@@ -11,6 +11,7 @@ use fairdrop_live::os::{
     Netlink, NetworkSetting, PacketSocket, RING_BLOCK, RingLayout, RingMemory, SENT_TOGETHER, TRANSMIT_QUEUE,
     interfaces, tun,
 };
+use fairdrop_live::port::READ_AHEAD;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -33,9 +34,6 @@ const BLOCK_MS: u32 = 1;
 const VNET_HEADER: usize = 10;
 const LONGEST: usize = VNET_HEADER + (1 << 16);
 const MTU: u32 = 1500;
-
-/// Packets read between two looks at the signal.
-const BATCH: usize = 64;
 
 /// How often a thread that sleeps looks at the signal.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
@@ -113,21 +111,24 @@ fn wait(readable: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn packets(from: &OwnedFd, to: &OwnedFd, stop: &AtomicBool) -> io::Result<Forwarded> {
-    let (mut forwarded, mut buffer) = (Forwarded::default(), vec![0; LONGEST]);
+    let (mut forwarded, mut buffer) = (Forwarded::default(), vec![0; READ_AHEAD * SLOT_BYTES + LONGEST]);
     while !stop.load(Ordering::Relaxed) {
-        for _ in 0..BATCH {
-            match rustix::io::read(from, &mut buffer) {
-                Ok(len) => {
-                    if rustix::io::write(to, &buffer[..len]).is_ok() {
-                        forwarded.add(len.saturating_sub(VNET_HEADER));
-                    }
-                }
-                Err(Errno::AGAIN) => {
-                    wait(from.as_fd())?;
-                    break;
-                }
+        let (mut lengths, mut count, mut empty) = ([0; READ_AHEAD], 0, false);
+        // Behind a frame that stands for many there is no room.
+        while count < READ_AHEAD && !empty && (count == 0 || lengths[count - 1] <= SLOT_BYTES) {
+            match rustix::io::read(from, &mut buffer[count * SLOT_BYTES..]) {
+                Ok(len) => (lengths[count], count) = (len, count + 1),
+                Err(Errno::AGAIN) => empty = true,
                 Err(error) => return Err(error.into()),
             }
+        }
+        for (slot, &len) in lengths[..count].iter().enumerate() {
+            if rustix::io::write(to, &buffer[slot * SLOT_BYTES..][..len]).is_ok() {
+                forwarded.add(len.saturating_sub(VNET_HEADER));
+            }
+        }
+        if empty {
+            wait(from.as_fd())?;
         }
     }
     Ok(forwarded)
@@ -169,7 +170,7 @@ fn half_word(ring: &RingMemory, at: usize) -> usize {
 
 /// Sends frames on as they are, from the ring.
 fn forward(frames: &[&[u8]], to: &PacketSocket, forwarded: &mut Forwarded) {
-    let sent = to.send(frames).unwrap_or(0);
+    let sent = to.send_all(frames.iter().copied()).unwrap_or(0);
     frames[..sent].iter().for_each(|frame| forwarded.add(frame.len()));
 }
 

@@ -5,7 +5,7 @@ use fairdrop::{Philox, Time};
 use fairdrop_capture::LinkType;
 use fairdrop_live::config::TwoWay;
 use fairdrop_live::frame::{Cut, Join, LeftToHardware, Unsummed, Whole};
-use fairdrop_live::host::{Direction, Ports, Received, Report, mailbox};
+use fairdrop_live::host::{Direction, Leaving, Ports, Received, Report, mailbox};
 use fairdrop_live::os::namespace::{Enter, Helper};
 use fairdrop_live::os::{NetworkSetting, Prefix};
 use fairdrop_live::port::{TunReader, TunWriter};
@@ -246,8 +246,12 @@ struct Kept {
     whole: Whole,
     left: Option<Unsummed>,
     refuses_joined: bool,
+    together: usize,
+    headers: Vec<[u8; 10]>,
     frames: Vec<Vec<u8>>,
     joined: usize,
+    /// Calls that handed on several frames.
+    calls: usize,
 }
 
 impl Ports for Kept {
@@ -264,7 +268,7 @@ impl Ports for Kept {
                 let (head, room) = self.whole.bytes().split_at_mut(header.len());
                 head.copy_from_slice(&header);
                 room[..frame.len()].copy_from_slice(&frame);
-                self.whole.take(buffer, frame.len(), false)
+                self.whole.take(buffer, 0, frame.len(), false)
             }
         };
         self.left = left;
@@ -283,18 +287,30 @@ impl Ports for Kept {
         true
     }
 
+    fn together(&self) -> usize {
+        self.together
+    }
+
+    fn deliver_all<'a>(&mut self, frames: impl ExactSizeIterator<Item = Leaving<'a>>) -> io::Result<usize> {
+        self.calls += usize::from(frames.len() > 1);
+        let taken = frames.map(|frame| self.deliver_one(frame)).filter(|taken| matches!(taken, Ok(true)));
+        Ok(taken.count())
+    }
+
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
+        self.headers.push([0; 10]);
         self.frames.push(frame.to_vec());
         Ok(true)
     }
 
-    fn deliver_left(&mut self, _: &[u8; 10], parts: &[&[u8]]) -> io::Result<bool> {
+    fn deliver_left(&mut self, header: &[u8; 10], parts: &[&[u8]]) -> io::Result<bool> {
         if parts.len() > 1 {
             self.joined += 1;
             if self.refuses_joined {
                 return Ok(false);
             }
         }
+        self.headers.push(*header);
         self.frames.push(parts.concat());
         Ok(true)
     }
@@ -308,22 +324,38 @@ impl Ports for Kept {
     }
 }
 
+type Coming = VecDeque<([u8; 10], Vec<u8>)>;
+
 /// Frames of TCP through a link without limit; how it was, the frames that came, and those that left.
 fn pass(settings: &[&str], refuses_joined: bool) -> (Report, Vec<Vec<u8>>, Kept) {
     let mut random = Philox::new(12, 0, 0);
-    let coming: VecDeque<_> =
+    let coming: Coming =
         (0..40).map(|number| super_packet(&mut random, number % 2 == 0, TCP, 1400)).collect();
     let sent = coming.iter().map(|(_, frame)| frame.clone()).collect();
+    let (report, ports) = pass_all(coming, settings, refuses_joined, 1);
+    (report, sent, ports)
+}
+
+fn pass_all(coming: Coming, settings: &[&str], refuses_joined: bool, together: usize) -> (Report, Kept) {
     let settings: Vec<String> = settings.iter().map(|&setting| setting.into()).collect();
     let link = TwoWay::parse("", "test", &settings).unwrap();
     let config = link.up.direction(1, 0, [1, 2], LinkType(101), 1500);
     let (_mailbox, commands) = mailbox(Arc::new(()));
-    let whole = Whole::new(1 << 16);
-    let mut ports = Kept { coming, whole, left: None, refuses_joined, frames: Vec::new(), joined: 0 };
+    let mut ports = Kept {
+        coming,
+        whole: Whole::new(1 << 16),
+        left: None,
+        refuses_joined,
+        together,
+        headers: Vec::new(),
+        frames: Vec::new(),
+        joined: 0,
+        calls: 0,
+    };
     let report = Direction::new(config, commands, (), Time::ZERO).unwrap().run(&mut ports).unwrap();
     assert_eq!(report.buffers, report.buffers_free, "{report:?}");
     assert_eq!((report.arrived, report.waiting.packets), (report.delivered, 0), "{report:?}");
-    (report, sent, ports)
+    (report, ports)
 }
 
 /// Packets of 1400 bytes of payload that frames stand for.
@@ -358,4 +390,51 @@ fn packets_that_wait_for_others_take_no_buffer_from_those() {
     assert!(report.dropped.is_empty(), "{report:?}");
     assert_eq!(packets_of(&ports.frames), packets_of(&sent));
     assert!(ports.frames.len() > sent.len());
+}
+
+/// The packets that frames stand for, and their checksums that are left.
+fn cut(frames: &Coming) -> Vec<(Vec<u8>, Option<Unsummed>)> {
+    let (mut whole, mut buffer) = (Whole::new(1 << 16), [0; 1600]);
+    let mut packets = Vec::new();
+    for (header, frame) in frames {
+        whole.bytes()[..10].copy_from_slice(header);
+        whole.bytes()[10..10 + frame.len()].copy_from_slice(frame);
+        let mut next = Some(whole.take(&mut buffer, 0, frame.len(), false));
+        while let Some((len, left)) = next {
+            packets.push((buffer[..len].to_vec(), left));
+            next = whole.next_packet(&mut buffer);
+        }
+    }
+    packets
+}
+
+/// Frames of TCP, frames of UDP and packets that stand for themselves, of all lengths: cut, what leaves is what came, packet by
+/// packet, whether it is joined, handed on by itself or with others.
+#[test]
+fn what_is_joined_and_what_is_not_leave_in_the_order_in_which_they_came() {
+    let mut random = Philox::new(13, 0, 0);
+    let mut coming = Coming::new();
+    for number in 0..200 {
+        let (kind, size) = (random.next_u64() % 3, 1 + random.next_u64() as u16 % 1400);
+        let protocol = if kind == 0 { UDP } else { TCP };
+        let (header, frame) = super_packet(&mut random, number % 2 == 0, protocol, size);
+        coming.push_back(if kind == 2 {
+            ([0; 10], frame[..frame.len().min(1500)].to_vec())
+        } else {
+            (header, frame)
+        });
+    }
+    let expected = cut(&coming);
+    for (together, refuses_joined, buffers) in
+        [(1, false, 100), (2, false, 100), (16, false, 100), (16, true, 100), (16, false, 3)]
+    {
+        let buffers = format!("up.buffers={buffers}");
+        let (_, ports) = pass_all(coming.clone(), &[&buffers], refuses_joined, together);
+        let left = cut(&ports.headers.into_iter().zip(ports.frames).collect());
+        assert_eq!(left.len(), expected.len(), "{together} {refuses_joined} {buffers}");
+        for (place, (left, came)) in left.iter().zip(&expected).enumerate() {
+            assert_eq!(left, came, "packet {place}, {together} {refuses_joined} {buffers}");
+        }
+        assert_eq!((ports.calls > 0, ports.joined > 0), (together > 1, true));
+    }
 }

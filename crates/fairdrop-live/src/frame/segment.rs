@@ -203,28 +203,38 @@ impl Cut {
     }
 }
 
-/// A frame that may stand for many, behind its `virtio_net_hdr`, and how far it is cut.
+/// A frame that may stand for many, behind its `virtio_net_hdr`, and how far it is cut. There may be room for others.
 #[derive(Debug)]
 pub struct Whole {
     bytes: Vec<u8>,
+    /// Where its header begins.
+    start: usize,
     cut: Option<(Cut, usize)>,
 }
 
 impl Whole {
     /// With room for a frame of `longest` bytes.
     pub fn new(longest: usize) -> Self {
-        Self { bytes: vec![0; VNET_HEADER + longest], cut: None }
+        Self { bytes: vec![0; VNET_HEADER + longest], start: 0, cut: None }
     }
 
-    /// The header and the frame, to be filled.
+    /// The header and the frame, to be filled; and the others.
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// A frame of `len` bytes is in it that begins with an IP header. Its first packet is put into `buffer`; its length, more than
-    /// there is room for if it cannot be cut, and the checksum that is left to hardware. With `complete` none is left.
-    pub fn take(&mut self, buffer: &mut [u8], len: usize, complete: bool) -> (usize, Option<Unsummed>) {
-        let (header, frame) = self.bytes.split_at(VNET_HEADER);
+    /// A frame of `len` bytes is in it, whose header begins at `start`, and which begins with an IP header. Its first packet is put
+    /// into `buffer`; its length, more than there is room for if it cannot be cut, and the checksum that is left to hardware.
+    /// With `complete` none is left.
+    pub fn take(
+        &mut self,
+        buffer: &mut [u8],
+        start: usize,
+        len: usize,
+        complete: bool,
+    ) -> (usize, Option<Unsummed>) {
+        self.start = start;
+        let (header, frame) = self.bytes[start..].split_at(VNET_HEADER);
         let left = LeftToHardware::read(header);
         let frame = &frame[..len.min(frame.len())];
         if let Some(cut) = left.segment.and_then(|size| Cut::new(frame, 0, size)) {
@@ -258,7 +268,7 @@ impl Whole {
     /// Writes its next packet into `buffer`; the packet's length, and the checksum that is left to hardware.
     pub fn next_packet(&mut self, buffer: &mut [u8]) -> Option<(usize, Option<Unsummed>)> {
         let (cut, number) = self.cut?;
-        let len = cut.write(&self.bytes[VNET_HEADER..], number, buffer);
+        let len = cut.write(&self.bytes[self.start + VNET_HEADER..], number, buffer);
         self.cut = (number + 1 < cut.packets).then_some((cut, number + 1));
         Some((len, cut.unsummed()))
     }

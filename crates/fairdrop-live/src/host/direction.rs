@@ -5,7 +5,7 @@ use crate::host::command::Command;
 use crate::host::report::Aside;
 use crate::host::train::Train;
 use crate::host::waits::Waits;
-use crate::host::{Change, Commands, Group, Lateness, Ports, Report, SHORTEST_SLEEP, Watch};
+use crate::host::{Change, Commands, Group, Lateness, Leaving, Ports, Report, SHORTEST_SLEEP, Watch};
 use crate::link::{Cause, Fate, HostCause, Link, LinkConfig, Outcome};
 use fairdrop::{AnyParams, Ecn, Meta, ParamError, Time};
 use fairdrop_capture::{Classified, Classifier, KeyKind, LinkType, Protocol};
@@ -45,6 +45,11 @@ struct Note {
 }
 
 const NOTHING: Note = Note { ip: NO_IP, protocol: Protocol::NonIp, left: None };
+
+#[inline]
+fn leaving<'a>(pool: &'a FramePool, notes: &[Note], handle: u32) -> Leaving<'a> {
+    Leaving { frame: pool.frame(handle), left: notes[handle as usize].left }
+}
 
 /// A direction.
 pub struct Direction<W> {
@@ -256,26 +261,24 @@ impl<W: Watch> Direction<W> {
         }
     }
 
-    /// Hands on a packet, by itself or with others of its flow that are due now.
+    /// Hands on a packet, by itself or with others that are due now.
     #[inline]
     fn hand_on(&mut self, outcome: &Outcome, ports: &mut impl Ports, open: bool) -> io::Result<()> {
-        let together = ports.together().min(Train::MOST);
-        if together > 1 && open {
-            self.train.add(outcome);
-            return if self.train.len() < together { Ok(()) } else { self.send_apart(ports) };
-        }
         let Note { ip, left, .. } = self.notes[outcome.handle as usize];
-        let Some(left) = left.filter(|_| open && ip != NO_IP && ports.joins()) else {
+        let joined = left.filter(|_| ip != NO_IP && ports.joins());
+        let together = ports.together().min(Train::MOST);
+        if !open || (joined.is_none() && together == 1) {
             let sent = self.send_train(ports);
             let alone = self.hand_on_alone(outcome, ports, open && sent.is_ok());
             return sent.and(alone);
-        };
-        if self.train.take(&self.pool, outcome, ip.into(), left) {
-            return Ok(());
         }
-        let full = !self.train.is_empty();
+        let joined = joined.map(|left| (usize::from(ip), left));
+        if self.train.take(&self.pool, outcome, joined, together) {
+            return if self.train.is_full(together) { self.send_apart(ports) } else { Ok(()) };
+        }
+        let begun = !self.train.is_empty();
         let sent = self.send_train(ports);
-        if full && sent.is_ok() && self.train.take(&self.pool, outcome, ip.into(), left) {
+        if begun && sent.is_ok() && self.train.take(&self.pool, outcome, joined, together) {
             return Ok(());
         }
         let alone = self.hand_on_alone(outcome, ports, sent.is_ok());
@@ -292,20 +295,18 @@ impl<W: Watch> Direction<W> {
 
     #[inline]
     fn deliver_alone(&self, handle: u32, ports: &mut impl Ports) -> io::Result<bool> {
-        let frame = self.pool.frame(handle);
-        match self.notes[handle as usize].left {
-            None => ports.deliver(frame),
-            Some(left) => ports.deliver_left(&left.header(), &[frame]),
-        }
+        ports.deliver_one(leaving(&self.pool, &self.notes, handle))
     }
 
     /// Hands on what was kept to leave together.
     #[inline]
     fn send_train(&mut self, ports: &mut impl Ports) -> io::Result<()> {
-        match (self.train.is_empty(), ports.together()) {
-            (true, _) => Ok(()),
-            (false, 1) => self.send_joined(ports),
-            (false, _) => self.send_apart(ports),
+        if self.train.is_empty() {
+            Ok(())
+        } else if self.train.is_joined() {
+            self.send_joined(ports)
+        } else {
+            self.send_apart(ports)
         }
     }
 
@@ -314,11 +315,8 @@ impl<W: Watch> Direction<W> {
         let outcomes = self.train.unload();
         let (mut rest, mut ended) = (&outcomes[..], Ok(()));
         while !rest.is_empty() {
-            let mut frames = [&[][..]; Train::MOST];
-            for (frame, outcome) in frames.iter_mut().zip(rest) {
-                *frame = self.pool.frame(outcome.handle);
-            }
-            let (taken, tried) = match ports.deliver_all(&frames[..rest.len()]) {
+            let frames = rest.iter().map(|outcome| leaving(&self.pool, &self.notes, outcome.handle));
+            let (taken, tried) = match ports.deliver_all(frames) {
                 Ok(taken) => (taken, taken.max(1)),
                 Err(error) => {
                     ended = Err(error);

@@ -35,6 +35,15 @@ pub struct Received {
     pub at: Time,
 }
 
+/// A frame that is handed on.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<'a> {
+    /// Its bytes.
+    pub frame: &'a [u8],
+    /// Its checksum, if that is left to hardware.
+    pub left: Option<Unsummed>,
+}
+
 /// The two ends of a direction, and the clock.
 pub trait Ports {
     /// Nanoseconds on a clock that does not run backwards.
@@ -67,13 +76,34 @@ pub trait Ports {
         1
     }
 
-    /// Hands on frames, one after the other: how many of the first the port took. When those are not all, it did not try the
-    /// others; when it is none, it does not take the first.
+    /// Hands on a frame and what is left to do for it. Returns whether the port took it.
     ///
     /// # Errors
-    /// The port cannot be written any more.
-    fn deliver_all(&mut self, frames: &[&[u8]]) -> io::Result<usize> {
-        frames.first().map_or(Ok(0), |frame| self.deliver(frame).map(usize::from))
+    /// As of [`Self::deliver`] and [`Self::deliver_left`].
+    #[inline]
+    fn deliver_one(&mut self, Leaving { frame, left }: Leaving<'_>) -> io::Result<bool> {
+        match left {
+            None => self.deliver(frame),
+            Some(left) => self.deliver_left(&left.header(), &[frame]),
+        }
+    }
+
+    /// Hands on frames, one after the other: how many of the first the port took. When those are not all, it is not known to
+    /// have tried the others; when it is none, it does not take the first.
+    ///
+    /// # Errors
+    /// The port cannot be written any more: none of them was taken.
+    fn deliver_all<'a>(&mut self, frames: impl ExactSizeIterator<Item = Leaving<'a>>) -> io::Result<usize> {
+        let mut taken = 0;
+        for frame in frames {
+            match self.deliver_one(frame) {
+                Ok(true) => taken += 1,
+                Err(error) if taken == 0 => return Err(error),
+                // The next call tells.
+                Ok(false) | Err(_) => break,
+            }
+        }
+        Ok(taken)
     }
 
     /// Hands on a frame, in parts, of which something is left to hardware: its checksum ([`Self::unsummed`]), or, where the port

@@ -18,33 +18,48 @@ impl Train {
     /// Packets that are handed on with one call at most.
     pub const MOST: usize = 32;
 
-    /// Adds a packet that is a frame of its own.
+    /// Takes a packet; whether it is of this train, or begins it. `joined`: where its IP header begins, and its checksum, which is
+    /// left, if it may be joined with others. Where one call hands on only one frame, those that are not joined are no train.
     #[inline]
-    pub fn add(&mut self, outcome: &Outcome) {
-        self.outcomes.push(*outcome);
-    }
-
-    /// How many it has.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.outcomes.len()
-    }
-
-    /// Takes a packet whose IP header begins at `ip` and whose checksum is left; whether it is of this train, or begins it.
-    pub fn take(&mut self, pool: &FramePool, outcome: &Outcome, ip: usize, left: Unsummed) -> bool {
-        let frame = pool.frame(outcome.handle);
-        let taken = match (&mut self.join, self.outcomes.first()) {
-            (Some(join), Some(first)) => join.take(pool.frame(first.handle), frame, left),
-            _ => {
-                self.join = Join::new(frame, ip, left);
-                self.left = Some(left);
-                self.join.is_some()
-            }
+    pub fn take(
+        &mut self,
+        pool: &FramePool,
+        outcome: &Outcome,
+        joined: Option<(usize, Unsummed)>,
+        together: usize,
+    ) -> bool {
+        let taken = match joined {
+            None => self.join.is_none() && together > 1,
+            Some((ip, left)) => self.join(pool, pool.frame(outcome.handle), ip, left, together),
         };
         if taken {
             self.outcomes.push(*outcome);
         }
         taken
+    }
+
+    fn join(&mut self, pool: &FramePool, frame: &[u8], ip: usize, left: Unsummed, together: usize) -> bool {
+        if let (Some(join), Some(first)) = (&mut self.join, self.outcomes.first()) {
+            return join.take(pool.frame(first.handle), frame, left);
+        }
+        let Some(join) = Join::new(frame, ip, left) else { return together > 1 };
+        let begins = self.outcomes.is_empty();
+        if begins {
+            (self.join, self.left) = (Some(join), Some(left));
+        }
+        begins
+    }
+
+    /// Whether one call takes no more of them.
+    #[inline]
+    pub fn is_full(&self, together: usize) -> bool {
+        self.join.is_none() && self.outcomes.len() >= together
+    }
+
+    /// Whether one frame stands for all.
+    #[inline]
+    pub fn is_joined(&self) -> bool {
+        self.join.is_some()
     }
 
     /// Whether it has none.
@@ -87,7 +102,7 @@ impl Train {
 #[cfg(test)]
 mod tests {
     use crate::config::TwoWay;
-    use crate::host::{Direction, Ports, Received, Report, mailbox};
+    use crate::host::{Direction, Leaving, Ports, Received, Report, mailbox};
     use fairdrop::Time;
     use fairdrop_capture::LinkType;
     use std::io;
@@ -142,22 +157,26 @@ mod tests {
 
         fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
             assert_eq!(self.coming, COMING, "only the last may be alone");
-            self.deliver_all(&[frame]).map(|taken| taken > 0)
+            self.deliver_all([Leaving { frame, left: None }].into_iter()).map(|taken| taken > 0)
         }
 
         fn together(&self) -> usize {
             self.takes
         }
 
-        fn deliver_all(&mut self, frames: &[&[u8]]) -> io::Result<usize> {
+        fn deliver_all<'a>(
+            &mut self,
+            frames: impl ExactSizeIterator<Item = Leaving<'a>>,
+        ) -> io::Result<usize> {
             self.calls += 1;
             if self.calls > self.breaks_after {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             assert!((1..=self.takes).contains(&frames.len()));
-            let taken = frames.iter().take_while(|frame| !(self.refuses)(frame[27])).count();
-            self.delivered.extend(frames[..taken].iter().map(|frame| frame[27]));
-            Ok(taken)
+            let before = self.delivered.len();
+            let numbers = frames.map(|leaving| leaving.frame[27]);
+            self.delivered.extend(numbers.take_while(|&number| !(self.refuses)(number)));
+            Ok(self.delivered.len() - before)
         }
 
         fn flush(&mut self) -> io::Result<()> {

@@ -2,7 +2,7 @@
 //! there is no safe interface elsewhere.
 #![allow(unsafe_code)] // Options with structs, an address family of its own, and memory that the kernel writes.
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with, sockopt};
 use std::ffi::c_int;
@@ -122,15 +122,24 @@ impl PacketSocket {
         RingMemory::map(&self.0, blocks as usize * RING_BLOCK as usize)
     }
 
-    /// Sends frames, one after the other and without waiting: how many of the first, or why not even the first.
+    /// Sends a frame without waiting.
     ///
     /// # Errors
-    /// The interface is down or gone, its queue is full, or the first frame is longer than its MTU.
-    pub fn send(&self, frames: &[&[u8]]) -> Result<usize, Errno> {
-        if let &[frame] = frames {
-            return send(&self.0, frame, SendFlags::DONTWAIT).map(|_| 1);
+    /// The interface is down or gone, its queue is full, or the frame is longer than its MTU.
+    pub fn send(&self, frame: &[u8]) -> Result<(), Errno> {
+        retry_on_intr(|| send(&self.0, frame, SendFlags::DONTWAIT)).map(drop)
+    }
+
+    /// Sends frames, [`SENT_TOGETHER`] at most, one after the other and without waiting: how many of the first, or why not even
+    /// the first.
+    ///
+    /// # Errors
+    /// As of [`Self::send`].
+    pub fn send_all<'a>(&self, mut frames: impl ExactSizeIterator<Item = &'a [u8]>) -> Result<usize, Errno> {
+        if frames.len() == 1 {
+            return frames.next().map_or(Ok(0), |frame| self.send(frame).map(|()| 1));
         }
-        let frames = &frames[..frames.len().min(SENT_TOGETHER)];
+        let count = frames.len().min(SENT_TOGETHER);
         // SAFETY: a message of zeros has no address, no parts, no control data and no flags.
         let mut messages: [libc::mmsghdr; SENT_TOGETHER] = unsafe { std::mem::zeroed() };
         let mut parts = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; SENT_TOGETHER];
@@ -139,12 +148,14 @@ impl PacketSocket {
             message.msg_hdr.msg_iov = part;
             message.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: the pointer is to as many messages, each with one part, whose bytes the call only reads.
-        let sent = unsafe {
-            libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), frames.len() as u32, libc::MSG_DONTWAIT)
-        };
-        usize::try_from(sent)
-            .map_err(|_| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+        retry_on_intr(|| {
+            // SAFETY: the pointer is to as many messages, each with one part, whose bytes the call only reads.
+            let sent = unsafe {
+                libc::sendmmsg(self.0.as_raw_fd(), messages.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
+            };
+            usize::try_from(sent)
+                .map_err(|_| Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+        })
     }
 
     /// Frames that the ring had no room for since this was last asked.

@@ -1,8 +1,8 @@
 //! A direction between two descriptors of which each read and each write is one frame: TUN devices.
 
-use super::tun::{TunReader, TunWriter};
+use super::tun::{READ_AHEAD, TunReader, TunWriter};
 use crate::frame::{Unsummed, VNET_HEADER};
-use crate::host::{Ports, Received, SHORTEST_SLEEP};
+use crate::host::{Ports, Received};
 use crate::os::{Netlink, Sleeper, now};
 use fairdrop::Time;
 use std::io;
@@ -19,7 +19,6 @@ pub struct Descriptors {
     sleeper: Sleeper,
     /// Whether there may be a frame; not when there was none a moment ago.
     look: bool,
-    last: Time,
     before: Option<Losses>,
     behind: Option<Losses>,
     /// Frames that the device did not take, since its losses were counted.
@@ -77,12 +76,11 @@ impl Descriptors {
 
     fn between(from: TunReader, to: TunWriter, sleeper: Sleeper) -> Self {
         Self {
-            from,
+            from: from.ahead(),
             to,
             joins: false,
             sleeper,
             look: true,
-            last: Time::ZERO,
             before: None,
             behind: None,
             refused: 0,
@@ -117,10 +115,7 @@ impl Ports for Descriptors {
             return Ok(None);
         }
         let received = self.from.read(buffer)?;
-        let before = self.last;
-        self.last = received.map_or(before, |received| received.at);
-        // Behind a frame that came by itself there is hardly ever another: falling asleep asks that as well, in one call less.
-        self.look = self.from.has_more() || (received.is_some() && self.last.since(before) < SHORTEST_SLEEP);
+        self.look = self.from.may_have();
         Ok(received)
     }
 
@@ -134,6 +129,10 @@ impl Ports for Descriptors {
 
     fn joins(&self) -> bool {
         self.joins
+    }
+
+    fn together(&self) -> usize {
+        READ_AHEAD
     }
 
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
@@ -183,18 +182,14 @@ mod tests {
         let [from, to] = [from, to].map(|end| Arc::new(OwnedFd::from(end)));
         let mut ports = Descriptors::new(from, to, Sleeper::new(Time::ZERO).unwrap());
         let mut buffer = [0; 64];
-        for number in 0..3 {
+        let mut receive = |ports: &mut Descriptors| ports.receive(&mut buffer).unwrap().map(|_| buffer[0]);
+        for number in 0..2 {
             sender.send(&[number]).unwrap();
         }
-        let mut receive = |ports: &mut Descriptors| ports.receive(&mut buffer).unwrap().map(|_| buffer[0]);
         // None has come before.
-        assert_eq!((receive(&mut ports), receive(&mut ports)), (Some(0), None));
+        assert_eq!((receive(&mut ports), ports.has_more(), receive(&mut ports)), (Some(0), false, None));
         ports.wait(None).unwrap();
-        // It has been a moment.
-        ports.last = now();
         assert_eq!(receive(&mut ports), Some(1));
-        ports.look = true;
-        assert_eq!((receive(&mut ports), receive(&mut ports)), (Some(2), None));
     }
 
     #[test]

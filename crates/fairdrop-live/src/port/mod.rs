@@ -7,5 +7,5 @@ mod xdp;
 
 pub use descriptors::{Descriptors, Joining};
 pub use packet::{PacketPorts, Receiver, RingReader};
-pub use tun::{TunReader, TunWriter};
+pub use tun::{READ_AHEAD, TunReader, TunWriter};
 pub use xdp::{XdpInterface, XdpPorts};

@@ -1,16 +1,26 @@
 //! The two sides of a TUN device: what is read is cut to packets, what is written may stand for many.
 
 use crate::frame::{Join, Unsummed, VNET_HEADER, Whole};
-use crate::host::Received;
+use crate::host::{Received, SHORTEST_SLEEP};
 use crate::os::now;
 use fairdrop::Time;
 use rustix::io::{Errno, writev};
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// The longest frame that a device hands on uncut (its `gso_max_size` at most), with room for headers.
 const LONGEST: usize = (1 << 16) + 256;
+
+/// Frames that are read, or written, before something else is done, at most. Between two of the kernel's reads little is left of
+/// the loop in the processor's caches, and of the kernel's read between two packets of the loop.
+pub const READ_AHEAD: usize = 16;
+/// Room for all of these but the longest.
+const AHEAD_BYTES: usize = READ_AHEAD * 2048;
+
+/// Bytes of a line of the processor's cache, at which each frame begins.
+const LINE: usize = 64;
 
 /// Reads packets from a descriptor of which each read is one frame; it must be non-blocking.
 #[derive(Debug)]
@@ -20,16 +30,45 @@ pub struct TunReader {
     headed: bool,
     /// Checksums are completed rather than left.
     complete: bool,
+    /// Frames read at once, at most.
+    most: usize,
     whole: Whole,
+    /// Frames in it that were read at once, and those of them that were not looked at yet.
+    read: [InWhole; READ_AHEAD],
+    waiting: Range<usize>,
+    /// When the last frame was read, and when the one that is looked at.
+    last: Time,
     at: Time,
+    /// There may be another behind the last frame: not when there was none, nor behind one that came by itself.
+    follows: bool,
     left: Option<Unsummed>,
+}
+
+/// Where a frame begins, with its header, its length without, and when it came.
+#[derive(Clone, Copy, Debug, Default)]
+struct InWhole {
+    start: usize,
+    len: usize,
+    at: Time,
 }
 
 impl TunReader {
     /// From a device of [`crate::os::tun`].
     pub fn new(device: Arc<OwnedFd>) -> Self {
         let whole = Whole::new(LONGEST);
-        Self { device, headed: true, complete: false, whole, at: Time::ZERO, left: None }
+        Self {
+            device,
+            headed: true,
+            complete: false,
+            most: 1,
+            whole,
+            read: [InWhole::default(); READ_AHEAD],
+            waiting: 0..0,
+            last: Time::ZERO,
+            at: Time::ZERO,
+            follows: false,
+            left: None,
+        }
     }
 
     /// From a descriptor without headers.
@@ -43,36 +82,74 @@ impl TunReader {
         Self { complete: true, ..self }
     }
 
+    /// Behind a frame that came soon after another, several are read before the first is looked at.
+    #[must_use]
+    pub fn ahead(self) -> Self {
+        Self { most: READ_AHEAD, whole: Whole::new(LONGEST + AHEAD_BYTES), ..self }
+    }
+
     /// The next packet that is there.
     ///
     /// # Errors
     /// The device is broken; `UnexpectedEof`: it is gone.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
-        if let Some(packet) = self.next_of_cut(buffer) {
-            return Ok(Some(packet));
+        let (len, left) = match self.whole.next_packet(buffer) {
+            Some(packet) => packet,
+            None if self.waiting.is_empty() && !self.fill()? => return Ok(None),
+            None => {
+                let Some(next) = self.waiting.next() else { return Ok(None) };
+                let InWhole { start, len, at } = self.read[next];
+                self.at = at;
+                self.whole.take(buffer, start, len, self.complete)
+            }
+        };
+        self.left = left;
+        Ok(Some(Received { len, at: self.at }))
+    }
+
+    /// Reads what is there, when nothing waits any more; whether there was something.
+    fn fill(&mut self) -> io::Result<bool> {
+        let (mut start, mut count) = (0, 0);
+        while count < self.most && start + VNET_HEADER + LONGEST <= self.whole.bytes().len() {
+            let len = match self.read_at(start) {
+                Ok(len) => len,
+                Err(error) if count == 0 => return Err(error),
+                // The next call tells.
+                Err(_) => None,
+            };
+            let Some(len) = len else {
+                self.follows = false;
+                break;
+            };
+            let at = now();
+            self.follows |= at.since(self.last) < SHORTEST_SLEEP;
+            self.last = at;
+            self.read[count] = InWhole { start, len, at };
+            count += 1;
+            start = (start + VNET_HEADER + len).next_multiple_of(LINE);
+            if !self.follows {
+                break;
+            }
         }
-        // In one piece, and copied from there: that costs less than to have the kernel put it together from pieces.
+        self.waiting = 0..count;
+        Ok(count > 0)
+    }
+
+    /// In one piece, and copied from there: that costs less than to have the kernel put it together from pieces.
+    fn read_at(&mut self, start: usize) -> io::Result<Option<usize>> {
         let header = if self.headed { VNET_HEADER } else { 0 };
-        let len = loop {
-            match rustix::io::read(&*self.device, &mut self.whole.bytes()[VNET_HEADER - header..]) {
-                Ok(read) => break read.saturating_sub(header),
+        let room = &mut self.whole.bytes()[start..];
+        room[..VNET_HEADER].fill(0);
+        loop {
+            match rustix::io::read(&*self.device, &mut room[VNET_HEADER - header..]) {
+                Ok(read) => return Ok(Some(read.saturating_sub(header))),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => {}
                 // A TUN device whose namespace has ended.
                 Err(Errno::BADFD) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Err(error) => return Err(error.into()),
             }
-        };
-        self.at = now();
-        let (len, left) = self.whole.take(buffer, len, self.complete);
-        self.left = left;
-        Ok(Some(Received { len, at: self.at }))
-    }
-
-    fn next_of_cut(&mut self, buffer: &mut [u8]) -> Option<Received> {
-        let (len, left) = self.whole.next_packet(buffer)?;
-        self.left = left;
-        Some(Received { len, at: self.at })
+        }
     }
 
     /// The checksum that was left to hardware of the packet that was read last.
@@ -82,7 +159,13 @@ impl TunReader {
 
     /// Whether the next packet is at hand.
     pub fn has_more(&self) -> bool {
-        self.whole.is_cut()
+        self.whole.is_cut() || !self.waiting.is_empty()
+    }
+
+    /// Whether there may be another frame behind the last: not when there was none, nor behind one that came by itself, where
+    /// there is hardly ever another, and falling asleep asks that as well, in one call less.
+    pub fn may_have(&self) -> bool {
+        self.has_more() || self.follows
     }
 }
 
@@ -157,5 +240,83 @@ fn taken(write: impl Fn() -> rustix::io::Result<usize>) -> io::Result<bool> {
             }
             Err(error) => Err(error.into()),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixDatagram;
+
+    /// A device's other end, and a reader ahead of packets without headers.
+    fn device() -> (UnixDatagram, TunReader) {
+        let (sender, device) = UnixDatagram::pair().unwrap();
+        device.set_nonblocking(true).unwrap();
+        (sender, TunReader::plain(Arc::new(OwnedFd::from(device))).ahead())
+    }
+
+    /// What is left of it reads as a header of a frame whose checksum is left.
+    fn packet(number: u8, len: usize) -> Vec<u8> {
+        let mut packet = [1, 0].repeat(len / 2);
+        packet[0] = number;
+        packet
+    }
+
+    /// Numbers and lengths of what is read until nothing is there, and how much was at hand behind each.
+    fn all(reader: &mut TunReader) -> Vec<(u8, usize, bool)> {
+        let mut buffer = vec![0; LONGEST];
+        std::iter::from_fn(|| {
+            let received = reader.read(&mut buffer).unwrap()?;
+            assert!(buffer[..received.len] == packet(buffer[0], received.len));
+            assert_eq!(reader.unsummed(), None, "what was there before is taken for a header");
+            Some((buffer[0], received.len, reader.has_more()))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn frames_of_a_burst_are_read_together_and_in_order() {
+        let (sender, mut reader) = device();
+        reader.follows = true;
+        for (round, len) in [(0, 1500), (1, 40), (2, 334)] {
+            // The socket holds no more than some ten.
+            let numbers = round * 8..round * 8 + 8;
+            for number in numbers.clone() {
+                sender.send(&packet(number, len)).unwrap();
+            }
+            let expected: Vec<_> = numbers.map(|number| (number, len, number % 8 < 7)).collect();
+            assert_eq!(all(&mut reader), expected);
+            assert!(!reader.may_have(), "none was there");
+            reader.follows = true;
+        }
+    }
+
+    #[test]
+    fn behind_one_that_came_alone_none_is_looked_for() {
+        let (sender, mut reader) = device();
+        let (mut buffer, both) = ([0; 100], [packet(1, 60), packet(2, 60)]);
+        for packet in both {
+            sender.send(&packet).unwrap();
+        }
+        assert_eq!(reader.read(&mut buffer).unwrap().unwrap().len, 60);
+        assert!(!reader.has_more() && !reader.may_have());
+        // Soon after the last.
+        reader.last = now().after(Time::from_ns(1_000_000_000));
+        assert_eq!(reader.read(&mut buffer).unwrap().unwrap().len, 60);
+        assert!(!reader.has_more() && !reader.may_have(), "the second look found nothing");
+    }
+
+    #[test]
+    fn there_is_always_room_for_the_longest() {
+        let (sender, mut reader) = device();
+        reader.follows = true;
+        let lengths = [1500, LONGEST, 9000, 9000, 9000, 9000, 20];
+        for (number, len) in (0..).zip(lengths) {
+            sender.send(&packet(number, len)).unwrap();
+        }
+        let read = all(&mut reader);
+        assert_eq!(read.iter().map(|one| one.1).collect::<Vec<_>>(), lengths);
+        let at_hand: Vec<bool> = read.iter().map(|one| one.2).collect();
+        assert_eq!(at_hand, [true, false, true, true, true, false, false]);
     }
 }

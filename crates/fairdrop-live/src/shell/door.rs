@@ -113,6 +113,10 @@ impl Ports for Door {
         self.descriptors.joins()
     }
 
+    fn together(&self) -> usize {
+        self.descriptors.together()
+    }
+
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
         match self.passes(frame) {
             Some(true) => self.descriptors.deliver(frame),

@@ -5,7 +5,7 @@ mod ring;
 
 pub use reader::RingReader;
 
-use crate::host::{Ports, Received};
+use crate::host::{Leaving, Ports, Received};
 use crate::os::{PacketSocket, RingLayout, SENT_TOGETHER, Sleeper, now};
 use fairdrop::Time;
 use rustix::io::Errno;
@@ -68,23 +68,15 @@ impl Ports for PacketPorts {
     }
 
     fn deliver(&mut self, frame: &[u8]) -> io::Result<bool> {
-        self.deliver_all(&[frame]).map(|taken| taken > 0)
+        taken(self.to.send(frame)).map(|taken| taken.is_some())
     }
 
     fn together(&self) -> usize {
         SENT_TOGETHER
     }
 
-    fn deliver_all(&mut self, frames: &[&[u8]]) -> io::Result<usize> {
-        loop {
-            return match self.to.send(frames) {
-                Ok(sent) => Ok(sent),
-                Err(Errno::INTR) => continue,
-                Err(error @ (Errno::BADF | Errno::NOTSOCK)) => Err(error.into()),
-                // The interface is down, gone, full, or the frame is longer than its MTU: this frame is lost.
-                Err(_) => Ok(0),
-            };
-        }
+    fn deliver_all<'a>(&mut self, frames: impl ExactSizeIterator<Item = Leaving<'a>>) -> io::Result<usize> {
+        taken(self.to.send_all(frames.map(|leaving| leaving.frame))).map(Option::unwrap_or_default)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -116,5 +108,14 @@ impl Ports for PacketPorts {
 
     fn lost_before(&mut self) -> u64 {
         self.from.reader.unreadable() + self.from.socket.drops().unwrap_or(0)
+    }
+}
+
+/// What a call has sent; `None`: the interface is down, gone, full, or the frame is longer than its MTU. That frame is lost.
+fn taken<T>(sent: Result<T, Errno>) -> io::Result<Option<T>> {
+    match sent {
+        Ok(sent) => Ok(Some(sent)),
+        Err(error @ (Errno::BADF | Errno::NOTSOCK)) => Err(error.into()),
+        Err(_) => Ok(None),
     }
 }
