@@ -36,7 +36,9 @@ pub fn run(args: &TunArgs) -> Result<(), Refusal> {
     let mut prepared = Prepared::new(&names.join("-"), &args.services, &link).map_err(Refusal::input)?;
     let [near, far] = [device(&names[0], args.mtu)?, device(&names[1], args.mtu)?];
     let frame_bytes = args.mtu.max(LONGEST) as usize;
-    let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes) + prepared.memory();
+    let buffers = link.up.buffer_bytes(frame_bytes)
+        + link.down.buffer_bytes(frame_bytes)
+        + prepared.memory(frame_bytes);
     crate::say!(
         "fairdropd: up {}; down {}; {:.1} MB of buffers",
         link.up.told(),

@@ -7,7 +7,7 @@ use crate::daemon::Running;
 use crate::host::Flows;
 use crate::metrics::{self, Sampler, Token};
 use crate::os::now;
-use crate::record::{RING_BYTES, Recorder, Rotation, Writer};
+use crate::record::{self, RING_BYTES, Recorder, Rotation, Writer};
 use fairdrop_capture::LinkType;
 use rtrb::Consumer;
 use std::io;
@@ -67,9 +67,9 @@ impl Prepared {
         Ok(Self { name: name.into(), link: link.clone(), metrics, control, record })
     }
 
-    /// Bytes of memory beside the frame buffers.
-    pub fn memory(&self) -> usize {
-        self.record.as_ref().map_or(0, |_| DIRECTIONS.len() * RING_BYTES)
+    /// Bytes of memory beside the frame buffers, of which each has `frame_bytes`.
+    pub fn memory(&self, frame_bytes: usize) -> usize {
+        self.record.as_ref().map_or(0, |_| DIRECTIONS.len() * record::memory(RING_BYTES, frame_bytes))
     }
 
     /// Who looks on in the direction called `direction`, at frames of `link_type`.

@@ -218,7 +218,8 @@ pub fn run(args: &BridgeArgs) -> Result<(), Refusal> {
     let opened = Bridge::open(&options)?;
     let mut processors = Processors::watch();
     let _awake = daemon::confine(opened.role(), &args.services, &args.end).map_err(Refusal::running)?;
-    let mut bridge = opened.start(|name| prepared.watches(name, ETHERNET))?;
+    let beside = prepared.memory(opened.frame_bytes());
+    let mut bridge = opened.start(beside, |name| prepared.watches(name, ETHERNET))?;
     crate::say!("fairdropd: {} and {} are bridged", options.interfaces[0], options.interfaces[1]);
     let served = prepared.serve([&bridge.up, &bridge.down]);
     let followed = served.and_then(|services| bridge.follow(stop.as_fd()).map(|()| services));
@@ -267,15 +268,22 @@ impl Opened {
         if matches!(self.sides[0].sockets, Sockets::Xdp(_)) { Role::Xdp } else { Role::Link }
     }
 
-    /// Starts the bridge. `watch` makes those who look on, by the name of the direction.
+    /// Bytes of each frame buffer.
+    pub fn frame_bytes(&self) -> usize {
+        self.options.frame_bytes(&self.found)
+    }
+
+    /// Starts the bridge. `watch` makes those who look on, by the name of the direction, in `beside` bytes of memory.
     ///
     /// # Errors
     /// The operating system gives no threads, or an interface cannot be used.
     pub fn start<W: Watch + Send + 'static>(
         self,
+        beside: usize,
         watch: impl FnMut(&'static str) -> W,
     ) -> Result<Bridge, Refusal> {
         let Self { options, changes, found, sides, receivers, keeper } = self;
+        tell(&options, &sides, &found, beside);
         let [up, down] = start_directions(&options, &sides, receivers, &found, watch)?;
         let longest = options.longest(&found);
         let mut bridge = Bridge { sides, keeper, longest, told: [None, None], up, down, changes };
@@ -291,17 +299,12 @@ impl Opened {
     }
 }
 
-fn start_directions<W: Watch + Send + 'static>(
-    options: &BridgeOptions,
-    sides: &[Side; 2],
-    receivers: [Option<Receiver>; 2],
-    found: &[Interface; 2],
-    mut watch: impl FnMut(&'static str) -> W,
-) -> Result<[Running; 2], Refusal> {
+/// Says what both directions are, and what memory they take, with `beside` bytes of what looks on.
+fn tell(options: &BridgeOptions, sides: &[Side; 2], found: &[Interface; 2], beside: usize) {
     let (link, frame_bytes) = (&options.link, options.frame_bytes(found));
     let ring_bytes = options.ring_bytes.next_multiple_of(RING_BLOCK);
     let xdp = matches!(sides[0].sockets, Sockets::Xdp(_));
-    let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
+    let buffers = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes) + beside;
     crate::say!(
         "fairdropd: up {}; down {}; {:.1} MB of buffers, {:.1} MB of {}",
         link.up.told(),
@@ -310,6 +313,16 @@ fn start_directions<W: Watch + Send + 'static>(
         2.0 * if xdp { bytes_for(ring_bytes) as f64 } else { f64::from(ring_bytes) } / 1e6,
         if xdp { "memory shared with the kernel" } else { "receive rings" }
     );
+}
+
+fn start_directions<W: Watch + Send + 'static>(
+    options: &BridgeOptions,
+    sides: &[Side; 2],
+    receivers: [Option<Receiver>; 2],
+    found: &[Interface; 2],
+    mut watch: impl FnMut(&'static str) -> W,
+) -> Result<[Running; 2], Refusal> {
+    let (link, frame_bytes) = (&options.link, options.frame_bytes(found));
     let key = random_key().map_err(Refusal::running)?;
     let mut start = |name, number, way: &OneWay, from: (&Side, Option<Receiver>), to: &Side| {
         let config = way.direction(link.seed, number, key, ETHERNET, frame_bytes);

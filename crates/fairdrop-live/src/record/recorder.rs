@@ -24,7 +24,7 @@ pub struct Recorder {
 }
 
 /// One record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     fate: u8,
     pub len: u32,
@@ -115,12 +115,7 @@ impl Watch for Recorder {
     }
 }
 
-/// Whether a ring is more than half full.
-pub(super) fn is_filling(ring: &Consumer<u8>) -> bool {
-    ring.slots() > ring.buffer().capacity() / 2
-}
-
-/// The oldest record of a ring, with its frame in `frame`.
+/// The first record of a ring, with its frame in `frame`.
 pub(super) fn next(ring: &mut Consumer<u8>, frame: &mut Vec<u8>) -> Option<Record> {
     let mut head = [0; HEAD];
     copy(ring, HEAD, |at, part| head[at..at + part.len()].copy_from_slice(part))?;

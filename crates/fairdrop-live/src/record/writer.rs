@@ -2,8 +2,9 @@
 
 use crate::config::DIRECTIONS;
 use crate::os::now;
+use crate::record::ordered::Ordered;
 use crate::record::pcapng::{self, Packet};
-use crate::record::recorder::{self, What};
+use crate::record::recorder::What;
 use crate::record::{INTERFACES, Output};
 use fairdrop::Time;
 use fairdrop_capture::LinkType;
@@ -17,8 +18,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Looks at the rings this often when there was nothing. The loop does not wake the writer: that would cost it a system call.
 const IDLE: Duration = Duration::from_millis(10);
 
-/// Records are written this long after their time, so that those of both directions are in order.
-const HELD: Time = Time::from_ns(20_000_000);
+/// Records are written this long after their time, so that those of both directions are in order, even if a loop does not run for
+/// a while between a packet and the one that it leaves together with. Where many come, their number bounds it.
+const HELD: Time = Time::from_ns(200_000_000);
 
 /// Bytes that are written at once.
 const AT_ONCE: usize = 1 << 18;
@@ -31,17 +33,14 @@ pub struct Writer {
 
 struct Job<O> {
     output: O,
-    /// One of each direction.
-    rings: [Consumer<u8>; DIRECTIONS.len()],
+    /// Of each direction.
+    records: [Ordered; DIRECTIONS.len()],
     link_type: LinkType,
     file_bytes: u64,
     /// Bytes in the file.
     written: u64,
     /// 1970 on the clock of the loop, ns.
     epoch_ns: i128,
-    /// The oldest record of each ring.
-    ahead: [Option<recorder::Record>; DIRECTIONS.len()],
-    frames: [Vec<u8>; DIRECTIONS.len()],
     blocks: Vec<u8>,
 }
 
@@ -61,13 +60,11 @@ impl Writer {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut job = Job {
             output,
-            rings,
+            records: rings.map(Ordered::new),
             link_type,
             file_bytes,
             written: 0,
             epoch_ns: since_1970.as_nanos() as i128 - i128::from(now().ns()),
-            ahead: [None; DIRECTIONS.len()],
-            frames: [const { Vec::new() }; DIRECTIONS.len()],
             blocks: Vec::with_capacity(2 * AT_ONCE),
         };
         let write = move || {
@@ -110,27 +107,19 @@ impl<O: Output> Job<O> {
 
     /// Takes records out of the rings, the oldest first, as many as are written at once. Returns whether there were any.
     fn gather(&mut self, all: bool) -> bool {
-        let hurry = all || self.rings.iter().any(recorder::is_filling);
+        let hurry = all || self.records.iter().any(Ordered::is_filling);
         let until = Time::from_ns(now().ns().saturating_sub(HELD.ns()));
         while self.blocks.len() < AT_ONCE {
-            for (ahead, (ring, frame)) in
-                self.ahead.iter_mut().zip(self.rings.iter_mut().zip(&mut self.frames))
-            {
-                if ahead.is_none() {
-                    *ahead = recorder::next(ring, frame);
-                }
-            }
-            let oldest =
-                (0..DIRECTIONS.len()).filter_map(|at| self.ahead[at].map(|record| (record.at, at))).min();
-            let Some((_, direction)) = oldest.filter(|&(at, _)| hurry || at <= until) else { break };
-            if let Some(record) = self.ahead[direction].take() {
-                self.add(direction, record);
-            }
+            let times =
+                (0..).zip(&mut self.records).filter_map(|(at, records)| Some((records.oldest()?, at)));
+            let Some((_, direction)) = times.min().filter(|&(at, _)| hurry || at <= until) else { break };
+            self.add(direction);
         }
         !self.blocks.is_empty()
     }
 
-    fn add(&mut self, direction: usize, record: recorder::Record) {
+    fn add(&mut self, direction: usize) {
+        let Some((record, frame)) = self.records[direction].next() else { return };
         let (kind, comment) = match record.what() {
             What::Arrived => (0, None),
             What::Left => (1, None),
@@ -138,16 +127,12 @@ impl<O: Output> Job<O> {
         };
         let packet = Packet {
             interface: direction * INTERFACES / DIRECTIONS.len() + kind,
-            time_ns: self.since_1970_ns(record.at),
+            time_ns: since_1970_ns(self.epoch_ns, record.at),
             len: record.len,
-            frame: &self.frames[direction],
+            frame,
             comment: comment.as_deref(),
         };
         pcapng::packet(&mut self.blocks, &packet);
-    }
-
-    fn since_1970_ns(&self, at: Time) -> u64 {
-        (self.epoch_ns + i128::from(at.ns())).max(0) as u64
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -164,4 +149,8 @@ impl<O: Output> Job<O> {
         self.blocks.clear();
         Ok(())
     }
+}
+
+fn since_1970_ns(epoch_ns: i128, at: Time) -> u64 {
+    (epoch_ns + i128::from(at.ns())).max(0) as u64
 }

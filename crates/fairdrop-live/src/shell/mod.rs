@@ -98,7 +98,7 @@ impl Session {
         world.notes.iter().for_each(|note| crate::say!("fairdropd: {note}"));
         let frame_bytes = MTU as usize;
         let frames = link.up.buffer_bytes(frame_bytes) + link.down.buffer_bytes(frame_bytes);
-        let buffers = frames + prepared.memory();
+        let buffers = frames + prepared.memory(frame_bytes);
         crate::say!(
             "fairdropd: up {}; down {}; {:.1} MB of buffers; the outside's 127.0.0.1 is {}",
             link.up.told(),

@@ -155,7 +155,7 @@ impl Running {
             let opened = Bridge::open(&options).unwrap();
             assert_eq!(confine(opened.role(), &[]).unwrap(), [""; 0]);
             let look = |name| if name == "up" { looks.0.clone() } else { looks.1.clone() };
-            let mut bridge = opened.start(look).unwrap();
+            let mut bridge = opened.start(0, look).unwrap();
             to.send(bridge.up.mailbox.clone()).unwrap();
             bridge.follow(signal.as_fd()).unwrap();
             bridge.stop().unwrap()
