@@ -34,11 +34,27 @@ class Windows(NamedTuple):
     end: Packets
     total: int
 
-    def longest_pause(self, pauses: Packets) -> Errors:
-        """How long the longest pause was that reaches into each window, in parts of the window; 0 where none does."""
-        reaches = (pauses[:, 0] <= self.end[:, None]) & (pauses[:, 1] + AFTER_PAUSE_NS >= self.begin[:, None])
-        longest_ns: Errors = np.where(reaches, pauses[:, 2], 0).max(axis=1, initial=0)
-        return longest_ns / (self.end - self.begin)
+    def paused(self, pauses: Packets) -> Errors:
+        """How long the machine paused in all, of the pauses that reach into each window, in parts of the window.
+
+        One pause may have been seen by several: they are no longer together than the time from the begin of the first
+        to the end of the last of those that overlap.
+        """
+        paused_ns = np.zeros(len(self.begin), dtype=np.int64)
+        for place, (begin, end) in enumerate(zip(self.begin, self.end, strict=True)):
+            reaches = (pauses[:, 0] <= end) & (pauses[:, 1] + AFTER_PAUSE_NS >= begin)
+            here = pauses[reaches]
+            paused_ns[place] = min(int(here[:, 2].sum()), _union(here[:, :2]))
+        return paused_ns / (self.end - self.begin)
+
+
+def _union(spans: Packets) -> int:
+    """How long spans are in which something overlaps."""
+    total, until = 0, None
+    for begin, end in sorted(spans.tolist()):
+        total += max(end - (begin if until is None else max(begin, until)), 0)
+        until = end if until is None else max(until, end)
+    return total
 
 
 def rate_errors(packets: Packets, rate_bps: float, overhead: int, window_s: float, skip_s: float) -> Windows:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import itertools
 import json
+import math
 import os
 import platform
 import shutil
@@ -22,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import analysis
 import numpy as np
@@ -72,8 +75,8 @@ class Port:
     bare: tuple[str, ...]
     own: tuple[str, ...]
     ethernet: bool = True
-    # Its sockets have timers of the kernel that run while nothing comes, in the time of whoever has the processor then: nobody
-    # else may be there.
+    # Its sockets have timers of the kernel that run while nothing comes, in the time of whoever has the processor then:
+    # nobody else may be there.
     by_itself: bool = False
     # What the bare forwarder says when it is ready, and fairdropd over TUN devices.
     ready: str = "are connected"
@@ -156,6 +159,11 @@ def forwarder(port: Port, number: int, name: str, state: Path) -> Iterator[Forwa
         path.stop()
 
 
+def lend(path: Forwarder) -> contextlib.AbstractContextManager[Forwarder]:
+    """One that stays."""
+    return contextlib.nullcontext(path)
+
+
 # What gives a forwarder for one turn.
 Lent = Callable[[], contextlib.AbstractContextManager[Forwarder]]
 
@@ -168,8 +176,10 @@ def measure_cpu(args: argparse.Namespace, scratch: Path) -> list[Row]:
             paths: dict[str, Lent] = {}
             for number, name in enumerate(("bare", *args.programs)):
                 start = partial(forwarder, port, number, name, scratch)
-                path = None if port.by_itself else all_of_them.enter_context(start())
-                paths[name] = start if path is None else partial(contextlib.nullcontext, path)
+                if port.by_itself:
+                    paths[name] = start
+                else:
+                    paths[name] = partial(lend, all_of_them.enter_context(start()))
             for load in args.loads:
                 for size in args.sizes:
                     rows += measure_load(args, port, paths, load, LOADS[load], size)
@@ -301,12 +311,12 @@ def rate_rows(
             }
         )
         if pauses is not None:
-            longest = found.longest_pause(pauses)
-            undisturbed = errors[longest == 0]
+            paused = found.paused(pauses)
+            undisturbed = errors[paused == 0]
             rows[-1]["undisturbed"] = len(undisturbed)
             rows[-1]["undisturbed_max"] = round(float(undisturbed.max()), 7) if len(undisturbed) else ""
-            # A pause at one end of a window makes it longer by that, or shorter.
-            rows[-1]["beyond_max"] = round(float(np.maximum(errors - longest, 0.0).max()), 7) if len(errors) else ""
+            # A pause at one end of a window makes it longer by that, or shorter; over a TUN device each in it does.
+            rows[-1]["beyond_max"] = round(float(np.maximum(errors - paused, 0.0).max()), 7) if len(errors) else ""
     return rows
 
 
@@ -337,18 +347,39 @@ def measure_rate(args: argparse.Namespace, scratch: Path) -> list[Row]:
     return rows
 
 
-def delay_row(program: str, port: str, load: str, errors: analysis.Errors, run_delay: float | None = None) -> Row:
-    """How late packets came."""
+class Delays(NamedTuple):
+    """How late packets came in one turn, us."""
+
+    packets: int
+    p50: float
+    p99: float
+    most: float
+    # How long a thread of the forwarder waited for a processor.
+    runnable: float = math.nan
+
+
+def delays(errors: analysis.Errors, runnable: float = math.nan) -> Delays:
+    """Of one turn."""
     p50, p99 = np.quantile(errors, [0.5, 0.99])
+    return Delays(len(errors), float(p50), float(p99), float(errors.max()), runnable)
+
+
+def delay_row(program: str, port: str, load: str, turns: Sequence[Delays]) -> Row:
+    """How late packets came: of the quantiles of each turn the median, and the range of the higher one."""
+    p99 = [turn.p99 for turn in turns]
+    runnable = statistics.median(turn.runnable for turn in turns)
     return {
         "program": program,
         "port": port,
         "load": load,
-        "packets": len(errors),
-        "p50_us": round(float(p50), 1),
-        "p99_us": round(float(p99), 1),
-        "max_us": round(float(errors.max()), 1),
-        "runnable_us": "" if run_delay is None else round(run_delay, 1),
+        "turns": len(turns),
+        "packets": sum(turn.packets for turn in turns),
+        "p50_us": round(statistics.median(turn.p50 for turn in turns), 1),
+        "p99_us": round(statistics.median(p99), 1),
+        "p99_least_us": round(min(p99), 1),
+        "p99_most_us": round(max(p99), 1),
+        "max_us": round(max(turn.most for turn in turns), 1),
+        "runnable_us": "" if math.isnan(runnable) else round(runnable, 1),
     }
 
 
@@ -362,48 +393,50 @@ def run_delay_ns(program: Program) -> tuple[int, int]:
 DELAY_LOADS = {"idle": 200.0, "half": DELAY_RATE_BPS / 2 / ((MTU + ETHERNET) * 8)}
 
 
+def delay_turn(port: Port, options: tuple[str, ...] | None, pps: float, seconds: float, scratch: Path) -> Delays:
+    """How late packets came in one turn, against an exact link."""
+    path = Forwarder(port, 0, options, scratch)
+    words = ["--size", MTU, "--seconds", seconds, "--pps", pps, "--sleep"]
+    try:
+        before = run_delay_ns(path.program)
+        packets, _ = watched(path.leaves, scratch, partial(probe, "send", path.enters, *words, cpu=SENDER_CPU))
+        after = run_delay_ns(path.program)
+    finally:
+        path.stop()
+    exact = (0.0, 0.0) if options is None else (float(DELAY_RATE_BPS), DELAY_S)
+    errors = analysis.delay_errors_us(packets, exact[0], port.overhead, exact[1])
+    return delays(errors, (after[0] - before[0]) / max(after[1] - before[1], 1) / 1e3)
+
+
+def sleep_turn(spin_us: int, seconds: float) -> Delays:
+    """How late a program woke that sleeps every millisecond and does nothing else."""
+    told = probe("sleep", "--seconds", seconds, "--every", 1000, "--spin", spin_us, cpu=FORWARDER_CPU)
+    return Delays(int(seconds * 1000), told["p50_us"], told["p99_us"], told["max_us"])
+
+
 def measure_delay(args: argparse.Namespace, scratch: Path) -> list[Row]:
-    """One-way delay over a link of 10 ms, idle and half loaded; the path alone; a program that only sleeps."""
-    rows: list[Row] = []
+    """One-way delay over a link of 10 ms, idle and half loaded; the path alone; one that only sleeps: in turns."""
     link = ("--up", str(DELAY_RATE_BPS), "--delay", f"{DELAY_S * 1e3:g}ms")
-    kinds: list[tuple[str, tuple[str, ...] | None]] = [
-        ("bare", None),
-        ("fairdropd", link),
-        ("fairdropd, spinning", (*link, "--spin", SPIN)),
-    ]
+    kinds: dict[str, tuple[str, ...] | None] = {
+        "bare": None,
+        "fairdropd": link,
+        "fairdropd, spinning": (*link, "--spin", SPIN),
+    }
+    seconds = args.long / 2
+    what: dict[tuple[str, str, str], Callable[[], Delays]] = {}
     for port in ports(args):
-        if port.name == "packet, blocks":
-            continue
-        for name, options in kinds:
-            for load, pps in DELAY_LOADS.items():
-                say(f"delay: {port.name}, {name}, {load}")
-                path = Forwarder(port, 0, options, scratch)
-                words = ["--size", MTU, "--seconds", args.long, "--pps", pps, "--sleep"]
-                try:
-                    before = run_delay_ns(path.program)
-                    send = partial(probe, "send", path.enters, *words, cpu=SENDER_CPU)
-                    packets, _ = watched(path.leaves, scratch, send)
-                    after = run_delay_ns(path.program)
-                finally:
-                    path.stop()
-                exact = (0.0, 0.0) if options is None else (float(DELAY_RATE_BPS), DELAY_S)
-                errors = analysis.delay_errors_us(packets, exact[0], port.overhead, exact[1])
-                per_run = (after[0] - before[0]) / max(after[1] - before[1], 1) / 1e3
-                rows.append(delay_row(name, port.name, load, errors, per_run))
-    for name, spin_us in (("sleep", 0), ("sleep, spinning", 100)):
-        say(f"delay: {name}")
-        found = probe("sleep", "--seconds", args.long, "--every", 1000, "--spin", spin_us, cpu=FORWARDER_CPU)
-        rows.append(
-            {
-                "program": name,
-                "port": "timer",
-                "load": "idle",
-                "packets": int(args.long * 1000),
-                **found,
-                "runnable_us": "",
-            }
-        )
-    return rows
+        # Blocks come a millisecond late by design.
+        if port.name != "packet, blocks":
+            for (name, options), (load, pps) in itertools.product(kinds.items(), DELAY_LOADS.items()):
+                what[name, port.name, load] = partial(delay_turn, port, options, pps, seconds, scratch)
+    what["sleep", "timer", "idle"] = partial(sleep_turn, 0, seconds)
+    what["sleep, spinning", "timer", "idle"] = partial(sleep_turn, 100, seconds)
+    found: dict[tuple[str, str, str], list[Delays]] = {key: [] for key in what}
+    for turn in range(args.runs):
+        for key, measure in what.items():
+            say(f"delay: {', '.join(key)}, {turn + 1}/{args.runs}")
+            found[key].append(measure())
+    return [delay_row(*key, turns) for key, turns in found.items()]
 
 
 # Above what any of them passes.
@@ -455,7 +488,7 @@ def measure_peers(args: argparse.Namespace, scratch: Path) -> dict[str, list[Row
             with peer.link(DELAY_RATE_BPS, delay_ms=int(DELAY_S * 1e3)) as way:
                 packets, _ = watched(way.leaves, scratch, partial(way.send, pps, args.long, True))
             errors = analysis.delay_errors_us(packets, DELAY_RATE_BPS, peer.overhead, DELAY_S)
-            rows["peers-delay"].append(delay_row(peer.name, peer.port, load, errors))
+            rows["peers-delay"].append(delay_row(peer.name, peer.port, load, [delays(errors)]))
     return rows
 
 
@@ -561,9 +594,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, default=SIZES, help="for cpu (default all)")
     parser.add_argument("--loads", nargs="+", choices=LOADS, default=list(LOADS), help="for cpu (default all)")
     parser.add_argument("--rates", nargs="+", type=int, choices=RATES_BPS, default=RATES_BPS, help="for rate")
-    parser.add_argument("--runs", type=int, default=5, help="turns of each program for CPU per packet (default 5)")
+    parser.add_argument("--runs", type=int, default=5, help="turns of each program for cpu and delay (default 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of each of them (default 0.5)")
-    parser.add_argument("--long", type=float, default=10.0, help="seconds of each run for rate and delay (default 10)")
+    parser.add_argument(
+        "--long", type=float, default=10.0, help="seconds of a run for rate, of two for delay (default 10)"
+    )
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the CSV files (default: this one)")
     parser.add_argument("--mahimahi", type=Path, metavar="DIR", help="a checkout of mahimahi in which mm-link is built")
     parser.add_argument("--user", default="nobody", help="an ordinary user, for mahimahi (default nobody)")

@@ -12,6 +12,7 @@ Row = dict[str, str]
 Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 # The aims of the page; what is beyond is set in bold.
 RATIO, ERROR_1_S, ERROR_100_MS = 1.2, 0.001, 0.01
+DELAY_P50_US, DELAY_P99_SPINNING_US, DELAY_P99_US = 20, 100, 300
 # Where the cost of a packet that was read is less than this part of that of one that came out, the table has both.
 DROPS = 0.97
 NONE = "No results of a quiet machine are stored yet."
@@ -138,7 +139,7 @@ def _rate(table: Table, rows: list[Row]) -> str:
             ]
     head = ["program", "port", "rate", "offered", "of 1 s", "worst", "of 100 ms", "99th percentile", "worst"]
     if "undisturbed" in rows[0]:
-        head += ["1 s, beyond the pause", "100 ms, beyond the pause", "of 100 ms without a pause", "worst"]
+        head += ["1 s, beyond the pauses", "100 ms, beyond the pauses", "of 100 ms without a pause", "worst"]
     return table(head, made)
 
 
@@ -155,4 +156,16 @@ def _delay(table: Table, rows: list[Row]) -> str:
         "max_us": "worst, us",
         "runnable_us": "waited for a processor, us",
     }
-    return table(list(columns.values()), [[row[name] for name in columns] for row in rows])
+    made = []
+    for row in rows:
+        cells = dict(row)
+        if row["program"].startswith("fairdropd"):
+            spinning = row["program"].endswith("spinning")
+            if spinning:
+                cells["p50_us"] = _beyond(row["p50_us"], float(row["p50_us"]) > DELAY_P50_US)
+            aim = DELAY_P99_SPINNING_US if spinning else DELAY_P99_US
+            cells["p99_us"] = _beyond(row["p99_us"], float(row["p99_us"]) > aim)
+        if row["turns"] != "1":
+            cells["p99_us"] += f" ({row['p99_least_us']} to {row['p99_most_us']})"
+        made.append([cells[name] for name in columns])
+    return table(list(columns.values()), made)

@@ -80,13 +80,29 @@ def test_windows_without_a_pause(analysis, tmp_path):
     for begin_ns, wrong in ((-1_100_000, 0), (150_000_000, 2)):
         pause = np.array([[at[late] + begin_ns, at[late] + begin_ns + 1_000_000, 1_000_000]], dtype=np.int64)
         file.write_bytes(pause.tobytes())
-        longest = found.longest_pause(analysis.read_pauses(file))
-        assert 0 < (longest > 0).sum() < found.total
-        assert (np.abs(found.errors[longest == 0]) > 0.01).sum() == wrong
+        paused = found.paused(analysis.read_pauses(file))
+        assert 0 < (paused > 0).sum() < found.total
+        assert (np.abs(found.errors[paused == 0]) > 0.01).sum() == wrong
         # It was late by 100 us more than the pause.
-        beyond = (np.abs(found.errors) - longest).max()
+        beyond = (np.abs(found.errors) - paused).max()
         assert beyond == pytest.approx(0.001 if wrong == 0 else 0.011, rel=0.1)
-    assert not found.longest_pause(np.empty((0, 3), dtype=np.int64)).any()
+    assert not found.paused(np.empty((0, 3), dtype=np.int64)).any()
+
+
+def test_pauses_add_up_and_are_counted_once(analysis):
+    window = analysis.Windows(np.zeros(1), np.array([0]), np.array([100_000_000]), 1)
+
+    def paused_ms(*pauses):
+        ms = [[begin * 1_000_000, end * 1_000_000, length * 1_000_000] for begin, end, length in pauses]
+        return window.paused(np.array(ms, dtype=np.int64))[0] * 100
+
+    assert paused_ms((10, 20, 8), (50, 55, 5)) == pytest.approx(13)
+    # The same pause, seen by the watch and by a thread.
+    assert paused_ms((10, 20, 10), (11, 19, 8)) == pytest.approx(10)
+    # One that begins while the other lasts; one that contains both; one that is over.
+    assert paused_ms((10, 20, 10), (15, 30, 15)) == pytest.approx(20)
+    assert paused_ms((10, 20, 10), (12, 14, 2), (13, 30, 17)) == pytest.approx(20)
+    assert paused_ms((-20, -10, 10)) == 0
 
 
 def test_a_wrong_rate_is_seen(analysis):
