@@ -704,7 +704,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                     let ack = Ack { next, echo: packet.echo, blocks, stamp: *stamp, marks: marks.as_ref() };
                     sender.on_ack(self.now, ack, config, &mut self.wanted);
                 } else {
-                    sender.on_syn_ack(self.now, config, &mut self.wanted);
+                    sender.on_syn_ack(self.now, *stamp, config, &mut self.wanted);
                 }
                 let is_complete = sender.is_complete();
                 self.send_wanted(packet.flow, packet.group);

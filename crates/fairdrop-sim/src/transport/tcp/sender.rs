@@ -46,13 +46,13 @@ impl Sender {
         self.open_up(now, config, out);
     }
 
-    /// The SYN was answered.
-    pub fn on_syn_ack(&mut self, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+    /// The SYN was answered. With timestamps the answer says when the SYN was sent that came.
+    pub fn on_syn_ack(&mut self, now: Time, stamp: Option<Time>, config: &TcpConfig, out: &mut Vec<Send>) {
         if self.phase != Phase::SynSent {
             return;
         }
         if config.linux.is_some() {
-            return linux::on_syn_ack(self, now, config, out);
+            return linux::on_syn_ack(self, now, stamp, config, out);
         }
         match self.timed.take() {
             Some(_) => self.rto.measure(self.timed_at, now, config),

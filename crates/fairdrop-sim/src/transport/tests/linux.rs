@@ -179,6 +179,22 @@ fn the_first_syns_do_not_back_off() {
     assert_eq!(pipe.times_of(Syn), [0, 1000, 2000, 3000, 4000, 5000, 7000]);
 }
 
+/// RFC 7323, section 4.3: the answer echoes the SYN that came, so that it measures whether that was lost or only waited longer than a
+/// second. Without timestamps it measures nothing, and
+/// the timeout is 3 s.
+#[test]
+fn an_answer_measures_from_the_syn_that_came() {
+    for (stamp, timeout) in [(" ts 1000", 1300 + 3 * 300), (" ts 0", 1300 + 3 * 1300), ("", 1300 + 3000)] {
+        let table = format!(
+            "
+              0 | start          | syn | 2 | 50 | syn sent | 1000
+           1000 | timeout        | syn | 2 | 50 | syn sent | 2000
+           1300 | syn-ack{stamp} | 0-1 | 2 | 50 | open     | {timeout}"
+        );
+        play("reno", "era=linux tlp=false initial_window=2p max_window=50p", &table);
+    }
+}
+
 /// `__tcp_ack_snd_check`: sixteen ACKs at once, then one for every second segment; a segment alone waits 40 ms.
 #[test]
 fn quick_acks_come_first() {

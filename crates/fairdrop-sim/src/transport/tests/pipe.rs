@@ -40,6 +40,8 @@ pub struct Pipe<L> {
     pub log: Vec<(Time, Packet)>,
     /// Segments delivered to the application.
     pub delivered: u32,
+    /// When the SYN was sent that came first.
+    syn_sent: Option<Time>,
     /// Whether to lose the `n`th copy (from 1) of a packet.
     lose: L,
     copies: BTreeMap<Packet, u32>,
@@ -61,6 +63,7 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
             now: Time::ZERO,
             log: Vec::new(),
             delivered: 0,
+            syn_sent: None,
             lose,
             copies: BTreeMap::new(),
             events: BTreeMap::new(),
@@ -151,9 +154,13 @@ impl<L: FnMut(Packet, u32) -> bool> Pipe<L> {
                 if self.config.linux.is_some() {
                     self.receiver.answer_as_linux(self.now);
                 }
+                self.syn_sent = self.syn_sent.or(Some(sent));
                 self.put(self.now, Packet::SynAck);
             }
-            Packet::SynAck => self.sender.on_syn_ack(self.now, &self.config, &mut self.out),
+            Packet::SynAck => {
+                let stamp = self.syn_sent.filter(|_| self.config.linux.is_some_and(|linux| linux.timestamps));
+                self.sender.on_syn_ack(self.now, stamp, &self.config, &mut self.out);
+            }
             Packet::Ack(_) => unreachable!("ACKs arrive with their blocks"),
             Packet::Segment(segment) => {
                 let before = self.receiver.next;

@@ -8,7 +8,7 @@ use fairdrop::Time;
 /// Plays `table` against a sender with `settings`, and compares.
 ///
 /// Columns: time in ms | event | what is sent | cwnd | ssthresh | phase | when the timer runs out, ms.
-/// Events: `start`, `syn-ack`, `ack N` (N is expected next), `ack N sack A-B C` (the first block first),
+/// Events: `start`, `syn-ack` (or `syn-ack ts T`: the SYN that came was sent at T ms), `ack N` (N is expected next), `ack N sack A-B C` (the first block first),
 /// either with `owd D` (a one-way delay in ms), `ts T` (it echoes the timestamp of what was sent at T ms) or `ece`, `timeout` (only at the very time of the deadline).
 /// Sent: `syn`, segments (`4`, `4-7`), several with commas, `-` for nothing. Fractions are rounded to thousandths.
 /// Lines that begin with `#`, and empty ones, say nothing.
@@ -23,7 +23,7 @@ pub fn play(transport: &str, settings: &str, table: &str) {
         let mut sent = Vec::new();
         match cells[1].split_once(' ').unwrap_or((cells[1], "")) {
             ("start", "") => sender.start(now, &config, &mut sent),
-            ("syn-ack", "") => sender.on_syn_ack(now, &config, &mut sent),
+            ("syn-ack", said) => sender.on_syn_ack(now, time_of(said, "ts ").1, &config, &mut sent),
             ("timeout", "") => {
                 assert_eq!(sender.deadline, now, "the timer runs out in {line}\nafter {actual:#?}");
                 sender.on_timeout(now, &config, &mut sent);

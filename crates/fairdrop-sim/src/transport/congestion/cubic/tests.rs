@@ -27,7 +27,7 @@ impl Paced {
         sender.start(Time::ZERO, &config, &mut out);
         let mut blocks = Blocks::default();
         blocks.insert(0, (1, window), Blocks::MOST);
-        sender.on_syn_ack(round_trip, &config, &mut out);
+        sender.on_syn_ack(round_trip, None, &config, &mut out);
         let now = round_trip.after(round_trip);
         sender.on_ack(now, Ack { blocks: Some(&blocks), ..Ack::of(0) }, &config, &mut out);
         assert_eq!(sender.phase, Phase::Recovery);

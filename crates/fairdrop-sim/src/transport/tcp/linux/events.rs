@@ -50,13 +50,14 @@ pub fn on_supply(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<
 
 /// The SYN was answered.
 #[inline(never)]
-pub fn on_syn_ack(tcp: &mut Sender, now: Time, config: &TcpConfig, out: &mut Vec<Send>) {
+pub fn on_syn_ack(tcp: &mut Sender, now: Time, stamp: Option<Time>, config: &TcpConfig, out: &mut Vec<Send>) {
     on(tcp, now, config, out, |linux, event| {
-        let was_sent_once = event.tcp.timed.take().is_some();
-        // With timestamps an answer to a SYN that was sent again measures, too.
-        if was_sent_once || event.switches.timestamps {
-            let sent = if was_sent_once { event.tcp.timed_at } else { linux.syn_sent };
-            linux.measured(event, now.since(sent), now.since(sent));
+        // With timestamps an answer to a SYN that was sent again measures, too: from the SYN that came first, which may be one
+        // that only waited.
+        let sent_once = event.tcp.timed.take().map(|_| event.tcp.timed_at);
+        match sent_once.or(stamp) {
+            Some(sent) => linux.measured(event, now.since(sent), now.since(sent)),
+            None => linux.round_trip.open_unmeasured(config),
         }
         event.tcp.phase = Phase::Open;
         event.tcp.deadline = Time::NEVER;
@@ -98,7 +99,6 @@ impl Linux {
         if self.timeouts > LINEAR_SYNS {
             tcp.rto.back_off(config);
         }
-        self.syn_sent = *now;
         tcp.on_lost_syn(*now, config, out);
     }
 

@@ -251,7 +251,7 @@ impl Played<'_> {
         let una = self.tcp.una;
         let mut out = Vec::new();
         match &step.ack {
-            None => self.tcp.on_syn_ack(step.at, self.config, &mut out),
+            None => self.tcp.on_syn_ack(step.at, None, self.config, &mut out),
             Some((next, echoed, blocks)) => {
                 let ack = Ack {
                     next: *next,

@@ -4,6 +4,9 @@
 use crate::transport::tcp::config::TcpConfig;
 use fairdrop::Time;
 
+/// `TCP_TIMEOUT_FALLBACK`.
+const TIMEOUT_FALLBACK: Time = Time::from_ms(3000);
+
 /// In microseconds, the smoothed round trip times 8 and the deviations times 4, as in Jacobson 1988.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundTrip {
@@ -47,6 +50,11 @@ impl RoundTrip {
         }
         let timeout = Time::from_ns(((self.srtt >> 3) + self.rttvar) as u64 * 1000);
         self.timeout = timeout.min(config.max_rto);
+    }
+
+    /// The connection has opened, and nothing was measured (`tcp_init_metrics`; RFC 6298, section 5.7).
+    pub fn open_unmeasured(&mut self, config: &TcpConfig) {
+        self.timeout = config.initial_rto.max(TIMEOUT_FALLBACK).min(config.max_rto);
     }
 
     /// The timer ran out.

@@ -52,8 +52,6 @@ pub struct Linux {
     pub(super) prr: Prr,
     pub(super) undo: Undo,
     pub(super) usage: Usage,
-    /// When the last SYN was sent.
-    pub(super) syn_sent: Time,
     /// Marks, where feedback of them is accurate.
     pub(super) marks: Reconstruction,
     /// Of a control that is told rates of delivery, and may pace.
@@ -77,7 +75,6 @@ impl Default for Linux {
             prr: Prr::default(),
             undo: Undo::default(),
             usage: Usage::default(),
-            syn_sent: Time::ZERO,
             marks: Reconstruction::default(),
             paced: None,
         }

@@ -102,7 +102,7 @@ impl Played<'_> {
             None => {
                 // Nothing was written before the connection opened.
                 let supply = std::mem::take(&mut self.tcp.supply);
-                self.tcp.on_syn_ack(at, self.config, &mut out);
+                self.tcp.on_syn_ack(at, None, self.config, &mut out);
                 self.tcp.supply = supply;
             }
             Some((next, echoed, blocks)) => {
