@@ -45,6 +45,7 @@ const FIELDS: &[FieldSpec] = &[
     field("prr", "", SWITCH, Some(""), "With linux: a reduced window is reached in proportion to what arrives; otherwise at once.").cited("RFC 9937"),
     field("frto", "", SWITCH, Some(""), "With linux: new data after a timeout shows whether it was spurious; then nothing more is sent again, and the window is as before.").cited("RFC 5682"),
     field("timestamps", "", SWITCH, Some(""), "With linux: retransmissions measure the round trip as well, and show whether they were needed; if not, the window is as before.").cited("RFC 7323; RFC 4015"),
+    field("timer_wheel", "", SWITCH, Some("false"), "With linux: timers fire when the kernel's timer wheel comes to them, with a tick of 4 ms.").cited("Linux, kernel/time/timer.c"),
     field("quick_ack", "", SWITCH, Some(""), "With linux: ACKs are not delayed at the beginning, after silence, and after copies.").cited("Linux, tcp_enter_quickack_mode"),
     field("max_doublings", "", FieldKind::Param(Kind::Integer(0, 32)), Some(""), "Timeouts in a row that double the timeout: ns2-1998 6, otherwise as many as max_rto allows."),
     field("transfer", "bytes", FieldKind::Param(Kind::Bytes(1, 1 << 40)), Some(""), "Bytes that each flow sends, on the wire (without what header adds); the mean with connections; no end when left out."),

@@ -1,7 +1,7 @@
 //! A TCP connection as its sender knows it, and the steps that events are made of.
 
 use super::config::TcpConfig;
-use super::linux::Linux;
+use super::linux::{Linux, timer_end};
 use super::messages::Send;
 use super::ns2::{Sack1, Vegas};
 use super::scoreboard::Scoreboard;
@@ -328,6 +328,7 @@ impl Sender {
     }
 
     pub fn restart_timer(&mut self, now: Time, config: &TcpConfig) {
-        self.deadline = now.after(self.rto.current(config));
+        let wait = self.rto.current(config);
+        self.deadline = config.linux.map_or(now.after(wait), |switches| timer_end(now, wait, switches));
     }
 }

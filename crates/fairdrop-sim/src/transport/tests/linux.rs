@@ -179,6 +179,17 @@ fn the_first_syns_do_not_back_off() {
     assert_eq!(pipe.times_of(Syn), [0, 1000, 2000, 3000, 4000, 5000, 7000]);
 }
 
+/// The SYN's timeout of 1 s is at the next of the wheel's ticks of 32 ms, and the data's of 300 and 600 ms, too.
+#[test]
+fn timers_fire_with_the_wheel() {
+    let table = "
+              0 | start   | syn | 2 | 50 | syn sent | 1024
+           1024 | timeout | syn | 2 | 50 | syn sent | 2048
+           1124 | syn-ack ts 1024 | 0-1 | 2 | 50 | open | 1440
+           1440 | timeout | 0 | 1 | 2 | open | 2048";
+    play("reno", "era=linux timer_wheel=true tlp=false initial_window=2p max_window=50p", table);
+}
+
 /// RFC 7323, section 4.3: the answer echoes the SYN that came, so that it measures whether that was lost or only waited longer than a
 /// second. Without timestamps it measures nothing, and
 /// the timeout is 3 s.

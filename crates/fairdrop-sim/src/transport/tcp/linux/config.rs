@@ -6,8 +6,8 @@ use serde::Serialize;
 
 /// Transports that the kernel has.
 const TRANSPORTS: [&str; 5] = ["reno", "cubic", "bbr", "bbr3", "prague"];
-/// The switches, all of them on unless a scenario says otherwise.
-const SWITCHES: [&str; 6] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack"];
+/// The switches, on unless a scenario says otherwise, but for the timer wheel.
+const SWITCHES: [&str; 7] = ["rack", "tlp", "prr", "frto", "timestamps", "quick_ack", "timer_wheel"];
 /// Fields that say nothing here.
 const WITHOUT_EFFECT: [&str; 13] = [
     "limited_transmit",
@@ -40,6 +40,8 @@ pub struct LinuxConfig {
     pub timestamps: bool,
     /// Phases in which ACKs are not delayed.
     pub quick_ack: bool,
+    /// Timers fire when the kernel's timer wheel comes to them.
+    pub timer_wheel: bool,
 }
 
 impl LinuxConfig {
@@ -87,6 +89,7 @@ impl LinuxConfig {
             frto: on("frto"),
             timestamps: on("timestamps"),
             quick_ack: on("quick_ack"),
+            timer_wheel: section.switch("timer_wheel").unwrap_or(false),
         })
     }
 }

@@ -24,12 +24,14 @@ mod round_trip;
 mod state;
 mod timers;
 mod undo;
+mod wheel;
 mod window;
 
 pub use config::LinuxConfig;
 pub use events::{on_ack, on_open, on_supply, on_syn_ack, on_timer};
 pub use played::beside_kernel;
 pub use state::Linux;
+pub use wheel::end as timer_end;
 
 use super::config::TcpConfig;
 use super::connection::Sender;
