@@ -114,13 +114,15 @@ SIMULATED: dict[str, tuple[str, ...]] = {
     "simulated as Linux, without timestamps": ("era=linux", "timestamps=false"),
     "simulated as Linux, without quick ACKs": ("era=linux", "quick_ack=false"),
     "simulated as Linux, every segment acknowledged": ("era=linux", "delayed_ack=false"),
+    "simulated as Linux, timer wheel": ("era=linux", "timer_wheel=true"),
     "simulated as Linux, smallest timeout 1 s": ("era=linux", "min_rto=1s"),
     "simulated as Linux, ACKs of 40 bytes": ("era=linux", "ack_size=40B"),
     "simulated as Linux, UDP jittered": ("era=linux", "groups.udp.jitter=0.5"),
 }
 AS_LINUX = "simulated as Linux"
 # Runs of all cells; the others are experiments on causes, of some.
-OF_ALL = ("live", "simulated", "simulated with SACK", AS_LINUX)
+WITH_WHEEL = f"{AS_LINUX}, timer wheel"
+OF_ALL = ("live", "simulated", "simulated with SACK", AS_LINUX, WITH_WHEEL)
 EXPLAINED = (("droptail", 3000), ("red", 100), *((scheme, 1000) for scheme in SCHEMES))
 
 

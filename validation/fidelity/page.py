@@ -11,7 +11,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cells import AS_LINUX, CONTROLS, HERE, LIVE, RATES_KBPS, SCHEMES, SIMULATED, Cell, cells, explained
+from cells import (
+    AS_LINUX,
+    CONTROLS,
+    HERE,
+    LIVE,
+    RATES_KBPS,
+    SCHEMES,
+    SIMULATED,
+    WITH_WHEEL,
+    Cell,
+    cells,
+    explained,
+)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -121,8 +133,10 @@ def counts(summary: Summary) -> str:
         ("reno", "simulated"),
         ("reno", "simulated with SACK"),
         ("reno", AS_LINUX),
+        ("reno", WITH_WHEEL),
         ("cubic", "simulated"),
         ("cubic", AS_LINUX),
+        ("cubic", WITH_WHEEL),
     ):
         chosen = [cell for cell in cells() if cell.control == control]
         line = [f"{control}, {side}"]
