@@ -31,7 +31,7 @@ pub use config::LinuxConfig;
 pub use events::{on_ack, on_open, on_supply, on_syn_ack, on_timer};
 pub use played::beside_kernel;
 pub use state::Linux;
-pub use wheel::end as timer_end;
+pub use wheel::timer_end;
 
 use super::config::TcpConfig;
 use super::connection::Sender;

@@ -1,7 +1,8 @@
 //! The three timers of a sender, of which one runs at a time: retransmission, reordering, tail loss probe.
 
+use super::Event;
 use super::state::{Linux, Probe, State, Timer};
-use super::{Event, wheel};
+use super::wheel::timer_end;
 use crate::transport::tcp::messages::Send;
 use fairdrop::Time;
 
@@ -17,7 +18,7 @@ impl Linux {
 
     pub(super) fn run(&mut self, event: &mut Event<'_>, timer: Timer, wait: Time) {
         self.timer = timer;
-        event.tcp.deadline = wheel::end(event.now, wait.min(event.config.max_rto), event.switches);
+        event.tcp.deadline = timer_end(event.now, wait.min(event.config.max_rto), event.switches);
     }
 
     /// When the first segment times out, from when it was sent.

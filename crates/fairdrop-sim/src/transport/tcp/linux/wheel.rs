@@ -11,7 +11,7 @@ const SHIFT: u32 = 3;
 const LEVELS: u32 = 9;
 
 /// When a timer fires that is set at `now` to `wait`.
-pub fn end(now: Time, wait: Time, switches: LinuxConfig) -> Time {
+pub fn timer_end(now: Time, wait: Time, switches: LinuxConfig) -> Time {
     if switches.timer_wheel { fires(now, wait) } else { now.after(wait) }
 }
 
