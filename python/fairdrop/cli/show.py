@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairdrop.cautions import cautions
 from fairdrop.library import catalogue
 from fairdrop.live import side_by_side
 from fairdrop.terminal import printable
@@ -143,7 +144,7 @@ def _losses(result: Result) -> list[str]:
 
 
 def _warnings(result: Result) -> list[str]:
-    found = [*result.document["warnings"], *_problems(result, ""), *map(str, result.unsettled)]
+    found = [*_problems(result, ""), *cautions(result.document)]
     return list(dict.fromkeys(found if result.live is None else [*found, *_problems(result.live, "live: ")]))
 
 

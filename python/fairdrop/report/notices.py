@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairdrop.cautions import cautions
 from fairdrop.document import Document, disciplines, runs, runs_of
-from fairdrop.warmup import unsettled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import clean, count, joined, ranges
 
@@ -60,5 +60,5 @@ def _places(places: list[str]) -> str:
 
 
 def _warnings(document: Document) -> Notice | None:
-    lines = [clean(line) for line in [*(document.get("warnings") or []), *map(str, unsettled(document))]]
+    lines = [clean(line) for line in cautions(document)]
     return Notice("warning", "Before you rely on this", lines) if lines else None
