@@ -1,4 +1,4 @@
-"""Tidy tables that pandas, polars, pyarrow and every other Arrow-speaking library take without copies."""
+"""Tidy tables for pandas, Polars, pyarrow and every other library that reads Arrow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from fairdrop.optional import needed
 from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
@@ -59,25 +60,32 @@ class Table:
         return numpy.array(values)
 
     def to_xarray(self, *dimensions: str) -> xarray.Dataset:
-        """Columns over these, of which each combination may be there once (needs xarray, pandas and pyarrow)."""
+        """Columns over these dimensions; each combination of their values occurs at most once (needs xarray)."""
+        needed("xarray")
         cube: xarray.Dataset = self.to_pandas().set_index(list(dimensions)).to_xarray()
         return cube
 
     def to_arrow(self) -> pyarrow.Table:
         """As a pyarrow table (needs pyarrow)."""
-        import pyarrow
-
-        return pyarrow.table(self)
+        table: pyarrow.Table = needed("pyarrow").table(self)
+        return table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """As a pandas frame (needs pandas and pyarrow)."""
-        return self.to_arrow().to_pandas()
+        """As a pandas frame (needs pandas). Counts are ``uint64``; missing numbers are NaN."""
+        return needed("pandas").DataFrame({name: self._series(name) for name in self.columns})
 
     def to_polars(self) -> polars.DataFrame:
-        """As a polars frame (needs polars)."""
-        import polars
+        """As a Polars frame (needs polars)."""
+        return needed("polars").DataFrame(self)
 
-        return polars.DataFrame(self)
+    def _series(self, name: str) -> pandas.Series[Any]:
+        pandas = needed("pandas")
+        values, dtype = self.column(name), self._inner.dtype(name)
+        if dtype == "str" and int(pandas.__version__.partition(".")[0]) < 3:
+            dtype = "object"
+        elif dtype in ("uint64", "bool") and None in values:
+            dtype = {"uint64": "UInt64", "bool": "boolean"}[dtype]
+        return pandas.Series(values, dtype=dtype)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         return self._inner.__arrow_c_stream__(requested_schema)

@@ -6,7 +6,7 @@ number of lines, `...` inside a line for any text.
 
 A block whose paragraph above begins with a file name in code type and ends with a colon is that file. A comment
 `<!-- not run: REASON -->` above a block excludes it; a file is written all the same. Commands that set something up
-(`make`, `cargo`, `pip`, `git`) are not run.
+(`make`, `cargo`, `pip`, `git`) are not run; what `pip install` names is there from that line on, and no other package.
 
 Files below `crates` and `docs` are what a page adds to the program: they are written into a copy of the checkout, in
 which the tests of the page then run.
@@ -18,20 +18,21 @@ with the `--set` of its column `settings`.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+
+from installed import Installed, Interpreter
 
 _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: ([^>]+) -->\s*\Z")
 _FILE = re.compile(r"`([\w./-]+\.\w+)`.*:\s*\Z", re.DOTALL)
-_BUILDS = re.compile(r"^(?:make|cargo|pip|git)\b", re.MULTILINE)
+_BUILDS = re.compile(r"^(?:make|cargo|(?:\S*/)?pip|git)\b", re.MULTILINE)
 _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n", re.MULTILINE)
 # Long enough for a busy machine; only a command that hangs meets it.
 _PATIENCE = 600
@@ -142,15 +143,17 @@ def trimmed(output: str) -> str:
 
 
 class Place:
-    """A directory in which a page is followed: it looks like a checkout, and keeps what the page makes."""
+    """A directory in which a page is followed: it looks like a checkout, and keeps what the page makes.
+
+    Its environment, ``.venv``, holds what ``make demo`` or ``pip install .`` installs, and what the page installs.
+    """
 
     def __init__(self, root: Path, directory: Path) -> None:
         """An empty directory with links to what a page names."""
         self.directory = directory
         for name in ("scenarios", "tests", "crates", "conformance", "docs", "target", "Cargo.toml", "Cargo.lock"):
             (directory / name).symlink_to(root / name)
-        (directory / ".venv").symlink_to(sys.prefix)
-        self.names: dict[str, object] = {"__name__": "__main__"}
+        self.installed = Installed(root, directory / ".venv")
 
     def write(self, name: str, body: str) -> None:
         """A file that the page shows."""
@@ -160,7 +163,7 @@ class Place:
 
     def shell(self, script: str) -> tuple[int, str]:
         """Exit status of a script and what a terminal shows of it."""
-        path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self.installed.python.parent}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1", "MPLBACKEND": "agg", "COLUMNS": "100"}
         done = subprocess.run(
             ["bash", "-e", "-c", script],
@@ -180,12 +183,22 @@ class Place:
         status, output = self.shell("make --directory=$(readlink -f crates/..) ffi")
         assert status == 0, output
 
+    @cached_property
+    def _interpreter(self) -> Interpreter:
+        return self._open.enter_context(Interpreter(self.installed, self.directory))
+
     def python(self, code: str) -> str:
         """What code prints, after the code before it on the page."""
-        printed = io.StringIO()
-        with contextlib.chdir(self.directory), contextlib.redirect_stdout(printed):
-            exec(compile(code, "<page>", "exec"), self.names)
-        return printed.getvalue()
+        printed, failed = self._interpreter.run(code)
+        assert failed is None, failed
+        return printed
+
+    def __enter__(self) -> Place:
+        self._open = contextlib.ExitStack()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
 
 class Checkout:

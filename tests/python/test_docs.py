@@ -19,6 +19,7 @@ import fairdrop
 import pages
 from fairdrop import reproduce
 from fairdrop.cli.parser import build_parser
+from installed import requirements_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -80,31 +81,39 @@ class Outputs:
 
 @pytest.mark.parametrize("path", with_blocks(*RUN))
 def test_examples_print_what_the_page_says(path, tmp_path):
-    place, outputs = pages.Place(ROOT, tmp_path), Outputs(path)
-    for block in pages.blocks(outputs.text):
-        where = f"line {block.line}"
-        if block.body.startswith("make ffi"):
-            place.build_for_c()
-        elif block.changes_the_checkout:
-            continue
-        elif block.file and block.language not in ("sh", "console"):
-            if not (ROOT / block.file).exists():
-                place.write(block.file, block.body)
-        elif block.not_run or block.builds:
-            continue
-        elif block.language == "console":
-            for command, shown, start in pages.commands(block):
-                _, found = place.shell(command)
-                outputs.compare(f"{where}: {command}", shown, start, found)
-        elif block.language in ("sh", "python"):
-            if block.language == "sh":
-                status, found = place.shell(block.body)
-                assert status == 0 or block.output, f"{where}: status {status}\n{found}"
-            else:
-                found = place.python(block.body)
-            if block.output:
-                outputs.compare(where, block.output.body, block.output.start, found)
+    outputs = Outputs(path)
+    with pages.Place(ROOT, tmp_path) as place:
+        for block in pages.blocks(outputs.text):
+            follow(block, place, outputs)
     outputs.settle()
+
+
+def follow(block, place, outputs):
+    """Does what a reader of the page does with a block."""
+    where = f"line {block.line}"
+    if block.language == "sh":
+        place.installed.install(*requirements_of(block.body))
+    if block.body.startswith("make ffi"):
+        place.build_for_c()
+    elif block.changes_the_checkout:
+        return
+    elif block.file and block.language not in ("sh", "console"):
+        if not (ROOT / block.file).exists():
+            place.write(block.file, block.body)
+    elif block.not_run or block.builds:
+        return
+    elif block.language == "console":
+        for command, shown, start in pages.commands(block):
+            _, found = place.shell(command)
+            outputs.compare(f"{where}: {command}", shown, start, found)
+    elif block.language in ("sh", "python"):
+        if block.language == "sh":
+            status, found = place.shell(block.body)
+            assert status == 0 or block.output, f"{where}: status {status}\n{found}"
+        else:
+            found = place.python(block.body)
+        if block.output:
+            outputs.compare(where, block.output.body, block.output.start, found)
 
 
 @pytest.mark.parametrize("path", with_blocks("toml"))

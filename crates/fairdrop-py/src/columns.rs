@@ -84,9 +84,7 @@ impl Table {
 
     /// One column as a list.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let column = self.0.column_by_name(name).ok_or_else(|| {
-            PyKeyError::new_err(format!("no column {name:?}; there are {}", self.columns().join(", ")))
-        })?;
+        let column = self.find(name)?;
         let any = column.as_any();
         if let Some(array) = any.downcast_ref::<StringArray>() {
             PyList::new(py, array.iter())
@@ -97,7 +95,19 @@ impl Table {
         } else if let Some(array) = any.downcast_ref::<BooleanArray>() {
             PyList::new(py, array.iter())
         } else {
-            Err(PyValueError::new_err(format!("column {name:?} has type {}", column.data_type())))
+            Err(unknown_type(name, column))
+        }
+    }
+
+    /// `NumPy`'s name for the type of one column.
+    fn dtype(&self, name: &str) -> PyResult<&'static str> {
+        let column = self.find(name)?;
+        match column.data_type() {
+            DataType::Utf8 => Ok("str"),
+            DataType::Float64 => Ok("float64"),
+            DataType::UInt64 => Ok("uint64"),
+            DataType::Boolean => Ok("bool"),
+            _ => Err(unknown_type(name, column)),
         }
     }
 
@@ -114,4 +124,16 @@ impl Table {
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
+}
+
+impl Table {
+    fn find(&self, name: &str) -> PyResult<&ArrayRef> {
+        self.0.column_by_name(name).ok_or_else(|| {
+            PyKeyError::new_err(format!("no column {name:?}; there are {}", self.columns().join(", ")))
+        })
+    }
+}
+
+fn unknown_type(name: &str, column: &ArrayRef) -> PyErr {
+    PyValueError::new_err(format!("column {name:?} has type {}", column.data_type()))
 }

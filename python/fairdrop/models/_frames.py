@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairdrop.optional import needed
+
 if TYPE_CHECKING:
     import pandas
     import xarray
@@ -44,14 +46,10 @@ class Result:
 
     def to_xarray(self) -> xarray.Dataset:
         """As an xarray Dataset with named dimensions (needs xarray)."""
-        import xarray
-
-        return xarray.Dataset(self._variables(), coords=self._coordinates())
+        return needed("xarray").Dataset(self._variables(), coords=self._coordinates())
 
     def to_pandas(self) -> pandas.DataFrame:
         """As a tidy pandas frame, one row per single element; what has fewer dimensions is repeated (needs pandas)."""
-        import pandas
-
         variables = self._variables()
         sizes: dict[str, int] = {}
         for dims, values in variables.values():
@@ -64,7 +62,7 @@ class Result:
             columns.setdefault(dim, _spread((dim,), np.arange(sizes[dim]), sizes))
         for name, (dims, values) in variables.items():
             columns[name] = _spread(dims, np.asarray(values), sizes)
-        return pandas.DataFrame(columns)
+        return needed("pandas").DataFrame(columns)
 
 
 def _spread(dims: tuple[str, ...], values: np.ndarray[Any, Any], sizes: Mapping[str, int]) -> np.ndarray[Any, Any]:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from fairdrop import plot
 from fairdrop.files import DOCUMENT, read_text
 from fairdrop.models import ModelError
+from fairdrop.optional import needed
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.execute.plan import BASE, YARDSTICKS, Order, Part, SettingError, is_blamed, looks, readings
@@ -38,9 +39,7 @@ class Reproduction(Findings):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas frame (needs pandas)."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
+        return needed("pandas").DataFrame(self.rows)
 
     def plot(self) -> Figure:
         """The figure as the paper draws it, with its published points. Raises ValueError when there is none."""

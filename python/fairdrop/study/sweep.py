@@ -89,15 +89,15 @@ class Sweep:
         return Table(_core.read_parquet(dataset.files(self.folder), list(names) or None))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The data set as a pandas frame (needs pandas and pyarrow)."""
+        """The data set as a pandas frame (needs pandas)."""
         return self.table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The data set as a polars frame (needs polars)."""
+        """The data set as a Polars frame (needs polars)."""
         return self.table.to_polars()
 
     def to_xarray(self) -> xarray.Dataset:
-        """Measures over the axes, ``group`` and ``seed`` (needs xarray, pandas and pyarrow)."""
+        """Measures over the axes, ``group`` and ``seed`` (needs xarray)."""
         return self.table.to_xarray(*self.axes, "group", "seed")
 
     @property
