@@ -92,8 +92,8 @@ def profiles() -> Figure:
     for axes in (whose, speed):
         axes.set_xlim(0, 1)
         axes.set_xlabel("position / length of the queue (0 tail, 1 head)")
-    legend(figure, handles, ["UDP at c", "10 c", "100 c", "limit of an infinite rate"], narrow=False)
-    note(figure, "N = 32 TCP flows. Right: what leaves at the head moves at c.", narrow=False)
+    legend(figure, handles, ["UDP at c", "10 c", "100 c", "limit of an infinite rate"])
+    note(figure, "N = 32 TCP flows. Right: what leaves at the head moves at c.")
     return figure
 
 
@@ -118,8 +118,8 @@ def shares() -> Figure:
     queue.set_ylabel("UDP's share of the queue, %")
     queue.set_ylim(0, 52)
     names = ["N = 12", "N = 32", "N = 100", "approximate curve, (18) to (22), against x0 (1 - r) / c"]
-    legend(figure, handles, names, narrow=False)
-    note(figure, "N TCP flows; full equations (3) to (9).", narrow=False)
+    legend(figure, handles, names)
+    note(figure, "N TCP flows; full equations (3) to (9).")
     return figure
 
 
@@ -153,8 +153,8 @@ def peaks() -> Figure:
         axes.set_xlabel("number of TCP flows")
     dots = Line2D([], [], marker="o", color=colours.MUTED, linestyle="none", markersize=4)
     names = ["RED rises by 0.001 per packet", "0.0001 per packet", "(1 - r)/(e + 1 - r) at that r"]
-    legend(figure, [*handles, dots], names, narrow=False)
-    note(figure, "Each point at the UDP rate that takes most.", narrow=False)
+    legend(figure, [*handles, dots], names)
+    note(figure, "Each point at the UDP rate that takes most.")
     return figure
 
 
@@ -189,7 +189,7 @@ def several() -> Figure:
     number.set_title("one candidate")
     drawn.set_title("five UDP flows")
     number.set_ylabel("share of all UDP flows together, %")
-    note(figure, "32 TCP flows; matching alone holds five flows of any rate from three candidates on.", narrow=False)
+    note(figure, "32 TCP flows; matching alone holds five flows of any rate from three candidates on.")
     return figure
 
 
@@ -285,11 +285,10 @@ def comparison(found: list[Measured]) -> Figure:
         Line2D([], [], marker="o", linestyle="none", color=colours.INK, markersize=4.5),
     ]
     names = ["model", "the same without (8): TCP rate as measured", "simulation"]
-    legend(figure, handles, names, narrow=False)
+    legend(figure, handles, names)
     note(
         figure,
         f"Simulation: mean of {SEEDS} seeds, 240 s each; bars: 95 % interval of the mean, often within the dot.",
-        narrow=False,
     )
     return figure
 
@@ -374,8 +373,8 @@ def spatial(loads: tuple[float, ...] = (0.1, 1.0, 5.0, 10.0)) -> Figure:
         Line2D([], [], color=colours.BLUE),
         Line2D([], [], marker="o", linestyle="none", color=colours.INK, markersize=4.5),
     ]
-    legend(figure, handles, ["model", "simulation"], narrow=False)
-    note(figure, f"Simulation: {SEEDS} seeds, a snapshot every 100 ms for 240 s; every third place.", narrow=False)
+    legend(figure, handles, ["model", "simulation"])
+    note(figure, f"Simulation: {SEEDS} seeds, a snapshot every 100 ms for 240 s; every third place.")
     return figure
 
 

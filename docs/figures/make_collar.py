@@ -285,7 +285,7 @@ def maps() -> Figure:
     simple.set_title("two classes: 1 greedy sender, 32 TCP")
     whole.set_title("the whole limit; UDP at the link's rate")
     simple.set_ylabel("Σ q² of the output that follows")
-    note(figure, "Where a curve crosses the line, s stays. Dots: stable points.", narrow=False)
+    note(figure, "Where a curve crosses the line, s stays. Dots: stable points.")
     return figure
 
 
@@ -325,7 +325,7 @@ def phases() -> Figure:
     packets.set_title("20 flows")
     flows.set_title("20 Mb/s")
     packets.set_ylabel("phase margin, degrees")
-    note(figure, "Reno without greedy senders, packets of 1000 bytes. Below 0 the wait oscillates.", narrow=False)
+    note(figure, "Reno without greedy senders, packets of 1000 bytes. Below 0 the wait oscillates.")
     return figure
 
 
@@ -359,7 +359,7 @@ def over_loads() -> Figure:
     udp.set_ylabel("loads with at most that, %")
     for axes in (udp, tcp):
         axes.set_xlabel("throughput / max-min share")
-    note(figure, "The validation set; each load is the mean of two seeds.", narrow=False)
+    note(figure, "The validation set; each load is the mean of two seeds.")
     return figure
 
 

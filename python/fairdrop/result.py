@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairdrop.measures import By, FlowClass, Frequency
+    from fairdrop.plot.size import Width
     from fairdrop.warmup import Unsettled
 
 __all__ = ["Plots", "Result", "read_document", "read_result"]
@@ -252,46 +253,49 @@ class Result:
 
 
 class Plots:
-    """Figures of a result, as Matplotlib ``Figure`` objects."""
+    """Figures of a result, as Matplotlib ``Figure`` objects.
+
+    ``width`` is ``"screen"``, ``"phone"``, or in print ``"column"`` (3.5 in) or ``"page"`` (7.16 in: both columns).
+    """
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
 
-    def throughput_per_flow(self) -> Figure:
+    def throughput_per_flow(self, *, width: Width = "screen") -> Figure:
         """Throughput of each flow against the fair share, a panel per discipline."""
         from fairdrop import plot
 
-        return plot.throughput_per_flow(self._document)
+        return plot.throughput_per_flow(self._document, width=width)
 
-    def shares(self) -> Figure:
+    def shares(self, *, width: Width = "screen") -> Figure:
         """Share of the link that each group takes under each discipline."""
         from fairdrop import plot
 
-        return plot.shares(self._document)
+        return plot.shares(self._document, width=width)
 
-    def queue_over_time(self, seed: int | None = None) -> Figure:
+    def queue_over_time(self, seed: int | None = None, *, width: Width = "screen") -> Figure:
         """Who sits in the queue over time, for one seed: the first when none is given."""
         from fairdrop import plot
 
-        return plot.queue_over_time(self._document, seed)
+        return plot.queue_over_time(self._document, seed, width=width)
 
-    def queue_length(self) -> Figure:
+    def queue_length(self, *, width: Width = "screen") -> Figure:
         """Distribution of the queue's length over time."""
         from fairdrop import plot
 
-        return plot.queue_length(self._document)
+        return plot.queue_length(self._document, width=width)
 
-    def drops(self) -> Figure:
+    def drops(self, *, width: Width = "screen") -> Figure:
         """Packets dropped, by cause, group and discipline."""
         from fairdrop import plot
 
-        return plot.drops(self._document)
+        return plot.drops(self._document, width=width)
 
-    def sojourn(self) -> Figure:
+    def sojourn(self, *, width: Width = "screen") -> Figure:
         """Distribution of the time that packets waited."""
         from fairdrop import plot
 
-        return plot.sojourn(self._document)
+        return plot.sojourn(self._document, width=width)
 
 
 def _with(text: str, name: str, value: str) -> str:

@@ -76,7 +76,8 @@ class Table:
 
     def to_polars(self) -> polars.DataFrame:
         """As a Polars frame (needs polars)."""
-        return needed("polars").DataFrame(self)
+        frame: polars.DataFrame = needed("polars").DataFrame(self)
+        return frame
 
     def _series(self, name: str) -> pandas.Series[Any]:
         pandas = needed("pandas")

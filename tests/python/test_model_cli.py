@@ -20,6 +20,7 @@ import fairdrop
 from fairdrop import models, plot
 from fairdrop.cli import main
 from fairdrop.model_scenario import NotModelledError
+from fairdrop.plot.size import SIZES, Width
 from fairdrop.result import read_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -534,13 +535,13 @@ PLOTTED = {
 }
 
 
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("width", sorted(SIZES))
 @pytest.mark.parametrize("kind", sorted(PLOTTED))
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_no_text_of_a_figure_lies_on_another(
-    solved: Callable[..., Document], kind: str, narrow: bool, monkeypatch: pytest.MonkeyPatch
+    solved: Callable[..., Document], kind: str, width: Width, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure = plot.model(solved(*PLOTTED[kind]), narrow=narrow)
+    figure = plot.model(solved(*PLOTTED[kind]), width=width)
     boxes: dict[int, tuple[str, Any]] = {}
     draw = Text.draw
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, stdev
@@ -25,8 +27,10 @@ from fairdrop.plot.drop_causes import mean_drops, seen_causes
 from fairdrop.plot.flows import layout, mean_flows
 from fairdrop.plot.frame import spread
 from fairdrop.plot.queue_time import thin
+from fairdrop.plot.size import SIZES, Width
 from fairdrop.plot.style import svg_bytes
 from fairdrop.plot.thresholds import thresholds
+from fairdrop.result import Plots
 
 FUNCTIONS: dict[str, Callable[..., Figure]] = {
     name: getattr(plot, name)
@@ -40,24 +44,24 @@ def words(figure: Figure) -> list[str]:
     return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("width", ["phone", "screen"])
 @pytest.mark.parametrize("document", sorted(DOCUMENTS))
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
 @pytest.mark.filterwarnings("error::UserWarning")
-def test_every_figure_of_every_document(function: str, document: str, narrow: bool) -> None:
-    figure = FUNCTIONS[function](DOCUMENTS[document], narrow=narrow)
+def test_every_figure_of_every_document(function: str, document: str, width: Width) -> None:
+    figure = FUNCTIONS[function](DOCUMENTS[document], width=width)
     assert isinstance(figure, Figure)
-    assert figure.get_figwidth() == (3.7 if narrow else 9.0)
+    assert figure.get_figwidth() == SIZES[width].width_in
     assert words(figure), "a figure says something, were it only that there is nothing to show"
 
 
 @pytest.mark.parametrize("document", ["simulation", "replay", "lonely_groups", "many"])
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+@pytest.mark.parametrize("width", ["column", "page"])
 def test_no_text_overlaps_text_or_leaves_the_figure(
-    function: str, document: str, narrow: bool, monkeypatch: pytest.MonkeyPatch
+    function: str, document: str, width: Width, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure = FUNCTIONS[function](DOCUMENTS[document], narrow=narrow)
+    figure = FUNCTIONS[function](DOCUMENTS[document], width=width)
     boxes = list(drawn_texts(figure, monkeypatch).values())
     assert len(boxes) > 5
     for index, (label, box) in enumerate(boxes):
@@ -198,6 +202,54 @@ def test_svg_is_deterministic(function: str, tmp_path: Path) -> None:
         plot.save(FUNCTIONS[function](copy.deepcopy(DOCUMENTS["incomplete"])), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert b"<dc:date>" not in (tmp_path / "a.svg").read_bytes()
+
+
+def fonts_of(data: bytes) -> set[bytes]:
+    """Kinds of the fonts in a PDF file, those in compressed objects included, or in a PostScript file."""
+    if data.startswith(b"%!PS"):
+        return set(re.findall(rb"/FontType (\d+) def", data))
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
+    whole = [data, *(zlib.decompressobj().decompress(stream) for stream in streams if stream[:1] == b"x")]
+    return {kind for text in whole for kind in re.findall(rb"/Subtype\s*/(Type[13]|TrueType|CIDFontType2)\b", text)}
+
+
+@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+def test_print_has_true_type_fonts(function: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Publishers refuse Type 3; PostScript has no transparency, of which Matplotlib warns."""
+    figure = FUNCTIONS[function](DOCUMENTS["incomplete"], width="column")
+    for name in ("a.pdf", "a.ps", "a.eps"):
+        plot.save(figure, tmp_path / f"saved-{name}")
+        figure.savefig(tmp_path / name)
+        for file in (tmp_path / name, tmp_path / f"saved-{name}"):
+            assert fonts_of(file.read_bytes()) <= {b"TrueType", b"CIDFontType2", b"42"}, file
+            assert fonts_of(file.read_bytes()), file
+    assert caplog.records == []
+
+
+def test_type_3_fonts_would_be_found(tmp_path: Path) -> None:
+    """The check above can fail: that is what Matplotlib writes unless it is told otherwise."""
+    figure = Figure()
+    figure.text(0.5, 0.5, "text")
+    for name, kind in (("a.pdf", b"Type3"), ("a.ps", b"3")):
+        figure.savefig(tmp_path / name)
+        assert fonts_of((tmp_path / name).read_bytes()) == {kind}
+
+
+def test_presets_are_the_columns_of_a_journal(tmp_path: Path) -> None:
+    plots = Plots(DOCUMENTS["simulation"])
+    assert plots.shares(width="column").get_figwidth() == 3.5
+    assert plots.shares(width="page").get_figwidth() == 7.16
+    assert plots.shares().get_figwidth() == 9.0
+    with pytest.raises(ValueError, match="width = 'wide' is not valid; valid: screen, phone, column, page"):
+        plots.shares(width="wide")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+def test_text_is_legible_at_its_final_width(width: Width) -> None:
+    figures = [function(DOCUMENTS["lonely_groups"], width=width) for function in FUNCTIONS.values()]
+    sizes = [text.get_fontsize() for figure in figures for text in figure.findobj(Text) if text.get_text()]
+    assert len(sizes) > 50
+    assert min(sizes) >= 8 and max(sizes) <= 10
 
 
 def test_drawing_leaves_the_settings_of_the_caller_alone() -> None:

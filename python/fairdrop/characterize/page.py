@@ -26,6 +26,7 @@ from fairdrop.characterize.trials import scenario_of
 from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
 from fairdrop.plot.inline import inline
+from fairdrop.plot.size import Width
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import clean, count, keep_together
 
@@ -120,12 +121,11 @@ def _figure(rows: Sequence[Row], trial: str, at: str) -> dict[str, Any]:
 
 
 def _both(key: str, title: str, draw: Callable[..., Figure]) -> dict[str, Markup]:
-    return {
-        "wide": inline(draw(narrow=False), f"{key}-w", title), "narrow": inline(draw(narrow=True), f"{key}-n", title)
-    }  # fmt: skip
+    wide, narrow = inline(draw(width="screen"), f"{key}-w", title), inline(draw(width="phone"), f"{key}-n", title)
+    return {"wide": wide, "narrow": narrow}
 
 
-def trade_off(rows: Sequence[Row], trial: str, at: str, *, narrow: bool = False) -> Figure:
+def trade_off(rows: Sequence[Row], trial: str, at: str, *, width: Width = "screen") -> Figure:
     """The graph of RFC 7928, 2.7: link used against the 99th percentile of the wait, a mark for each discipline."""
     some = {(row.discipline, row.measure): row for row in rows if _is_at(row, trial, at)}
     names = [name for name, measure in some if measure == "wait_p99" and (name, "utilisation") in some]
@@ -136,4 +136,4 @@ def trade_off(rows: Sequence[Row], trial: str, at: str, *, narrow: bool = False)
         "(Student's t). The line joins points that no other beats in both."
     )
     labels = "99th percentile of the wait, ms (less is better)", "link used, % (more is better)"
-    return plot.trade_off(points, *labels, note, narrow=narrow)
+    return plot.trade_off(points, *labels, note, width=width)

@@ -46,7 +46,8 @@ class Result:
 
     def to_xarray(self) -> xarray.Dataset:
         """As an xarray Dataset with named dimensions (needs xarray)."""
-        return needed("xarray").Dataset(self._variables(), coords=self._coordinates())
+        data: xarray.Dataset = needed("xarray").Dataset(self._variables(), coords=self._coordinates())
+        return data
 
     def to_pandas(self) -> pandas.DataFrame:
         """As a tidy pandas frame, one row per single element; what has fewer dimensions is repeated (needs pandas)."""

@@ -3,8 +3,9 @@
 :func:`model` takes the document of a model instead, as ``fairdrop model --json`` prints it. Those that begin with
 ``sweep_`` take cells of a sweep: ``sweep.plot`` makes them.
 
-``narrow=True`` lays a figure out for a column about 400 pixels wide. Importing this package costs nothing:
-Matplotlib loads when a function is called.
+``width`` is a preset: ``"screen"`` (9 in), ``"phone"`` (3.7 in), or, in print, ``"column"`` (3.5 in) and ``"page"``
+(7.16 in), one column and both of IEEE's format. Text is 8 to 10 points at each of them. Importing this package costs
+nothing: Matplotlib loads when a function is called.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
+
+from fairdrop.plot.size import Width, size_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,85 +38,85 @@ __all__ = [
 ]
 
 
-def throughput_per_flow(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+def throughput_per_flow(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Throughput of each flow against the fair share, a panel per discipline."""
     from fairdrop.plot.flows import draw
 
-    return draw(document, narrow)
+    return draw(document, size_of(width))
 
 
-def shares(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+def shares(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Share of the link that each group takes under each discipline."""
     from fairdrop.plot.group_shares import draw
 
-    return draw(document, narrow)
+    return draw(document, size_of(width))
 
 
-def queue_over_time(document: Mapping[str, Any], seed: int | None = None, *, narrow: bool = False) -> Figure:
+def queue_over_time(document: Mapping[str, Any], seed: int | None = None, *, width: Width = "screen") -> Figure:
     """Who sits in the queue over time, for one seed: the first when none is given."""
     from fairdrop.plot.queue_time import draw
 
-    return draw(document, seed, narrow)
+    return draw(document, seed, size_of(width))
 
 
-def queue_length(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+def queue_length(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Distribution of the queue's length over time."""
     from fairdrop.plot.distributions import draw_length
 
-    return draw_length(document, narrow)
+    return draw_length(document, size_of(width))
 
 
-def drops(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+def drops(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Packets dropped, by cause, group and discipline."""
     from fairdrop.plot.drop_causes import draw
 
-    return draw(document, narrow)
+    return draw(document, size_of(width))
 
 
-def sojourn(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+def sojourn(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Distribution of the time that packets waited."""
     from fairdrop.plot.distributions import draw_sojourn
 
-    return draw_sojourn(document, narrow)
+    return draw_sojourn(document, size_of(width))
 
 
-def model(document: Mapping[str, Any], *, narrow: bool = False) -> Figure:
+def model(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """What a model says: rates of flows, shares of arrivals, queue and link, or who is where in the queue."""
     from fairdrop.plot.models import draw
 
-    return draw(document, narrow)
+    return draw(document, size_of(width))
 
 
 def sweep_lines(
-    cells: Cells, over: str, *, by: str | None = None, panels: str | None = None, narrow: bool = False
+    cells: Cells, over: str, *, by: str | None = None, panels: str | None = None, width: Width = "screen"
 ) -> Figure:
     """A measure over one axis, a line for each value of another, a panel for each value of a third."""
     from fairdrop.plot.sweeps import draw_lines
 
-    return draw_lines(cells, over, by, panels, narrow)
+    return draw_lines(cells, over, by, panels, size_of(width))
 
 
-def sweep_heat_map(cells: Cells, over: str, against: str, *, narrow: bool = False) -> Figure:
+def sweep_heat_map(cells: Cells, over: str, against: str, *, width: Width = "screen") -> Figure:
     """Means of a measure over two axes."""
     from fairdrop.plot.sweeps import draw_heat_map
 
-    return draw_heat_map(cells, over, against, narrow)
+    return draw_heat_map(cells, over, against, size_of(width))
 
 
-def sweep_pareto(delay: Cells, fairness: Cells, *, by: str | None = None, narrow: bool = False) -> Figure:
+def sweep_pareto(delay: Cells, fairness: Cells, *, by: str | None = None, width: Width = "screen") -> Figure:
     """Delay against fairness, with the points that no other beats in both."""
     from fairdrop.plot.sweeps import draw_pareto
 
-    return draw_pareto(delay, fairness, by, narrow)
+    return draw_pareto(delay, fairness, by, size_of(width))
 
 
 def trade_off(
-    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, note: str, *, narrow: bool = False
+    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, note: str, *, width: Width = "screen"
 ) -> Figure:
     """Names at two measures with their intervals; a line joins those that no other beats in both."""
     from fairdrop.plot.named_marks import draw
 
-    return draw(points, x_label, y_label, note, narrow)
+    return draw(points, x_label, y_label, note, size_of(width))
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:

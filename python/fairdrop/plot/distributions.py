@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from fairdrop.document import Document, disciplines, reference_queue, runs_of
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, level_line, note, nothing, plain_log, seeds_note, single
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import styled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import waiting_unit
@@ -24,28 +25,28 @@ Curve = tuple[list[float], list[float]]
 
 
 @styled
-def draw_length(document: Document, narrow: bool) -> Figure:
+def draw_length(document: Document, size: Size) -> Figure:
     curves = _curves(document, "length_histogram")
     if not curves:
-        return nothing("No run was finished, so there is no queue length to show.", narrow)
-    figure, axes = single(3.0 if narrow else 3.3, narrow)
+        return nothing("No run was finished, so there is no queue length to show.", size)
+    figure, axes = single(3.0 if size.narrow else 3.3, size)
     for name, (values, parts) in curves.items():
         # The first step rises from nothing, so that an always empty queue shows as a wall at 0.
         axes.plot([values[0], *values], [0.0, *parts], drawstyle="steps-post", **_line(document, name))
     axes.set_xlim(left=-0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(6 if narrow else 10, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(6 if size.narrow else 10, integer=True))
     axes.set_xlabel("packets waiting, at most")
     axes.set_ylabel("% of the time")
-    _finish(figure, axes, document, list(curves), "Queue length on the shared link", narrow)
+    _finish(figure, axes, document, list(curves), "Queue length on the shared link", size)
     return figure
 
 
 @styled
-def draw_sojourn(document: Document, narrow: bool) -> Figure:
+def draw_sojourn(document: Document, size: Size) -> Figure:
     curves = _curves(document, "sojourn_histogram")
     if not curves:
-        return nothing("No packet left the link, so there is no waiting time to show.", narrow)
-    figure, axes = single(3.0 if narrow else 3.3, narrow)
+        return nothing("No packet left the link, so there is no waiting time to show.", size)
+    figure, axes = single(3.0 if size.narrow else 3.3, size)
     positive = [value for values, _ in curves.values() for value in values if value > 0] or [1e-3]
     divisor, unit = waiting_unit(max(positive))
     for name, (values, parts) in curves.items():
@@ -59,19 +60,19 @@ def draw_sojourn(document: Document, narrow: bool) -> Figure:
     for level, label in ((50, "half"), (99, "99 %")):
         level_line(axes, level, colours.MUTED)
         beside(axes, label, level, colour=colours.MUTED)
-    _finish(figure, axes, document, list(curves), "Packets that left through the shared link", narrow)
+    _finish(figure, axes, document, list(curves), "Packets that left through the shared link", size)
     return figure
 
 
 def _finish(
-    figure: Figure, axes: Axes, document: Document, names: list[str], what: str, narrow: bool
+    figure: Figure, axes: Axes, document: Document, names: list[str], what: str, size: Size
 ) -> None:
     axes.set_ylim(0, 103)
     axes.set_yticks([0, 25, 50, 75, 100])
     axes.grid(axis="x", visible=True)
     handles: list[Artist] = [Line2D([], [], **_line(document, name)) for name in names]
-    legend(figure, handles, [discipline_name(name) for name in names], narrow)
-    note(figure, seeds_note(document, what, whiskers=False), narrow)
+    legend(figure, handles, [discipline_name(name) for name in names])
+    note(figure, seeds_note(document, what, whiskers=False))
 
 
 def _line(document: Document, name: str) -> dict[str, Any]:

@@ -23,31 +23,32 @@ from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, seeds_note
 from fairdrop.plot.rows import Blocks, block_axes
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.wording.causes import CAUSES, cause_name
 from fairdrop.wording.numbers import percent
 
 
 @styled
-def draw(document: Document, narrow: bool) -> Figure:
+def draw(document: Document, size: Size) -> Figure:
     names = disciplines(document)
     if not names:
-        return nothing("No run was finished, so there are no drops to show.", narrow)
+        return nothing("No run was finished, so there are no drops to show.", size)
     if all(drop_count(run) == 0 for run in runs(document)):
-        return nothing("No packet was dropped in any run: the link is not congested.", narrow)
+        return nothing("No packet was dropped in any run: the link is not congested.", size)
     groups = group_names(document)
     causes = seen_causes(document)
-    figure, axes, layout = block_axes(names, groups, narrow)
+    figure, axes, layout = block_axes(names, groups, size)
     most = _bars(axes, document, layout, causes)
-    axes.set_xlim(0, most * (1.42 if narrow else 1.2))
-    axes.xaxis.set_major_locator(MaxNLocator(4 if narrow else 6, integer=True))
+    axes.set_xlim(0, most * (1.42 if size.narrow else 1.2))
+    axes.xaxis.set_major_locator(MaxNLocator(4 if size.narrow else 6, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace(",", "\u202f")))
     axes.set_xlabel("packets dropped per run")
     hue = colours.causes(causes)
     handles: list[Artist] = [Patch(color=hue[cause]) for cause in causes]
-    legend(figure, handles, [cause_name(cause) for cause in causes], narrow)
+    legend(figure, handles, [cause_name(cause) for cause in causes])
     text = seeds_note(document, "Packets dropped", whiskers=False)
-    note(figure, f"{text} Beside each bar: part of the group's packets that was dropped.", narrow)
+    note(figure, f"{text} Beside each bar: part of the group's packets that was dropped.")
     return figure
 
 

@@ -24,6 +24,7 @@ from fairdrop.document import (
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, seeds_note
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import rate, rate_unit
@@ -52,24 +53,24 @@ def layout(document: Document) -> Literal["bars", "log bars", "points"]:
 
 
 @styled
-def draw(document: Document, narrow: bool) -> Figure:
+def draw(document: Document, size: Size) -> Figure:
     names = disciplines(document)
     if not names:
-        return nothing("No run was finished, so there is no throughput to show.", narrow)
+        return nothing("No run was finished, so there is no throughput to show.", size)
     flows = {name: mean_flows(document, name) for name in names}
     scale = _scale(document, flows)
     groups = flow_groups(document)
     ranked = layout(document) == "points"
-    columns = 1 if narrow else 3 if len(names) != 4 else 2
-    figure, grid = panels(len(names), columns, 2.0 if narrow else 2.5, narrow, 1.3)
+    columns = 1 if size.narrow else 3 if len(names) != 4 else 2
+    figure, grid = panels(len(names), columns, 2.0 if size.narrow else 2.5, size, 1.3)
     for axes, name in zip(grid, names, strict=True):
         axes.set_title(discipline_name(name))
         (_ranks if ranked else _bars)(axes, flows[name], groups, scale, colours.groups(group_names(document)))
         axes.axhline(scale.fair, color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3)
     _label(figure, grid, document, scale, ranked, columns)
-    legend(figure, *_legend(document, scale, ranked), narrow)
+    legend(figure, *_legend(document, scale, ranked))
     axis = " Bars start at the fair share; the scale is logarithmic." if scale.log and not ranked else ""
-    note(figure, seeds_note(document, "Throughput on the shared link") + axis, narrow)
+    note(figure, seeds_note(document, "Throughput on the shared link") + axis)
     return figure
 
 

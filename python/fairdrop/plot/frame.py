@@ -15,24 +15,21 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fairdrop.document import Document, disciplines, runs_of, seeds
 from fairdrop.plot.colours import INK, MUTED
-from fairdrop.plot.style import NARROW_IN, SMALL, WIDE_IN
+from fairdrop.plot.size import Size
+from fairdrop.plot.style import SMALL, StyledFigure
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import shorten
 
 PER_INCH = 14.0  # letters of legend or note text that fit into an inch
 
 
-def figure_width(narrow: bool) -> float:
-    return NARROW_IN if narrow else WIDE_IN
-
-
 def panels(
-    count: int, columns: int, height_in: float, narrow: bool, extra_in: float = 0.9
+    count: int, columns: int, height_in: float, size: Size, extra_in: float = 0.9
 ) -> tuple[Figure, list[Axes]]:
     """``count`` axes on common scales in a grid; ``extra_in`` is room for legend and note."""
     columns = max(1, min(columns, count))
     rows = ceil(count / columns)
-    figure = Figure(figsize=(figure_width(narrow), rows * height_in + extra_in))
+    figure = StyledFigure(figsize=(size.width_in, rows * height_in + extra_in))
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     flat = list(grid.flat)
     for index, axes in enumerate(flat[:count]):
@@ -42,19 +39,19 @@ def panels(
     return figure, flat[:count]
 
 
-def single(height_in: float, narrow: bool) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(figure_width(narrow), height_in))
+def single(height_in: float, size: Size) -> tuple[Figure, Axes]:
+    figure = StyledFigure(figsize=(size.width_in, height_in))
     return figure, figure.subplots()
 
 
-def nothing(message: str, narrow: bool) -> Figure:
+def nothing(message: str, size: Size) -> Figure:
     """A figure that says why there is nothing to draw."""
-    figure, axes = single(1.2, narrow)
+    figure, axes = single(1.2, size)
     axes.set_axis_off()
     axes.text(
         0.0,
         0.5,
-        fill(message, 48 if narrow else 110),
+        fill(message, floor(12 * size.width_in)),
         ha="left",
         va="center",
         color=MUTED,
@@ -63,21 +60,21 @@ def nothing(message: str, narrow: bool) -> Figure:
     return figure
 
 
-def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str], narrow: bool) -> None:
+def legend(figure: Figure, handles: Sequence[Artist], labels: Sequence[str]) -> None:
     """A legend above the panels, in as many columns as its longest label allows."""
     if not handles:
         return
     # Matplotlib leaves out labels with a leading underscore; names are the reader's, so none may go.
-    shown = [shorten(label, 44 if narrow else 60) for label in labels]
+    shown = [shorten(label, min(60, floor(12 * figure.get_figwidth()))) for label in labels]
     shown = [f"\u200b{label}" if label.startswith("_") else label for label in shown]
     longest = max(len(label) for label in shown) + 5
-    columns = max(1, min(len(shown), floor(figure_width(narrow) * PER_INCH / longest)))
+    columns = max(1, min(len(shown), floor(figure.get_figwidth() * PER_INCH / longest)))
     figure.legend(list(handles), shown, loc="outside upper left", ncols=columns)
 
 
-def note(figure: Figure, text: str, narrow: bool) -> None:
+def note(figure: Figure, text: str) -> None:
     """Small print under the axes."""
-    letters = floor(figure_width(narrow) * (PER_INCH + 1.2))
+    letters = floor(figure.get_figwidth() * (PER_INCH + 1.2))
     figure.supxlabel(fill(text, letters), x=0.01, ha="left", fontsize=SMALL, color=MUTED)
 
 

@@ -23,6 +23,7 @@ from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, note, nothing, seeds_note
 from fairdrop.plot.rows import Blocks, block_axes
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import styled
 from fairdrop.wording.numbers import percent
 
@@ -38,12 +39,12 @@ _MODEL_MARK: dict[str, Any] = {
 
 
 @styled
-def draw(document: Document, narrow: bool) -> Figure:
+def draw(document: Document, size: Size) -> Figure:
     names = disciplines(document)
     groups = group_names(document)
     if not names:
-        return nothing("No run was finished, so there are no shares to show.", narrow)
-    figure, axes, layout = block_axes(names, groups, narrow)
+        return nothing("No run was finished, so there are no shares to show.", size)
+    figure, axes, layout = block_axes(names, groups, size)
     most = max(_bars(axes, document, layout), _fair_marks(axes, document, layout))
     step = 25 if most > 40 else 10 if most > 15 else 5
     most = max(most, 100.0) if most > 60 else most
@@ -57,8 +58,8 @@ def draw(document: Document, narrow: bool) -> Figure:
     if _model_marks(axes, document, layout):
         mark.append(Line2D([], [], **_MODEL_MARK))
         labels.append("model of CHOKe")
-    legend(figure, mark, labels, narrow)
-    note(figure, seeds_note(document, "Share of the link"), narrow)
+    legend(figure, mark, labels)
+    note(figure, seeds_note(document, "Share of the link"))
     return figure
 
 

@@ -14,8 +14,9 @@ from matplotlib.ticker import MaxNLocator
 
 from fairdrop.plot import colours
 from fairdrop.plot.flows import LOG_FROM
-from fairdrop.plot.frame import figure_width, legend, note, plain_log, single
-from fairdrop.plot.style import SMALL, styled
+from fairdrop.plot.frame import legend, note, plain_log, single
+from fairdrop.plot.size import Size
+from fairdrop.plot.style import SMALL, StyledFigure, styled
 from fairdrop.wording.numbers import digits
 from fairdrop.wording.phrases import shorten
 
@@ -25,14 +26,14 @@ LEAST_LABELLED = 5.5  # per cent of the width that a number needs
 
 
 @styled
-def draw(document: Mapping[str, Any], narrow: bool) -> Figure:
+def draw(document: Mapping[str, Any], size: Size) -> Figure:
     kind = document["kind"]
     if kind in ("front", "back"):
-        return _rates(document, narrow)
-    return _profile(document, narrow) if kind == "spatial" else _shares(document, narrow)
+        return _rates(document, size)
+    return _profile(document, size) if kind == "spatial" else _shares(document, size)
 
 
-def _rates(document: Mapping[str, Any], narrow: bool) -> Figure:
+def _rates(document: Mapping[str, Any], size: Size) -> Figure:
     """What each flow sends and what becomes of it, joined by a line."""
     arrives: Sequence[float] = document["rates"]
     gets: Sequence[float] | None = document["goodput"]
@@ -42,7 +43,7 @@ def _rates(document: Mapping[str, Any], narrow: bool) -> Figure:
         if gets is None:
             gets, what = document["rates"], "admitted"
     places = range(len(arrives))
-    figure, axes = single(2.9 if narrow else 3.1, narrow)
+    figure, axes = single(2.9 if size.narrow else 3.1, size)
     for place, low, high in zip(places, gets or (), arrives, strict=True):
         axes.plot([place, place], [low, high], color=colours.GREY, linewidth=1.2, zorder=2)
     axes.plot(places, arrives, "o", color=colours.VERMILLION, markerfacecolor="white", markersize=6, zorder=3)
@@ -64,8 +65,8 @@ def _rates(document: Mapping[str, Any], narrow: bool) -> Figure:
         Line2D([], [], marker="o", linestyle="none", color=colours.VERMILLION, markerfacecolor="white"),
         Line2D([], [], marker="o", linestyle="none", color=colours.BLUE),
     ]
-    legend(figure, marks, ["arrives", what], narrow)
-    note(figure, _rates_note(document), narrow)
+    legend(figure, marks, ["arrives", what])
+    note(figure, _rates_note(document))
     return figure
 
 
@@ -77,7 +78,7 @@ def _rates_note(document: Mapping[str, Any]) -> str:
     return f"Back CHOKe with a memory of {document['memory']}, Poisson arrivals{service}{state}."
 
 
-def _shares(document: Mapping[str, Any], narrow: bool) -> Figure:
+def _shares(document: Mapping[str, Any], size: Size) -> Figure:
     """What arrives, who holds the queue and who gets the link: three bars of the same flows."""
     names, count = list(document["names"]), list(document["count"])
     arrives = [number * rate for number, rate in zip(count, document["x"], strict=True)]
@@ -91,30 +92,30 @@ def _shares(document: Mapping[str, Any], narrow: bool) -> Figure:
         ("link", got),
     )
     hue = colours.groups(names)
-    figure, axes = single(2.3 if narrow else 2.1, narrow)
+    figure, axes = single(2.3 if size.narrow else 2.1, size)
     for place, (_, parts) in enumerate(rows):
-        _stack(axes, place, [hue[name] for name in names], [100 * part for part in parts], narrow)
+        _stack(axes, place, [hue[name] for name in names], [100 * part for part in parts], size)
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, 100)
     axes.grid(visible=False)
     axes.set_xlabel("% of the whole")
-    _name_flows(figure, document, hue, narrow)
+    _name_flows(figure, document, hue, size)
     return figure
 
 
-def _name_flows(figure: Figure, document: Mapping[str, Any], hue: Mapping[str, str], narrow: bool) -> None:
+def _name_flows(figure: Figure, document: Mapping[str, Any], hue: Mapping[str, str], size: Size) -> None:
     """A legend of the flows with how many there are of each, unless they are too many to name; and the note."""
     pairs = list(zip(document["names"], document["count"], strict=True))
     if len(pairs) <= MOST_NAMED:
         labels = [f"{shorten(name, 24)} ({number:g})" for name, number in pairs]
-        legend(figure, [Patch(color=hue[name]) for name, _ in pairs], labels, narrow)
-    note(figure, _equilibrium_note(document), narrow)
+        legend(figure, [Patch(color=hue[name]) for name, _ in pairs], labels)
+    note(figure, _equilibrium_note(document))
 
 
-def _stack(axes: Axes, place: int, hues: Sequence[str], parts: Sequence[float], narrow: bool) -> None:
+def _stack(axes: Axes, place: int, hues: Sequence[str], parts: Sequence[float], size: Size) -> None:
     left = 0.0
-    needed = LEAST_LABELLED * (2.2 if narrow else 1.0)
+    needed = LEAST_LABELLED * (2.2 if size.narrow else 1.0)
     for hue, part in zip(hues, parts, strict=True):
         axes.barh(place, part, left=left, height=0.62, color=hue, edgecolor="white", linewidth=0.6)
         if part >= needed:
@@ -135,11 +136,11 @@ def _equilibrium_note(document: Mapping[str, Any]) -> str:
     )
 
 
-def _profile(document: Mapping[str, Any], narrow: bool) -> Figure:
+def _profile(document: Mapping[str, Any], size: Size) -> Figure:
     """Whose packet is at each position, and how fast the packets there move."""
     names, count, found = list(document["names"]), list(document["count"]), document["profile"]
-    rows, columns = (2, 1) if narrow else (1, 2)
-    figure = Figure(figsize=(figure_width(narrow), 5.2 if narrow else 3.5))
+    rows, columns = (2, 1) if size.narrow else (1, 2)
+    figure = StyledFigure(figsize=(size.width_in, 5.2 if size.narrow else 3.5))
     whose, speed = figure.subplots(rows, columns, sharex=True, squeeze=True)
     hue = colours.groups(names)
     parts = [[100 * number * value for value in rho] for number, rho in zip(count, found["rho"], strict=True)]
@@ -152,7 +153,7 @@ def _profile(document: Mapping[str, Any], narrow: bool) -> Figure:
     for axes in (whose, speed):
         axes.set_xlim(0, found["length"])
         axes.set_xlabel("position, packets from the tail")
-    if narrow:
+    if size.narrow:
         whose.set_xlabel("")
-    _name_flows(figure, document, hue, narrow)
+    _name_flows(figure, document, hue, size)
     return figure

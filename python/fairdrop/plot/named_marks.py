@@ -12,6 +12,7 @@ from matplotlib.transforms import Bbox, BboxBase
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import note, nothing, single
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.plot.sweeps import front
 
@@ -40,11 +41,11 @@ class _Cluster:
 
 @styled
 def draw(
-    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, text: str, narrow: bool
+    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, text: str, size: Size
 ) -> Figure:
     if not points:
-        return nothing("There is no run to show.", narrow)
-    figure, axes = single(4.6, narrow)
+        return nothing("There is no run to show.", size)
+    figure, axes = single(4.6, size)
     axes.errorbar(
         [x.mean for _, x, _ in points], [y.mean for _, _, y in points],
         xerr=[x.half or 0.0 for _, x, _ in points], yerr=[y.half or 0.0 for _, _, y in points],
@@ -55,11 +56,11 @@ def draw(
     axes.margins(x=0.14, y=0.08)
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
-    found = _clusters(points, _NEAR[0] * (right - left) * (2 if narrow else 1), _NEAR[1] * (high - low))
+    found = _clusters(points, _NEAR[0] * (right - left) * (2 if size.narrow else 1), _NEAR[1] * (high - low))
     axes.grid(axis="x", visible=True)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
-    note(figure, text, narrow)
+    note(figure, text)
     first = sorted(found, key=lambda one: ((one.x, one.y) not in best, len(one.names), one.x))
     _label(axes, first, [(x.mean, y.mean) for _, x, y in points])
     return figure

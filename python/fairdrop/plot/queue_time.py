@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from fairdrop.document import Document, Run, disciplines, group_names, reference_queue, runs_of
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, level_line, note, nothing, panels, spread
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import styled
 from fairdrop.plot.thresholds import thresholds
 from fairdrop.wording.disciplines import discipline_name
@@ -24,29 +25,29 @@ POINTS_NARROW = 150
 
 
 @styled
-def draw(document: Document, seed: int | None, narrow: bool) -> Figure:
+def draw(document: Document, seed: int | None, size: Size) -> Figure:
     found = _queues(document, seed)
     if not found:
-        return nothing("No run with a series of samples was finished.", narrow)
-    figure, grid = panels(len(found), 1, 1.45 if narrow else 1.6, narrow, 1.2)
+        return nothing("No run with a series of samples was finished.", size)
+    figure, grid = panels(len(found), 1, 1.45 if size.narrow else 1.6, size, 1.2)
     top = max(max(queue["series"]["packets"], default=0) for _, queue in found.values()) or 1
     group = 1
     for axes, (name, (run, queue)) in zip(grid, found.items(), strict=True):
         axes.set_title(discipline_name(name))
-        group = max(group, _panel(axes, document, queue, narrow))
+        group = max(group, _panel(axes, document, queue, size))
         _levels(axes, document, name, queue, top)
         start = float(run["measured_from_s"])
         if queue["series"]["t_s"][0] < start < queue["series"]["t_s"][-1]:
-            axes.axvspan(
-                queue["series"]["t_s"][0], start, color=colours.PAPER, alpha=0.55, linewidth=0, zorder=1.9
-            )
+            # PostScript has no transparency.
+            hatched = {"facecolor": "none", "edgecolor": colours.PAPER, "hatch": "////", "linewidth": 0}
+            axes.axvspan(queue["series"]["t_s"][0], start, **hatched, zorder=1.9)
         axes.set_ylim(0, top * 1.12)
         axes.set_ylabel("packets")
     grid[-1].set_xlabel("time, s")
-    legend(figure, *_legend(document, found), narrow)
+    legend(figure, *_legend(document, found))
     shown = next(iter(found.values()))[0]["seed"]
     step = f" Each point is the mean of {group} samples." if group > 1 else ""
-    note(figure, f"Waiting packets in the run with seed {shown}.{step}{_warm_up(found)}", narrow)
+    note(figure, f"Waiting packets in the run with seed {shown}.{step}{_warm_up(found)}")
     return figure
 
 
@@ -73,21 +74,21 @@ def thin(values: Sequence[float | None], size: int) -> list[float]:
     return out
 
 
-def _panel(axes: Axes, document: Document, queue: Mapping[str, Any], narrow: bool) -> int:
+def _panel(axes: Axes, document: Document, queue: Mapping[str, Any], size: Size) -> int:
     series = queue["series"]
     hue = colours.groups(group_names(document))
-    size = ceil(len(series["t_s"]) / (POINTS_NARROW if narrow else POINTS_WIDE))
-    times = thin(series["t_s"], size)
-    parts = {name: thin(values, size) for name, values in series["packets_by_group"].items()}
+    samples = ceil(len(series["t_s"]) / (POINTS_NARROW if size.narrow else POINTS_WIDE))
+    times = thin(series["t_s"], samples)
+    parts = {name: thin(values, samples) for name, values in series["packets_by_group"].items()}
     axes.stackplot(
         times, list(parts.values()), colors=[hue.get(name, colours.GREY) for name in parts], linewidth=0
     )
-    average = thin(series.get("red_avg") or [], size)
+    average = thin(series.get("red_avg") or [], samples)
     if any(value == value for value in average):
         axes.plot(times, average, color=colours.PAPER, linewidth=3.2)
         axes.plot(times, average, color=colours.INK, linewidth=1.4)
     axes.set_xlim(times[0], max(times[-1], times[0] + 1e-9))
-    return size
+    return samples
 
 
 def _levels(axes: Axes, document: Document, name: str, queue: Mapping[str, Any], top: float) -> None:
@@ -119,5 +120,5 @@ def _legend(
 def _warm_up(found: dict[str, tuple[Run, Mapping[str, Any]]]) -> str:
     run, queue = next(iter(found.values()))
     if queue["series"]["t_s"][0] < run["measured_from_s"] < queue["series"]["t_s"][-1]:
-        return f" Faded: warm-up until {run['measured_from_s']:g} s, not counted in the numbers."
+        return f" Hatched: warm-up until {run['measured_from_s']:g} s, not counted in the numbers."
     return ""

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairdrop.plot.frame import single
+from fairdrop.plot.size import Size
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import shorten
 
@@ -39,13 +40,13 @@ def blocks(disciplines: Sequence[str], groups: Sequence[str]) -> Blocks:
 
 
 def block_axes(
-    disciplines: Sequence[str], groups: Sequence[str], narrow: bool
+    disciplines: Sequence[str], groups: Sequence[str], size: Size
 ) -> tuple[Figure, Axes, Blocks]:
     """Axes with a labelled row for each group under each discipline."""
     layout = blocks(disciplines, groups)
-    figure, axes = single(layout.bottom * ROW_IN + 1.6, narrow)
+    figure, axes = single(layout.bottom * ROW_IN + 1.6, size)
     axes.set_ylim(layout.bottom, -0.6)
-    labels = [shorten(group, 14 if narrow else 24) for _, group in layout.places]
+    labels = [shorten(group, 14 if size.narrow else 24) for _, group in layout.places]
     axes.set_yticks(list(layout.places.values()), labels)
     axes.grid(axis="y", visible=False)
     axes.grid(axis="x", visible=True)

@@ -18,12 +18,13 @@ from fairdrop.plot.colours import GRID, INK, MUTED
 
 P = ParamSpec("P")
 
-WIDE_IN = 9.0
-NARROW_IN = 3.7
 SMALL = 8.0
+# PDF and PostScript with TrueType fonts: publishers refuse Matplotlib's Type 3.
+TRUE_TYPE: Any = {"pdf.fonttype": 42, "ps.fonttype": 42}
 
 # Typed loosely: the keys that Matplotlib knows differ between its releases.
 STYLE: Any = {
+    **TRUE_TYPE,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9.0,
@@ -65,12 +66,21 @@ STYLE: Any = {
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
     "lines.linewidth": 1.8,
+    "hatch.linewidth": 2.2,
     "svg.fonttype": "none",
     "svg.hashsalt": "fairdrop",
     "figure.constrained_layout.use": True,
     "figure.constrained_layout.h_pad": 0.05,
     "figure.constrained_layout.w_pad": 0.05,
 }
+
+
+class StyledFigure(Figure):
+    """A figure that is saved with TrueType fonts by its own ``savefig``, too."""
+
+    def savefig(self, fname: Any, **kwargs: Any) -> None:
+        with matplotlib.rc_context(TRUE_TYPE):
+            super().savefig(fname, **kwargs)
 
 
 def styled(function: Callable[P, Figure]) -> Callable[P, Figure]:

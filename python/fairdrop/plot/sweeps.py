@@ -16,6 +16,7 @@ from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
 from fairdrop.plot.cells import Cells, Shown
 from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, single
+from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import digits
@@ -29,11 +30,11 @@ _MOST_NUMBERS = 150
 
 
 @styled
-def draw_lines(cells: Cells, over: str, by: str | None, across: str | None, narrow: bool) -> Figure:
+def draw_lines(cells: Cells, over: str, by: str | None, across: str | None, size: Size) -> Figure:
     if not cells.points:
-        return nothing(_NOTHING, narrow)
+        return nothing(_NOTHING, size)
     wanted = [None] if across is None else list(cells.axes[across].values)
-    figure, flat = panels(len(wanted), 2 if narrow else 3, 2.3 if across else 3.2, narrow, extra_in=1.0)
+    figure, flat = panels(len(wanted), 2 if size.narrow else 3, 2.3 if across else 3.2, size, extra_in=1.0)
     keys = [None] if by is None else list(cells.axes[by].values)
     for axes, panel in zip(flat, wanted, strict=True):
         some = [point for point in cells.points if panel is None or point[0][str(across)] == panel]
@@ -46,8 +47,8 @@ def draw_lines(cells: Cells, over: str, by: str | None, across: str | None, narr
     for axes in flat:
         axes.set_xlabel(cells.axes[over].label if axes.xaxis.get_tick_params()["labelbottom"] else "")
         axes.set_ylabel(cells.measure.label if axes is flat[0] else "")
-    _legend(figure, cells, by, keys, narrow)
-    note(figure, f"{cells.note}{cells.intervals}.", narrow)
+    _legend(figure, cells, by, keys, size)
+    note(figure, f"{cells.note}{cells.intervals}.")
     return figure
 
 
@@ -72,10 +73,10 @@ def _look(by: str | None, key: Any, keys: Sequence[Any], number: int) -> dict[st
     }  # fmt: skip
 
 
-def _legend(figure: Figure, cells: Cells, by: str | None, keys: Sequence[Any], narrow: bool) -> None:
+def _legend(figure: Figure, cells: Cells, by: str | None, keys: Sequence[Any], size: Size) -> None:
     if by is not None:
         marks = [Line2D([], [], **_look(by, key, keys, number)) for number, key in enumerate(keys)]
-        legend(figure, marks, [named(by, key, cells.axes[by]) for key in keys], narrow)
+        legend(figure, marks, [named(by, key, cells.axes[by]) for key in keys])
 
 
 def named(axis: str, value: Any, shown: Shown) -> str:
@@ -103,27 +104,27 @@ def _short(value: Any) -> str:
 
 
 @styled
-def draw_heat_map(cells: Cells, over: str, against: str, narrow: bool) -> Figure:
+def draw_heat_map(cells: Cells, over: str, against: str, size: Size) -> Figure:
     if not cells.points:
-        return nothing(_NOTHING, narrow)
+        return nothing(_NOTHING, size)
     columns, rows = cells.axes[over], cells.axes[against]
     x, y = (_ordered(shown) for shown in (columns, rows))
     means = [[float("nan")] * len(x) for _ in y]
     for at, found in cells.points:
         means[y.index(at[against])][x.index(at[over])] = found.mean / cells.measure.divisor
-    figure, axes = single(max(2.4, 0.42 * len(y) + 1.5), narrow)
+    figure, axes = single(max(2.4, 0.42 * len(y) + 1.5), size)
     mesh = axes.pcolormesh(range(len(x) + 1), range(len(y) + 1), means, cmap=_MAP, edgecolor=colours.PAPER, linewidth=1)
     axes.set_xticks([n + 0.5 for n in range(len(x))], [_tick(value, columns) for value in x])
     axes.set_yticks([n + 0.5 for n in range(len(y))], [_tick(value, rows) for value in y])
     axes.set_xlabel(columns.label)
     axes.set_ylabel(rows.label)
     axes.grid(visible=False)
-    if len(x) * len(y) <= _MOST_NUMBERS and len(x) <= (8 if narrow else 16):
+    if len(x) * len(y) <= _MOST_NUMBERS and len(x) <= (8 if size.narrow else 16):
         _numbers(axes, means)
     bar = figure.colorbar(mesh, ax=axes, pad=0.015, fraction=0.05)
     bar.set_label(cells.measure.label)
     bar.outline.set_visible(False)
-    note(figure, f"{cells.note}.", narrow)
+    note(figure, f"{cells.note}.")
     return figure
 
 
@@ -146,12 +147,12 @@ def _tick(value: Any, shown: Shown) -> str:
 
 
 @styled
-def draw_pareto(delay: Cells, fairness: Cells, by: str | None, narrow: bool) -> Figure:
+def draw_pareto(delay: Cells, fairness: Cells, by: str | None, size: Size) -> Figure:
     there = {_place(at): found for at, found in fairness.points}
     points = [(at, found, there[_place(at)]) for at, found in delay.points if _place(at) in there]
     if not points:
-        return nothing(_NOTHING, narrow)
-    figure, axes = single(4.0, narrow)
+        return nothing(_NOTHING, size)
+    figure, axes = single(4.0, size)
     keys = [None] if by is None else list(delay.axes[by].values)
     for number, key in enumerate(keys):
         some = [(one, other) for at, one, other in points if key is None or at[str(by)] == key]
@@ -168,8 +169,8 @@ def draw_pareto(delay: Cells, fairness: Cells, by: str | None, narrow: bool) -> 
     axes.grid(axis="x", visible=True)
     axes.set_xlabel(f"{delay.measure.label} (less is better)")
     axes.set_ylabel(f"{fairness.measure.label} (more is better)")
-    _legend(figure, delay, by, keys, narrow)
-    note(figure, f"{delay.note}{delay.intervals}. The line joins points that no other beats in both.", narrow)
+    _legend(figure, delay, by, keys, size)
+    note(figure, f"{delay.note}{delay.intervals}. The line joins points that no other beats in both.")
     return figure
 
 

@@ -12,6 +12,7 @@ from fairdrop import plot
 from fairdrop.document import Document, disciplines
 from fairdrop.plot.flows import layout
 from fairdrop.plot.inline import inline
+from fairdrop.plot.size import Width
 from fairdrop.report import explain
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.phrases import joined
@@ -28,42 +29,42 @@ class Drawn:
 
 def figures(document: Document) -> list[Drawn]:
     """All figures in reading order."""
-    draw: list[tuple[str, str, str, Callable[[bool], Figure]]] = [
+    draw: list[tuple[str, str, str, Callable[[Width], Figure]]] = [
         (
             "flows",
             "What each flow gets",
             explain.FLOWS[layout(document)],
-            lambda narrow: plot.throughput_per_flow(document, narrow=narrow),
+            lambda width: plot.throughput_per_flow(document, width=width),
         ),
         (
             "shares",
             "What each group gets",
             explain.SHARES,
-            lambda narrow: plot.shares(document, narrow=narrow),
+            lambda width: plot.shares(document, width=width),
         ),
         (
             "queue",
             "Who fills the queue",
             explain.queue(document),
-            lambda narrow: plot.queue_over_time(document, narrow=narrow),
+            lambda width: plot.queue_over_time(document, width=width),
         ),
         (
             "drops",
             "Whose packets are dropped, and why",
             explain.drops(document),
-            lambda narrow: plot.drops(document, narrow=narrow),
+            lambda width: plot.drops(document, width=width),
         ),
         (
             "sojourn",
             "How long packets wait",
             explain.SOJOURN,
-            lambda narrow: plot.sojourn(document, narrow=narrow),
+            lambda width: plot.sojourn(document, width=width),
         ),
         (
             "length",
             "How long the queue is",
             explain.LENGTH,
-            lambda narrow: plot.queue_length(document, narrow=narrow),
+            lambda width: plot.queue_length(document, width=width),
         ),
     ]
     under = joined([discipline_name(name) for name in disciplines(document)] or ["no discipline"])
@@ -72,8 +73,8 @@ def figures(document: Document) -> list[Drawn]:
             key,
             title,
             text,
-            inline(make(False), f"{key}-w", f"{title}, under {under}. The tables above hold the numbers."),
-            inline(make(True), f"{key}-n", f"{title}, under {under}. The tables above hold the numbers."),
+            inline(make("screen"), f"{key}-w", f"{title}, under {under}. The tables above hold the numbers."),
+            inline(make("phone"), f"{key}-n", f"{title}, under {under}. The tables above hold the numbers."),
         )
         for key, title, text, make in draw
     ]

@@ -17,6 +17,7 @@ from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
 from fairdrop.plot.cells import Cells
 from fairdrop.plot.inline import inline
+from fairdrop.plot.size import Width
 from fairdrop.plot.sweeps import front
 from fairdrop.study.cells import Read, cells, group_names, spoken
 from fairdrop.wording.numbers import number_and_half
@@ -127,9 +128,9 @@ def _by(axes: Mapping[str, Any]) -> str | None:
     return next((name for name, axis in axes.items() if axis["kind"] in ("text", "switch")), None)
 
 
-def _pareto(about: Mapping[str, Any], read: Read, by: str | None, *, narrow: bool) -> Figure:
+def _pareto(about: Mapping[str, Any], read: Read, by: str | None, *, width: Width) -> Figure:
     delay, fairness = _both(about, read)
-    return plot.sweep_pareto(delay, fairness, by=by, narrow=narrow)
+    return plot.sweep_pareto(delay, fairness, by=by, width=width)
 
 
 def _both(about: Mapping[str, Any], read: Read) -> tuple[Cells, Cells]:
@@ -161,5 +162,5 @@ def _capital(text: str) -> str:
 
 def _drawn(key: str, title: str, text: str, draw: Callable[..., Figure]) -> Drawn:
     label = f"{title}. The data set holds the numbers."
-    both = (inline(draw(narrow=narrow), f"{key}-{'n' if narrow else 'w'}", label) for narrow in (False, True))
-    return Drawn(key, title, text, *both)
+    wide, narrow = inline(draw(width="screen"), f"{key}-w", label), inline(draw(width="phone"), f"{key}-n", label)
+    return Drawn(key, title, text, wide, narrow)

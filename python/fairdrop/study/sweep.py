@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import polars
     import xarray
 
+    from fairdrop.plot.size import Width
     from fairdrop.sensitivity import Sensitivity
 
 __all__ = ["Sweep", "merge", "read_sweep", "sweep"]
@@ -146,7 +147,8 @@ class SweepPlots:
     """Figures of a sweep, as Matplotlib ``Figure`` objects.
 
     Measures are columns of the data set; ``group`` says of which flows, and is left out for measures of the link. Axes
-    that a figure does not show must be held with ``where``, such as ``where={"max_p": 0.1}``.
+    that a figure does not show must be held with ``where``, such as ``where={"max_p": 0.1}``. ``width`` is as in
+    :class:`fairdrop.Plots`.
     """
 
     def __init__(self, sweep: Sweep) -> None:
@@ -160,11 +162,12 @@ class SweepPlots:
         by: str | None = None,
         group: str | None = None,
         where: Mapping[str, Any] | None = None,
+        width: Width = "screen",
     ) -> Any:
         """A measure over one axis with 95 % intervals, a line for each value of the axis ``by``."""
         from fairdrop import plot
 
-        return plot.sweep_lines(self._cells(measure, group, where, [over, by]), over, by=by)
+        return plot.sweep_lines(self._cells(measure, group, where, [over, by]), over, by=by, width=width)
 
     def multiples(
         self,
@@ -175,19 +178,28 @@ class SweepPlots:
         by: str | None = None,
         group: str | None = None,
         where: Mapping[str, Any] | None = None,
+        width: Width = "screen",
     ) -> Any:
         """The same in small multiples: a panel for each value of the axis ``panels``."""
         from fairdrop import plot
 
-        return plot.sweep_lines(self._cells(measure, group, where, [over, by, panels]), over, by=by, panels=panels)
+        cells = self._cells(measure, group, where, [over, by, panels])
+        return plot.sweep_lines(cells, over, by=by, panels=panels, width=width)
 
     def heat_map(
-        self, measure: str, over: str, against: str, *, group: str | None = None, where: Mapping[str, Any] | None = None
+        self,
+        measure: str,
+        over: str,
+        against: str,
+        *,
+        group: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        width: Width = "screen",
     ) -> Any:
         """Means of a measure over two axes: ``over`` from left to right, ``against`` upwards."""
         from fairdrop import plot
 
-        return plot.sweep_heat_map(self._cells(measure, group, where, [over, against]), over, against)
+        return plot.sweep_heat_map(self._cells(measure, group, where, [over, against]), over, against, width=width)
 
     def pareto(
         self,
@@ -196,13 +208,14 @@ class SweepPlots:
         *,
         by: str | None = None,
         where: Mapping[str, Any] | None = None,
+        width: Width = "screen",
     ) -> Any:
         """Delay against fairness, a mark for each point; those that no other beats in both are joined by a line."""
         from fairdrop import plot
 
         shown = list(self._sweep.axes)
         cells = [self._cells(measure, None, where, shown) for measure in (delay, fairness)]
-        return plot.sweep_pareto(cells[0], cells[1], by=by)
+        return plot.sweep_pareto(cells[0], cells[1], by=by, width=width)
 
     def _cells(
         self, measure: str, group: str | None, where: Mapping[str, Any] | None, shown: Sequence[str | None]

@@ -12,7 +12,8 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, plain_log
-from fairdrop.plot.style import WIDE_IN, styled
+from fairdrop.plot.size import SIZES
+from fairdrop.plot.style import styled
 from fairdrop.reproduce.define.definition import BASE_READING, Definition, FigureSpec, Measure, Panel
 from fairdrop.reproduce.judge.checks import grid_distances, sensitivity_of
 from fairdrop.reproduce.judge.findings import Findings
@@ -40,6 +41,7 @@ _FURTHER = (
     colours.SKY, colours.BLUE, colours.PURPLE, colours.VERMILLION, colours.OLIVE, colours.GREEN, colours.ORANGE,
 )  # fmt: skip
 _LOADS = (colours.VERMILLION, colours.PURPLE, colours.SLATE, colours.SKY, colours.GREEN)
+WIDE_IN = SIZES["screen"].width_in
 PANEL_IN = 3.5
 
 
@@ -93,7 +95,7 @@ class _Plot:
             drawer[self.spec.kind](axes, panel)
             self._finish(axes, panel)
         self._legend(figure)
-        note(figure, self._note(), False)
+        note(figure, self._note())
         return figure
 
     @styled
@@ -106,7 +108,7 @@ class _Plot:
         self._finish(cells, panel)
         self._choices(distances, panel)
         self._legend(figure)
-        note(figure, self._note(), False)
+        note(figure, self._note())
         return figure
 
     def _points(self) -> list[tuple[float, float]]:
@@ -180,8 +182,8 @@ class _Plot:
         columns[0].yaxis.set_major_locator(FixedLocator(list(places.values())))
         columns[0].yaxis.set_major_formatter(FixedFormatter([self.labels[name] for name in places]))
         ordered = {str(value): self.handles[str(value)] for value in values if str(value) in self.handles}
-        legend(figure, list(ordered.values()), list(ordered), False)
-        note(figure, self._note(), False)
+        legend(figure, list(ordered.values()), list(ordered))
+        note(figure, self._note())
         return figure
 
     @styled
@@ -218,7 +220,7 @@ class _Plot:
         columns[0].yaxis.set_major_locator(FixedLocator(range(len(names))))
         columns[0].yaxis.set_major_formatter(FixedFormatter([name.replace("_", " ") for name in reversed(names)]))
         self._legend(figure)
-        note(figure, self._note(), False)
+        note(figure, self._note())
         return figure
 
     def _place(self, axes: Axes, row: Row, place: int, values: Sequence[Any]) -> None:
@@ -233,7 +235,7 @@ class _Plot:
     def _legend(self, figure: Figure) -> None:
         """Published points last."""
         ordered = sorted(self.handles, key=lambda label: label == PUBLISHED)
-        legend(figure, [self.handles[label] for label in ordered], ordered, False)
+        legend(figure, [self.handles[label] for label in ordered], ordered)
 
     def _chosen(self, panel: Panel) -> list[str]:
         shown = [name for name in self.data.schemes() if not panel.schemes or name in panel.schemes]
