@@ -29,7 +29,7 @@ LAYERS = (
     ("wording", "document", "measures", "model_scenario"),
     ("designs", "engine", "estimate", "library", "models", "progress", "warmup"),
     ("parts",),
-    ("files", "terminal"),
+    ("files", "optional", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.
 STEPS = ("define", "measure", "execute", "judge", "show")

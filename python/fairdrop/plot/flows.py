@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import Literal
 
 from matplotlib.artist import Artist
@@ -65,7 +66,11 @@ def draw(document: Document, size: Size) -> Figure:
     figure, grid = panels(len(names), columns, 2.0 if size.narrow else 2.5, size, 1.3)
     for axes, name in zip(grid, names, strict=True):
         axes.set_title(discipline_name(name))
-        (_ranks if ranked else _bars)(axes, flows[name], groups, scale, colours.groups(group_names(document)))
+        hue = colours.groups(group_names(document))
+        if ranked:
+            _ranks(axes, flows[name], groups, scale, hue, floor(12 * size.width_in / columns) - 6)
+        else:
+            _bars(axes, flows[name], groups, scale, hue)
         axes.axhline(scale.fair, color=colours.INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=3)
     _label(figure, grid, document, scale, ranked, columns)
     legend(figure, *_legend(document, scale, ranked))
@@ -131,7 +136,12 @@ def _whiskers(axes: Axes, values: Sequence[Estimate], scale: Scale) -> None:
 
 
 def _ranks(
-    axes: Axes, flows: dict[str, Estimate], groups: dict[str, str], scale: Scale, hue: dict[str, str]
+    axes: Axes,
+    flows: dict[str, Estimate],
+    groups: dict[str, str],
+    scale: Scale,
+    hue: dict[str, str],
+    letters: int,
 ) -> None:
     order = sorted(flows, key=lambda flow: (-flows[flow].mean, flow))
     seen = [flow for flow in order if flows[flow].mean > 0]
@@ -151,7 +161,7 @@ def _ranks(
     axes.text(
         0.98,
         0.93,
-        f"largest: {shorten(order[0], 30)}",
+        f"largest: {shorten(order[0], letters)}",
         transform=axes.transAxes,
         fontsize=SMALL,
         ha="right",
