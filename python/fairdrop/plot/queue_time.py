@@ -39,7 +39,7 @@ def draw(document: Document, seed: int | None, size: Size) -> Figure:
         start = float(run["measured_from_s"])
         if queue["series"]["t_s"][0] < start < queue["series"]["t_s"][-1]:
             # PostScript has no transparency.
-            hatched = {"facecolor": "none", "edgecolor": colours.PAPER, "hatch": "////", "linewidth": 0}
+            hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": colours.PAPER, "hatch": "////", "linewidth": 0}
             axes.axvspan(queue["series"]["t_s"][0], start, **hatched, zorder=1.9)
         axes.set_ylim(0, top * 1.12)
         axes.set_ylabel("packets")
