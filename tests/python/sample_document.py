@@ -87,8 +87,10 @@ def flow_row(
 
 def group_rows(flows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
-    for name in dict.fromkeys(flow["group"] for flow in flows):
-        members = [flow for flow in flows if flow["group"] == name]
+    by_group: dict[str, list[dict[str, Any]]] = {}
+    for flow in flows:
+        by_group.setdefault(flow["group"], []).append(flow)
+    for name, members in by_group.items():
         offered = sum(flow["offered_bps"] for flow in members)
         row: dict[str, Any] = {"name": name, "flows": len(members), "transport": members[0]["transport"]}
         for field in ("throughput_bps", "share", "retransmissions", "timeouts", "fast_retransmits"):
@@ -364,6 +366,21 @@ def many() -> Document:
         "mine": 0.6,
     }
     return simulation(shares, seeds=3, samples=100)
+
+
+def many_groups(number: int) -> Document:
+    """Groups of one flow each, with names that are long or markup."""
+    runs = []
+    for discipline in ("droptail", "choke"):
+        rng = random.Random(discipline)
+        weights = [rng.expovariate(1.0) for _ in range(number)]
+        flows = []
+        for index, weight in enumerate(weights):
+            name = f"$g_{index}$<b>{'x' * (index % 200)}"
+            rate = LINK_BPS * weight / sum(weights)
+            flows.append(flow_row(f"{name}[0]", name, "reno", 1.05 * rate, rate, discipline, True))
+        runs.append(run_row(rng, discipline, 1, flows, MEAN_QUEUE[discipline], 20))
+    return shell("simulation", "groups", "Very many groups", runs)
 
 
 ALL = {

@@ -24,6 +24,7 @@ LAYERS = (
     ("report",),
     ("pages",),
     ("flent", "plot", "live"),
+    ("few_groups",),
     ("cautions", "conformance", "sensitivity", "table"),
     ("timers",),
     ("wording", "document", "measures", "model_scenario"),

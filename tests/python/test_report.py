@@ -6,6 +6,7 @@ import copy
 import os
 import re
 import resource
+import warnings
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,13 +15,17 @@ from typing import Any
 
 import pytest
 
+import fairdrop
 import sample_document as sample
 from fairdrop import report
+from fairdrop.document import disciplines, group_names
 from fairdrop.estimate import Estimate, estimate
+from fairdrop.few_groups import few_groups
 from fairdrop.report.command import rerun_command
 from fairdrop.report.greedy import find_subject
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
+from fairdrop.report.ranking import ranked
 from fairdrop.report.tables import group_table, link_table, theory_table
 from fairdrop.wording.numbers import digits, number_and_half, percent
 from fairdrop.wording.phrases import clean, keep_together, ranges, shorten
@@ -295,7 +300,8 @@ def test_page_is_self_contained(pages: dict[str, str], name: str) -> None:
     assert all(load.startswith("#") for load in page.loads)
     assert all(reference.startswith("#") for reference in page.references)
     assert not re.search(r"@import|@font-face|url\(\s*['\"]?(?!#)", pages[name])
-    assert not {"script", "link", "iframe", "img", "object", "embed", "base"} & set(page.tags)
+    assert page.tags["script"] == (name == "many"), "it sorts a table, and has no address"
+    assert not {"link", "iframe", "img", "object", "embed", "base"} & set(page.tags)
     if name != "hostile":
         assert "http://" not in pages[name]
         assert "https://" not in pages[name]
@@ -412,3 +418,56 @@ def test_names_are_cleaned_and_cut_in_the_middle() -> None:
     assert shorten("abcdefghij", 7) == "abc…hij"
     assert len(shorten("x" * 99, 20)) == 20
     assert shorten("short", 20) == "short"
+
+
+def test_many_disciplines_begin_with_a_table_in_order_and_delay_against_fairness(pages: dict[str, str]) -> None:
+    page = Page(pages["many"])
+    heads = re.findall(r'scope="row">([^<]+)</th>', pages["many"].split('class="ranked"')[1].split("</table>")[0])
+    assert heads == ["SFQ", "CHOKe", "mine", "PIE", "CoDel", "RED", "DropTail"], "nearest to the fair share first"
+    assert page.tags["figure"] == 7
+    parts = ('class="verdict"', 'class="ranked"', 'id="trade-off"', "<details>")
+    order = [pages["many"].index(part) for part in parts]
+    assert order == sorted(order)
+    closed = pages["many"][order[-1] :]
+    assert all(f'id="{name}"' in closed for name in ("numbers", "flows", "shares", "queue", "drops", "sojourn", "length"))
+
+
+def test_a_discipline_that_leaves_the_link_unused_comes_last() -> None:
+    document = sample.many()
+    for run in document["runs"]:
+        if run["discipline"] == "sfq":
+            run["utilisation"] = 0.3
+    assert disciplines(ranked(document, judge(document)))[-1] == "sfq"
+
+
+def test_a_page_of_41_disciplines_is_small() -> None:
+    names = [str(entry["name"]) for entry in fairdrop.catalogue()["disciplines"]]
+    document = sample.simulation({name: 0.03 + 0.9 * n / len(names) for n, name in enumerate(names)}, seeds=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text = report.render(document)
+    assert len(names) >= 41
+    assert len(text.encode()) < 1_000_000
+    assert Page(text).tags["figure"] == 7
+
+
+def test_very_many_groups_are_the_largest_and_others() -> None:
+    document = sample.many_groups(10_000)
+    text = report.render(document)
+    page = Page(text)
+    assert "others (9,992 groups)" in "".join(page.text)
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags["use"] + page.tags["path"] < 5000
+    assert text.count("</tr>") < 60
+    assert len(text.encode()) < 2_000_000
+    few = few_groups(document)
+    assert len(group_names(few)) == 9
+    for before, after in zip(document["runs"], few["runs"], strict=True):
+        for field in ("flows", "share", "throughput_bps"):
+            whole = sum(row[field] for row in before["groups"])
+            assert sum(row[field] for row in after["groups"]) == pytest.approx(whole)
+        lost = [sum(sum(row["drops"].values()) for row in run["groups"]) for run in (before, after)]
+        assert lost[0] == lost[1]
+        series = after["queues"][0]["series"]
+        assert [sum(parts) for parts in zip(*series["packets_by_group"].values(), strict=True)] == series["packets"]
+    assert few_groups(sample.many()) == sample.many()

@@ -4,8 +4,10 @@
 ``sweep_`` take cells of a sweep: ``sweep.plot`` makes them.
 
 ``width`` is a preset: ``"screen"`` (9 in), ``"phone"`` (3.7 in), or, in print, ``"column"`` (3.5 in) and ``"page"``
-(7.16 in), one column and both of IEEE's format. Text is 8 to 10 points at each of them. Importing this package costs
-nothing: Matplotlib loads when a function is called.
+(7.16 in), one column and both of IEEE's format. Text is 8 to 10 points at each of them. Above six disciplines each has
+a row instead of a panel; above nine groups the eight that offer most are named, and the rest are one group.
+
+Importing this package costs nothing: Matplotlib loads when a function is called.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairdrop.few_groups import few_groups
 from fairdrop.plot.size import Width, size_of
 
 if TYPE_CHECKING:
@@ -42,21 +45,21 @@ def throughput_per_flow(document: Mapping[str, Any], *, width: Width = "screen")
     """Throughput of each flow against the fair share, a panel per discipline."""
     from fairdrop.plot.flows import draw
 
-    return draw(document, size_of(width))
+    return draw(few_groups(document), size_of(width))
 
 
 def shares(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Share of the link that each group takes under each discipline."""
     from fairdrop.plot.group_shares import draw
 
-    return draw(document, size_of(width))
+    return draw(few_groups(document), size_of(width))
 
 
 def queue_over_time(document: Mapping[str, Any], seed: int | None = None, *, width: Width = "screen") -> Figure:
     """Who sits in the queue over time, for one seed: the first when none is given."""
     from fairdrop.plot.queue_time import draw
 
-    return draw(document, seed, size_of(width))
+    return draw(few_groups(document), seed, size_of(width))
 
 
 def queue_length(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
@@ -70,7 +73,7 @@ def drops(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
     """Packets dropped, by cause, group and discipline."""
     from fairdrop.plot.drop_causes import draw
 
-    return draw(document, size_of(width))
+    return draw(few_groups(document), size_of(width))
 
 
 def sojourn(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
@@ -111,12 +114,21 @@ def sweep_pareto(delay: Cells, fairness: Cells, *, by: str | None = None, width:
 
 
 def trade_off(
-    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, note: str, *, width: Width = "screen"
+    points: Sequence[tuple[str, Estimate, Estimate]],
+    x_label: str,
+    y_label: str,
+    note: str,
+    *,
+    width: Width = "screen",
+    most: float = 100.0,
 ) -> Figure:
-    """Names at two measures with their intervals; a line joins those that no other beats in both."""
+    """Names at two measures with their intervals; a line joins those that no other beats in both.
+
+    No interval is drawn beyond ``most`` of the second measure.
+    """
     from fairdrop.plot.named_marks import draw
 
-    return draw(points, x_label, y_label, note, size_of(width))
+    return draw(points, x_label, y_label, note, size_of(width), most)
 
 
 def save(figure: Figure, path: str | PathLike[str]) -> None:

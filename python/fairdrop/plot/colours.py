@@ -106,6 +106,15 @@ def dash(discipline: str) -> Dash:
     return KNOWN_DASHES.get(discipline.lower(), spare)
 
 
+def lines(names: Iterable[str]) -> dict[str, tuple[str, Dash]]:
+    """Colour and dash of each curve; of those that share a colour none has the dash of another, while dashes last."""
+    found: dict[str, tuple[str, Dash]] = {}
+    for name, colour in disciplines(names).items():
+        free = [one for one in (dash(name), *DASHES) if (colour, one) not in found.values()]
+        found[name] = colour, (free or [dash(name)])[0]
+    return found
+
+
 def causes(names: Iterable[str]) -> dict[str, str]:
     return _assign(names, CAUSES, CAUSE_FALLBACK)
 

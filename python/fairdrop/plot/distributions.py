@@ -16,6 +16,7 @@ from fairdrop.document import Document, disciplines, reference_queue, runs_of
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, level_line, note, nothing, plain_log, seeds_note, single
 from fairdrop.plot.size import Size
+from fairdrop.plot.strips import MOST_PANELS, draw_quantiles
 from fairdrop.plot.style import styled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import waiting_unit
@@ -29,6 +30,9 @@ def draw_length(document: Document, size: Size) -> Figure:
     curves = _curves(document, "length_histogram")
     if not curves:
         return nothing("No run was finished, so there is no queue length to show.", size)
+    if len(curves) > MOST_PANELS:
+        text = seeds_note(document, "Queue length on the shared link over time", whiskers=False)
+        return draw_quantiles(curves, text, size, seconds=False)
     figure, axes = single(3.0 if size.narrow else 3.3, size)
     for name, (values, parts) in curves.items():
         # The first step rises from nothing, so that an always empty queue shows as a wall at 0.
@@ -46,6 +50,9 @@ def draw_sojourn(document: Document, size: Size) -> Figure:
     curves = _curves(document, "sojourn_histogram")
     if not curves:
         return nothing("No packet left the link, so there is no waiting time to show.", size)
+    if len(curves) > MOST_PANELS:
+        text = seeds_note(document, "Packets that left through the shared link", whiskers=False)
+        return draw_quantiles(curves, text, size, seconds=True)
     figure, axes = single(3.0 if size.narrow else 3.3, size)
     positive = [value for values, _ in curves.values() for value in values if value > 0] or [1e-3]
     divisor, unit = waiting_unit(max(positive))
@@ -77,7 +84,8 @@ def _finish(
 
 def _line(document: Document, name: str) -> dict[str, Any]:
     names = disciplines(document)
-    return {"color": colours.disciplines(names)[name], "linestyle": colours.dash(name)}
+    colour, dash = colours.lines(names)[name]
+    return {"color": colour, "linestyle": dash}
 
 
 def _curves(document: Document, field: str) -> dict[str, Curve]:

@@ -24,6 +24,7 @@ from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, seeds_note
 from fairdrop.plot.rows import Blocks, block_axes
 from fairdrop.plot.size import Size
+from fairdrop.plot.strips import MOST_PANELS, draw_drops
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.wording.causes import CAUSES, cause_name
 from fairdrop.wording.numbers import percent
@@ -36,6 +37,8 @@ def draw(document: Document, size: Size) -> Figure:
         return nothing("No run was finished, so there are no drops to show.", size)
     if all(drop_count(run) == 0 for run in runs(document)):
         return nothing("No packet was dropped in any run: the link is not congested.", size)
+    if len(names) > MOST_PANELS:
+        return draw_drops(document, size)
     groups = group_names(document)
     causes = seen_causes(document)
     figure, axes, layout = block_axes(names, groups, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, log10
 from typing import Literal
 
 from matplotlib.artist import Artist
@@ -26,12 +26,14 @@ from fairdrop.estimate import Estimate, estimate
 from fairdrop.plot import colours
 from fairdrop.plot.frame import legend, note, nothing, panels, plain_log, seeds_note
 from fairdrop.plot.size import Size
+from fairdrop.plot.strips import MOST_PANELS, draw_flows
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import rate, rate_unit
 from fairdrop.wording.phrases import clean, count, shorten
 
 MOST_BARS = 60
+_SPOTS = 50  # marks by a decade of rank or rate that can be told apart
 LOG_FROM = 30.0  # ratio of largest to smallest flow from which a linear axis hides the small ones
 
 
@@ -45,8 +47,10 @@ class Scale:
     top: float
 
 
-def layout(document: Document) -> Literal["bars", "log bars", "points"]:
+def layout(document: Document) -> Literal["bars", "log bars", "points", "rows"]:
     """How ``draw`` shows the flows of a document that has runs."""
+    if len(disciplines(document)) > MOST_PANELS:
+        return "rows"
     flows = {name: mean_flows(document, name) for name in disciplines(document)}
     if max(len(rows) for rows in flows.values()) > MOST_BARS:
         return "points"
@@ -59,6 +63,10 @@ def draw(document: Document, size: Size) -> Figure:
     if not names:
         return nothing("No run was finished, so there is no throughput to show.", size)
     flows = {name: mean_flows(document, name) for name in names}
+    if len(names) > MOST_PANELS:
+        return draw_flows(
+            document, {name: {flow: value.mean for flow, value in rows.items()} for name, rows in flows.items()}, size
+        )
     scale = _scale(document, flows)
     groups = flow_groups(document)
     ranked = layout(document) == "points"
@@ -148,15 +156,14 @@ def _ranks(
     axes.set_xscale("log")
     plain_log(axes.xaxis, len(order))
     _limits(axes, scale)
-    heights = [flows[flow].mean / scale.divisor for flow in seen]
-    axes.scatter(
-        range(1, len(seen) + 1),
-        heights,
-        s=13,
-        color=[hue[groups[flow]] for flow in seen],
-        linewidths=0,
-        zorder=4,
-    )
+    spots: dict[tuple[int, int, str], tuple[int, float, str]] = {}
+    for rank, flow in enumerate(seen, 1):
+        height, tint = flows[flow].mean / scale.divisor, hue[groups[flow]]
+        # One of the marks that would lie on each other.
+        spot = (round(_SPOTS * log10(rank)), round(_SPOTS * log10(max(height, scale.bottom or 1e-9))), tint)
+        spots.setdefault(spot, (rank, height, tint))
+    ranks, heights, tints = zip(*spots.values(), strict=True) if spots else ((), (), ())
+    axes.scatter(ranks, heights, s=13, color=list(tints), linewidths=0, zorder=4)
     axes.set_xlim(0.8, len(order) * 1.3)
     axes.text(
         0.98,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from matplotlib.artist import Artist
@@ -24,6 +25,7 @@ from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, note, nothing, seeds_note
 from fairdrop.plot.rows import Blocks, block_axes
 from fairdrop.plot.size import Size
+from fairdrop.plot.strips import MOST_PANELS, draw_shares
 from fairdrop.plot.style import styled
 from fairdrop.wording.numbers import percent
 
@@ -44,12 +46,16 @@ def draw(document: Document, size: Size) -> Figure:
     groups = group_names(document)
     if not names:
         return nothing("No run was finished, so there are no shares to show.", size)
+    if len(names) > MOST_PANELS:
+        return draw_shares(document, size)
     figure, axes, layout = block_axes(names, groups, size)
     most = max(_bars(axes, document, layout), _fair_marks(axes, document, layout))
     step = 25 if most > 40 else 10 if most > 15 else 5
     most = max(most, 100.0) if most > 60 else most
-    axes.set_xlim(0, most * 1.03)
-    axes.set_xticks(range(0, int(most * 1.03) + 1, step))
+    # The last tick is at the end of the axis or beyond every bar.
+    last = step * ceil(most / step - 1e-9)
+    axes.set_xlim(0, max(last, most) * 1.005)
+    axes.set_xticks(range(0, last + 1, step))
     axes.set_xlabel("share of the link, %")
     mark: list[Artist] = [
         Line2D([], [], color=colours.INK, marker="|", markersize=9, markeredgewidth=1.8, linestyle="none")
@@ -75,14 +81,14 @@ def _bars(axes: Axes, document: Document, layout: Blocks) -> float:
         axes.barh(place, scaled.mean, height=0.72, color=hue[group], linewidth=0)
         if scaled.half is not None:
             axes.plot(
-                [scaled.low, scaled.high],
+                [max(scaled.low, 0.0), min(scaled.high, 100.0)],
                 [place, place],
                 color=colours.INK,
                 linewidth=1.4,
                 solid_capstyle="butt",
             )
         beside(axes, percent(value), place, gap=6)
-        most = max(most, scaled.high)
+        most = max(most, min(scaled.high, 100.0))
     return most
 
 

@@ -26,7 +26,7 @@ _URL = re.compile(r"\burl\(#([^)]+)\)")
 _FAMILY = re.compile(r"font-family:[^;\"]*;?\s*")
 _NO_TURN = re.compile(r'\stransform="rotate\(-0 [^"]*"')
 _PATH = re.compile(r'\sd="([^"]*)"')
-_LONG = re.compile(r"-?\d+\.\d{3,}")
+_LONG = re.compile(r"-?\d+\.\d{2,}")
 _COLOUR = re.compile(r"#[0-9a-f]{6}(?=[;\"\s])")
 
 
@@ -61,7 +61,7 @@ def _without_empty(text: str) -> str:
 
 
 def _compact(path: str) -> str:
-    rounded = _LONG.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), path)
+    rounded = _LONG.sub(lambda found: f"{float(found[0]):.1f}".rstrip("0").rstrip("."), path)
     return " ".join(rounded.split())
 
 

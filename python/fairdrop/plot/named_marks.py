@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox, BboxBase
 
 from fairdrop.estimate import Estimate
 from fairdrop.plot import colours
-from fairdrop.plot.frame import note, nothing, single
+from fairdrop.plot.frame import note, nothing, plain_log, single
 from fairdrop.plot.size import Size
 from fairdrop.plot.style import SMALL, styled
 from fairdrop.plot.sweeps import front
@@ -19,6 +19,8 @@ from fairdrop.plot.sweeps import front
 # Marks nearer than this, as a part of the axes, share a label; so many names are in one.
 _NEAR = (0.13, 0.06)
 _NAMES = 3
+# Ratio of the longest delay to the shortest from which the axis has a scale of ratios.
+_LOG_FROM = 30.0
 # Half the width of what a mark takes, in pixels.
 _MARK = 3.0
 # Where a label may begin, or end, beside its mark, in points, in the order in which they are tried.
@@ -41,22 +43,27 @@ class _Cluster:
 
 @styled
 def draw(
-    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, text: str, size: Size
+    points: Sequence[tuple[str, Estimate, Estimate]], x_label: str, y_label: str, text: str, size: Size, most: float
 ) -> Figure:
+    """``most`` is the largest value of ``y`` that there can be: no whisker goes beyond it."""
     if not points:
         return nothing("There is no run to show.", size)
     figure, axes = single(4.6, size)
-    axes.errorbar(
-        [x.mean for _, x, _ in points], [y.mean for _, _, y in points],
-        xerr=[x.half or 0.0 for _, x, _ in points], yerr=[y.half or 0.0 for _, _, y in points],
-        linestyle="none", marker="o", markersize=4.5, elinewidth=0.8, color=colours.BLUE,
-    )  # fmt: skip
+    axes.plot([x.mean for _, x, _ in points], [y.mean for _, _, y in points], "o", markersize=4.5, color=colours.BLUE)
+    for _, x, y in points:
+        if x.half:
+            axes.plot([max(x.low, 0.0), x.high], [y.mean, y.mean], color=colours.BLUE, linewidth=0.8)
+        if y.half:
+            ends = [max(y.low, 0.0), min(y.high, most)]
+            axes.plot([x.mean, x.mean], ends, color=colours.BLUE, linewidth=0.8)
     best = front((x.mean, y.mean) for _, x, y in points)
     axes.step([x for x, _ in best], [y for _, y in best], where="post", color=colours.INK, linewidth=1.0, zorder=1)
     axes.margins(x=0.14, y=0.08)
-    left, right = axes.get_xlim()
-    low, high = axes.get_ylim()
-    found = _clusters(points, _NEAR[0] * (right - left) * (2 if size.narrow else 1), _NEAR[1] * (high - low))
+    delays = [x.mean for _, x, _ in points]
+    if min(delays) > 0 and max(delays) / min(delays) > _LOG_FROM:
+        axes.set_xscale("log")
+        plain_log(axes.xaxis, max(delays) / min(delays))
+    found = _clusters(axes, points, _NEAR[0] * (2 if size.narrow else 1), _NEAR[1])
     axes.grid(axis="x", visible=True)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
@@ -90,12 +97,17 @@ def _is_in(outer: BboxBase, inner: BboxBase) -> bool:
     return outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1
 
 
-def _clusters(points: Sequence[tuple[str, Estimate, Estimate]], near_x: float, near_y: float) -> list[_Cluster]:
-    found: list[_Cluster] = []
+def _clusters(
+    axes: Axes, points: Sequence[tuple[str, Estimate, Estimate]], near_x: float, near_y: float
+) -> list[_Cluster]:
+    """Marks that are nearer to the first of them than these parts of the axes."""
+    place = axes.transData + axes.transAxes.inverted()
+    found: list[tuple[float, float, _Cluster]] = []
     for name, x, y in points:
-        some = [one for one in found if abs(one.x - x.mean) <= near_x and abs(one.y - y.mean) <= near_y]
+        across, up = place.transform((x.mean, y.mean))
+        some = [one for left, low, one in found if abs(left - across) <= near_x and abs(low - up) <= near_y]
         if not some:
             some = [_Cluster(x.mean, y.mean)]
-            found += some
+            found.append((across, up, some[0]))
         some[0].names.append(name)
-    return found
+    return [one for _, _, one in found]

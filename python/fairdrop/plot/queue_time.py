@@ -16,6 +16,7 @@ from fairdrop.document import Document, Run, disciplines, group_names, reference
 from fairdrop.plot import colours
 from fairdrop.plot.frame import beside, legend, level_line, note, nothing, panels, spread
 from fairdrop.plot.size import Size
+from fairdrop.plot.strips import MOST_PANELS, draw_queues
 from fairdrop.plot.style import styled
 from fairdrop.plot.thresholds import thresholds
 from fairdrop.wording.disciplines import discipline_name
@@ -29,6 +30,8 @@ def draw(document: Document, seed: int | None, size: Size) -> Figure:
     found = _queues(document, seed)
     if not found:
         return nothing("No run with a series of samples was finished.", size)
+    if len(found) > MOST_PANELS:
+        return draw_queues(document, found, thin, size)
     figure, grid = panels(len(found), 1, 1.45 if size.narrow else 1.6, size, 1.2)
     top = max(max(queue["series"]["packets"], default=0) for _, queue in found.values()) or 1
     group = 1

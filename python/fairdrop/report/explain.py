@@ -30,7 +30,16 @@ FLOWS = {
         "the link would give it. Both scales go in factors, not sums. A discipline that is fair keeps "
         "the points near the line."
     ),
+    "rows": (
+        "A row for each discipline: its flows by the multiple of the fair share that they get. The scale goes in "
+        "factors; a discipline that is fair keeps them near the dashed line."
+    ),
 }
+TRADE_OFF = "Each mark is a discipline. Up and to the left is better: even shares, and short waits."
+SHARES_IN_ROWS = "A bar for each discipline; where groups have their fair shares, colours meet at the dashed lines."
+DROPS_IN_ROWS = "A row for each discipline. One that protects others drops from the greedy sender and spares the rest."
+QUANTILES = "A row for each discipline; further left is shorter. Packets that were dropped are not counted."
+QUEUE_IN_ROWS = "A row for each discipline: its height is the number of packets waiting, the colours whose they are."
 
 
 SHARES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -13,9 +14,11 @@ from fairdrop.document import Document, disciplines
 from fairdrop.plot.flows import layout
 from fairdrop.plot.inline import inline
 from fairdrop.plot.size import Width
+from fairdrop.plot.strips import MOST_PANELS
 from fairdrop.report import explain
+from fairdrop.report.ranking import is_long, trade_off
 from fairdrop.wording.disciplines import discipline_name
-from fairdrop.wording.phrases import joined
+from fairdrop.wording.phrases import count, joined
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Drawn:
 
 def figures(document: Document) -> list[Drawn]:
     """All figures in reading order."""
+    long = is_long(document)
     draw: list[tuple[str, str, str, Callable[[Width], Figure]]] = [
         (
             "flows",
@@ -39,42 +43,44 @@ def figures(document: Document) -> list[Drawn]:
         (
             "shares",
             "What each group gets",
-            explain.SHARES,
+            explain.SHARES_IN_ROWS if long else explain.SHARES,
             lambda width: plot.shares(document, width=width),
         ),
         (
             "queue",
             "Who fills the queue",
-            explain.queue(document),
+            explain.QUEUE_IN_ROWS if long else explain.queue(document),
             lambda width: plot.queue_over_time(document, width=width),
         ),
         (
             "drops",
-            "Whose packets are dropped, and why",
-            explain.drops(document),
+            "Whose packets are dropped" if long else "Whose packets are dropped, and why",
+            explain.DROPS_IN_ROWS if long else explain.drops(document),
             lambda width: plot.drops(document, width=width),
         ),
         (
             "sojourn",
             "How long packets wait",
-            explain.SOJOURN,
+            explain.QUANTILES if long else explain.SOJOURN,
             lambda width: plot.sojourn(document, width=width),
         ),
         (
             "length",
             "How long the queue is",
-            explain.LENGTH,
+            explain.QUANTILES if long else explain.LENGTH,
             lambda width: plot.queue_length(document, width=width),
         ),
     ]
-    under = joined([discipline_name(name) for name in disciplines(document)] or ["no discipline"])
-    return [
-        Drawn(
-            key,
-            title,
-            text,
-            inline(make("screen"), f"{key}-w", f"{title}, under {under}. The tables above hold the numbers."),
-            inline(make("phone"), f"{key}-n", f"{title}, under {under}. The tables above hold the numbers."),
-        )
-        for key, title, text, make in draw
-    ]
+    return [_drawn(document, *each) for each in draw]
+
+
+def lead(document: Document) -> Drawn:
+    """Delay against fairness, which stands beside the table of many disciplines."""
+    return _drawn(document, "trade-off", "Delay against fairness", explain.TRADE_OFF, partial(trade_off, document))
+
+
+def _drawn(document: Document, key: str, title: str, text: str, make: Callable[[Width], Figure]) -> Drawn:
+    names = [discipline_name(name) for name in disciplines(document)] or ["no discipline"]
+    under = joined(names) if len(names) <= MOST_PANELS else count(len(names), "discipline")
+    label = f"{title}, under {under}. The tables above hold the numbers."
+    return Drawn(key, title, text, inline(make("screen"), f"{key}-w", label), inline(make("phone"), f"{key}-n", label))

@@ -8,14 +8,16 @@ from os import PathLike
 from typing import Any
 
 from fairdrop.document import Document, group_names, runs, seeds
+from fairdrop.few_groups import few_groups
 from fairdrop.files import write_text
 from fairdrop.pages import environment, palettes
 from fairdrop.plot import colours
 from fairdrop.report import explain, tables
 from fairdrop.report.command import rerun_command
-from fairdrop.report.figures import figures
+from fairdrop.report.figures import figures, lead
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
+from fairdrop.report.ranking import is_long, ranked
 from fairdrop.wording.numbers import duration, rate
 from fairdrop.wording.phrases import clean, count, keep_together, ranges
 
@@ -32,26 +34,32 @@ def write_page(document: Mapping[str, Any], path: str | PathLike[str]) -> None:
 
 def _context(document: Document) -> dict[str, Any]:
     empty = not runs(document)
+    verdict = judge(document)
+    long = is_long(document)
+    whole, document = document, ranked(document, verdict) if long else document
+    few = few_groups(document)
     return {
         "title": clean(document.get("title") or document.get("name") or "Result"),
         "setting": explain.setting(document),
-        "verdict": judge(document),
-        "notices": notices(document),
+        "verdict": verdict,
+        "notices": notices(whole),
         "empty": empty,
-        "group_columns": [] if empty else tables.group_table(document).columns,
-        "group_blocks": [] if empty else tables.rows_by_discipline(document),
-        "link_table": None if empty else tables.link_table(document),
+        "group_columns": [] if empty else tables.group_table(few).columns,
+        "group_blocks": [] if empty else tables.rows_by_discipline(few),
+        "link_table": None if empty else tables.link_table(document, verdict.subject if long else None),
         "live_table": None if empty else tables.live_table(document),
         "theory_table": None if empty else tables.theory_table(document),
         "theory": explain.theory(document),
         "glossary": explain.glossary(document),
-        "figures": [] if empty else figures(document),
+        "figures": [] if empty else figures(few),
+        "long": long,
+        "lead": lead(document) if long else None,
         "facts": _facts(document),
         "command": clean(rerun_command(document)),
         "replay": document.get("kind") == "replay",
         "source": _source(document),
         **palettes(),
-        "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(document)).items()},
+        "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(few)).items()},
     }
 
 

@@ -20,6 +20,7 @@ from fairdrop.document import (
 )
 from fairdrop.estimate import Estimate
 from fairdrop.live import Pair, side_by_side
+from fairdrop.report.greedy import Subject
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import number_and_half, places_for, rate_unit, waiting_unit
 from fairdrop.wording.phrases import clean, count
@@ -101,9 +102,14 @@ def live_table(document: Document) -> Table | None:
     return Table(["Simulated", "Live", "Difference", "Relative"], rows)
 
 
-def link_table(document: Document) -> Table:
-    """A row for each discipline, about all flows and the queue."""
+def link_table(document: Document, subject: Subject | None = None) -> Table:
+    """A row for each discipline, about all flows and the queue; first the share of a sender, where one is given."""
     columns = _link_columns(document)
+    if subject is not None:
+        rows_of = [(name, "") for name in disciplines(document)]
+        whose = "Greedy senders" if subject.kind == "greedy" else "Largest flow"
+        share = _column(f"{whose}, % of the link", 100, 2, _share_of(document, subject), rows_of)
+        columns = [*([share] if share else []), *columns]
     rows = [
         Row(
             discipline_name(name), count(len(runs_of(document, name)), "run"), None, _cells(columns, name, "")
@@ -214,6 +220,10 @@ def _jain_inside(document: Document) -> Values:
         return row["jain_index"] if row is not None and row["flows"] > 1 else None
 
     return lambda discipline, group: over_seeds(runs_of(document, discipline), lambda run: value(run, group))
+
+
+def _share_of(document: Document, subject: Subject) -> Values:
+    return lambda discipline, _: over_seeds(runs_of(document, discipline), subject.share)
 
 
 def _link_columns(document: Document) -> list[Column]:
