@@ -51,7 +51,8 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
         return None
     if len(known) == 1:
         return Estimate(known[0], None, 1)
-    half = t_quantile(len(known) - 1, confidence) * stdev(known) / sqrt(len(known))
+    spread = stdev(known)
+    half = t_quantile(len(known) - 1, confidence) * spread / sqrt(len(known)) if spread else 0.0
     return Estimate(fmean(known), half, len(known))
 
 

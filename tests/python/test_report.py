@@ -429,7 +429,8 @@ def test_many_disciplines_begin_with_a_table_in_order_and_delay_against_fairness
     order = [pages["many"].index(part) for part in parts]
     assert order == sorted(order)
     closed = pages["many"][order[-1] :]
-    assert all(f'id="{name}"' in closed for name in ("numbers", "flows", "shares", "queue", "drops", "sojourn", "length"))
+    folded = ("numbers", "flows", "shares", "queue", "drops", "sojourn", "length")
+    assert all(f'id="{name}"' in closed for name in folded)
 
 
 def test_a_discipline_that_leaves_the_link_unused_comes_last() -> None:

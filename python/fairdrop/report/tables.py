@@ -232,7 +232,7 @@ def _link_columns(document: Document) -> list[Column]:
 
     waits = [wait for run in runs(document) if (wait := _wait("p99")(run)) is not None]
     divisor, unit = waiting_unit(max(waits, default=1e-3))
-    digits = 0 if max(waits, default=0.0) / divisor >= 1000 else 1
+    digits = 3 if unit == "s" else 0 if max(waits, default=0.0) / divisor >= 1000 else 1
     wanted: list[tuple[str, float, int, Values]] = [
         ("Largest flow / fair share", 1, 2, of(lambda run: run["largest_over_fair_share"])),
         ("Jain index of all flows", 1, 3, of(lambda run: run["jain_index"])),
