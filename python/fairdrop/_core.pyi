@@ -6,6 +6,7 @@ from typing import Any
 
 __version__: str
 MAX_RESULT_BYTES: int
+TIME_RESOLUTION: float
 HEADER: str
 
 class Table:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import sqrt
-from statistics import fmean, stdev
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fairdrop.document import Document, Run, disciplines, group_names, group_of, reference_queue, runs_of
-from fairdrop.estimate import CONFIDENCE, Estimate, estimate, t_quantile, welch
+from fairdrop.estimate import Estimate, estimate, resolution_of
+from fairdrop.exact import FieldChange, field_changes
+from fairdrop.significance import Grid, Tested, holm, paired, unpaired
 
 __all__ = ["Change", "Changes", "changes", "diff"]
 
+#: Outcomes, with the exit status that each has.
+OUTCOMES = {"identical": 0, "significant": 1, "different": 3}
+
 Value = Callable[[Run], float | None]
-_GROUP = (
-    "share", "throughput_bps", "goodput_bps", "drop_fraction", "jain_index", "retransmissions", "timeouts",
-    "fast_retransmits",
-)  # fmt: skip
+_COUNTS = ("retransmissions", "timeouts", "fast_retransmits")
+_GROUP = ("share", "throughput_bps", "goodput_bps", "drop_fraction", "jain_index", *_COUNTS)
 _RUN = ("utilisation", "jain_index", "largest_over_fair_share")
 _QUEUE = ("mean_packets", "max_packets", "drop_fraction")
 _SOJOURN = ("mean", "p50", "p90", "p99", "p999", "max")
+#: Who gets how much, how full link and queue are, and how long packets wait: tested by themselves.
+PRIMARY = ("share", "utilisation", "queue_mean_packets", "queue_sojourn_p99_s")
+#: Whole numbers.
+_WHOLE = (*_COUNTS, "queue_max_packets")
 
 
 @dataclass(frozen=True)
@@ -31,14 +36,22 @@ class Change:
     #: A group of flows, or None for the link.
     group: str | None
     measure: str
+    #: Tested among the few that matter first, not among the others.
+    primary: bool
     before: Estimate
     after: Estimate
     difference: Estimate
     #: Differences were taken seed by seed.
     paired: bool
-    #: Chance of at least this difference where there is none; None with a single seed in both.
+    #: Whether any digit is another one.
+    differs: bool
+    #: Chance of at least this difference where there is none. None where there is nothing to test: equal values, a
+    #: single seed in both, and a quantile that differs by no more than its bin.
     p: float | None
-    changed: bool
+    #: Whether the difference is significant at 5 % for all measures of its family together.
+    significant: bool
+    #: The difference that these seeds show with a chance of 80 %, were it the only one; None where nothing varies.
+    detectable: float | None
 
 
 @dataclass(frozen=True)
@@ -48,11 +61,27 @@ class Changes:
     measures: Sequence[Change]
     #: Disciplines and groups that are in one result alone, in words.
     apart: Sequence[str]
+    #: Every field of the runs that differs; None unless asked for with ``exact``.
+    fields: Sequence[FieldChange] | None = None
 
     @property
-    def changed(self) -> bool:
-        """Whether anything did."""
-        return bool(self.apart) or any(one.changed for one in self.measures)
+    def outcome(self) -> str:
+        """``identical``, ``significant``, or ``different`` where something differs and nothing significantly.
+
+        What only one result has is a significant change.
+        """
+        if self.apart or any(one.significant for one in self.measures):
+            return "significant"
+        return "different" if self.fields or any(one.differs for one in self.measures) else "identical"
+
+    @property
+    def status(self) -> int:
+        """Exit status of ``fairdrop diff``: 0 identical, 1 significant, 3 different; with ``exact`` 0 or 1."""
+        return OUTCOMES[self.outcome] if self.fields is None else int(self.outcome != "identical")
+
+    def count(self, of: str, primary: bool | None = None) -> int:
+        """Measures of which ``significant`` or ``differs`` is true: among the primary ones, the others, or all."""
+        return sum(getattr(one, of) for one in self.measures if primary in (None, one.primary))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -60,32 +89,39 @@ class Changes:
         def plain(value: Estimate) -> dict[str, Any]:
             return {"mean": value.mean, "half": value.half, "n": value.n}
 
-        return {
-            "changed": self.changed,
+        found: dict[str, Any] = {
+            "outcome": self.outcome,
+            "status": self.status,
+            "differ": self.count("differs"),
+            "significant": self.count("significant"),
             "apart": list(self.apart),
             "measures": [
                 {
-                    "discipline": one.discipline, "group": one.group, "measure": one.measure,
+                    "discipline": one.discipline, "group": one.group, "measure": one.measure, "primary": one.primary,
                     "before": plain(one.before), "after": plain(one.after), "difference": plain(one.difference),
-                    "paired": one.paired, "p": one.p, "changed": one.changed,
+                    "paired": one.paired, "differs": one.differs, "p": one.p, "significant": one.significant,
+                    "detectable": one.detectable,
                 }
                 for one in self.measures
             ],
         }  # fmt: skip
+        if self.fields is not None:
+            found["fields"] = [{"field": one.field, "before": one.before, "after": one.after} for one in self.fields]
+        return found
 
 
-def changes(before: Document, after: Document) -> Changes:
+def changes(before: Document, after: Document, *, exact: bool = False) -> Changes:
     """Compare two result documents, discipline by discipline; one each are compared whatever they are.
 
-    Where both have the same seeds, differences are taken seed by seed; otherwise they are those of means (Welch). A
-    measure has changed where its difference is significant at 5 % for all measures together (S. Holm, "A simple
-    sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979), and with a single seed
-    in both where it is another number. So runs that are the same are never told to have changed.
+    Where both have the same seeds, their differences are tested seed by seed (Student's t); otherwise the means are
+    (Welch). A measure has changed significantly at 5 % for all measures of its family together (Holm): the primary ones
+    are one family, the others another, so that a false alarm in either has a chance of 5 %. With a single seed in both
+    there is no test. ``exact`` compares every field of the runs as well.
 
     Raises ValueError where nothing can be compared.
     """
     pairs, apart = _pairs(before, after)
-    found: list[Change] = []
+    found: list[tuple[Change, Tested]] = []
     for name, one, other in pairs:
         groups, other_groups = group_names({"runs": one}), group_names({"runs": other})
         for where, some, rest in (("A", groups, other_groups), ("B", other_groups, groups)):
@@ -97,20 +133,22 @@ def changes(before: Document, after: Document) -> Changes:
                     found.append(change)
     if not found:
         raise ValueError("the results have no run to compare; valid: results with at least one discipline in common")
-    return Changes(_judged(found), apart)
+    return Changes(_judged(found), apart, list(field_changes(before, after)) if exact else None)
 
 
-def diff(before: Any, after: Any) -> Changes:
+def diff(before: Any, after: Any, *, exact: bool = False) -> Changes:
     """What changed between two results, or between the folders or files that hold them.
 
     Every measure of groups, link and queue is compared, discipline by discipline, seed by seed where both have the same
-    seeds and by Welch's interval of the means otherwise. ``changed`` is true where anything is significant at 5 % for
-    all measures together (Holm's procedure). Raises OSError, and ValueError where nothing can be compared.
+    seeds. ``outcome`` is ``identical`` where every value is the same, ``significant`` where a difference is significant
+    at 5 % (Holm's procedure, the primary measures by themselves), and ``different`` where something differs and nothing
+    significantly; ``detectable`` of a measure is the change that these seeds would show. ``exact`` compares every field
+    of the runs as well. Raises OSError, and ValueError where nothing can be compared.
     """
     from fairdrop.result import read_document
 
     documents = [one.document if hasattr(one, "document") else read_document(one) for one in (before, after)]
-    return changes(*documents)
+    return changes(*documents, exact=exact)
 
 
 def _pairs(before: Document, after: Document) -> tuple[list[tuple[str, list[Run], list[Run]]], list[str]]:
@@ -152,67 +190,36 @@ def _of_queue(path: Sequence[str]) -> Value:
 
 def _compared(
     discipline: str, group: str | None, measure: str, before: Sequence[Run], after: Sequence[Run], value: Value
-) -> Change | None:
+) -> tuple[Change, Tested] | None:
     one, other = (
-        {int(run["seed"]): found for run in some if (found := value(run)) is not None} for some in (before, after)
-    )
-    if not one or not other:
+        {int(run["seed"]): float(found) for run in sorted(some, key=lambda run: int(run["seed"]))
+         if (found := value(run)) is not None}
+        for some in (before, after)
+    )  # fmt: skip
+    resolution = resolution_of(measure)
+    means = [estimate(values.values(), resolution=resolution) for values in (one, other)]
+    if means[0] is None or means[1] is None:
         return None
-    means = [estimate(values.values()) for values in (one, other)]
-    paired = one.keys() == other.keys()
-    if paired:
-        differences = [other[seed] - one[seed] for seed in one]
-        between, p = estimate(differences), _p_of_pairs(differences)
-    else:
-        between, p = _of_means(list(one.values()), list(other.values()))
-    assert means[0] is not None and means[1] is not None and between is not None
-    same = [one[seed] for seed in sorted(one)] == [other[seed] for seed in sorted(other)]
-    return Change(discipline, group, measure, means[0], means[1], between, paired, p, p is None and not same)
+    step = resolution * max(abs(mean.mean) for mean in means if mean is not None)
+    grid = Grid(1.0) if measure in _WHOLE else Grid(step, rounded=True)
+    same_seeds = one.keys() == other.keys()
+    tested = (paired if same_seeds else unpaired)(list(one.values()), list(other.values()), grid)
+    differs = one != other if same_seeds else set(one.values()) != set(other.values())
+    change = Change(
+        discipline, group, measure, measure in PRIMARY, means[0], means[1], tested.difference, same_seeds, differs,
+        tested.p if differs else None, False, None,
+    )  # fmt: skip
+    return change, tested
 
 
-def _p_of_pairs(differences: Sequence[float]) -> float | None:
-    """Two-sided, of Student's t; None of a single difference."""
-    if len(differences) < 2:
-        return None
-    spread = stdev(differences)
-    if spread == 0:
-        return 1.0 if differences[0] == 0 else 0.0
-    return _two_sided(fmean(differences) / (spread / sqrt(len(differences))), len(differences) - 1)
-
-
-def _of_means(one: Sequence[float], other: Sequence[float]) -> tuple[Estimate, float | None]:
-    """The difference of two means with its interval, and its chance: Welch's.
-
-    Of a single value beside several it is Student's, as if both varied alike; of two single ones there is neither.
-    """
-    mean = fmean(other) - fmean(one)
-    fewer, more = sorted((len(one), len(other)))
-    if more < 2:
-        return Estimate(mean, None, 1), None
-    if fewer < 2:
-        error, degrees = stdev(one if len(one) == more else other) * sqrt(1 + 1 / more), more - 1.0
-    else:
-        error, degrees = welch(one, other)
-    if error == 0:
-        return Estimate(mean, 0.0, fewer), 1.0 if mean == 0 else 0.0
-    return Estimate(mean, t_quantile(degrees) * error, fewer), _two_sided(mean / error, degrees)
-
-
-def _two_sided(statistic: float, degrees: float) -> float:
-    from scipy.stats import t
-
-    return float(2 * t.sf(abs(statistic), degrees))
-
-
-def _judged(found: Sequence[Change]) -> list[Change]:
-    """Holm's procedure: the smallest chance against 5 % over all of them, the next against 5 % over the rest, ..."""
-    order = sorted((n for n, one in enumerate(found) if one.p is not None), key=lambda n: found[n].p or 0.0)
-    significant: set[int] = set()
-    for rank, number in enumerate(order):
-        p = found[number].p
-        if p is None or p > (1 - CONFIDENCE) / (len(order) - rank):
-            break
-        significant.add(number)
-    return [
-        one if one.p is None else Change(**{**one.__dict__, "changed": n in significant}) for n, one in enumerate(found)
-    ]
+def _judged(found: Sequence[tuple[Change, Tested]]) -> list[Change]:
+    """Holm's procedure for the primary measures, and for the others."""
+    judged = [change for change, _ in found]
+    for primary in (True, False):
+        family = [number for number, one in enumerate(judged) if one.primary == primary]
+        chances = [judged[number].p for number in family]
+        tests = sum(p is not None for p in chances)
+        for number, significant in zip(family, holm(chances), strict=True):
+            detectable = found[number][1].detectable(tests)
+            judged[number] = replace(judged[number], significant=significant, detectable=detectable)
+    return judged

@@ -50,7 +50,8 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("HEADER", include_str!("../../fairdrop-ffi/include/fairdrop.h"))?;
-        module.add("MAX_RESULT_BYTES", MAX_BYTES)
+        module.add("MAX_RESULT_BYTES", MAX_BYTES)?;
+        module.add("TIME_RESOLUTION", fairdrop_sim::TIME_RESOLUTION)
     }
 
     /// A scenario, read and checked.

@@ -31,7 +31,7 @@ pub use chances::{Chances, TraceError, TraceWire};
 pub use control::{Control, PARTS};
 pub use engine::Excess;
 pub use huge_pages::HugePages;
-pub use meter::{End, jain_index};
+pub use meter::{End, TIME_RESOLUTION, jain_index};
 pub use network::{Datagrams, Departing, Network, Notice, SenderState};
 pub use queue_host::{Arrivals, HostConfig, HostResult, queue_host};
 pub use random::of_queue as queue_streams;

@@ -130,7 +130,9 @@ def _add_sweep(subcommands: _Subcommands) -> None:
     parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the study's")
     parser.add_argument("--resume", action="store_true", help="go on with what --out has; refused if it has nothing")
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
-    parser.add_argument("--dask", metavar="ADDRESS", help="run on the workers of this scheduler, such as tcp://host:8786")
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the workers of this scheduler, such as tcp://host:8786"
+    )
     parser.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; see `fairdrop merge`")
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
@@ -157,12 +159,16 @@ def _add_diff(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "diff",
         help="what changed between two results",
-        description="What changed between two results. Exit status: 0 nothing, 1 something, 2 wrong input.",
+        description="What changed between two results. Exit status: 0 identical, 1 a significant difference, "
+        "3 differences of which none is significant, 2 wrong input; with --exact 0 identical, 1 not.",
     )
     parser.add_argument("before", metavar="A", help="directory that --out wrote, or a result.json")
     parser.add_argument("after", metavar="B", help="the other one")
     parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.add_argument("--all", action="store_true", help="measures that did not change as well")
+    parser.add_argument("--all", action="store_true", help="every measure, not only those that matter")
+    parser.add_argument(
+        "--exact", action="store_true", help="compare every field of the runs; status 1 for any that differs"
+    )
     parser.add_argument("--quiet", action="store_true", help="print nothing: the exit status tells")
     parser.set_defaults(action=studies.diff)
 
@@ -390,4 +396,3 @@ def _whole(text: str, low: int, high: int) -> int:
     if text.isascii() and text.isdigit() and low <= int(text) <= high:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not valid; valid: a whole number from {low} to {high}")
-

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fairdrop.estimate import Estimate
     from fairdrop.result import Result
 
+# Fields that are named of those that differ.
+_MOST_FIELDS = 10
 # Disciplines beside one another in a scorecard.
 _ABREAST = 4
 _SCORES = {
@@ -65,29 +67,58 @@ def result_text(result: Result) -> str:
 
 
 def changes_text(found: Changes, everything: bool) -> str:
-    """What changed, a line each; everything that was compared on request."""
-    shown = [one for one in found.measures if everything or one.changed]
-    head = ["discipline", "of", "measure", "A", "B", "B - A"]
+    """The outcome, and the measures behind it: primary ones that differ, others if significantly; all on request."""
+    differ = [one for one in found.measures if one.differs]
+    told = [one for one in differ if one.primary or one.significant] or differ
+    head = ["discipline", "of", "measure", "A", "B", "B - A", "p", "detectable"]
     lines = [
         [
-            one.discipline, one.group or "(link)", one.measure,
+            one.discipline, one.group or "(link)", one.measure + (" (primary)" if one.primary else ""),
             *(digits(value.mean, 4) for value in (one.before, one.after)),
             _interval(one),
+            "-" if one.p is None else "<0.0001" if one.p < 1e-4 else digits(one.p, 2),
+            "-" if one.detectable is None else digits(one.detectable, 2),
         ]
-        for one in shown
+        for one in (found.measures if everything else told)
     ]  # fmt: skip
-    changed = sum(one.changed for one in found.measures)
-    last = f"{changed} of {count(len(found.measures), 'measure')} changed"
-    paired = {one.paired for one in found.measures}
-    how = "seed by seed" if paired == {True} else "means of different seeds"
-    table = [table_text(head, lines)] if lines else []
-    return "\n".join([*map(printable, found.apart), *table, f"{last} ({how})"])
+    table = [table_text(head, lines, left=3)] if lines else []
+    return "\n".join([*map(printable, [*_fields(found), *found.apart]), *table, *_outcome(found)])
 
 
 def _interval(one: Change) -> str:
     half = "" if one.difference.half is None else f" ±{digits(one.difference.half, 2)}"
     sign = "+" if one.difference.mean >= 0 else ""
-    return f"{sign}{digits(one.difference.mean, 3)}{half}{' *' if one.changed else ''}"
+    return f"{sign}{digits(one.difference.mean, 3)}{half}{' *' if one.significant else ''}"
+
+
+def _fields(found: Changes) -> list[str]:
+    """The first fields that differ, and how many there are."""
+    if found.fields is None:
+        return []
+    first = [f"{one.field}: {one.before} -> {one.after}" for one in found.fields[:_MOST_FIELDS]]
+    last = f"{count(len(found.fields), 'field')} of the runs differ" if first else "every field of the runs is equal"
+    return [*first, last]
+
+
+def _outcome(found: Changes) -> list[str]:
+    """What ``diff`` found, in words that say whether a test was possible."""
+    number, primary = count(len(found.measures), "measure"), sum(one.primary for one in found.measures)
+    before, after = max((one.before.n, one.after.n) for one in found.measures)
+    paired = all(one.paired for one in found.measures)
+    how = f"paired by seed, {count(before, 'seed')}" if paired else f"means of other seeds, {before} and {after}"
+    if not found.count("differs"):
+        told = "identical" if found.outcome == "identical" else "different"
+        return [f"{told}: 0 of {number} differ ({how})"]
+    differ = (
+        f"{found.count('differs')} of {number} differ, {found.count('differs', True)} of the {primary} primary ones"
+    )
+    if found.outcome == "significant":
+        significant = f"{count(found.count('significant'), 'measure')}, {found.count('significant', True)} primary"
+        return [f"significant (*): {significant}; {differ} ({how})"]
+    if before == after == 1:
+        return [f"different: {differ}; not tested, as that takes two seeds or more"]
+    can = "detectable: the change that is significant in 8 of 10 such comparisons; smaller ones need more seeds"
+    return [can, f"different: {differ}; no difference is significant ({how})"]
 
 
 def _with_model(lines: list[list[str]], model: dict[str, Any] | None) -> list[list[str]]:

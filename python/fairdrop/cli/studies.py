@@ -68,16 +68,16 @@ def _finish(done: Sweep, options: Namespace) -> int:
 
 
 def diff(options: Namespace) -> int:
-    """``fairdrop diff``: 0 nothing changed, 1 something, 2 wrong input."""
+    """``fairdrop diff``: 0 identical, 1 significant, 3 different; with ``--exact`` 0 or 1; 2 wrong input."""
     import json
 
     from fairdrop.changes import changes
     from fairdrop.cli.show import changes_text
     from fairdrop.result import read_document
 
-    found = changes(read_document(options.before), read_document(options.after))
+    found = changes(read_document(options.before), read_document(options.after), exact=options.exact)
     if options.json:
         print(json.dumps(found.to_dict(), indent=1, allow_nan=False))
     elif not options.quiet:
         print(changes_text(found, everything=options.all))
-    return int(found.changed)
+    return found.status

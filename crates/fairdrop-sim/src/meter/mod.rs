@@ -6,6 +6,7 @@ mod fairness;
 mod flow_count;
 mod internals;
 mod queue;
+mod times;
 mod transfers;
 mod velocity;
 
@@ -14,6 +15,7 @@ pub use fairness::jain_index;
 pub use flow_count::FlowCount;
 pub use internals::{Internals, Shows};
 pub use queue::{QueueMeter, Series, Waiting, Waits};
+pub use times::TIME_RESOLUTION;
 pub use transfers::{CLASS_ENDS, TransferMeter};
 pub use velocity::AtPosition;
 

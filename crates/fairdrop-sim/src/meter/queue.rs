@@ -3,6 +3,7 @@
 use super::audit::Audit;
 use super::end::End;
 use super::flow_count::FlowCount;
+use super::times::empty_distribution;
 use super::velocity::{AtPosition, VelocityMeter};
 use crate::frame::Frame;
 use crate::prefetch::{FEW_FLOWS, prefetch};
@@ -31,10 +32,7 @@ pub struct Waits {
 
 impl Default for Waits {
     fn default() -> Self {
-        // Three significant digits; grows by itself.
-        let mut histogram = Histogram::new(3).expect("3 significant digits are allowed");
-        histogram.auto(true);
-        Self { histogram, sum_ns: 0 }
+        Self { histogram: empty_distribution(), sum_ns: 0 }
     }
 }
 

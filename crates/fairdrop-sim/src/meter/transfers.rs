@@ -1,5 +1,6 @@
 //! Completion times of finite transfers.
 
+use super::times::empty_distribution;
 use fairdrop::Time;
 use hdrhistogram::Histogram;
 
@@ -15,11 +16,8 @@ pub struct SizeClass {
 }
 
 impl SizeClass {
-    /// Three significant digits; grows by itself.
     fn new() -> Self {
-        let mut completion_ns = Histogram::new(3).expect("3 significant digits are allowed");
-        completion_ns.auto(true);
-        Self { completion_ns, sum_ns: 0, bytes: 0 }
+        Self { completion_ns: empty_distribution(), sum_ns: 0, bytes: 0 }
     }
 
     /// Completion times.
