@@ -54,9 +54,11 @@ def is_replay(document: Document) -> bool:
     return document.get("kind") == "replay"
 
 
-def over_seeds(chosen: Iterable[Run], value: Callable[[Run], float | None]) -> Estimate | None:
-    """Mean over runs of a number that each has; None when none has it."""
-    return estimate(value(run) for run in chosen)
+def over_seeds(
+    chosen: Iterable[Run], value: Callable[[Run], float | None], resolution: float = 0.0
+) -> Estimate | None:
+    """Mean over runs of a number that each has, perhaps read from bins (``resolution``); None when none has it."""
+    return estimate((value(run) for run in chosen), resolution=resolution)
 
 
 def group_estimate(chosen: Iterable[Run], name: str, field: str) -> Estimate | None:

@@ -19,7 +19,7 @@ from fairdrop.document import (
     reference_queue,
     runs_of,
 )
-from fairdrop.estimate import Estimate, difference
+from fairdrop.estimate import TIME_RESOLUTION, Estimate, difference
 
 PROGRAM = "fairdropd"
 VARIABLE = "FAIRDROPD"
@@ -108,8 +108,9 @@ def _pairs(
     sides = runs_of(simulated, discipline), runs_of(live, discipline)
     found = []
     for measure, (unit, scale, value) in measures.items():
-        one, other = (over_seeds(side, value) for side in sides)
-        between = difference(map(value, sides[0]), map(value, sides[1]))
+        resolution = TIME_RESOLUTION if measure == "median wait" else 0.0
+        one, other = (over_seeds(side, value, resolution) for side in sides)
+        between = difference(map(value, sides[0]), map(value, sides[1]), resolution)
         if one is not None and other is not None and between is not None:
             found.append(Pair(discipline, of, measure, unit, scale, one, other, between))
     return found

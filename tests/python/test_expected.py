@@ -19,6 +19,9 @@ import fairdrop
 from fairdrop.changes import changes
 from fairdrop.cli.show import changes_text
 from fairdrop.estimate import TIME_RESOLUTION, t_quantile
+from fairdrop.report.tables import link_table
+from fairdrop.reproduce.measure.data import Row
+from fairdrop.reproduce.measure.data import paired as seed_by_seed
 from fairdrop.significance import noncentrality, paired
 
 
@@ -271,6 +274,22 @@ def test_quantiles_are_not_compared_more_finely_than_they_are_known(result):
     assert found.before.half == pytest.approx(0.0396493 * TIME_RESOLUTION / 2)
     assert found.difference.low < 0 < found.difference.high
     assert changes(before, after).status == 3
+
+
+def test_intervals_of_quantiles_are_as_wide_as_their_bins(result):
+    """In reports and claims: three seeds whose 99th percentiles fell into one bin."""
+    document = varied(result.document, (0.5,) * 3, (122,) * 3)
+    for run in document["runs"]:
+        run["queues"][0]["sojourn_s"] |= {"p50": 0.0301, "p99": 0.039649279}
+    (row,) = link_table(document).rows
+    cells = {cell.label: (cell.mean, cell.half) for cell in row.cells}
+    assert cells["99th-percentile delay, ms"] == ("39.65", "0.02")
+    assert cells["Median delay, ms"] == ("30.10", "0.01")
+    one, other = (Row("red", {}, "wait_p99", (wait,) * 3) for wait in (40.0, 40.03))
+    assert one.estimate.half == pytest.approx(40 * TIME_RESOLUTION / 2)
+    gap = seed_by_seed(other, one, lambda a, b: a - b).interval()
+    assert gap.mean == pytest.approx(0.03) and gap.low < 0 < gap.high
+    assert Row("red", {}, "share", (40.0,) * 3).estimate.half == 0.0
 
 
 def test_whole_numbers_that_grew_by_one_twice_prove_nothing(result):

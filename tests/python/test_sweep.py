@@ -19,6 +19,7 @@ import polars
 import pytest
 
 import fairdrop
+from fairdrop.estimate import TIME_RESOLUTION, estimate, resolution_of
 from fairdrop.measures import loss_synchronisation
 from fairdrop.plot.cells import Shown
 from fairdrop.plot.sweeps import front
@@ -29,6 +30,7 @@ from fairdrop.study.campaign import enough
 from fairdrop.study.definition import make_study, read_study
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS
 from fairdrop.study.store import Store
+from fairdrop.wording.numbers import number_and_half
 from patience import PATIENCE, wait_for
 from test_left_behind import small_disk
 
@@ -365,6 +367,28 @@ def test_the_rule_is_that_of_the_prefix():
     assert enough(within(0.67), values, 2) == 6
     assert enough(within(0.66), values, 2) is None
     assert enough(within(1.0), [None, 1.0, 1.0], 2) == 3
+
+
+def test_a_quantile_is_known_to_its_bin_only(done):
+    """Five seeds whose 99th percentile fell into one bin; bins begin at powers of two."""
+    same = [0.039649279] * 5
+    assert enough(lambda mean, half: half <= 1e-6, same, 2) == 2
+    assert enough(lambda mean, half: half <= 1e-6, same, 2, resolution_of("queue_sojourn_p99_s")) is None
+    found = estimate(same, resolution=resolution_of("queue_sojourn_p99_s"))
+    assert number_and_half(found, 1e3) == ("39.65", "0.02")
+    assert [resolution_of(name) for name in ("queue_sojourn_mean_s", "share", "queue_max_packets")] == [0.0] * 3
+    for name in ("queue_sojourn_max_s", "sojourn_p99_s", "voice_wait_p99", "queue_sojourn_p999_s"):
+        assert resolution_of(name) == TIME_RESOLUTION
+    waits = done.columns("queue_sojourn_p99_s").column("queue_sojourn_p99_s")
+    steps = [round(1e9 * wait + 1) / 2 ** math.floor(math.log2(1e9 * wait) - 10) for wait in waits]
+    assert all(step == int(step) for step in steps), "upper ends of bins that are 2^-10 of a power of two wide"
+
+
+def test_a_stopping_rule_finer_than_the_bins_is_refused(scenario, tmp_path):
+    stop = {"measure": "queue_sojourn_p99_s", "relative": 0.0001}
+    told = r"stop.relative = 0.0001 is finer than queue_sojourn_p99_s is known, to 0.00098 of itself; valid: 0.00049"
+    with pytest.raises(StudyError, match=told):
+        fairdrop.sweep(scenario, axes={"discipline": ["red"]}, stop=stop, out=tmp_path / "o")
 
 
 def test_seeds_are_added_until_the_interval_is_narrow(scenario, tmp_path):

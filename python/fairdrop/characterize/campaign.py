@@ -16,7 +16,7 @@ from fairdrop.characterize.sensitivity import axes as knobs
 from fairdrop.characterize.sensitivity import influences
 from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, Measure, Trial, scenario_of, trials
 from fairdrop.engine import engine
-from fairdrop.estimate import estimate
+from fairdrop.estimate import estimate, resolution_of
 from fairdrop.library import catalogue
 from fairdrop.progress import Progress
 from fairdrop.scenario import listed, toml_text
@@ -173,7 +173,7 @@ def _rows(part: _Part, points: Sequence[Sequence[Observed]]) -> list[Row]:
         )
         shown = all(at.get(name, value) == value for name, value in part.trial.shown.items())
         for measure in part.trial.measures:
-            found = estimate(measure.value(run) for run in runs)
+            found = estimate((measure.value(run) for run in runs), resolution=resolution_of(measure.name))
             if found is not None:
                 rows.append(
                     _row(part.trial, named, str(discipline), measure, found.mean, found.half, found.n,

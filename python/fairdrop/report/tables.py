@@ -18,7 +18,7 @@ from fairdrop.document import (
     runs,
     runs_of,
 )
-from fairdrop.estimate import Estimate
+from fairdrop.estimate import TIME_RESOLUTION, Estimate
 from fairdrop.live import Pair, side_by_side
 from fairdrop.report.greedy import Subject
 from fairdrop.wording.disciplines import discipline_name
@@ -227,19 +227,19 @@ def _share_of(document: Document, subject: Subject) -> Values:
 
 
 def _link_columns(document: Document) -> list[Column]:
-    def of(value: Callable[[Run], float | None]) -> Values:
-        return lambda discipline, _: over_seeds(runs_of(document, discipline), value)
+    def of(value: Callable[[Run], float | None], resolution: float = 0.0) -> Values:
+        return lambda discipline, _: over_seeds(runs_of(document, discipline), value, resolution)
 
     waits = [wait for run in runs(document) if (wait := _wait("p99")(run)) is not None]
     divisor, unit = waiting_unit(max(waits, default=1e-3))
-    digits = 3 if unit == "s" else 0 if max(waits, default=0.0) / divisor >= 1000 else 1
+    digits = 3 if unit == "s" else 0 if max(waits, default=0.0) / divisor >= 1000 else 2
     wanted: list[tuple[str, float, int, Values]] = [
         ("Largest flow / fair share", 1, 2, of(lambda run: run["largest_over_fair_share"])),
         ("Jain index of all flows", 1, 3, of(lambda run: run["jain_index"])),
         ("Link used, %", 100, 2, of(lambda run: run["utilisation"])),
         ("Mean queue, packets", 1, 1, of(lambda run: (reference_queue(run) or {}).get("mean_packets"))),
-        (f"Median delay, {unit}", 1 / divisor, digits, of(_wait("p50"))),
-        (f"99th-percentile delay, {unit}", 1 / divisor, digits, of(_wait("p99"))),
+        (f"Median delay, {unit}", 1 / divisor, digits, of(_wait("p50"), TIME_RESOLUTION)),
+        (f"99th-percentile delay, {unit}", 1 / divisor, digits, of(_wait("p99"), TIME_RESOLUTION)),
     ]
     rows = [(name, "") for name in disciplines(document)]
     return [column for each in wanted if (column := _column(*each, rows)) is not None]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from fairdrop.estimate import estimate
+from fairdrop.estimate import estimate, resolution_of
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, ScenarioError
 from fairdrop.study.definition import Point, Study
@@ -198,7 +198,7 @@ class Campaign:
             known.seeds = known.issued
             return
         values = [known.values.get(number) for number in range(known.issued)]
-        known.seeds = enough(stop.satisfied, values, stop.min_seeds)
+        known.seeds = enough(stop.satisfied, values, stop.min_seeds, resolution_of(stop.measure))
         if known.seeds is None and known.issued >= stop.max_seeds:
             known.seeds = known.issued
         if known.seeds is None:
@@ -209,11 +209,12 @@ class Campaign:
             known.values.clear()
 
 
-def enough(satisfied: object, values: Sequence[float | None], least: int) -> int | None:
+def enough(
+    satisfied: Callable[[float, float], bool], values: Sequence[float | None], least: int, resolution: float = 0.0
+) -> int | None:
     """How many of the first values are enough, from ``least`` on; None when all are not."""
-    assert callable(satisfied)
     for count in range(least, len(values) + 1):
-        found = estimate(values[:count])
+        found = estimate(values[:count], resolution=resolution)
         if found is not None and found.half is not None and satisfied(found.mean, found.half):
             return count
     return None

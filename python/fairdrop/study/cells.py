@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fairdrop.estimate import estimate
+from fairdrop.estimate import estimate, resolution_of
 from fairdrop.plot.cells import Cells, Shown
 from fairdrop.plot.sweeps import named
 from fairdrop.study.axes import StudyError
@@ -64,7 +64,7 @@ def cells(
     points = tuple(
         (dict(zip(axes, at, strict=True)), found)
         for at, values in gathered.items()
-        if (found := estimate(values)) is not None
+        if (found := estimate(values, resolution=resolution_of(measure))) is not None
     )
     seeds = sorted({found.n for _, found in points}) or [0]
     return Cells(

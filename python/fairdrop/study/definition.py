@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop.designs import DRAWN, POWERS, draw
+from fairdrop.estimate import resolution_of
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
 from fairdrop.scenario import Scenario, ScenarioError, source_of
@@ -305,6 +306,10 @@ def _stop(table: Mapping[str, Any]) -> Stop:
         valid = f"none, as {measure} is of the link" if of_link else "the name of a group of flows"
         _required("stop.group", group, valid)
         raise StudyError(f"stop.group = {group!r} is not valid; valid: {valid}")
+    finest = resolution_of(str(measure)) / 2
+    if table.get("relative", 1) < finest:
+        told = f"stop.relative = {table['relative']!r} is finer than {measure} is known, to {2 * finest:.2g} of itself"
+        raise StudyError(f"{told}; valid: {finest:.2g} or more")
     least = whole("stop.min_seeds", table.get("min_seeds", 5), 2, _MOST_SEEDS)
     most = whole("stop.max_seeds", table.get("max_seeds", 100), least, _MOST_SEEDS)
     return Stop(str(measure), group, table.get("half_width"), table.get("relative"), least, most)
@@ -329,4 +334,3 @@ def _drawn_level(axis: Axis, part: float) -> Value:
     if axis.span is not None:
         return axis.span.at(part)
     return axis.levels[min(int(part * len(axis.levels)), len(axis.levels) - 1)]
-

@@ -67,13 +67,16 @@ def places_for(value: Estimate, scale: float = 1.0, at_most: int = 2) -> int:
 def number_and_half(
     value: Estimate, scale: float = 1.0, at_most: int = 2, places: int | None = None
 ) -> tuple[str, str | None]:
-    """The mean, and half its interval when there is one, rounded alike."""
+    """The mean, and half its interval when there is one, rounded alike; ``<0.1`` for a half that would round to 0."""
     if places is None:
         places = places_for(value, scale, at_most)
     mean = f"{value.mean * scale:.{places}f}"
     if value.half is None or (value.half == 0 and value.mean == 0):
         return mean, None
-    return mean, f"{value.half * scale:.{places}f}" if value.half else "0"
+    if not value.half:
+        return mean, "0"
+    half, least = value.half * scale, 10.0**-places
+    return mean, f"{half:.{places}f}" if half >= least / 2 else f"<{least:.{places}f}"
 
 
 def percent(value: Estimate, interval: bool = True) -> str:

@@ -7,6 +7,7 @@ Those that look at nothing random answer yes or no; the others give the comparis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import floor, inf
 from typing import Any
@@ -167,7 +168,7 @@ def grid_spread_at_least(
     """Two cells of a grid differ by a range at least; which two the data tell, so all pairs share the error."""
     rows = sorted(data.select(measure, scheme), key=lambda row: row.estimate.mean)
     gap = paired(rows[-1], rows[0], lambda a, b: a - b)
-    shared = Sample(gap.values, gap.error / max(1, len(rows) * (len(rows) - 1) // 2), gap.exact)
+    shared = replace(gap, error=gap.error / max(1, len(rows) * (len(rows) - 1) // 2))
     return [Part(shared, low=absolute)], f"{digits(rows[0].estimate.mean)} to {digits(rows[-1].estimate.mean)}"
 
 
@@ -282,7 +283,7 @@ def spread_over(data: Data, measure: str, scheme: str | Sequence[str], factor: f
         rows = sorted(data.select(measure, name), key=lambda row: row.estimate.mean)
         pairs = max(1, len(rows) * (len(rows) - 1) // 2)
         gap = paired(rows[-1], rows[0], lambda a, b: a - factor * b)
-        parts.append(Part(Sample(gap.values, gap.error / pairs, gap.exact), 0.0, strict=True, point=name))
+        parts.append(Part(replace(gap, error=gap.error / pairs), 0.0, strict=True, point=name))
         low = rows[0].estimate.mean
         found[name] = rows[-1].estimate.mean / low if low else float("inf")
     return parts, ", ".join(f"{name} {digits(value)}" for name, value in found.items())

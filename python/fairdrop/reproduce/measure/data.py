@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fairdrop.estimate import Estimate, estimate
+from fairdrop.estimate import Estimate, estimate, mean_of_known, resolution_of
 from fairdrop.reproduce.define.definition import Published
 from fairdrop.reproduce.measure.looks import ERROR, LEAST_SEEDS
 
@@ -17,12 +17,14 @@ from fairdrop.reproduce.measure.looks import ERROR, LEAST_SEEDS
 class Sample:
     """Values seed by seed, and the probability with which an interval of theirs may miss the mean.
 
-    ``exact`` says that a model gave the single value: it has no error.
+    ``exact`` says that a model gave the single value: it has no error. Half an interval is at least ``blur``, to which
+    the values are known.
     """
 
     values: tuple[float, ...]
     error: float = ERROR
     exact: bool = False
+    blur: float = 0.0
 
     @property
     def decides(self) -> bool:
@@ -36,7 +38,7 @@ class Sample:
         found = estimate(self.values, 1.0 - self.error / parts)
         if found is None:
             raise ValueError("there are no values")
-        return found
+        return found if found.half is None else replace(found, half=max(found.half, self.blur))
 
 
 def _endless(values: Sequence[float]) -> Estimate:
@@ -58,7 +60,12 @@ class Row:
 
     @property
     def sample(self) -> Sample:
-        return Sample(self.values, self.error, self.exact)
+        return Sample(self.values, self.error, self.exact, self.blur)
+
+    @property
+    def blur(self) -> float:
+        """Half the bin of a quantile that was read from bins; 0 of what is exact."""
+        return resolution_of(self.measure) / 2 * abs(mean_of_known(self.values) or 0.0)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -122,7 +129,16 @@ def paired(left: Row, right: Row, combine: Callable[[float, float], float]) -> S
     values = tuple(combine(a, b) for a, b in zip(ours, theirs, strict=False))
     if not values:
         raise ValueError(f"{left.measure} and {right.measure} have no seeds in common")
-    return Sample(values, left.error, left.exact and right.exact)
+    return Sample(values, left.error, left.exact and right.exact, _blur(left, right, combine))
+
+
+def _blur(left: Row, right: Row, combine: Callable[[float, float], float]) -> float:
+    """How far a combination is off at most where both are off by half a bin."""
+    if not left.blur and not right.blur:
+        return 0.0
+    one, other = mean_of_known(left.values) or 0.0, mean_of_known(right.values) or 0.0
+    ends = [combine(one + a * left.blur, other + b * right.blur) for a in (-1, 1) for b in (-1, 1)]
+    return max(abs(end - combine(one, other)) for end in ends)
 
 
 def _in(value: Any, wanted: Any) -> bool:
