@@ -70,7 +70,7 @@ def queue_length(document: Mapping[str, Any], *, width: Width = "screen") -> Fig
 
 
 def drops(document: Mapping[str, Any], *, width: Width = "screen") -> Figure:
-    """Packets dropped, by cause, group and discipline."""
+    """Packets dropped, by cause, group and discipline; above six disciplines, part of each group's packets."""
     from fairdrop.plot.drop_causes import draw
 
     return draw(few_groups(document), size_of(width))
