@@ -554,6 +554,27 @@ def test_a_report_that_cannot_be_written_is_found_before_the_simulation(study, t
 # Shards.
 
 
+def test_shards_with_a_part_of_ones_own_merge(headline, tmp_path, fairdrop):
+    """The study names the discipline, which merging has to know, too."""
+    (tmp_path / "headline.toml").write_text(headline.read_text())
+    (tmp_path / "own.py").write_text(
+        "import fairdrop\n\n\nclass Own(fairdrop.Discipline):\n    \"\"\"A FIFO.\"\"\"\n\n"
+        "    def enqueue(self, packet):\n        if len(self.queue) < self.limit:\n"
+        "            self.queue.push(packet)\n"
+        "        else:\n            self.drop(packet, 'overflow')\n"
+    )
+    (tmp_path / "study.toml").write_text(
+        'base = "headline.toml"\nsettings = ["duration=2s", "warm_up=1s"]\nseeds = 1\n'
+        '[axes]\ndiscipline = ["droptail", "own"]\n'
+    )
+    for shard in ("1/2", "2/2"):
+        done = fairdrop("sweep", "study.toml", "--out", "o", "--shard", shard, "--parts", "own.py", "--quiet")
+        assert done.returncode == 0, done.stderr
+    merged = fairdrop("merge", "o", "--parts", "own.py")
+    assert (merged.returncode, merged.stderr) == (0, "")
+    assert merged.stdout.startswith("2 points, 2 runs, 0 of them simulated now")
+
+
 def test_shards_merge_to_the_same_bytes(study, tmp_path, fairdrop):
     for part in ("1/3", "2/3", "3/3"):
         done = fairdrop("sweep", study, "--out", "o", "--shard", part)

@@ -152,6 +152,7 @@ def _add_merge(subcommands: _Subcommands) -> None:
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print what study.json says on stdout")
     parser.add_argument("--quiet", action="store_true", help="no summary")
+    _add_parts(parser)
     parser.set_defaults(action=studies.merge)
 
 
