@@ -558,7 +558,7 @@ def test_shards_with_a_part_of_ones_own_merge(headline, tmp_path, fairdrop):
     """The study names the discipline, which merging has to know, too."""
     (tmp_path / "headline.toml").write_text(headline.read_text())
     (tmp_path / "own.py").write_text(
-        "import fairdrop\n\n\nclass Own(fairdrop.Discipline):\n    \"\"\"A FIFO.\"\"\"\n\n"
+        'import fairdrop\n\n\nclass Own(fairdrop.Discipline):\n    """A FIFO."""\n\n'
         "    def enqueue(self, packet):\n        if len(self.queue) < self.limit:\n"
         "            self.queue.push(packet)\n"
         "        else:\n            self.drop(packet, 'overflow')\n"
