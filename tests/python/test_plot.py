@@ -21,6 +21,8 @@ from matplotlib.text import Text
 
 import sample_document as sample
 from fairdrop import plot
+from fairdrop.estimate import Estimate
+from fairdrop.library import catalogue
 from fairdrop.plot import colours
 from fairdrop.plot.distributions import cumulative
 from fairdrop.plot.drop_causes import mean_drops, seen_causes
@@ -273,3 +275,31 @@ def test_shares_mark_what_the_model_says_under_choke() -> None:
     assert sorted(diamonds) == pytest.approx([30.0, 70.0]), "one mark per group, under one of the disciplines"
     del document["model"]
     assert not [line for line in plot.shares(document).axes[0].lines if line.get_marker() == "D"]
+
+
+def test_no_whisker_of_a_share_leaves_what_shares_can_be() -> None:
+    document = sample.simulation({"droptail": 0.9, "choke": 0.1}, seeds=3, samples=10)
+    for run, share in zip(document["runs"], (1.0, 1.0, 0.7, 0.0, 0.0, 0.3), strict=True):
+        run["groups"][1]["share"] = share
+    axes = plot.shares(document).axes[0]
+    ends = [float(x) for line in axes.lines for x in line.get_xdata()]  # type: ignore[union-attr]
+    assert (min(ends), max(ends)) == (0.0, 100.0)
+    assert axes.get_xticks()[-1] == 100, "the last tick has its number"
+    points = [("A", Estimate(5.0, 9.0, 3), Estimate(0.99, 0.2, 3)), ("B", Estimate(9.0, 1.0, 3), Estimate(0.1, 0.3, 3))]
+    lines = plot.trade_off(points, "x", "y", "", most=1.0).axes[0].lines
+    assert max(float(y) for line in lines for y in line.get_ydata()) <= 1.0  # type: ignore[union-attr]
+    assert min(float(v) for line in lines for v in [*line.get_xdata(), *line.get_ydata()]) >= 0.0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("document", ["simulation", "many"])
+def test_the_axis_of_time_ends_in_a_tick(document: str) -> None:
+    axes = plot.queue_over_time(DOCUMENTS[document]).axes[-1]
+    assert axes.get_xlim()[1] == 300.0
+    assert 300.0 in axes.get_xticks()
+
+
+def test_curves_can_be_told_apart() -> None:
+    names = [str(entry["name"]) for entry in catalogue()["disciplines"]]
+    for start in range(len(names)):
+        some = (names[start:] + names[:start])[:6]
+        assert len(set(colours.lines(some).values())) == 6, some

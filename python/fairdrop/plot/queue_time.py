@@ -45,6 +45,7 @@ def draw(document: Document, seed: int | None, size: Size) -> Figure:
             hatched: dict[str, Any] = {"facecolor": "none", "edgecolor": colours.PAPER, "hatch": "////", "linewidth": 0}
             axes.axvspan(queue["series"]["t_s"][0], start, **hatched, zorder=1.9)
         axes.set_ylim(0, top * 1.12)
+        axes.set_xlim(right=max(axes.get_xlim()[1], float(run["measured_to_s"])))
         axes.set_ylabel("packets")
     grid[-1].set_xlabel("time, s")
     legend(figure, *_legend(document, found))

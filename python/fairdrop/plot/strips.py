@@ -217,10 +217,10 @@ def draw_queues(
             below = above
     for group, shapes in outlines.items():
         axes.add_collection(PolyCollection(shapes, facecolors=hue.get(group, colours.GREY), linewidths=0))
-    axes.set_xlim(0, end)
+    run = next(iter(queues.values()))[0]
+    axes.set_xlim(0, max(end, float(run["measured_to_s"])))
     axes.set_xlabel("time, s")
     _group_legend(figure, document)
-    run = next(iter(queues.values()))[0]
     start = float(run["measured_from_s"])
     if 0 < start < end:
         axes.axvline(start, color=colours.INK, linewidth=0.8, linestyle=(0, (2, 2)))
