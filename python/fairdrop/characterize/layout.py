@@ -129,7 +129,9 @@ def cell_text(row: Row) -> str:
         return digits(row.mean)
     mean, half = number_and_half(row.estimate, at_most=3)
     # An interval that its digits do not show is left out.
-    return f"{mean} ±{half}" if half is not None and float(half) > 0 else mean if float(mean) else digits(row.mean)
+    if half is not None and half != "0" and not half.startswith("<"):
+        return f"{mean} ±{half}"
+    return mean if float(mean) else digits(row.mean)
 
 
 def among_best(values: dict[str, Estimate], better: str) -> set[str]:
