@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 
 import fairdrop
-from conftest import ROOT
 from fairdrop.cautions import cautions
 from fairdrop.timers import timer_limited
 
-HEADLINE = ROOT / "scenarios" / "headline.toml"
+HEADLINE = Path(__file__).resolve().parents[2] / "scenarios" / "headline.toml"
 
 
 @pytest.fixture(scope="module")
