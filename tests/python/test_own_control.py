@@ -307,6 +307,20 @@ def test_bad_classes_are_refused():
     assert "with model_based" in refused(recovery="reno", model_based=True)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("on_los", "on_loss"), ("onAck", "on_ack"), ("on_time_out", "on_timeout"), ("on_enc", "on_ecn")],
+)
+def test_a_method_that_is_nearly_one_that_is_called_is_refused(wrong, right):
+    with pytest.raises(ValueError, match=f"near: the method {wrong} is not valid: .*; valid: {right}, or _{wrong} for"):
+        fairdrop.register(type("Near", (CongestionControl,), {wrong: lambda self, *_: None}))
+
+
+def test_an_attribute_that_is_nearly_one_that_is_read_is_refused():
+    with pytest.raises(ValueError, match="near: the attribute model_base is not valid: nothing reads it; valid: mod"):
+        fairdrop.register(type("Near", (CongestionControl,), {"model_base": True}))
+
+
 def test_command_line(folder, fairdrop):
     listed = fairdrop("list", "mine", "--parts", folder / "mine.py")
     assert listed.returncode == 0 and "Reno that keeps another part" in listed.stdout and "decrease" in listed.stdout

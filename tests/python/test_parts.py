@@ -169,6 +169,51 @@ def test_bad_classes_are_refused():
         fairdrop.register(dict)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("enque", "enqueue"), ("Enqueue", "enqueue"), ("deque", "dequeue"), ("back_log", "backlog"), ("timers", "timer")],
+)
+def test_a_method_that_is_nearly_one_that_is_called_is_refused(wrong, right):
+    with pytest.raises(ValueError, match=f"near: the method {wrong} is not valid: .*; valid: {right}, or _{wrong} for"):
+        fairdrop.register(type("Near", (Discipline,), {wrong: lambda self, *_: None}))
+
+
+def test_an_attribute_that_is_nearly_one_that_is_read_is_refused():
+    with pytest.raises(ValueError, match="near: the attribute internal is not valid: nothing reads it; valid: intern"):
+        fairdrop.register(type("Near", (Discipline,), {"internal": ("avg",), "enqueue": lambda self, packet: None}))
+
+
+class Helpers(Discipline):
+    """Calls methods of its own, or has the right one as well."""
+
+    limits = param.packets(3)
+    names = ("a", "b")
+
+    def enqueue(self, packet):
+        self.queue.push(packet)
+        return self.requeue() or self.names
+
+    def requeue(self):
+        return self.limits
+
+    def enqueued(self):
+        """Not called; enqueue is there."""
+
+    def _deque(self):
+        """Not public."""
+
+
+def test_names_of_ones_own_are_kept():
+    fairdrop.register(Helpers)
+
+
+def test_a_file_with_a_near_miss_is_refused_by_the_command(folder, fairdrop):
+    (folder / "mine.py").write_text(FIFO.replace("def enqueue", "def enque"))
+    refused = fairdrop("run", folder / "own.toml")
+    assert refused.returncode == 2 and "mine: the method enque is not valid" in refused.stderr, refused.stderr
+    assert "parts: mine.py: " in refused.stderr and "valid: enqueue, or _enque for" in refused.stderr
+
+
 def test_ranges_have_a_lower_and_an_upper_end():
     with pytest.raises(ValueError, match="2 is not valid as the lower end of a range to 1; valid: at most that"):
         param.number(1, 2, 1)
@@ -290,7 +335,7 @@ class Wrong(Discipline):
         ("loses", "it says that 0 packets of 0 bytes wait, where 1 of "),
         ("twice", "it says that 1 packet of "),
         ("strange", "TypeError: dequeue gave int; valid: a Packet that waits, or None (in dequeue"),
-        ("cause", "ValueError: no packet is dropped for \"bad luck\"; valid: one of overflow"),
+        ("cause", 'ValueError: no packet is dropped for "bad luck"; valid: one of overflow'),
         ("full", "ValueError: the queue holds 20 packets, its limit"),
         ("init", "no queue of wrong: RuntimeError: no memory"),
     ],

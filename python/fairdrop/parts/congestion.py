@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from fairdrop import _core
-from fairdrop.parts.described import Declared, identity, name_of, parameters, sentence
+from fairdrop.parts.described import Declared, check_names, identity, name_of, parameters, sentence
 
-__all__ = ["CongestionControl", "part_of"]
+__all__ = ["HOOKS", "CongestionControl", "part_of"]
+
+#: The methods that the simulator calls.
+HOOKS = ("on_ack", "on_loss", "on_ecn", "on_timeout")
 
 
 class CongestionControl(_core.CongestionControl):
@@ -75,6 +78,7 @@ class _Described(NamedTuple):
 
 def part_of(class_: type[CongestionControl]) -> _core.Part:
     """What scenarios may name. Raises ValueError for a class that is no congestion control."""
+    check_names(class_, CongestionControl, HOOKS)
     if class_.model_based and class_.recovery != "sack":
         raise ValueError(
             f"{name_of(class_)}: recovery = {class_.recovery!r} is not valid with model_based; valid: 'sack'"

@@ -6,12 +6,17 @@ import hashlib
 import inspect
 import marshal
 import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from types import CodeType
 from typing import Any, NamedTuple
 
 from fairdrop.parts.param import Param, written
 
-__all__ = ["Declared", "identity", "name_of", "parameters", "sentence"]
+__all__ = ["Declared", "check_names", "identity", "name_of", "parameters", "sentence"]
+
+# How like one another names are of which one is taken for the other, from 0 to 1.
+_LIKE = 0.75
 
 
 class Declared(NamedTuple):
@@ -55,6 +60,41 @@ def parameters(class_: type[Any], base: type[Any]) -> list[Declared]:
         )
         for name, param in found.items()
     ]  # fmt: skip
+
+
+def check_names(class_: type[Any], base: type[Any], hooks: Sequence[str]) -> None:
+    """Raises ValueError for a public name that is nearly one which ``base`` gives a meaning: it would do nothing.
+
+    ``hooks`` are the methods that the simulator calls. A name that the class itself uses is no mistake, and neither is
+    one beside the right name.
+    """
+    own = class_.__mro__[: class_.__mro__.index(base)]
+    there = {name for one in own for name in vars(one)}
+    settings = [name for name, value in vars(base).items() if not (name.startswith("_") or callable(value))]
+    used = {name for one in own for code in _codes(one) for name in code.co_names}
+    for one in own:
+        for name, value in vars(one).items():
+            if name.startswith("_") or hasattr(base, name) or isinstance(value, Param) or name in {*hooks, *used}:
+                continue
+            known = hooks if callable(value) else settings
+            near = get_close_matches(name.lower(), known, n=1, cutoff=_LIKE)
+            if near and near[0] not in there:
+                what = "method" if callable(value) else "attribute"
+                why = f"nothing calls it, and {near[0]} is missing" if callable(value) else "nothing reads it"
+                raise ValueError(
+                    f"{name_of(class_)}: the {what} {name} is not valid: {why}; valid: {near[0]}, "
+                    f"or _{name} for a {what} of its own"
+                )
+
+
+def _codes(class_: type[Any]) -> Iterator[CodeType]:
+    """The code of its methods, and of what is defined in these."""
+    plain = (getattr(value, "fget", getattr(value, "__func__", value)) for value in vars(class_).values())
+    waiting = [value.__code__ for value in plain if inspect.isfunction(value)]
+    while waiting:
+        code = waiting.pop()
+        yield code
+        waiting += [value for value in code.co_consts if isinstance(value, CodeType)]
 
 
 def identity(class_: type[Any], base: type[Any]) -> str:

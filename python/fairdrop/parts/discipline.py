@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from fairdrop import _core
-from fairdrop.parts.described import Declared, identity, name_of, parameters, sentence
+from fairdrop.parts.described import Declared, check_names, identity, name_of, parameters, sentence
 
-__all__ = ["Discipline", "part_of"]
+__all__ = ["HOOKS", "Discipline", "part_of"]
+
+#: The methods that the simulator calls.
+HOOKS = ("enqueue", "dequeue", "timer", "backlog")
 
 
 class Discipline(_core.Discipline):
@@ -53,6 +56,7 @@ class _Described(NamedTuple):
 
 def part_of(class_: type[Discipline]) -> _core.Part:
     """What scenarios may name. Raises ValueError for a class that is no discipline."""
+    check_names(class_, Discipline, HOOKS)
     about = _Described(
         name_of(class_),
         sentence(class_, "A discipline of one's own."),
