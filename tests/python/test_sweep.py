@@ -22,12 +22,15 @@ import fairdrop
 from fairdrop.estimate import TIME_RESOLUTION, estimate, resolution_of
 from fairdrop.measures import loss_synchronisation
 from fairdrop.plot.cells import Shown
-from fairdrop.plot.sweeps import front
+from fairdrop.plot.sweeps import by_environment, front
+from fairdrop.progress import Progress
 from fairdrop.study import axes as axes_module
 from fairdrop.study import dataset
 from fairdrop.study.axes import StudyError, read_axes
-from fairdrop.study.campaign import enough
+from fairdrop.study.campaign import Campaign, enough
 from fairdrop.study.definition import make_study, read_study
+from fairdrop.study.fronts import environments, set_ups
+from fairdrop.study.reads import reads
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS
 from fairdrop.study.store import Store
 from fairdrop.wording.numbers import number_and_half
@@ -331,6 +334,119 @@ def test_nothing_is_computed_twice(study, tmp_path):
     assert fairdrop.sweep(study, out=tmp_path / "o").computed == 0
     study.write_text(STUDY.replace("warm_up=1s", "warm_up=2s"))
     assert fairdrop.sweep(study, out=tmp_path / "o").computed == RUNS
+
+
+UNREAD = {
+    "discipline": ["red", "choke", "fq_codel"],
+    "queue.choke.candidates": [1, 2],
+    "queue.red.max_p": [0.02, 0.1],
+    "groups.udp.rate": ["500kbit", "2mbit"],
+}
+
+
+@pytest.fixture(scope="module")
+def unread(scenario, tmp_path_factory):
+    """Of 24 points 14 differ in what is read: RED reads max_p, CHOKe both parameters, FQ-CoDel neither."""
+    return fairdrop.sweep(scenario, axes=UNREAD, seeds=2, out=tmp_path_factory.mktemp("unread") / "s", threads=2)
+
+
+def test_runs_that_differ_in_nothing_that_is_read_are_simulated_once(unread, scenario):
+    assert (unread.about["points"], unread.computed, unread.runs, unread.about["repeated"]) == (24, 28, 28, 10)
+    assert unread.complete
+    assert "10 points of 24 differ from another only in parameters" in unread.remarks[0]
+    rows = unread.columns("discipline", "candidates", "max_p", "udp_rate_bps", "group", "seed", "run").rows()
+    assert len(list(rows)) == 24 * 2 * 2
+    again = fairdrop.sweep(scenario, axes={**UNREAD, "queue.codel.target": ["5ms"]}, seeds=2, out=unread.folder)
+    assert again.computed == 0
+
+
+def test_a_run_that_fails_is_missing_at_each_of_its_points(scenario, tmp_path):
+    broken = scenario.with_settings("queue.discipline=red")
+    axes = {"queue.choke.candidates": [1, 2], "groups.udp.rate": ["1mbit"]}
+    store, progress = Store(tmp_path / "s"), Progress(name="s", shown=False)
+    campaign = Campaign(make_study({"axes": axes, "seeds": 1}, "s", Path(), broken), store, progress)
+    job = campaign.next()
+    assert campaign.next() is None
+    campaign.finished(job, None, "why")
+    assert [line.partition(",")[0] for line in campaign.problems] == ["candidates = 1", "candidates = 2"]
+    assert campaign.finished_all
+    store.close()
+
+
+def test_disciplines_read_their_own_tables_and_those_they_build_on():
+    assert reads("choke", "queue.red.max_p")
+    assert reads("choke", "queue.choke.candidates")
+    assert not reads("red", "queue.choke.candidates")
+    assert reads("red", "queue.limit")
+    assert reads("fq_codel", "queue.codel.target")
+    assert not reads("fq_codel", "queue.cobalt.target")
+    assert reads("mine", "queue.mine.depth")
+    assert not reads("mine", "queue.red.max_p")
+    assert reads("red", "groups.udp.rate")
+
+
+def test_set_ups_are_compared_in_one_environment(unread):
+    assert environments(unread.about) == ["udp_rate_bps"]
+    delay, fairness = (
+        set_ups(unread.about, unread.columns, measure, {}) for measure in ("queue_sojourn_p99_s", "run_jain_index")
+    )
+    assert len(delay.points) == 14
+    places = by_environment(delay, fairness, ["udp_rate_bps"])
+    assert [(at["udp_rate_bps"], len(some)) for at, some in places] == [(500_000, 7), (2_000_000, 7)]
+    of_red = [(at["candidates"], at["max_p"]) for at, _ in delay.points if at["discipline"] == "red"]
+    assert of_red == [(None, 0.02), (None, 0.02), (None, 0.1), (None, 0.1)]
+
+
+def test_the_report_has_a_front_for_each_environment(unread, tmp_path):
+    unread.report(tmp_path / "s.html")
+    html = (tmp_path / "s.html").read_text()
+    rows = html[html.index('id="best"') : html.index('id="figures"')]
+    assert "In each environment" in rows
+    assert rows.count("0.5 Mb/s") >= 1
+    assert rows.count("2 Mb/s") >= 1
+    fq_codel = [row for row in rows.split("<tr") if "FQ-CoDel" in row]
+    assert len(fq_codel) == 2
+    assert all(row.count("not read") == 2 for row in fq_codel)
+    assert "10 points of 24 differ" in html
+    titles = [axes.get_title(loc="left") for axes in unread.plot.pareto(by="discipline").axes]
+    assert titles == ["udp_rate 0.5 Mb/s", "udp_rate 2 Mb/s"]
+
+
+def test_the_role_of_an_axis_may_be_given(scenario, tmp_path):
+    axes = {"groups.tcp.transport": {"values": ["reno", "cubic"], "role": "design"}, "queue.limit": ["200p", "300p"]}
+    done = fairdrop.sweep(scenario, axes=axes, seeds=1, out=tmp_path / "s")
+    assert environments(done.about) == []
+    assert len(done.plot.pareto().axes) == 1
+    with pytest.raises(StudyError, match=r"axes\.a\.b\.role = 'load' is not valid; valid: design, environment"):
+        read_axes({"a.b": {"values": [1], "role": "load"}}, False)
+
+
+def test_drawn_environments_have_no_front(scenario, tmp_path):
+    axes = {"discipline": ["red", "choke"], "groups.udp.rate": {"from": "500kbit", "to": "2mbit"}}
+    design = {"kind": "latin_hypercube", "points": 4}
+    done = fairdrop.sweep(scenario, axes=axes, design=design, seeds=1, out=tmp_path / "s")
+    assert "environment of its own" in done.plot.pareto(by="discipline")._supxlabel.get_text().replace("\n", " ")
+    done.report(tmp_path / "s.html")
+    assert 'id="best"' not in (tmp_path / "s.html").read_text()
+
+
+def test_more_lines_than_can_be_told_apart_have_panels(scenario, tmp_path):
+    axes = {
+        "discipline": ["red", "choke", "droptail", "sfq", "fq_codel", "pie", "codel"],
+        "groups.udp.rate": ["500kbit", "1mbit"],
+    }
+    done = fairdrop.sweep(scenario, axes=axes, seeds=2, out=tmp_path / "s")
+    figure = done.plot.lines("share", "udp_rate_bps", by="discipline", group="udp")
+    assert [axes.get_title(loc="left") for axes in figure.axes][:3] == ["RED", "CHOKe", "DropTail"]
+
+
+def test_no_whisker_of_a_part_goes_beyond_the_whole(done):
+    [one] = {cells.most for cells in [done.plot._cells("share", "udp", {"max_p": 0.1}, ["udp_rate_bps", "discipline"])]}
+    assert one == 1.0
+    cells = done.plot._cells("share", "udp", {"max_p": 0.1}, ["udp_rate_bps", "discipline"])
+    near = estimate([0.9, 0.99, 0.99])
+    assert near.high > 1.0
+    assert near.mean + cells.whisker(near)[1] * cells.measure.divisor == pytest.approx(1.0)
 
 
 def test_a_file_that_a_scenario_reads_is_part_of_what_decides(tmp_path):

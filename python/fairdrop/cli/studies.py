@@ -54,6 +54,8 @@ def _finish(done: Sweep, options: Namespace) -> int:
     elif not options.quiet:
         points = count(done.about["points"], "point")
         print(f"{points}, {count(done.runs, 'run')}, {done.computed} of them simulated now; data set: {done.data}")
+        for remark in done.remarks:
+            print(remark)
     tell_problems(done.problems)
     if options.report:
         done.report(options.report)

@@ -106,11 +106,13 @@ def sweep_heat_map(cells: Cells, over: str, against: str, *, width: Width = "scr
     return draw_heat_map(cells, over, against, size_of(width))
 
 
-def sweep_pareto(delay: Cells, fairness: Cells, *, by: str | None = None, width: Width = "screen") -> Figure:
-    """Delay against fairness, with the points that no other beats in both."""
+def sweep_pareto(
+    delay: Cells, fairness: Cells, *, by: str | None = None, across: Sequence[str] = (), width: Width = "screen"
+) -> Figure:
+    """Delay against fairness, with the points that no other beats in both; a panel for each place on ``across``."""
     from fairdrop.plot.sweeps import draw_pareto
 
-    return draw_pareto(delay, fairness, by, size_of(width))
+    return draw_pareto(delay, fairness, by, across, size_of(width))
 
 
 def trade_off(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 from typing import Any
 
@@ -36,7 +37,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Cells:
-    """A measure at points; ``at`` of each has a value of every axis in ``axes``."""
+    """A measure at points; ``at`` of each has a value of every axis in ``axes``, or None where it is not read."""
 
     measure: Shown
     axes: Mapping[str, Shown]
@@ -44,3 +45,15 @@ class Cells:
     #: What is said below: what is shown, of which group, what is held; and what its intervals are.
     note: str
     intervals: str
+    #: The largest value that the measure can have: no whisker goes beyond it, nor below 0.
+    most: float = inf
+
+    def mean(self, found: Estimate) -> float:
+        """In the unit of the label."""
+        return found.mean / self.measure.divisor
+
+    def whisker(self, found: Estimate) -> tuple[float, float]:
+        """How far the interval reaches down and up, in the unit of the label."""
+        half = found.half or 0.0
+        down, up = min(half, max(found.mean, 0.0)), min(half, max(self.most - found.mean, 0.0))
+        return down / self.measure.divisor, up / self.measure.divisor

@@ -21,7 +21,10 @@ SCENARIO = "scenario"
 DISCIPLINE = "discipline"
 
 _RANGE = {"from", "to", "points", "step", "log"}
-_OWN = {"values", "field", *_RANGE}
+_OWN = {"values", "field", "role", *_RANGE}
+#: What an axis varies: the queue discipline and its parameters, or the load and the network that it meets.
+DESIGN, ENVIRONMENT = "design", "environment"
+_ROLES = (DESIGN, ENVIRONMENT)
 _PACKETS = re.compile(r"(\d+)p")
 
 
@@ -39,6 +42,8 @@ class Axis:
     span: Span | None
     #: Of plain numbers: ``bps``, ``s``, ``packets`` or nothing.
     unit: str
+    #: ``design`` or ``environment``.
+    role: str = ENVIRONMENT
 
     @property
     def column(self) -> str:
@@ -76,6 +81,11 @@ def read_axes(tables: Mapping[str, Any], drawn: bool) -> tuple[Axis, ...]:
     if not axes:
         raise StudyError('axes: there is none; valid: at least one, such as "queue.red.max_p" = [0.02, 0.1]')
     return axes
+
+
+def default_role(field: str) -> str:
+    """What disciplines read is part of the design, and the rest of its environment."""
+    return DESIGN if field.startswith("queue.") else ENVIRONMENT
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
@@ -142,15 +152,24 @@ def _axis(path: str, spec: Any, name: str, drawn: bool) -> Axis:
         if not isinstance(field, str):
             raise StudyError(f"axes.{path}.field = {field!r} is not valid; valid: a field of a scenario, as in --set")
     field = field or {DISCIPLINE: "queue.discipline"}.get(path, path)
+    role = _role(path, field, described.get("role"))
     if "values" in described:
         if set(described) & _RANGE:
             raise StudyError(f"axes.{path} has values and a range; valid: one of them")
         levels = _levels(path, described["values"])
-        return Axis(name, field, levels, None, _unit(levels))
+        return Axis(name, field, levels, None, _unit(levels), role)
     span, unit = _span(path, described)
     if drawn:
-        return Axis(name, field, (), span, unit)
-    return Axis(name, field, _steps(path, described, span, unit), None, unit)
+        return Axis(name, field, (), span, unit, role)
+    return Axis(name, field, _steps(path, described, span, unit), None, unit, role)
+
+
+def _role(path: str, field: str, asked: Any) -> str:
+    if asked is None:
+        return default_role(field)
+    if asked not in _ROLES:
+        raise StudyError(f"axes.{path}.role = {asked!r} is not valid; valid: {', '.join(_ROLES)}")
+    return str(asked)
 
 
 def _levels(path: str, values: Any) -> tuple[Value, ...]:

@@ -63,6 +63,8 @@ class Campaign:
         self._mine = range(shard[0] - 1, len(study.points), shard[1])
         self._next = iter(self._mine)
         self._pending: deque[Job] = deque()
+        # Jobs by key from the time they are pending: the first is done, and the others wait for it.
+        self._asked: dict[str, list[Job]] = {}
         self._lock = threading.Lock()
         self._least = study.stop.min_seeds if study.stop else study.seeds
         progress.total = len(self._mine) * self._least
@@ -110,11 +112,12 @@ class Campaign:
         """Jobs are back; their rows are in the store."""
         with self._lock:
             for job, packed, why in found:
-                self.progress.advance(1.0, computed=True)
                 self.computed += packed is not None
-                if packed is None:
-                    self.problems.append(f"{self.where(job.point)}, seed {job.seed}: {why}")
-                self._back(job.point, job.scenario, {job.number: packed})
+                for waiting in self._asked.pop(job.key, [job]):
+                    self.progress.advance(1.0, computed=waiting is job)
+                    if packed is None:
+                        self.problems.append(f"{self.where(waiting.point)}, seed {waiting.seed}: {why}")
+                    self._back(waiting.point, waiting.scenario, {waiting.number: packed})
 
     @property
     def finished_all(self) -> bool:
@@ -144,6 +147,11 @@ class Campaign:
         count = known.issued if known.seeds is None else known.seeds
         seeds = [known.first_seed + number for number in range(count)]
         return [(seed, key_of(known.digest, seed)) for seed in seeds]
+
+    @property
+    def repeated(self) -> int:
+        """Points that differ from another in nothing that their discipline reads."""
+        return len(self.points) - len({(known.digest, known.first_seed) for known in self.points.values()})
 
     @property
     def complete(self) -> bool:
@@ -177,10 +185,18 @@ class Campaign:
             there = dict(self.store.get(keys))
         absent = [job for job in jobs if job.key not in there]
         known.missing += len(jobs)
-        self._pending.extend(absent)
+        self._ask(absent)
         if there:
             self.progress.advance(len(there), computed=False)
             self._back(point, scenario, {job.number: there[job.key] for job in jobs if job.key in there})
+
+    def _ask(self, jobs: Iterable[Job]) -> None:
+        """Put jobs in the queue, but for those that another point, which differs in nothing that is read, has there."""
+        for job in jobs:
+            waiting = self._asked.setdefault(job.key, [])
+            if not waiting:
+                self._pending.append(job)
+            waiting.append(job)
 
     def _back(self, point: Point, scenario: Scenario, found: dict[int, bytes | None]) -> None:
         known = self.points[point.index]

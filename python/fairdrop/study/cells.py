@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,9 @@ _WORDS = {
     "mean_cwnd_packets": "mean congestion window, packets",
 }
 _UNITS = {"bps": rate_unit, "s": waiting_unit}
+# Parts of a whole, and Jain's index: at most 1.
+_PARTS = ("share", "drop_fraction", "queue_drop_fraction", "link_utilisation")
+_AT_MOST_ONE = (*_PARTS, "jain_index", "run_jain_index")
 
 
 def cells(
@@ -73,6 +77,7 @@ def cells(
         points,
         _note(measure, group, where, axes, seeds),
         "; whiskers: 95 % interval of the mean (Student's t)" if seeds[-1] > 1 else ", so no interval",
+        1.0 if measure in _AT_MOST_ONE else math.inf,
     )
 
 
@@ -126,7 +131,7 @@ def _measure(name: str, sizes: Sequence[float]) -> Shown:
     if unit in _UNITS:
         divisor, written = _UNITS[unit](max(sizes, default=1.0) or 1.0)
         return Shown(f"{label}, {written}", (), divisor)
-    if name in ("share", "drop_fraction", "queue_drop_fraction", "link_utilisation"):
+    if name in _PARTS:
         return Shown(f"{label}, %", (), 0.01)
     return Shown(label, ())
 

@@ -32,16 +32,19 @@ def columns(study: Study) -> list[tuple[str, str]]:
 
 
 def write(campaign: Campaign, folder: Path) -> int:
-    """The files, all at once in the place of what was there; how many runs they hold. Raises OSError."""
+    """The files, all at once in the place of what was there; how many runs they hold. Raises OSError.
+
+    A run that counts at several points, which differ in nothing that it reads, has rows for each, and counts once.
+    """
     target = folder / DATA
     made = Path(_core.folder_beside(target))
-    count = 0
+    runs: set[str] = set()
     try:
         for place, points in _places(campaign.study).items():
             inside = made / place
             for number, rows in enumerate(_parts(campaign, points)):
                 inside.mkdir(parents=True, exist_ok=True)
-                count += len({row[0] for row in rows})
+                runs.update(row[0] for row in rows)
                 named = zip(columns(campaign.study), zip(*rows, strict=True), strict=True)
                 _core.write_parquet(
                     inside / f"part-{number}.parquet", [(name, kind, list(values)) for (name, kind), values in named]
@@ -50,7 +53,7 @@ def write(campaign: Campaign, folder: Path) -> int:
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return count
+    return len(runs)
 
 
 def files(folder: Path) -> list[Path]:

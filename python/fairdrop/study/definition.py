@@ -236,7 +236,7 @@ def _texts(written: Mapping[str, Any], folder: Path, axes: Sequence[Axis], base:
 
 def _in_folder(axis: Axis, folder: Path) -> Axis:
     levels = tuple(fspath(folder / str(level)) for level in axis.levels)
-    return Axis(axis.name, axis.field, levels, axis.span, axis.unit)
+    return replace(axis, levels=levels)
 
 
 def _check_names(axes: Sequence[Axis]) -> None:

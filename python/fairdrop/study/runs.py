@@ -14,6 +14,7 @@ from fairdrop import _core
 from fairdrop.engine import engine
 from fairdrop.measures import loss_synchronisation
 from fairdrop.scenario import Scenario
+from fairdrop.study.reads import only_read
 
 # Columns with their kinds (see `_core.write_parquet`), as in the tables `groups`, `runs` and `queues` of a result.
 _OF_GROUP = (
@@ -86,8 +87,12 @@ def measures() -> list[str]:
 
 
 def digest(scenario: Scenario) -> tuple[str, int]:
-    """Hash of all that decides the runs of a scenario but the seed, and its first seed."""
+    """Hash of all that decides the runs of a scenario but the seed, and its first seed.
+
+    Parameters of disciplines other than its own decide nothing, so two scenarios that differ in those have one hash.
+    """
     content = scenario.to_dict()
+    content["queue"] = only_read(content["queue"])
     seed = int(content["seed"])
     for name in _NAMES:
         content.pop(name, None)

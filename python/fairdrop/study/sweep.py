@@ -18,6 +18,7 @@ from fairdrop.study import dataset, local
 from fairdrop.study.axes import StudyError
 from fairdrop.study.campaign import Campaign
 from fairdrop.study.definition import SCHEMA, Study, from_dict, make_study, read_study
+from fairdrop.study.fronts import environments, remarks, set_ups
 from fairdrop.study.store import FILE, Store
 from fairdrop.table import Table
 from fairdrop.wording.phrases import count
@@ -70,6 +71,11 @@ class Sweep:
     def problems(self) -> list[str]:
         """Runs that failed, and why."""
         return list(self._about["problems"])
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader should know of points that are the same set-up."""
+        return remarks(self._about)
 
     @property
     def about(self) -> Mapping[str, Any]:
@@ -210,12 +216,16 @@ class SweepPlots:
         where: Mapping[str, Any] | None = None,
         width: Width = "screen",
     ) -> Any:
-        """Delay against fairness, a mark for each point; those that no other beats in both are joined by a line."""
+        """Delay against fairness, a mark for each set-up, a panel for each environment.
+
+        The set-ups of an environment that no other there beats in both are joined by a line. Parameters that a
+        discipline does not read make no set-ups of their own.
+        """
         from fairdrop import plot
 
-        shown = list(self._sweep.axes)
-        cells = [self._cells(measure, None, where, shown) for measure in (delay, fairness)]
-        return plot.sweep_pareto(cells[0], cells[1], by=by, width=width)
+        about = self._sweep.about
+        cells = [set_ups(about, self._sweep.columns, measure, where or {}) for measure in (delay, fairness)]
+        return plot.sweep_pareto(cells[0], cells[1], by=by, across=environments(about), width=width)
 
     def _cells(
         self, measure: str, group: str | None, where: Mapping[str, Any] | None, shown: Sequence[str | None]
@@ -374,8 +384,9 @@ def _about(
     values = [list(dict.fromkeys(levels)) for levels in zip(*(point.levels for point in study.points), strict=True)]
     axes = [
         {
-            "name": axis.name, "column": axis.column, "field": axis.field, "unit": axis.unit, "kind": axis.kind,
-            "drawn": axis.span is not None, "values": [axis.value(level) for level in levels],
+            "name": axis.name, "column": axis.column, "field": axis.field, "role": axis.role,
+            "unit": axis.unit, "kind": axis.kind, "drawn": axis.span is not None,
+            "values": [axis.value(level) for level in levels],
         }
         for axis, levels in zip(study.axes, values, strict=True)
     ]  # fmt: skip
@@ -390,6 +401,7 @@ def _about(
         "points": campaign.size,
         "runs": runs,
         "computed": campaign.computed,
+        "repeated": campaign.repeated,
         "problems": campaign.problems[:100],
         "axes": axes,
         "columns": [{"name": name, "kind": kind} for name, kind in dataset.columns(study)],
