@@ -52,11 +52,15 @@ class Unsettled:
     #: Warm-up after which it would have been at rest; None where the whole run was not enough.
     needed_s: float | None
 
+    @property
+    def what(self) -> str:
+        """``the queue at bottleneck``, or the name of what a discipline decides by in the place of the queue."""
+        return f"{'the queue' if self.series == 'packets' else self.series} at {self.queue}"
+
     def __str__(self) -> str:
-        what = "the queue" if self.series == "packets" else self.series
         advice = "longer than this run" if self.needed_s is None else f"about {self.needed_s:.3g} s"
         return (
-            f"{self.discipline}: {what} at {self.queue} still moved after the warm-up of {self.warm_up_s:g} s: "
+            f"{self.discipline}: {self.what} still moved after the warm-up of {self.warm_up_s:g} s: "
             f"{self.first:.4g} in the first tenth, {self.last:.4g} in the last half (z = {self.z:.1f}); "
             f"it needs {advice} (MSER-5)"
         )

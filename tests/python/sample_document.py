@@ -156,7 +156,7 @@ def sojourn(rng: random.Random, mean_s: float, packets: int) -> tuple[dict[str, 
 def queue_row(
     rng: random.Random, discipline: str, flows: list[dict[str, Any]], mean: float, samples: int
 ) -> dict[str, Any]:
-    total = sum(flow["throughput_bps"] for flow in flows)
+    total = sum(flow["throughput_bps"] for flow in flows) or 1.0
     shares: dict[str, float] = {}
     for flow in flows:
         shares[flow["group"]] = shares.get(flow["group"], 0.0) + flow["throughput_bps"] / total
@@ -175,7 +175,7 @@ def queue_row(
         "departures": 25_000,
         "drops": drops,
         "drop_fraction": drops / (25_000 + drops),
-        "utilisation": min(1.0, total / LINK_BPS),
+        "utilisation": min(1.0, sum(flow["throughput_bps"] for flow in flows) / LINK_BPS),
         "mean_packets": mean,
         "max_packets": max(line["packets"]),
         "mean_bytes": mean * 1000,

@@ -22,6 +22,7 @@ from fairdrop.document import disciplines, group_names
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.few_groups import few_groups
 from fairdrop.report.command import rerun_command
+from fairdrop.report.effects import effects
 from fairdrop.report.greedy import find_subject
 from fairdrop.report.judge import judge
 from fairdrop.report.notices import notices
@@ -112,11 +113,13 @@ def test_verdict_numbers_are_those_of_the_document(documents: dict[str, sample.D
     document = documents["simulation"]
     held = shares(document, "choke", "udp[0]")
     half = 100 * T_9 * stdev(held) / 10**0.5
+    starved = [
+        f"{label} lets it take {percent(estimate(shares(document, name, 'udp[0]')))} and starves TCP"
+        for name, label in (("red", "RED"), ("droptail", "DropTail"))
+    ]
     expected = (
-        f"CHOKe holds the greedy sender udp[0] to {100 * mean(held):.1f} % (±{half:.1f}) of the link; "
-        f"under DropTail it takes {100 * mean(shares(document, 'droptail', 'udp[0]')):.1f} %, "
-        f"under RED {100 * mean(shares(document, 'red', 'udp[0]')):.1f} %, "
-        "and the other 32 flows share what is left."
+        "No discipline here holds the greedy sender udp[0] to its fair share (3.0 % of the link): "
+        f"CHOKe lets it take {100 * mean(held):.1f} % (±{half:.1f}); {'; '.join(starved)}."
     )
     assert report.verdict(document) == expected
 
@@ -124,33 +127,17 @@ def test_verdict_numbers_are_those_of_the_document(documents: dict[str, sample.D
 @pytest.mark.parametrize(
     ("taken", "outcome", "start"),
     [
-        ({"droptail": 0.97, "red": 0.968}, "unrestrained", "No discipline here restrains the greedy sender"),
-        ({"choke": 0.246}, "single", "Under CHOKe the greedy sender udp[0] takes"),
-        (
-            {"droptail": 0.97, "choke": 0.7},
-            "eased",
-            "CHOKe does most, yet the greedy sender udp[0] still takes",
-        ),
-        (
-            {"sfq": 0.03, "drr": 0.031},
-            "fair",
-            "Every discipline here holds the greedy sender udp[0] to about its",
-        ),
-        ({"red": 0.9, "drr": 0.03, "choke": 0.2}, "held", "DRR holds the greedy sender udp[0] to"),
+        ({"droptail": 0.97, "red": 0.968}, "not held", "No discipline here holds the greedy sender udp[0] to its fair"),
+        ({"choke": 0.246}, "not held", "CHOKe lets the greedy sender udp[0] take 24."),
+        ({"sfq": 0.03}, "held", "SFQ holds the greedy sender udp[0] to 3."),
+        ({"sfq": 0.03, "drr": 0.031}, "held", "DRR holds the greedy sender udp[0] to 2."),
+        ({"red": 0.9, "drr": 0.03, "choke": 0.2}, "held", "DRR holds the greedy sender udp[0] to 2."),
     ],
 )
 def test_verdict_adapts(taken: dict[str, float], outcome: str, start: str) -> None:
-    found = judge(sample.simulation(taken, seeds=4, samples=20))
+    found = judge(sample.simulation(taken, seeds=10, samples=20))
     assert found.outcome == outcome
     assert found.sentence.startswith(start)
-
-
-def test_gain_within_the_spread_of_seeds_is_no_help() -> None:
-    document = sample.simulation({"droptail": 0.9, "choke": 0.6}, seeds=3, samples=20)
-    assert judge(document).outcome in ("eased", "held")
-    for run, share in zip(document["runs"][3:], (0.9, 0.9, 0.05), strict=True):
-        run["flows"][-1]["share"] = share
-    assert judge(document).outcome == "unrestrained"
 
 
 def test_greedy_sender_is_found_by_its_numbers_not_its_name() -> None:
@@ -182,16 +169,17 @@ def test_several_greedy_senders_are_added_up() -> None:
     expected = mean(shares(document, "choke", "udp[0]")) + 0.05
     sentence = report.verdict(document)
     assert "the 2 greedy senders tcp[0] and udp[0]" in sentence
-    assert f"to {100 * expected:.1f} % (" in sentence
-    assert "under DropTail they take" in sentence
-    assert "the other 31 flows" in sentence
+    assert f"CHOKe lets them take {100 * expected:.1f} % (" in sentence
+    assert "DropTail lets them take 9" in sentence
 
 
 def test_tcp_flow_far_above_its_share_is_named_without_being_called_greedy() -> None:
     document = sample.simulation({"droptail": 0.6, "choke": 0.1}, seeds=2, samples=20)
     for run in document["runs"]:
         run["flows"][-1]["transport"] = "tcp-cubic"
-    assert judge(document).sentence.startswith("CHOKe holds the largest flow udp[0] to")
+    found = judge(document)
+    assert found.sentence.startswith("No discipline here holds the largest flow udp[0] to its fair share")
+    assert "CHOKe lets it take 9.6 %" in found.sentence
 
 
 def test_replay_verdict_names_the_largest_flow_and_what_each_takes(documents: dict[str, Any]) -> None:
@@ -199,7 +187,7 @@ def test_replay_verdict_names_the_largest_flow_and_what_each_takes(documents: di
     largest = max(document["runs"][0]["flows"], key=lambda flow: flow["offered_bps"])
     sentence = report.verdict(document)
     assert sentence.startswith(f"The largest flow {largest['name']} offers 2.2 Mb/s")
-    assert f"DropTail drops {100 * largest['drop_fraction']:.1f} % of its packets" in sentence
+    assert f" and {100 * largest['drop_fraction']:.1f} % under DropTail" in sentence
     assert "goodput" not in sentence
     assert any("no interval" in line for line in judge(document).support)
 
@@ -438,7 +426,7 @@ def test_a_discipline_that_leaves_the_link_unused_comes_last() -> None:
     for run in document["runs"]:
         if run["discipline"] == "sfq":
             run["utilisation"] = 0.3
-    assert disciplines(ranked(document, judge(document)))[-1] == "sfq"
+    assert disciplines(ranked(document, effects(document)))[-1] == "sfq"
 
 
 def test_a_page_of_41_disciplines_is_small() -> None:

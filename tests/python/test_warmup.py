@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm, t
 
 import fairdrop
+from fairdrop.cautions import cautions
 from fairdrop.cli.show import result_text
 from fairdrop.report.notices import notices
 from fairdrop.warmup import LIMIT, Trend, _long_run_variance, geweke, moved, mser, normal_score, unsettled
@@ -88,10 +89,21 @@ def test_a_warm_up_that_is_too_short_is_told(slow, seeds):
     (found,) = [one for one in result.unsettled if one.series == "p0"]
     assert (found.discipline, found.queue, found.runs, found.warm_up_s) == ("chokew", "bottleneck", seeds, 2.0)
     assert found.first < 0.5 * found.last and found.z < -LIMIT
-    line = next(line for line in result_text(result).splitlines() if "p0 at bottleneck still moved" in line)
-    assert line.startswith("warning: chokew: p0 at bottleneck still moved after the warm-up of 2 s")
+    (line,) = [line for line in result_text(result).splitlines() if line.startswith("warning: ")]
+    number = len(result.unsettled)
+    assert number > 1
+    assert line.startswith(f"warning: {number} series under chokew still moved after the warm-up of 2 s, ")
     (notice,) = [one for one in notices(result.document) if one.kind == "warning"]
-    assert any("p0 at bottleneck still moved" in text for text in notice.lines)
+    assert [f"warning: {text}" for text in notice.lines] == [line]
+
+
+def test_one_series_alone_is_told_with_its_numbers(slow, monkeypatch):
+    result = slow.with_settings("warm_up=2s").run(seeds=2)
+    (found,) = [one for one in result.unsettled if one.series == "p0"]
+    monkeypatch.setattr("fairdrop.cautions.unsettled", lambda _: [found])
+    (line,) = cautions(result.document)
+    assert line == str(found)
+    assert line.startswith("chokew: p0 at bottleneck still moved after the warm-up of 2 s: ")
 
 
 def test_long_enough_is_not_told(root, headline):

@@ -208,7 +208,14 @@ def _disciplines(options: Namespace) -> list[str] | None:
     names = [name for name in dict.fromkeys(name.strip() for name in options.disciplines.split(",")) if name]
     if not names:
         raise ValueError(f"--disciplines {options.disciplines!r} names none; valid: names from `fairdrop list`")
-    return names
+    return every_discipline() if names == ["all"] else names
+
+
+def every_discipline() -> list[str]:
+    """The names that ``--disciplines all`` stands for: the catalogue's, parts that were registered included."""
+    from fairdrop.library import catalogue
+
+    return [str(entry["name"]) for entry in catalogue()["disciplines"]]
 
 
 def check_files(*paths: str | None) -> None:
@@ -239,14 +246,15 @@ def _finish(result: Result, options: Namespace) -> int:
     ]
     if options.json:
         sys.stdout.write(result.to_json())
-    if not options.quiet:
-        from fairdrop.cli.show import result_text
-
-        print(result_text(result), file=sys.stderr if options.json else sys.stdout)
     if options.report:
         written.append(_attempt(lambda: result.report(options.report)))
         if written[-1] and not options.quiet:
             print(f"report: {options.report}", file=sys.stderr)
+    if not options.quiet:
+        from fairdrop.cli.show import result_text
+
+        # The verdict is its last line, and is to be the last thing that is read.
+        print(result_text(result), file=sys.stderr if options.json else sys.stdout)
     if not all(written):
         return 2
     for run in result.failed:

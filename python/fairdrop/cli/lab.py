@@ -59,7 +59,7 @@ def advise(options: Namespace) -> int:
         options.rtt,
         options.flows,
         target=options.target,
-        disciplines=options.disciplines.split(",") if options.disciplines else None,
+        disciplines=options.disciplines.split(",") if options.disciplines not in ("", "all", None) else None,
         out=options.out,
         budget=options.budget,
         seed=options.seed,

@@ -321,7 +321,7 @@ def _add_disciplines(parser: argparse.ArgumentParser, default: str) -> None:
         "--disciplines",
         "--discipline",
         metavar="NAME,...",
-        help=f"disciplines to compare, separated by commas ({default}); see `fairdrop list`",
+        help=f"disciplines to compare, separated by commas, or all ({default}); see `fairdrop list`",
     )
 
 

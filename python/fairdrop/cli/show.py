@@ -32,7 +32,7 @@ _SCORES = {
 
 
 def result_text(result: Result) -> str:
-    """Means over seeds by discipline and group, and what a reader should know before believing them."""
+    """Means over seeds by discipline and group, what a reader should know before believing them, and the verdict."""
     groups = _means(
         result.groups.rows(),
         ("discipline", "group"),
@@ -63,7 +63,11 @@ def result_text(result: Result) -> str:
     if result.model is not None:
         remarks += [f"model: {text}" for text in result.model["notes"]]
     after = [*_queues(result), *_losses(result), *_model_queue(result), *_side_by_side(result)]
-    return "\n".join([*map(printable, remarks), table_text(head, lines), f"({caption})", *map(printable, after)])
+    verdicts = [f"verdict: {result.verdict}"]
+    if result.live is not None:
+        verdicts = [f"verdict, simulated: {result.verdict}", f"verdict, live: {result.live.verdict}"]
+    last = map(printable, [*remarks, *verdicts])
+    return "\n".join([table_text(head, lines), f"({caption})", *map(printable, after), *last])
 
 
 def changes_text(found: Changes, everything: bool) -> str:

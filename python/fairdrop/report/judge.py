@@ -2,192 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fairdrop.document import Document, Run, disciplines, drop_count, is_replay, over_seeds, runs, runs_of, seeds
-from fairdrop.estimate import Estimate, estimate
-from fairdrop.report.greedy import Subject, find_subject
+from fairdrop.report.clauses import Clauses, fair_text
+from fairdrop.report.effects import SHUT_OUT, USED, Effect, Effects, effects
+from fairdrop.report.greedy import Subject
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import digits, number_and_half, percent, rate
 from fairdrop.wording.phrases import count, joined
 
-HELPS = 0.25  # a discipline helps when it removes this part of the worst excess over fair share
-ABOUT_FAIR = 1.25
-STILL_MUCH = 0.5
-
-
+#: Disciplines that a sentence names; the others are counted.
+MOST_NAMED = 3
 @dataclass(frozen=True)
 class Verdict:
     """``outcome`` names the case.
 
-    It is one of held, eased, fair, unrestrained, single, replay, no greedy, uncongested and empty.
+    It is one of held, not held, not told, replay, no greedy, uncongested and empty. ``effects`` are those of the
+    disciplines, the best first; None of an empty document.
     """
 
     sentence: str
     outcome: str
     support: list[str] = field(default_factory=list)
-    subject: Subject | None = None
-
-
-@dataclass(frozen=True)
-class Taken:
-    """A discipline and the share of the link that the subject takes under it."""
-
-    discipline: str
-    share: Estimate
+    effects: Effects | None = None
 
     @property
-    def name(self) -> str:
-        return discipline_name(self.discipline)
+    def subject(self) -> Subject | None:
+        """The senders that the verdict is about."""
+        return self.effects.subject if self.effects else None
 
 
 def judge(document: Document) -> Verdict:
     """Outcome, sentence and the numbers to hold it against."""
     if not runs(document):
         return Verdict("Nothing was measured: the document holds no finished run.", "empty")
-    found = _judge_runs(document)
+    found = _judge_runs(document, effects(document))
     if document.get("complete", True):
         return found
     sentence = f"So far (the work was interrupted): {found.sentence}"
-    return Verdict(sentence, found.outcome, found.support, found.subject)
+    return Verdict(sentence, found.outcome, found.support, found.effects)
 
 
-def _judge_runs(document: Document) -> Verdict:
-    if all(drop_count(run) == 0 for run in runs(document)):
-        return _uncongested(document)
-    subject = find_subject(document)
+def _judge_runs(document: Document, found: Effects) -> Verdict:
+    if not any(map(_decided, runs(document))):
+        return _uncongested(document, found)
+    subject = found.subject
     if subject is None:
-        return _no_greedy(document)
+        return _no_greedy(document, found)
     if subject.kind == "largest":
-        return _replay(document, subject)
-    taken = [
-        Taken(name, share) for name in disciplines(document) if (share := _share(document, name, subject))
-    ]
-    sentence, outcome = _sentence(document, subject, taken)
-    return Verdict(sentence, outcome, _support(document, subject), subject)
+        return _replay(document, found, subject)
+    sentence, outcome = _greedy(found, subject)
+    return Verdict(sentence, outcome, _support(document, found, subject), found)
 
 
-def _share(document: Document, discipline: str, subject: Subject) -> Estimate | None:
-    return over_seeds(runs_of(document, discipline), subject.share)
+def _decided(run: Run) -> bool:
+    """Whether the queues of a run had anything to decide: they dropped, marked or kept packets, or were full."""
+    marked = any(sum((queue.get("marks") or {}).values()) for queue in run.get("queues") or [])
+    offered = sum(float(row["offered_bps"] or 0) for row in run["groups"])
+    through = sum(float(row["throughput_bps"] or 0) for row in run["groups"])
+    full = float(run["utilisation"] or 0) >= USED
+    return drop_count(run) > 0 or marked or full or through < USED * offered
 
 
-def _sentence(document: Document, subject: Subject, taken: list[Taken]) -> tuple[str, str]:
-    if len(taken) == 1:
-        return _single(subject, taken[0]), "single"
-    worst = max(taken, key=lambda item: item.share.mean)
-    best = min(taken, key=lambda item: item.share.mean)
-    if worst.share.mean <= ABOUT_FAIR * subject.fair:
-        return _all_fair(subject, taken), "fair"
-    helping = [item for item in taken if _helps(document, subject, item, worst)]
-    if not helping:
-        return _none_helps(subject, taken), "unrestrained"
-    enough = max(STILL_MUCH, 2 * subject.fair)
-    holding = sorted(
-        (item for item in helping if item.share.mean <= enough), key=lambda item: item.share.mean
-    )
-    if not holding:
-        return _eased(subject, best, [item for item in taken if item is not best]), "eased"
-    return _held(subject, holding, [item for item in taken if item not in holding]), "held"
+def _greedy(found: Effects, subject: Subject) -> tuple[str, str]:
+    words = Clauses(found)
+    named, others = found.found[:MOST_NAMED], found.found[MOST_NAMED:]
+    holding = [effect for effect in named if effect.holds]
+    told = [words.said(effect) for effect in named if not effect.holds]
+    counted = _counted(words, others)
+    if holding:
+        return f"{'; '.join([words.held(holding, subject), *told])}.{counted}", "held"
+    untold = any(not effect.fails for effect in found.found)
+    outcome = "not told" if untold else "not held"
+    if len(found.found) == 1:
+        return f"{words.alone(named[0], subject)}.", outcome
+    return f"{words.none_holds(subject, untold)}: {'; '.join(told)}.{counted}", outcome
 
 
-def _helps(document: Document, subject: Subject, item: Taken, worst: Taken) -> bool:
-    """Whether it takes away a good part of the worst excess, by more than seeds explain."""
-    gain = worst.share.mean - item.share.mean
-    excess = worst.share.mean - subject.fair
-    if item is worst or excess <= 0 or gain < HELPS * excess:
-        return False
-    paired = _paired_gain(document, subject, item.discipline, worst.discipline)
-    return paired is None or paired.half is None or paired.low > 0
+def _counted(words: Clauses, others: Sequence[Effect]) -> str:
+    """The disciplines that are not named; one alone is."""
+    if len(others) == 1:
+        return f" {words.said(others[0])}."
+    return f" {words.counted(others)}." if others else ""
 
 
-def _paired_gain(document: Document, subject: Subject, better: str, worse: str) -> Estimate | None:
-    """Difference seed by seed; a seed has the same arrivals under every discipline, so this is tighter."""
-    ours = {run["seed"]: subject.share(run) for run in runs_of(document, better)}
-    theirs = {run["seed"]: subject.share(run) for run in runs_of(document, worse)}
-    return estimate(theirs[seed] - ours[seed] for seed in ours.keys() & theirs.keys())
-
-
-def _held(subject: Subject, helping: list[Taken], rest: list[Taken]) -> str:
-    best, *also = helping
-    also_fair = best.share.mean <= ABOUT_FAIR * subject.fair
-    fair = f", about {_its(subject)} fair share" if also_fair else ""
-    held = f"{best.name} holds {subject.phrase} to {percent(best.share)} of the link{fair}"
-    others = "".join(f", {item.name} to {percent(item.share, False)}" for item in also)
-    return f"{held}{others}; {_under(subject, rest)}{_left_over(subject)}."
-
-
-def _eased(subject: Subject, best: Taken, others: list[Taken]) -> str:
-    verb = "still take" if subject.plural else "still takes"
-    return (
-        f"{best.name} does most, yet {subject.phrase} {verb} {percent(best.share)} of the link; "
-        f"{_under(subject, others)}{_left_over(subject)}."
-    )
-
-
-def _none_helps(subject: Subject, taken: list[Taken]) -> str:
-    first, *others = taken
-    parts = [f"{percent(first.share)} of the link under {first.name}"]
-    parts += [f"{percent(item.share, False)} under {item.name}" for item in others]
-    clause = f"{_pronoun(subject)} {_verb(subject)} {joined(parts)}"
-    return f"No discipline here restrains {subject.phrase}: {clause}{_left_over(subject)}."
-
-
-def _all_fair(subject: Subject, taken: list[Taken]) -> str:
-    parts = [f"{percent(item.share)} of the link under {item.name}" for item in taken]
-    return (
-        f"Every discipline here holds {subject.phrase} to about {_its(subject)} fair share: {joined(parts)}."
-    )
-
-
-def _single(subject: Subject, only: Taken) -> str:
-    times = digits(only.share.mean / subject.fair, 2) if subject.fair > 0 else "many"
-    return (
-        f"Under {only.name} {subject.phrase} {_verb(subject)} {percent(only.share)} of the link, "
-        f"{times} times {_its(subject)} fair share{_left_over(subject)}."
-    )
-
-
-def _under(subject: Subject, items: list[Taken]) -> str:
-    """``under DropTail it takes 97.1 %, under RED 96.8 %``."""
-    clause = f"{_pronoun(subject)} {_verb(subject)} "
-    parts = [
-        f"under {item.name} {clause if index == 0 else ''}{percent(item.share, False)}"
-        for index, item in enumerate(items)
-    ]
-    return ", ".join(parts)
-
-
-def _pronoun(subject: Subject) -> str:
-    return "they" if subject.plural else "it"
-
-
-def _its(subject: Subject) -> str:
-    return "their" if subject.plural else "its"
-
-
-def _verb(subject: Subject) -> str:
-    return "take" if subject.plural else "takes"
-
-
-def _left_over(subject: Subject) -> str:
-    if subject.others == 0:
-        return ""
-    if subject.others == 1:
-        return ", and the other flow gets what is left"
-    return f", and the other {subject.others} flows share what is left"
-
-
-def _support(document: Document, subject: Subject) -> list[str]:
+def _support(document: Document, found: Effects, subject: Subject) -> list[str]:
     link = rate(runs(document)[0]["link_rate_bps"])
-    fair = f"{subject.fair * 100:.1f} %"
     whose = "Their fair share together" if subject.plural else "Its fair share"
-    lines = [f"{whose} is {fair} of the {link} link."]
+    lines = [f"{whose} is {fair_text(subject)} of the {link} link (max-min)."]
     if subject.kind == "greedy":
         who = f"The {len(subject.flows)} together offer" if subject.plural else "It offers"
         whom = "them" if subject.plural else "it"
         lines.append(f"{who} {rate(subject.offered_bps)}, and no drop slows {whom} down.")
-    return [*lines, seed_note(document)]
+    return [*lines, *_order(found), seed_note(document)]
+
+
+def order_note(found: Effects) -> str:
+    """By what the disciplines are in order."""
+    first = "nearest to fair shares first, then the fuller link and the shorter wait"
+    if found.subject:
+        first = (
+            "those that hold a greedy sender first, the fuller link and the shorter wait before others; "
+            "then by distance from fair shares"
+        )
+    return f"In order: {first}; last those that shut out or starve, and that leave the link idle."
+
+
+def _order(found: Effects) -> list[str]:
+    return [order_note(found)] if len(found.found) > MOST_NAMED else []
 
 
 def seed_note(document: Document) -> str:
@@ -202,54 +126,64 @@ def seed_note(document: Document) -> str:
     )
 
 
-def _uncongested(document: Document) -> Verdict:
-    used = estimate(float(run["utilisation"]) for run in runs(document))
-    part = f" and the link was {percent(used, False)} used" if used else ""
+def _uncongested(document: Document, found: Effects) -> Verdict:
+    used = over_seeds(runs(document), lambda run: run["utilisation"])
+    part = f", and the link was {percent(used, False)} used" if used else ""
     names = disciplines(document)
     where = f"under {discipline_name(names[0])}" if len(names) == 1 else "under any discipline"
     sentence = f"The link is not congested: no packet was dropped {where}{part}."
     advice = (
         "Without drops the disciplines have nothing to decide: offer more traffic or lower the link's rate."
     )
-    return Verdict(sentence, "uncongested", [advice, seed_note(document)])
+    return Verdict(sentence, "uncongested", [advice, seed_note(document)], found)
 
 
-def _no_greedy(document: Document) -> Verdict:
-    parts: list[str] = []
-    for name in disciplines(document):
-        value = over_seeds(runs_of(document, name), lambda run: run["largest_over_fair_share"])
-        if value is not None:
-            mean, half = number_and_half(value)
-            interval = "" if half is None else f" (±{half})"
-            times = "" if parts else " times its fair share"
-            parts.append(f"{mean}{times}{interval} under {discipline_name(name)}")
-    sentence = f"No sender is greedy: the largest flow gets {joined(parts)}."
-    return Verdict(sentence, "no greedy", [seed_note(document)])
+def _no_greedy(document: Document, found: Effects) -> Verdict:
+    words = Clauses(found)
+    named, others = found.found[:MOST_NAMED], found.found[MOST_NAMED:]
+    ratios = {effect.discipline: _largest(document, effect.discipline) for effect in named if not effect.harms}
+    parts = [f"{value} under {discipline_name(name)}" for name, value in ratios.items() if value]
+    parts = [part.replace(" ", " times its fair share ", 1) if n == 0 else part for n, part in enumerate(parts)]
+    first = f"No sender is greedy{': the largest flow gets ' + joined(parts) if parts else ''}"
+    told = [words.said(effect) for effect in named if effect.harms]
+    sentence = f"{'; '.join([first, *told])}.{_counted(words, others)}"
+    return Verdict(sentence, "no greedy", [*_order(found), seed_note(document)], found)
 
 
-def _replay(document: Document, subject: Subject) -> Verdict:
-    times = digits(subject.over_fair, 2)
-    flow = subject.flows[0]
-    loss: list[str] = []
-    left: list[str] = []
-    for name in disciplines(document):
-        dropped = over_seeds(runs_of(document, name), _drop_fraction(flow))
-        share = _share(document, name, subject)
-        if dropped is not None and share is not None:
-            part = percent(dropped)
-            loss.append(f"{discipline_name(name)} {part if loss else f'drops {part} of its packets'}")
-            left.append(f"{percent(share)} under {discipline_name(name)}")
+def _largest(document: Document, discipline: str) -> str | None:
+    value = over_seeds(runs_of(document, discipline), lambda run: run["largest_over_fair_share"])
+    if value is None:
+        return None
+    mean, half = number_and_half(value)
+    return mean if half is None else f"{mean} (±{half})"
+
+
+def _replay(document: Document, found: Effects, subject: Subject) -> Verdict:
+    words = Clauses(found)
+    named, others = found.found[:MOST_NAMED], found.found[MOST_NAMED:]
+    passing = [effect for effect in named if effect.link != SHUT_OUT]
+    loss = [f"{_dropped(document, effect, subject)} under {discipline_name(effect.discipline)}" for effect in passing]
     head = subject.phrase[0].upper() + subject.phrase[1:]
-    sentence = f"{head} offers {rate(subject.offered_bps)}, {times} times its fair share: {joined(loss)}."
+    times = digits(subject.over_fair, 2)
+    offers = f"{head} offers {rate(subject.offered_bps)}, {times} times its fair share"
+    told = [words.said(effect) for effect in named if effect not in passing]
+    first = f"{offers}, and loses {joined(loss)}" if loss else offers
+    sentence = f"{'; '.join([first, *told])}.{_counted(words, others)}"
+    left = [f"{percent(effect.taken)} under {discipline_name(effect.discipline)}" for effect in named if effect.taken]
     link = rate(runs(document)[0]["link_rate_bps"])
-    kept = f"It is left with {joined(left)} of the {link} link; its fair share is {subject.fair * 100:.1f} %."
+    kept = f"It is left with {joined(left)} of the {link} link; its fair share is {fair_text(subject)} (max-min)."
     deaf = "Senders in a replay do not react: packets come as they were captured, whatever is dropped."
-    return Verdict(sentence, "replay", [kept, deaf, seed_note(document)], subject)
+    return Verdict(sentence, "replay", [kept, deaf, *_order(found), seed_note(document)], found)
+
+
+def _dropped(document: Document, effect: Effect, subject: Subject) -> str:
+    dropped = over_seeds(runs_of(document, effect.discipline), _drop_fraction(subject.flows[0]))
+    return percent(dropped) if dropped else "an unknown part"
 
 
 def _drop_fraction(flow: str) -> Callable[[Run], float | None]:
     def value(run: Run) -> float | None:
         found = [row["drop_fraction"] for row in run["flows"] if row["name"] == flow]
-        return float(found[0]) if found else None
+        return float(found[0]) if found and found[0] is not None else None
 
     return value

@@ -15,7 +15,7 @@ from fairdrop.plot import colours
 from fairdrop.report import explain, tables
 from fairdrop.report.command import rerun_command
 from fairdrop.report.figures import figures, lead
-from fairdrop.report.judge import judge
+from fairdrop.report.judge import judge, order_note
 from fairdrop.report.notices import notices
 from fairdrop.report.ranking import is_long, ranked
 from fairdrop.wording.numbers import duration, rate
@@ -36,7 +36,7 @@ def _context(document: Document) -> dict[str, Any]:
     empty = not runs(document)
     verdict = judge(document)
     long = is_long(document)
-    whole, document = document, ranked(document, verdict) if long else document
+    whole, document = document, ranked(document, verdict.effects) if long and verdict.effects else document
     few = few_groups(document)
     return {
         "title": clean(document.get("title") or document.get("name") or "Result"),
@@ -53,6 +53,7 @@ def _context(document: Document) -> dict[str, Any]:
         "glossary": explain.glossary(document),
         "figures": [] if empty else figures(few),
         "long": long,
+        "order": order_note(verdict.effects) if long and verdict.effects else None,
         "lead": lead(document) if long else None,
         "facts": _facts(document),
         "command": clean(rerun_command(document)),

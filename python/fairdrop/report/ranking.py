@@ -1,9 +1,8 @@
-"""Many disciplines in order: the one that comes nearest to fair shares first."""
+"""Many disciplines in the order of the verdict, and the figure beside their table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf, log
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -13,12 +12,9 @@ from fairdrop.document import Document, disciplines, over_seeds, reference_queue
 from fairdrop.estimate import Estimate
 from fairdrop.plot.size import Width
 from fairdrop.plot.strips import MOST_PANELS
-from fairdrop.report.judge import Verdict
+from fairdrop.report.effects import Effects
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import waiting_unit
-
-#: A discipline comes after all that use the link where it keeps it less busy than this part of the busiest one's use.
-USED = 0.9
 
 
 def is_long(document: Document) -> bool:
@@ -26,31 +22,10 @@ def is_long(document: Document) -> bool:
     return len(disciplines(document)) > MOST_PANELS
 
 
-def ranked(document: Document, verdict: Verdict) -> dict[str, Any]:
-    """The document with its runs in order.
-
-    First those that use the link; of these the one under which the sender that the verdict is about is nearest to its
-    fair share, as a ratio either way. Without such a sender, the one whose largest flow is nearest to the fair share.
-    """
-    names = disciplines(document)
-    used = {name: _mean(document, name, "utilisation") for name in names}
-    busiest = max(used.values(), default=0.0)
-    keys = {name: (used[name] < USED * busiest, _distance(document, name, verdict), name) for name in names}
-    place = {name: number for number, name in enumerate(sorted(names, key=lambda name: keys[name]))}
+def ranked(document: Document, found: Effects) -> dict[str, Any]:
+    """The document with its runs in the order of the effects."""
+    place = {effect.discipline: number for number, effect in enumerate(found.found)}
     return {**document, "runs": sorted(runs(document), key=lambda run: place[str(run["discipline"])])}
-
-
-def _mean(document: Document, name: str, field: str) -> float:
-    found = over_seeds(runs_of(document, name), lambda run: run[field])
-    return found.mean if found else 0.0
-
-
-def _distance(document: Document, name: str, verdict: Verdict) -> float:
-    times = _mean(document, name, "largest_over_fair_share")
-    if verdict.subject is not None and verdict.subject.fair > 0:
-        share = over_seeds(runs_of(document, name), verdict.subject.share)
-        times = (share.mean if share else 0.0) / verdict.subject.fair
-    return abs(log(times)) if times > 0 else inf
 
 
 def trade_off(document: Document, width: Width) -> Figure:

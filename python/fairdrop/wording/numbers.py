@@ -80,8 +80,20 @@ def number_and_half(
 
 
 def percent(value: Estimate, interval: bool = True) -> str:
-    """``24.6 % (±0.4)``."""
-    shown = f"{value.mean * 100:.1f} %"
+    """``24.6 % (±0.4)``; two digits of what is below 1 %."""
+    places = _percent_places(value.mean)
+    shown = f"{value.mean * 100:.{places}f} %"
     if value.half is None or not interval:
         return shown
-    return f"{shown} (±{value.half * 100:.1f})" if value.half >= 5e-4 else f"{shown} (±<0.1)"
+    half, least = value.half * 100, 10.0**-places
+    return f"{shown} (±{half:.{places}f})" if half >= least / 2 else f"{shown} (±<{least:.{places}f})"
+
+
+def percent_number(fraction: float) -> str:
+    """``24.6 %``."""
+    return f"{fraction * 100:.{_percent_places(fraction)}f} %"
+
+
+def _percent_places(fraction: float) -> int:
+    part = abs(fraction) * 100
+    return 1 if part >= 1 or part < 0.005 else 1 - floor(log10(part))
