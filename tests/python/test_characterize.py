@@ -20,7 +20,9 @@ import pytest
 import fairdrop
 from fairdrop import Discipline, param
 from fairdrop.characterize import Row, campaign, characterize, read_scorecard
+from fairdrop.characterize.harm import IDLE, STARVES
 from fairdrop.characterize.layout import among_best, cell_text, scheduler_board, score_boards, trial_boards, trial_of
+from fairdrop.characterize.page import render_page
 from fairdrop.characterize.rows import csv_text, read_csv
 from fairdrop.characterize.sensitivity import KNOBS, influences
 from fairdrop.characterize.sensitivity import axes as knob_axes
@@ -54,6 +56,23 @@ def test_fq_codel_is_fair_to_round_trips_and_packet_sizes(card):
     near = "groups.two.access_delay=5ms"
     assert 1 <= card.find("6-round-trips", "two_over_one", "fq_codel", near).mean < 1.4
     assert card.find("4.4-packet-sizes", "small_over_large", "fq_codel").mean == pytest.approx(1, abs=0.01)
+
+
+def test_who_does_harm_wins_nothing(tmp_path):
+    """Cebinae passes nothing in this trial, so that its queue is short and drops little; a flow valve shuts UDP out."""
+    found = characterize(
+        ["droptail", "fq_codel", "cebinae", "flow_valve"], out=tmp_path / "o", sections=["5.3"], seeds=2
+    )
+    assert found.find("5.3-unresponsive", "udp_share", "cebinae").mean == 0
+    assert found.find("5.3-unresponsive", "udp_share", "flow_valve").mean == 0
+    harm = {row.discipline: row.mean for row in found.rows if row.measure == "harm"}
+    assert harm == {"droptail": STARVES, "flow_valve": STARVES, "cebinae": IDLE}
+    (board,) = trial_boards(found.rows)
+    measures = {column.measure: board.best(column) for column in board.columns}
+    assert measures["udp_share"] == measures["wait_p99"] == {"fq_codel"}
+    read = read_csv(found.folder / "scorecard.csv")
+    assert [among.best(among.columns[0]) for among in score_boards(read)] == [{"fq_codel"}]
+    assert "shuts out nobody" in render_page(found.rows, found.about)
 
 
 def test_choke_compares_packets_and_so_holds_senders_of_small_ones(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop import _core, files
+from fairdrop.characterize.harm import HARM, harms
 from fairdrop.characterize.rows import Row
 from fairdrop.characterize.scorecard import SCHEMA, Scorecard
 from fairdrop.characterize.sensitivity import axes as knobs
@@ -162,8 +163,9 @@ def _flat(varied: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
 
 def _rows(part: _Part, points: Sequence[Sequence[Observed]]) -> list[Row]:
     if part.discipline is not None:
-        return _sensitivities(part, part.discipline, points)
+        return [*_sensitivities(part, part.discipline, points), *_harms(part, {"": {part.discipline: points}})]
     rows = []
+    at_once: dict[str, dict[str, list[Sequence[Observed]]]] = {}
     for point, runs in zip(part.study.points, points, strict=True):
         discipline, *levels = point.levels
         fields = [axis.field for axis in part.study.axes[1:]]
@@ -171,6 +173,7 @@ def _rows(part: _Part, points: Sequence[Sequence[Observed]]) -> list[Row]:
         named = " & ".join(
             f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in at.items()
         )
+        at_once.setdefault(named, {})[str(discipline)] = [runs]
         shown = all(at.get(name, value) == value for name, value in part.trial.shown.items())
         for measure in part.trial.measures:
             found = estimate((measure.value(run) for run in runs), resolution=resolution_of(measure.name))
@@ -179,7 +182,16 @@ def _rows(part: _Part, points: Sequence[Sequence[Observed]]) -> list[Row]:
                     _row(part.trial, named, str(discipline), measure, found.mean, found.half, found.n,
                          measure.score and shown)
                 )  # fmt: skip
-    return rows
+    return [*rows, *_harms(part, at_once)]
+
+
+def _harms(part: _Part, runs: Mapping[str, Mapping[str, Sequence[Sequence[Observed]]]]) -> Iterator[Row]:
+    """A row for each discipline that does harm, at each setting; ``runs`` are by setting and discipline."""
+    scenario = scenario_of(part.trial, full=False).to_dict()
+    for at, some in runs.items():
+        observed = {name: [run for seeds in points for run in seeds] for name, points in some.items()}
+        for name, harm in harms(scenario, observed).items():
+            yield _row(part.trial, at, name, HARM, harm, None, len(observed[name]), False)
 
 
 def _row(

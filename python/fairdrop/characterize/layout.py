@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, log
 
+from fairdrop.characterize.harm import HARM
 from fairdrop.characterize.rows import Row
 from fairdrop.characterize.trials import SENSITIVITY, Trial, trials
 from fairdrop.estimate import Estimate
@@ -50,7 +51,7 @@ class Column:
     def label(self) -> str:
         """In words, with the unit."""
         name, spread = self.measure.removesuffix(_SPREAD), self.measure.endswith(_SPREAD)
-        label = next(one.label for one in trial_of(self.trial).measures if one.name == name)
+        label = next(one.label for one in (*trial_of(self.trial).measures, HARM) if one.name == name)
         label = f"{label}, largest / smallest" if spread else label
         return f"{label}, {self.unit}" if self.unit else label
 
@@ -63,12 +64,14 @@ class Board:
     columns: Sequence[Column]
     cells: dict[tuple[str, Column], Row]
     disciplines: Sequence[str]
+    #: Trial, settings and discipline, where one does harm.
+    harmful: frozenset[tuple[str, str, str]] = frozenset()
 
     def best(self, column: Column) -> set[str]:
-        """Disciplines of which none is better beyond both 95 % intervals."""
-        return among_best(
-            {name: row.estimate for name in self.disciplines if (row := self.cells.get((name, column)))}, column.better
-        )
+        """Disciplines of which none is better beyond both 95 % intervals; among those that do no harm there."""
+        rows = [self.cells.get((name, column)) for name in self.disciplines]
+        able = [row for row in rows if row and (row.trial, row.at, row.discipline) not in self.harmful]
+        return among_best({row.discipline: row.estimate for row in able}, column.better)
 
 
 def trial_of(name: str) -> Trial:
@@ -82,7 +85,7 @@ def score_boards(rows: Sequence[Row]) -> list[Board]:
     parts: dict[str, list[Row]] = {"Fairness": [], "Delay": [], "Throughput, loss and sensitivity": []}
     for row in chosen:
         parts[_topic(row)].append(row)
-    return [_board(title, some) for title, some in parts.items() if some]
+    return [_board(title, some, rows) for title, some in parts.items() if some]
 
 
 def trial_boards(rows: Sequence[Row]) -> list[Board]:
@@ -92,7 +95,7 @@ def trial_boards(rows: Sequence[Row]) -> list[Board]:
         some = [row for row in rows if (row.trial, row.at) == (name, at) and not row.measure.endswith(_INDEX)]
         if some:
             where = f" ({at})" if at else ""
-            found.append(_board(f"{trial_of(name).section} {trial_of(name).title}{where}", some))
+            found.append(_board(f"{trial_of(name).section} {trial_of(name).title}{where}", some, rows))
     return found
 
 
@@ -106,8 +109,8 @@ def scheduler_board(rows: Sequence[Row]) -> Board | None:
     ]
     if not some:
         return None
-    board = _board("4.6 Alone and under a scheduler", some)
-    return Board(board.title, board.columns, board.cells, names)
+    board = _board("4.6 Alone and under a scheduler", some, rows)
+    return Board(board.title, board.columns, board.cells, names, board.harmful)
 
 
 def influence_rows(rows: Iterable[Row]) -> dict[str, dict[str, list[Row]]]:
@@ -164,10 +167,11 @@ def _topic(row: Row) -> str:
     return "Fairness" if row.better == "one" or row.measure == "ledbat_share" else "Throughput, loss and sensitivity"
 
 
-def _board(title: str, rows: Sequence[Row]) -> Board:
+def _board(title: str, rows: Sequence[Row], every: Sequence[Row]) -> Board:
     cells = {(row.discipline, _column(row)): row for row in rows}
     columns = list(dict.fromkeys(column for _, column in cells))
-    return Board(title, columns, cells, list(dict.fromkeys(row.discipline for row in rows)))
+    harmful = frozenset((row.trial, row.at, row.discipline) for row in every if row.measure == HARM.name)
+    return Board(title, columns, cells, list(dict.fromkeys(row.discipline for row in rows)), harmful)
 
 
 def _column(row: Row) -> Column:

@@ -1,0 +1,53 @@
+"""Disciplines that win nothing in a trial: those that shut out, starve, or leave the link idle, as verdicts have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fairdrop.characterize.trials import Measure
+from fairdrop.report.effects import SHUT_OUT, effects
+from fairdrop.study.observed import Observed
+
+#: Rows of it are there for disciplines that do harm, and have this value.
+HARM = Measure("harm", "1: shuts out or starves; 2: leaves the link idle", "", "", lambda run: None)
+STARVES, IDLE = 1.0, 2.0
+
+
+def harms(scenario: Mapping[str, Any], runs: Mapping[str, Sequence[Observed]]) -> dict[str, float]:
+    """The harm that disciplines do in runs of one scenario, of those that do some."""
+    document = {"scenario": scenario, "runs": list(_runs(scenario, runs))}
+    found = effects(document).found if document["runs"] else ()
+    return {one.discipline: IDLE if one.link == SHUT_OUT else STARVES for one in found if one.harms}
+
+
+def _runs(scenario: Mapping[str, Any], runs: Mapping[str, Sequence[Observed]]) -> Iterator[dict[str, Any]]:
+    """The runs as a result document has them, as far as effects go; flows of a group have equal parts of it."""
+    crossing = _crossing(scenario)
+    for discipline, some in runs.items():
+        for run in some:
+            yield {
+                "discipline": discipline,
+                "seed": run.seed,
+                "link_rate_bps": run.link["link_rate_bps"],
+                "utilisation": run.link["link_utilisation"],
+                "measured_from_s": scenario["warm_up_s"],
+                "measured_to_s": scenario["duration_s"],
+                "flows": [flow for name in crossing for flow in _flows(run.groups[name])],
+            }
+
+
+def _crossing(scenario: Mapping[str, Any]) -> list[str]:
+    """Groups that send over the link that shares refer to."""
+    links = [link["name"] for link in scenario["links"] if link["queue"] != "plain"]
+    return [str(group["name"]) for group in scenario["groups"] if links and links[0] in group["forward"]]
+
+
+def _flows(group: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    number = int(group["flows"])
+    for index in range(number):
+        yield {
+            "name": f"{group['group']}[{index}]",
+            **{name: group[name] for name in ("group", "transport", "base_rtt_s")},
+            **{name: (group[name] or 0.0) / number for name in ("share", "throughput_bps", "offered_bps")},
+        }
