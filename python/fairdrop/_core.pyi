@@ -213,6 +213,7 @@ def replay(
     file: str,
     settings: list[str],
     disciplines: list[str] | None,
+    seed: int,
     seeds: int,
     threads: int | None,
     progress: bool,

@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from fairdrop import _core
 from fairdrop.parts.registry import load_file, parts_of, registered
 from fairdrop.result import Result
-from fairdrop.scenario import ScenarioError, listed, source_of
+from fairdrop.scenario import ScenarioError, check_seed, listed, source_of
 
 __all__ = ["KEYS", "replay"]
 
@@ -27,6 +27,7 @@ def replay(
     scenario: str | PathLike[str] | None = None,
     settings: Iterable[str] = (),
     seeds: int = 1,
+    seed: int = 1,
     threads: int | None = None,
     progress: bool = False,
     command: list[str] | None = None,
@@ -41,6 +42,8 @@ def replay(
     them). The queue is that of ``scenario`` (only its ``[queue]`` is read) with ``settings`` applied; by default
     CHOKe over 300 packets.
 
+    ``seeds`` runs have the seeds ``seed``, ``seed`` + 1, and so on.
+
     Nothing reacts to what happens to the packets: TCP senders in a capture do not slow down.
 
     Raises OSError when the file is not a readable capture, ScenarioError when a setting is wrong.
@@ -49,6 +52,7 @@ def replay(
         raise ScenarioError(f"speed = {speed} is not valid; valid: a number above 0")
     if seeds < 1:
         raise ScenarioError(f"seeds = {seeds} is not valid; valid: 1 or more")
+    check_seed(seed)
     max_gap_s = None if max_gap is None else _max_gap_s(max_gap)
     text, file = "", "queue"
     if scenario is not None:
@@ -66,6 +70,7 @@ def replay(
                 settings=listed("settings", settings, "queue.limit=100p"),
                 disciplines=None if disciplines is None else listed("disciplines", disciplines, "choke"),
                 seeds=seeds,
+                seed=seed,
                 threads=threads,
                 progress=progress,
                 command=command,

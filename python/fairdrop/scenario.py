@@ -19,6 +19,7 @@ from fairdrop.result import LIVE_FOLDER, Result
 
 __all__ = ["Builder", "Scenario", "ScenarioError", "load"]
 
+_MOST_SEED = 2**31
 # Names that TOML writes without quotes.
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -330,6 +331,12 @@ def _names(disciplines: Iterable[str] | None) -> list[str] | None:
 def _check_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ScenarioError(f"{name} = {value!r} is not valid; valid: a whole number, 1 or more")
+
+
+def check_seed(value: object) -> None:
+    """Raises ScenarioError for what is no first seed."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SEED:
+        raise ScenarioError(f"seed = {value!r} is not valid; valid: a whole number from 0 to {_MOST_SEED}")
 
 
 def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:

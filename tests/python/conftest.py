@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fairdrop.cli import main
 from fairdrop.parts import registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,5 +53,20 @@ def fairdrop(tmp_path: Path) -> Runner:
     def run(*words: str | Path, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "fairdrop", *map(str, words)]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False)
+
+    return run
+
+
+@pytest.fixture
+def tell(capsys, monkeypatch, tmp_path):
+    """Runs the command in this process: exit status, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return status, out, err
 
     return run

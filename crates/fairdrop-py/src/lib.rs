@@ -111,7 +111,7 @@ mod _core {
     /// Replays a capture through each discipline under each seed. `queue` is the text of a scenario whose `[queue]`
     /// is used; without a `rate` the link gets four fifths of what the capture offers on average.
     #[pyfunction]
-    #[pyo3(signature = (path, *, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seeds, threads,
+    #[pyo3(signature = (path, *, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seed, seeds, threads,
         progress, command, parts=Vec::new(), load=None))]
     #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/capture.py")]
     fn replay(
@@ -125,6 +125,7 @@ mod _core {
         file: &str,
         settings: Vec<String>,
         disciplines: Option<Vec<String>>,
+        seed: u32,
         seeds: u32,
         threads: Option<NonZero<usize>>,
         progress: bool,
@@ -149,7 +150,7 @@ mod _core {
             live: None,
         };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
-        work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source }, &plan)
+        work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source, seed }, &plan)
     }
 
     /// Drives a discipline with no network: Poisson and evenly spaced arrivals, exponential service. The result as

@@ -122,6 +122,8 @@ pub struct Replay {
     pub queue: QueueConfig,
     /// Its text.
     pub source: String,
+    /// The first seed.
+    pub seed: u32,
 }
 
 /// Reads a scenario, and the lists of arrivals that it names, as long as nobody presses Ctrl-C.
@@ -316,7 +318,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
     let jobs: Vec<(&ReplayConfig, u64)> = configs
         .iter()
-        .flat_map(|config| (1..=u64::from(plan.seeds)).map(move |seed| (config, seed)))
+        .flat_map(|config| (0..u64::from(plan.seeds)).map(move |i| (config, u64::from(replay.seed) + i)))
         .collect();
     let estimates: Vec<_> =
         jobs.iter().map(|(config, _)| Estimate::of_replay(&replay.capture, config)).collect();

@@ -20,7 +20,7 @@ from fairdrop.engine import engine
 from fairdrop.estimate import estimate, resolution_of
 from fairdrop.library import catalogue
 from fairdrop.progress import Progress
-from fairdrop.scenario import listed, toml_text
+from fairdrop.scenario import Scenario, check_seed, listed, toml_text
 from fairdrop.study.axes import StudyError, whole
 from fairdrop.study.definition import Study, make_study
 from fairdrop.study.observed import Observed, observe
@@ -58,6 +58,7 @@ def characterize(
     profile: str = "quick",
     sections: Sequence[str] | None = None,
     seeds: int | None = None,
+    seed: int = 1,
     threads: int | None = None,
     progress: bool = False,
     command: Sequence[str] | None = None,
@@ -65,19 +66,20 @@ def characterize(
     """Simulate what RFC 7928 asks for under each of ``disciplines`` (all when None), into the folder ``out``.
 
     ``sections`` are sections of the RFC, such as ``["5.3", "6"]``, or names of trials; all when None. ``seeds`` goes
-    before the profile's. The folder has the scenarios, finished runs, and the scorecard as CSV and Parquet. What it has
-    is not simulated again. Ctrl-C leaves a scorecard of what was finished.
+    before the profile's, and the first is ``seed``. The folder has the scenarios, finished runs, and the scorecard as
+    CSV and Parquet. What it has is not simulated again. Ctrl-C leaves a scorecard of what was finished.
 
     Raises StudyError or OSError before anything is simulated where that is possible.
     """
     asked = _profile(profile, seeds)
+    check_seed(seed)
     names = _disciplines(disciplines)
     chosen = _trials(sections)
     folder = Path(out)
-    parts = [part for trial in chosen for part in _parts(trial, names, asked)]
+    parts = [part for trial in chosen for part in _parts(trial, names, asked, seed)]
     total = sum(len(part.study.points) * part.study.seeds for part in parts)
     with Store(folder) as store:
-        _write_scenarios(folder, chosen, parts, asked)
+        _write_scenarios(folder, chosen, parts, asked, seed)
         work = Progress(shown=progress)
         rows, problems, computed, complete = [], [], 0, True
         for number, part in enumerate(parts, 1):
@@ -93,7 +95,7 @@ def characterize(
         work.clear()
         about = {
             "schema": SCHEMA, "version": _core.__version__, "engine": engine(), "profile": asked.name,
-            "disciplines": names, "trials": [trial.name for trial in chosen], "seeds": asked.seeds,
+            "disciplines": names, "trials": [trial.name for trial in chosen], "seeds": asked.seeds, "seed": seed,
             "sample": asked.sample, "runs": total, "computed": computed, "complete": complete,
             "problems": problems[:100],
             "unanswered": [[one.section, one.what, one.why] for one in UNANSWERED],
@@ -142,8 +144,8 @@ def _is_of(trial: Trial, section: str) -> bool:
     return section == trial.name or f"{trial.section}.".startswith(f"{section}.") or trial.section == section
 
 
-def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile) -> Iterator[_Part]:
-    base = scenario_of(trial, profile.full)
+def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile, seed: int) -> Iterator[_Part]:
+    base = _base(trial, profile, seed)
     if trial is not SENSITIVITY:
         varied = (trial.full if profile.full else None) or trial.quick
         written = {"axes": {"discipline": disciplines, **_flat(varied)}, "seeds": profile.seeds}
@@ -154,6 +156,11 @@ def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile) -> Iterat
         design = {"kind": "saltelli", "points": profile.sample, "seed": 1}
         written = {"axes": knobs(name, under), "seeds": 1, "design": design}
         yield _Part(trial, make_study(written, trial.name, Path(), under), name)
+
+
+def _base(trial: Trial, profile: Profile, seed: int) -> Scenario:
+    base = scenario_of(trial, profile.full)
+    return base if seed == 1 else base.with_settings(f"seed={seed}")
 
 
 def _flat(varied: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -222,12 +229,14 @@ def _sensitivities(part: _Part, discipline: str, points: Sequence[Sequence[Obser
     return rows
 
 
-def _write_scenarios(folder: Path, chosen: Sequence[Trial], parts: Sequence[_Part], profile: Profile) -> None:
+def _write_scenarios(
+    folder: Path, chosen: Sequence[Trial], parts: Sequence[_Part], profile: Profile, seed: int
+) -> None:
     """What ``fairdrop run`` takes and, where parameters are drawn, ``fairdrop sweep``."""
     for name in ("scenarios", "studies"):
         (folder / name).mkdir(exist_ok=True)
     for trial in chosen:
-        files.write_text(folder / "scenarios" / trial.file, scenario_of(trial, profile.full).source)
+        files.write_text(folder / "scenarios" / trial.file, _base(trial, profile, seed).source)
     for part in parts:
         if part.discipline is not None:
             written = {

@@ -20,7 +20,7 @@ def run(options: Namespace) -> int:
     from fairdrop.scenario import load
 
     _check_places(options)
-    scenario = load(options.scenario, options.settings)
+    scenario = load(options.scenario, _settings(options))
     return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
 
 
@@ -29,7 +29,7 @@ def compare(options: Namespace) -> int:
     from fairdrop.scenario import load
 
     _check_places(options)
-    scenario = load(options.scenario, options.settings)
+    scenario = load(options.scenario, _settings(options))
     if options.congestion and not options.live:
         raise ValueError("--congestion is given; valid: together with --live")
     if options.live:
@@ -60,7 +60,7 @@ def live(options: Namespace) -> int:
     from fairdrop.scenario import load
 
     _check_places(options)
-    scenario = load(options.scenario, options.settings)
+    scenario = load(options.scenario, _settings(options))
     result = scenario.live(
         options.seeds,
         disciplines=_disciplines(options),
@@ -87,6 +87,7 @@ def replay(options: Namespace) -> int:
         scenario=options.scenario,
         settings=options.settings,
         seeds=options.seeds,
+        seed=1 if options.seed is None else options.seed,
         **_work(options),
     )
     return _finish(result, options)
@@ -200,6 +201,16 @@ def _simulation(options: Namespace) -> _Simulation:
     if options.resume and not options.out:
         raise ValueError("--resume: there is nothing to resume; valid: together with --out DIR")
     return {"trace": options.trace, "resume": options.out if options.resume else None}
+
+
+def _settings(options: Namespace) -> list[str]:
+    """Those of ``--set``, and the seed."""
+    if options.seed is None:
+        return list(options.settings)
+    for setting in options.settings:
+        if setting.partition("=")[0].strip() == "seed":
+            raise ValueError(f"--seed {options.seed} is given together with --set {setting}; valid: one of them")
+    return [*options.settings, f"seed={options.seed}"]
 
 
 def _disciplines(options: Namespace) -> list[str] | None:

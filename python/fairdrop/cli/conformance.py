@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fairdrop.cli.arguments import Parser
 from fairdrop.conformance import (
     Declined,
     ForeignError,
@@ -33,9 +34,10 @@ then skipped. Exit status: 0 every vector passed or was skipped, and at least on
 """
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     """Adds the three commands."""
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(action=parser.show_help)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     listed = commands.add_parser("list", help="the vectors and what each exercises")
     _add_selection(listed)
     listed.set_defaults(action=list_vectors)

@@ -24,6 +24,7 @@ def characterize(options: Namespace) -> int:
         profile=options.profile,
         sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],
         seeds=options.seeds,
+        seed=1 if options.seed is None else options.seed,
         threads=options.threads,
         progress=not options.quiet and sys.stderr.isatty(),
         command=options.command_line,

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from fairdrop.cli import model, model_schemes
+from fairdrop.cli.arguments import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,12 +47,13 @@ class _NamesOrScenario(argparse._SubParsersAction):  # type: ignore[type-arg]
         super().__call__(parser, namespace, words, option_string)
 
 
-def add_models(parser: argparse.ArgumentParser) -> None:
+def add_models(parser: Parser) -> None:
     """Give the parser of ``fairdrop model`` its models."""
     parser.description = _DESCRIPTION
     parser.epilog = _EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    names = parser.add_subparsers(title="models", metavar="MODEL | SCENARIO", required=True, action=_NamesOrScenario)
+    parser.set_defaults(action=parser.show_help)
+    names = parser.add_subparsers(title="models", metavar="MODEL | SCENARIO", action=_NamesOrScenario)
 
     front = names.add_parser("front", help="compare arrivals with the head of the queue; Poisson arrivals")
     front.add_argument("--mu", type=float, required=True, metavar="RATE", help="service rate, packets/s")

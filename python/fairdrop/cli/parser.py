@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from fairdrop._core import __version__
 from fairdrop.cli import commands, conformance, lab, model_grammar, studies
+from fairdrop.cli.arguments import Parser, whole
 
 _EXAMPLES = """\
 examples:
@@ -21,14 +22,15 @@ examples:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command; each subcommand sets ``action``."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="fairdrop",
         description="Fair bandwidth without per-flow state: simulate, replay and compare queue disciplines.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"fairdrop {__version__}")
-    subcommands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(action=parser.show_help)
+    subcommands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(subcommands)
     _add_compare(subcommands)
     _add_live(subcommands)
@@ -49,7 +51,10 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-_Subcommands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+_count, _flows = whole(1, 1_000_000), whole(1, 10_000)
+_seed = whole(0, 2**31)
+
+_Subcommands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def _add_run(subcommands: _Subcommands) -> None:
@@ -128,6 +133,7 @@ def _add_sweep(subcommands: _Subcommands) -> None:
     parser.add_argument("study", metavar="STUDY", help="TOML file: base, axes, design, seeds, stop")
     parser.add_argument("--out", metavar="DIR", help="data set and finished runs (sweeps/STUDY)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the study's")
+    _add_seed(parser, "the scenario's own")
     parser.add_argument("--resume", action="store_true", help="go on with what --out has; refused if it has nothing")
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
     parser.add_argument(
@@ -188,6 +194,7 @@ def _add_characterize(subcommands: _Subcommands) -> None:
     )
     parser.add_argument("--sections", metavar="SECTION,...", help="sections of the RFC, such as 5.3,6 (all)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the profile's")
+    _add_seed(parser, "1")
     parser.add_argument(
         "--out", default="characterization", metavar="DIR", help="scorecard, scenarios, runs (characterization)"
     )
@@ -234,6 +241,7 @@ def _add_reproduce(subcommands: _Subcommands) -> None:
     parser.add_argument("what", nargs="*", metavar="PAPER|ID", help="papers or ids, see --list (all)")
     parser.add_argument("--profile", choices=["quick", "full"], default="quick", help="quick: fewer seeds (quick)")
     parser.add_argument("--seeds", type=_count, metavar="N", help="replications, in place of the profile's")
+    _add_seed(parser, "1")
     parser.add_argument(
         "--set", action="append", default=[], dest="settings", metavar="PATH=VALUE", help="change every run; repeatable"
     )
@@ -335,6 +343,12 @@ def _add_parts(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_seed(parser: argparse.ArgumentParser, default: str) -> None:
+    parser.add_argument(
+        "--seed", type=_seed, metavar="N", help=f"first seed: --seeds K takes N to N + K - 1 ({default})"
+    )
+
+
 def _add_congestion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--congestion",
@@ -361,6 +375,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="change a field, such as queue.red.max_p=0.02 or groups.udp.rate=3mbit; repeatable",
     )
     parser.add_argument("--seeds", type=_count, default=1, metavar="N", help="replications, each with its seed (1)")
+    _add_seed(parser, "the scenario's own, or 1")
     parser.add_argument("--out", metavar="DIR", help="write result.json and a Parquet file per table here")
     parser.add_argument("--report", metavar="FILE", help="write the HTML report here")
     parser.add_argument("--json", action="store_true", help="print the result document on stdout")
@@ -379,21 +394,3 @@ def _add_resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="keep each finished run in --out DIR, and reuse those found there"
     )
-
-
-def _flows(text: str) -> int:
-    return _whole(text, 1, 10_000)
-
-
-def _seed(text: str) -> int:
-    return _whole(text, 0, 2**31)
-
-
-def _count(text: str) -> int:
-    return _whole(text, 1, 1_000_000)
-
-
-def _whole(text: str, low: int, high: int) -> int:
-    if text.isascii() and text.isdigit() and low <= int(text) <= high:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not valid; valid: a whole number from {low} to {high}")

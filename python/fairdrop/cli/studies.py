@@ -26,6 +26,7 @@ def sweep(options: Namespace) -> int:
         options.study,
         out=options.out or Path("sweeps") / Path(options.study).stem,
         seeds=options.seeds,
+        seed=options.seed,
         resume=options.resume,
         shard=options.shard,
         threads=options.threads,

@@ -32,16 +32,17 @@ def run(
     *,
     profile: str = "quick",
     seeds: int | None = None,
+    seed: int = 1,
     settings: Iterable[str] = (),
     directory: str | PathLike[str] = "reproduction",
     threads: int | None = None,
     progress: bool = False,
 ) -> Reproduction:
-    """Reproduce one id. ``settings`` change every run, such as ``"queue.red.max_p=0.02"``.
+    """Reproduce one id. ``settings`` change every run, such as ``"queue.red.max_p=0.02"``; seeds begin with ``seed``.
 
     Raises DefinitionError for an unknown id, ValueError for other bad input, such as a setting that does not fit.
     """
-    order, one = Order(profile, seeds, tuple(settings)), definition(name)
+    order, one = Order(profile, seeds, tuple(settings), seed), definition(name)
     check_settings([one], order)
     store = Store(Path(directory) / "store")
     return reproduce(one, order, store, threads, Progress(name=name, shown=progress))

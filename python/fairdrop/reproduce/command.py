@@ -67,10 +67,13 @@ def _run(options: Namespace, workspace: Workspace, added: Sequence[str], folders
 def _asked(options: Namespace, workspace: Workspace, added: Sequence[str]) -> tuple[list[str], Order]:
     """What to run: with folders of papers and no words, all of these papers."""
     if options.resume:
-        if options.what or options.settings or options.seeds:
-            raise ValueError("--resume goes on with what was asked before; valid: no ids, --seeds or --set beside it")
+        if options.what or options.settings or options.seeds or options.seed is not None:
+            told = "valid: no ids, --seeds, --seed or --set beside it"
+            raise ValueError(f"--resume goes on with what was asked before; {told}")
         return workspace.remembered()
-    return choose(options.what or added), Order(options.profile, options.seeds, tuple(options.settings))
+    return choose(options.what or added), Order(
+        options.profile, options.seeds, tuple(options.settings), 1 if options.seed is None else options.seed
+    )
 
 
 def choose(words: Sequence[str]) -> list[str]:

@@ -50,7 +50,7 @@ class Workspace:
         """What was asked for, so that it can be resumed."""
         asked = {
             "ids": list(ids), "profile": order.profile, "seeds": order.seeds, "settings": list(order.settings),
-            "papers": [str(folder.resolve()) for folder in self.folders],
+            "seed": order.seed, "papers": [str(folder.resolve()) for folder in self.folders],
         }  # fmt: skip
         write_text(self.directory / "run.json", json.dumps(asked, indent=1) + "\n")
 
@@ -67,7 +67,7 @@ class Workspace:
         path = self.directory / "run.json"
         try:
             asked = json.loads(read_text(path, DOCUMENT))
-            order = Order(asked["profile"], asked["seeds"], tuple(asked["settings"]))
+            order = Order(asked["profile"], asked["seeds"], tuple(asked["settings"]), asked.get("seed", 1))
             return [name for name in asked["ids"] if name in names()], order
         except (OSError, ValueError, KeyError, TypeError):
             raise ValueError(f"{path}: nothing to resume; valid: --out of an interrupted reproduction") from None
@@ -132,7 +132,7 @@ class Workspace:
         state = NOT_RUN
         if found is not None:
             asked = found.document
-            order = Order(asked["profile"], asked["asked_seeds"], tuple(asked["settings"]))
+            order = Order(asked["profile"], asked["asked_seeds"], tuple(asked["settings"]), asked.get("first_seed", 1))
             state = found.verdict if asked["identity"] == identity(one, order) else STALE
         return {
             "id": one.name, "paper": paper_of(one.name), "kind": one.kind, "section": one.section, "title": one.title,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fairdrop import _core, files
 from fairdrop.engine import engine
 from fairdrop.progress import Progress
-from fairdrop.scenario import Scenario, listed
+from fairdrop.scenario import Scenario, check_seed, listed
 from fairdrop.study import dataset, local
 from fairdrop.study.axes import StudyError
 from fairdrop.study.campaign import Campaign
@@ -241,6 +242,7 @@ def sweep(
     out: str | PathLike[str],
     axes: Mapping[str, Any] | None = None,
     seeds: int | None = None,
+    seed: int | None = None,
     design: str | Mapping[str, Any] | None = None,
     stop: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -254,7 +256,7 @@ def sweep(
 
     ``study`` is a study file, or a scenario (or its file) with ``axes`` as in a study's ``[axes]``:
     ``{"queue.red.max_p": [0.02, 0.1]}``. ``seeds``, ``design`` and ``stop`` are as in the file, and go before what it
-    says.
+    says; ``seed`` is the first seed, in place of the scenario's.
 
     Runs are kept in ``out`` as they finish, by what decided them: what is there already is not simulated again, of
     whichever study. ``resume`` only says that something has to be there. Ctrl-C makes the data set of what was
@@ -265,6 +267,9 @@ def sweep(
     Raises StudyError, ScenarioError or OSError before anything is simulated where that is possible.
     """
     asked = _asked(study, axes, seeds, design, stop)
+    if seed is not None:
+        check_seed(seed)
+        asked = replace(asked, settings=(*asked.settings, f"seed={seed}"))
     folder = Path(out)
     if resume and not (folder / FILE).exists():
         raise StudyError(f"{folder}: there is nothing to resume; valid: the folder of an earlier sweep")

@@ -35,12 +35,16 @@ class Order:
     profile: str = "quick"
     seeds: int | None = None
     settings: tuple[str, ...] = ()
+    #: The first seed.
+    seed: int = 1
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
             raise ValueError(f"profile = {self.profile!r} is not valid; valid: {', '.join(PROFILES)}")
         if self.seeds is not None and self.seeds < 1:
             raise ValueError(f"seeds = {self.seeds} is not valid; valid: 1 or more")
+        if self.seed < 0:
+            raise ValueError(f"seed = {self.seed} is not valid; valid: 0 or more")
 
     @property
     def quick(self) -> bool:
@@ -168,7 +172,7 @@ def host_cells(definition: Definition, order: Order, part: Part | None = None) -
             "arrivals": host.quick_arrivals if order.quick else host.arrivals,
             "settings": [*host.settings, *case.get("settings", ()), *order.settings],
         }
-        yield HostCell(str(case["name"]), arguments, _seeds(chosen.seeds))
+        yield HostCell(str(case["name"]), arguments, _seeds(order, chosen.seeds))
 
 
 def check_settings(definitions: Iterable[Definition], order: Order) -> None:
@@ -201,8 +205,8 @@ def _problem(definition: Definition, order: Order) -> ScenarioError | None:
     return None
 
 
-def _seeds(number: int) -> tuple[int, ...]:
-    return tuple(range(1, number + 1))
+def _seeds(order: Order, number: int) -> tuple[int, ...]:
+    return tuple(range(order.seed, order.seed + number))
 
 
 def _points(plan: Simulation, order: Order) -> Iterator[dict[str, Any]]:
@@ -247,7 +251,7 @@ def _cell(
         content = scenario.to_dict()
     for name in ("name", "title", "seed"):
         content.pop(name, None)
-    yield Cell(reading.name, scheme, dict(point), scenario, _seeds(part.seeds), content, plan.is_traced)
+    yield Cell(reading.name, scheme, dict(point), scenario, _seeds(order, part.seeds), content, plan.is_traced)
 
 
 def axis_settings(axis: Axis, value: Any) -> list[str]:

@@ -28,6 +28,7 @@ def identity(definition: Definition, order: Order) -> str:
     texts = [scenario_text(definition.paper, base) for base in bases]
     texts.append(extension_text(definition.paper))
     parts = [definition.text, *texts, engine(), method(), order.profile, str(order.seeds), *order.settings]
+    parts += [f"seed={order.seed}"] if order.seed != 1 else []
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -42,6 +43,7 @@ def _head(definition: Definition, order: Order) -> dict[str, Any]:
         "engine": engine(),
         "profile": order.profile,
         "asked_seeds": order.seeds,
+        "first_seed": order.seed,
         "settings": list(order.settings),
     }
 
