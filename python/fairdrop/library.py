@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 from fairdrop import _core
+from fairdrop.nearest import folded
 from fairdrop.parts.registry import parts_of, registered
 
-__all__ = ["catalogue", "schema"]
+__all__ = ["catalogue", "named", "schema"]
 
 
 def catalogue() -> dict[str, Any]:
@@ -18,6 +19,13 @@ def catalogue() -> dict[str, Any]:
     """
     listed: dict[str, Any] = json.loads(_core.catalogue(parts_of(registered())))
     return listed
+
+
+def named(name: str, kind: Literal["disciplines", "transports"]) -> str:
+    """The name as scenarios spell it, of one whose case or hyphens are others; any other name as it is."""
+    known = [str(entry["name"]) for entry in catalogue()[kind]]
+    meant = [one for one in known if folded(one) == folded(name)]
+    return meant[0] if len(meant) == 1 and name not in known else name
 
 
 def schema() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "folded", "nearest"]
+__all__ = ["choices", "did_you_mean", "folded", "nearest"]
 
 
 def folded(name: str) -> str:
@@ -30,3 +30,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """What a message says beside the wrong name: `` (did you mean choke?)``, or nothing."""
     found = nearest(name, known)
     return "" if found is None else f" (did you mean {found}?)"
+
+
+def choices(name: object, known: Iterable[str]) -> str:
+    """The end of a message that a name is wrong: what was probably meant, and what there is."""
+    names = list(known)
+    return f"{did_you_mean(str(name), names)}; valid: {', '.join(names)}"

@@ -345,7 +345,7 @@ def test_the_report_opens_and_tells_it_all(card, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"disciplines": ["redd"]}, "disciplines: 'redd' is not valid; valid: blue, "),
+        ({"disciplines": ["redd"]}, "disciplines: 'redd' is not valid .did you mean red.*; valid: blue, "),
         ({"disciplines": ["red", "red"]}, "'red' is there twice"),
         ({"disciplines": []}, "there is none"),
         ({"sections": ["77"]}, "sections: '77' is not valid; valid: 2.4, "),

@@ -98,6 +98,14 @@ def test_two_ways_to_give_a_seed_are_refused(tell, headline):
         (["new", "disciplin", "x"], ["did you mean discipline?", "usage: fairdrop new "]),
         (["conformance", "chek"], ["did you mean check?", "usage: fairdrop conformance "]),
         (["model", "front", "--mu", "1", "--rate", "1"], ["did you mean --rates?", "usage: fairdrop model front "]),
+        (["model", "equilibium"], ["'equilibium' (did you mean equilibrium?)", "usage: fairdrop model "]),
+        (["list", "chok"], ["'chok' (did you mean choke?)", "droptail", "reno"]),
+        (["list", "newrno"], ["'newrno' (did you mean newreno?)"]),
+        (["reproduce", "choke-fig33"], ["'choke-fig33' is no paper and no id (did you mean choke-fig3?)"]),
+        (["reproduce", "chokee"], ["(did you mean choke?)"]),
+        (["characterize", "fq_cdel"], ["'fq_cdel' is not valid (did you mean fq_codel?)"]),
+        (["characterize", "--profile", "quik"], ["(did you mean quick?)"]),
+        (["conformance", "run", "--discipline", "chok"], ["(did you mean choke?)"]),
         (["run", "x.toml", "--seeds", "9" * 5000], ["--seeds", "a whole number from 1 to 1000000"]),
     ],
 )  # fmt: skip
@@ -128,3 +136,47 @@ def test_what_follows_two_dashes_is_no_option_of_ours():
 )
 def test_a_misspelt_name_is_found(word, meant):
     assert nearest(word, ["choke", "fq_codel", "red", "droptail"]) == meant
+
+
+@pytest.mark.parametrize("name", ["fq-codel", "FQ_CoDel", " FQ-CODEL "])
+def test_disciplines_are_known_however_they_are_spelt(tell, headline, name):
+    status, out, err = tell("compare", headline, "--disciplines", f"{name},CHOKe", "--json", "--quiet", *SHORT)
+    assert status == 0, err
+    assert [run["discipline"] for run in json.loads(out)["runs"]] == ["fq_codel", "choke"]
+    assert tell("list", name)[1] == tell("list", "fq_codel")[1]
+
+
+def test_settings_too_know_names_however_they_are_spelt(tell, headline):
+    words = ("--set", "queue.discipline=FQ-CoDel", "--set", "groups.tcp.transport=NewReno")
+    status, out, err = tell("run", headline, *words, "--json", "--quiet", *SHORT)
+    assert status == 0, err
+    scenario = json.loads(out)["scenario"]
+    assert scenario["queue"]["discipline"] == "fq_codel"
+    assert "newreno" in json.dumps(scenario["groups"])
+
+
+def test_an_own_part_is_known_however_it_is_spelt(tell, headline):
+    assert tell("new", "discipline", "my_fifo")[0] == 0
+    words = ("--parts", "my_fifo/my_fifo.py", "--disciplines", "My-FIFO", "--json", "--quiet", *SHORT)
+    status, out, err = tell("compare", headline, *words)
+    assert status == 0, err
+    assert {run["discipline"] for run in json.loads(out)["runs"]} == {"my_fifo"}
+
+
+@pytest.mark.parametrize(
+    ("study", "meant"),
+    [
+        ('bas = "x"', "base"), ('[axes]\n"queue.limit" = { values = ["400p"], rol = "design" }', "role"),
+        ('design = "prodct"\n[axes]\n"queue.limit" = ["400p"]', "product"),
+        ('[stop]\nmeasur = "share"\n[axes]\n"queue.limit" = ["400p"]', "measure"),
+        ('[stop]\nmeasure = "shar"\nrelative = 0.1\n[axes]\n"queue.limit" = ["400p"]', "share"),
+        ('[stop]\nmeasure = "share"\nrelative = 0.1\ngroup = "utp"\n[axes]\n"queue.limit" = ["400p"]', "udp"),
+    ],
+)  # fmt: skip
+def test_a_study_says_what_was_meant(tell, headline, tmp_path, study, meant):
+    base = "" if study.startswith("bas ") else f'base = "{headline}"\n'
+    (tmp_path / "s.toml").write_text(base + study)
+    status, _, err = tell("sweep", "s.toml", "--out", "o")
+    assert status == 2
+    assert f"(did you mean {meant}?)" in err
+    assert not (tmp_path / "o").exists()

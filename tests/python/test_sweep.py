@@ -114,7 +114,7 @@ def test_values_of_an_axis(spec, expected):
         ({"a.b": {"from": "1mbit", "to": "20ms", "points": 3}}, "texts of one unit"),
         ({"a.b": {"from": 1, "to": 5, "points": 1}}, "from 2 to 1000000"),
         ({"a.b": {"from": 0, "to": 1, "points": 3}}, "0 and 1 are whole, and so are all values between; valid: fewer"),
-        ({"a.b": {"from": 1, "to": 5, "stepp": 1}}, "stepp is not known; valid: "),
+        ({"a.b": {"from": 1, "to": 5, "stepp": 1}}, "stepp is not known .did you mean step.*; valid: "),
         ({"a.b": [float("nan")]}, "nan is not valid"),
         ({"a.b": {"values": [1], "from": 2}}, "valid: one of them"),
         ({"x.share": [1, 2]}, "is the name of another column"),
@@ -128,7 +128,7 @@ def test_wrong_axes_are_told(axes, told):
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"seds": 3}, "seds is not known; valid: schema, name"),
+        ({"seds": 3}, "seds is not known .did you mean seeds.*; valid: schema, name"),
         ({"seeds": 0}, "seeds = 0 is not valid; valid: a whole number from 1"),
         ({"design": "grid"}, "design.kind = 'grid' is not valid; valid: product, zip"),
         ({"design": {"kind": "sobol", "points": 12}}, "valid: a power of two"),

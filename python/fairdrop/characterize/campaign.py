@@ -19,6 +19,7 @@ from fairdrop.characterize.trials import SENSITIVITY, UNANSWERED, Measure, Trial
 from fairdrop.engine import engine
 from fairdrop.estimate import estimate, resolution_of
 from fairdrop.library import catalogue
+from fairdrop.nearest import choices
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, check_seed, listed, toml_text
 from fairdrop.study.axes import StudyError, whole
@@ -108,7 +109,7 @@ def characterize(
 
 def _profile(name: str, seeds: int | None) -> Profile:
     if name not in PROFILES:
-        raise StudyError(f"profile = {name!r} is not valid; valid: {', '.join(PROFILES)}")
+        raise StudyError(f"profile = {name!r} is not valid{choices(name, PROFILES)}")
     if seeds is None:
         return PROFILES[name]
     return replace(PROFILES[name], seeds=whole("seeds", seeds, 1, _MOST_SEEDS))
@@ -119,7 +120,7 @@ def _disciplines(asked: Sequence[str] | None) -> list[str]:
     names = known if asked is None else listed("disciplines", asked, "choke")
     for name in names:
         if name not in known:
-            raise StudyError(f"disciplines: {name!r} is not valid; valid: {', '.join(known)}")
+            raise StudyError(f"disciplines: {name!r} is not valid{choices(name, known)}")
         if names.count(name) > 1:
             raise StudyError(f"disciplines: {name!r} is there twice; valid: each once")
     if not names:

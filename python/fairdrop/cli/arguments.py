@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from fairdrop.nearest import did_you_mean
+from fairdrop.nearest import choices
 
 _NUMBER = re.compile(r"-\d*\.?\d")
 
@@ -48,12 +48,11 @@ class Parser(argparse.ArgumentParser):
 
     def _refuse_option(self, name: str) -> NoReturn:
         known = [option for option in self._option_string_actions if option.startswith("--")]
-        self.error(f"there is no option {name!r}{did_you_mean(name, known)}; valid: {', '.join(known)}")
+        self.error(f"there is no option {name!r}{choices(name, known)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            valid = [str(choice) for choice in action.choices]
-            told = f"{value!r} is not valid{did_you_mean(str(value), valid)}; valid: {', '.join(valid)}"
+            told = f"{value!r} is not valid{choices(value, map(str, action.choices))}"
             raise argparse.ArgumentError(action, told)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypedDict
 
+from fairdrop.cli import names
 from fairdrop.cli.errors import tell
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ def _compared_live(scenario: Scenario, options: Namespace) -> Result:
         if given:
             raise ValueError(f"{name} is given together with --live; valid: one of them")
     resume = _simulation(options)["resume"]
-    names = _disciplines(options)
     return scenario.compare_live(
-        options.seeds, disciplines=names, congestion=options.congestion, resume=resume, **_work(options)
+        options.seeds, disciplines=_disciplines(options), congestion=options.congestion, resume=resume, **_work(options)
     )
 
 
@@ -85,7 +85,7 @@ def replay(options: Namespace) -> int:
         speed=options.speed,
         max_gap=None if options.max_gap == "none" else options.max_gap,
         scenario=options.scenario,
-        settings=options.settings,
+        settings=names.settings(options.settings),
         seeds=options.seeds,
         seed=1 if options.seed is None else options.seed,
         **_work(options),
@@ -206,27 +206,15 @@ def _simulation(options: Namespace) -> _Simulation:
 def _settings(options: Namespace) -> list[str]:
     """Those of ``--set``, and the seed."""
     if options.seed is None:
-        return list(options.settings)
+        return names.settings(options.settings)
     for setting in options.settings:
         if setting.partition("=")[0].strip() == "seed":
             raise ValueError(f"--seed {options.seed} is given together with --set {setting}; valid: one of them")
-    return [*options.settings, f"seed={options.seed}"]
+    return [*names.settings(options.settings), f"seed={options.seed}"]
 
 
 def _disciplines(options: Namespace) -> list[str] | None:
-    if options.disciplines is None:
-        return None
-    names = [name for name in dict.fromkeys(name.strip() for name in options.disciplines.split(",")) if name]
-    if not names:
-        raise ValueError(f"--disciplines {options.disciplines!r} names none; valid: names from `fairdrop list`")
-    return every_discipline() if names == ["all"] else names
-
-
-def every_discipline() -> list[str]:
-    """The names that ``--disciplines all`` stands for: the catalogue's, parts that were registered included."""
-    from fairdrop.library import catalogue
-
-    return [str(entry["name"]) for entry in catalogue()["disciplines"]]
+    return None if options.disciplines is None else names.disciplines(options.disciplines)
 
 
 def check_files(*paths: str | None) -> None:

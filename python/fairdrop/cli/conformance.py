@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop.cli.arguments import Parser
+from fairdrop.cli.names import disciplines
 from fairdrop.conformance import (
     Declined,
     ForeignError,
@@ -95,7 +96,7 @@ def _number(text: str, valid: str, least: float) -> float:
 
 
 def _selected(options: Namespace) -> list[Vector]:
-    names = options.discipline.split(",") if options.discipline else []
+    names = [] if options.discipline is None else disciplines(options.discipline, "--discipline")
     vectors = read_vectors(options.vectors or default_folder(), names)
     if options.case:
         vectors = [vector for vector in vectors if vector.header["case"] == options.case]

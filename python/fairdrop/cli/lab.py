@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
+from fairdrop.cli import names
 from fairdrop.cli.commands import check_files
 from fairdrop.cli.errors import tell_problems
 
@@ -19,7 +20,7 @@ def characterize(options: Namespace) -> int:
 
     check_files(options.report)
     card = characterize(
-        [word for words in options.disciplines for word in words.split(",")] or None,
+        names.disciplines(",".join(options.disciplines), "DISCIPLINE") if options.disciplines else None,
         out=options.out,
         profile=options.profile,
         sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],
@@ -60,7 +61,7 @@ def advise(options: Namespace) -> int:
         options.rtt,
         options.flows,
         target=options.target,
-        disciplines=options.disciplines.split(",") if options.disciplines not in ("", "all", None) else None,
+        disciplines=None if options.disciplines is None else names.disciplines(options.disciplines),
         out=options.out,
         budget=options.budget,
         seed=options.seed,

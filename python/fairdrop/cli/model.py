@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fairdrop.cli import model_text
+from fairdrop.cli import model_text, names
 
 if TYPE_CHECKING:
     from fairdrop.models import ChokeLink, Equilibrium, FlowClass, RateLaw
@@ -72,7 +72,7 @@ def scenario(options: Namespace) -> int:
     _check_plot(options)
     from fairdrop.scenario import load
 
-    loaded = load(options.scenario, options.settings)
+    loaded = load(options.scenario, names.settings(options.settings))
     with naming_flags():
         document = loaded.model(survival=options.survival, command=options.command_line)
     return _show(options, document)

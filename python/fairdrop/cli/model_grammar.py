@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairdrop.cli import model, model_schemes
 from fairdrop.cli.arguments import Parser
+from fairdrop.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +45,8 @@ class _NamesOrScenario(argparse._SubParsersAction):  # type: ignore[type-arg]
     ) -> None:
         words = list(values or ())
         if words and words[0] not in self._name_parser_map:
+            if not Path(words[0]).exists() and (meant := did_you_mean(words[0], self._name_parser_map)):
+                parser.error(f"there is no model and no file {words[0]!r}{meant}")
             words.insert(0, "scenario")
         super().__call__(parser, namespace, words, option_string)
 

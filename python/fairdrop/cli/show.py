@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairdrop.cautions import cautions
 from fairdrop.library import catalogue
 from fairdrop.live import side_by_side
+from fairdrop.nearest import choices, folded
 from fairdrop.terminal import printable
 from fairdrop.wording.numbers import digits, number_and_half, rate_unit
 from fairdrop.wording.phrases import count
@@ -349,10 +350,10 @@ def catalogue_text(name: str | None, *, as_json: bool) -> str:
         return "\n\n".join(
             "\n".join([f"{title.upper()}", *(_entry_text(entry) for entry in entries)]) for title, entries in sections
         )
-    found = [entry for _, entries in sections for entry in entries if entry["name"] == name]
+    found = [entry for _, entries in sections for entry in entries if folded(entry["name"]) == folded(name)]
     if not found:
-        known = ", ".join(entry["name"] for _, entries in sections for entry in entries)
-        raise ValueError(f"there is no discipline or transport {name!r}; valid: one of {known}")
+        known = [entry["name"] for _, entries in sections for entry in entries]
+        raise ValueError(f"there is no discipline or transport {name!r}{choices(name, known)}")
     return json.dumps(found[0], indent=2) if as_json else _entry_text(found[0])
 
 

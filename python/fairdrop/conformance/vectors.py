@@ -10,6 +10,7 @@ from typing import Any
 
 from fairdrop.conformance import plain_text
 from fairdrop.files import VECTOR, read_text
+from fairdrop.nearest import choices
 from fairdrop.wording.phrases import count
 
 FORMAT = "fairdrop/conformance/2"
@@ -56,7 +57,7 @@ def read_vectors(folder: Path, disciplines: Collection[str] = ()) -> list[Vector
     known = sorted(path.name for path in folder.iterdir() if path.is_dir())
     for name in disciplines:
         if name not in known:
-            raise ValueError(f"there are no vectors of {name!r} in {folder}; there are: {', '.join(known)}")
+            raise ValueError(f"there are no vectors of {name!r} in {folder}{choices(name, known)}")
     vectors = [
         _read(path) for name in known if not disciplines or name in disciplines for path in _files(folder / name)
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairdrop import _core
 from fairdrop.files import write_text
+from fairdrop.nearest import choices
 
 __all__ = ["LANGUAGES", "new_part"]
 
@@ -51,7 +52,7 @@ def new_part(
     """
     languages = LANGUAGES[kind]
     if language not in languages:
-        raise ValueError(f"language = {language!r} is not valid; valid: one of {', '.join(languages)}")
+        raise ValueError(f"language = {language!r} is not valid{choices(language, languages)}")
     if why := _refused(name, language):
         raise ValueError(f"{name!r} is not valid as the name of a new {kind.replace('-', ' ')}; valid: {why}")
     target = Path(name if folder is None else folder)

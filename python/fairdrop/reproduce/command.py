@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
 
+from fairdrop.nearest import did_you_mean
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.papers import names, paper_of, papers
 from fairdrop.reproduce.execute.plan import Order
@@ -82,7 +83,9 @@ def choose(words: Sequence[str]) -> list[str]:
     for word in words:
         members = [name for name in names() if name == word or paper_of(name) == word]
         if not members:
-            raise ValueError(f"{word!r} is no paper and no id; valid: {', '.join(papers())}, or an id of `--list`")
+            meant = did_you_mean(word, [*papers(), *names()])
+            valid = f"{', '.join(papers())}, or an id of `--list`"
+            raise ValueError(f"{word!r} is no paper and no id{meant}; valid: {valid}")
         wanted.update(members)
     return [name for name in names() if not words or name in wanted]
 

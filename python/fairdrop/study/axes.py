@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from fairdrop import _core
 from fairdrop.designs import Span, between, short
+from fairdrop.nearest import choices
 
 Value: TypeAlias = "bool | int | float | str"
 
@@ -145,7 +146,7 @@ def _axis(path: str, spec: Any, name: str, drawn: bool) -> Axis:
     described = spec if isinstance(spec, Mapping) else {"values": spec}
     unknown = sorted(set(described) - _OWN)
     if unknown:
-        raise StudyError(f"axes.{path}.{unknown[0]} is not known; valid: {', '.join(sorted(_OWN))}")
+        raise StudyError(f"axes.{path}.{unknown[0]} is not known{choices(unknown[0], sorted(_OWN))}")
     field = described.get("field")
     if field is not None:
         name = path
@@ -168,7 +169,7 @@ def _role(path: str, field: str, asked: Any) -> str:
     if asked is None:
         return default_role(field)
     if asked not in _ROLES:
-        raise StudyError(f"axes.{path}.role = {asked!r} is not valid; valid: {', '.join(_ROLES)}")
+        raise StudyError(f"axes.{path}.role = {asked!r} is not valid{choices(asked, _ROLES)}")
     return str(asked)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fairdrop.estimate import estimate, resolution_of
+from fairdrop.nearest import choices
 from fairdrop.plot.cells import Cells, Shown
 from fairdrop.plot.sweeps import named
 from fairdrop.study.axes import StudyError
@@ -83,10 +84,10 @@ def cells(
 
 def _check(axes: Mapping[str, Any], measure: str, wanted: Sequence[str], where: Mapping[str, Any]) -> None:
     if measure not in measures():
-        raise StudyError(f"measure = {measure!r} is not valid; valid: {', '.join(measures())}")
+        raise StudyError(f"measure = {measure!r} is not valid{choices(measure, measures())}")
     for name in [*wanted, *where]:
         if name not in axes:
-            raise StudyError(f"{name!r} is no axis; valid: {', '.join(axes)}")
+            raise StudyError(f"{name!r} is no axis{choices(name, axes)}")
     for name, value in where.items():
         if value not in axes[name]["values"]:
             valid = ", ".join(map(str, axes[name]["values"]))
@@ -99,7 +100,7 @@ def _check_group(about: Mapping[str, Any], read: Read, measure: str, group: str 
         if group is not None:
             raise StudyError(f"group = {group!r} is not valid with {measure}, which is of the link; valid: none")
     elif group not in names and (group is not None or len(names) != 1):
-        raise StudyError(f"group = {group!r} is not valid with {measure}; valid: {', '.join(names)}")
+        raise StudyError(f"group = {group!r} is not valid with {measure}{choices(group, names)}")
 
 
 def group_names(read: Read) -> list[str]:

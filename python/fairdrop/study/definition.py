@@ -17,6 +17,7 @@ from fairdrop.designs import DRAWN, POWERS, draw
 from fairdrop.estimate import resolution_of
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
+from fairdrop.nearest import choices
 from fairdrop.scenario import Scenario, ScenarioError, source_of
 from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes, whole
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
@@ -115,7 +116,7 @@ class Study:
             return
         names = [group["name"] for group in scenario.to_dict()["groups"]]
         if self.stop.group not in names:
-            told = f"stop.group = {self.stop.group!r} is not valid; valid: {', '.join(names)}"
+            told = f"stop.group = {self.stop.group!r} is not valid{choices(self.stop.group, names)}"
             raise ScenarioError(f"{self.where}: {told}")
 
     @property
@@ -183,7 +184,7 @@ def make_study(written: Mapping[str, Any], name: str, folder: Path, base: Scenar
     """A study of a table with the fields of a study file; ``base`` instead of its scenario file."""
     unknown = sorted(set(written) - set(_FIELDS))
     if unknown:
-        raise StudyError(f"{unknown[0]} is not known; valid: {', '.join(_FIELDS)}")
+        raise StudyError(f"{unknown[0]} is not known{choices(unknown[0], _FIELDS)}")
     if written.get("schema", SCHEMA) != SCHEMA:
         raise StudyError(f"schema = {written['schema']!r} is not valid; valid: {SCHEMA!r}")
     axes = read_axes(_table("axes", written.get("axes", {})), _design(written).kind in DRAWN)
@@ -256,12 +257,12 @@ def _design(written: Mapping[str, Any]) -> Design:
     table = _table("design", {"kind": asked} if isinstance(asked, str) else asked)
     kind = table.get("kind", "product")
     if kind not in DESIGNS:
-        raise StudyError(f"design.kind = {kind!r} is not valid; valid: {', '.join(DESIGNS)}")
+        raise StudyError(f"design.kind = {kind!r} is not valid{choices(kind, DESIGNS)}")
     drawn = kind in DRAWN
     known = ("kind", "points", "seed") if drawn else ("kind",)
     unknown = sorted(set(table) - set(known))
     if unknown:
-        raise StudyError(f"design.{unknown[0]} is not known with {kind}; valid: {', '.join(known)}")
+        raise StudyError(f"design.{unknown[0]} is not known with {kind}{choices(unknown[0], known)}")
     if not drawn:
         return Design(kind)
     _required("design.points", table.get("points"), f"a whole number from 1 to {_MOST_POINTS}")
@@ -289,11 +290,11 @@ def _stop(table: Mapping[str, Any]) -> Stop:
     known = ("measure", "group", "half_width", "relative", "min_seeds", "max_seeds")
     unknown = sorted(set(table) - set(known))
     if unknown:
-        raise StudyError(f"stop.{unknown[0]} is not known; valid: {', '.join(known)}")
+        raise StudyError(f"stop.{unknown[0]} is not known{choices(unknown[0], known)}")
     measure = table.get("measure")
     _required("stop.measure", measure, ", ".join(measures()))
     if measure not in measures():
-        raise StudyError(f"stop.measure = {measure!r} is not valid; valid: {', '.join(measures())}")
+        raise StudyError(f"stop.measure = {measure!r} is not valid{choices(measure, measures())}")
     if ("half_width" in table) == ("relative" in table):
         raise StudyError("stop: valid: either half_width or relative")
     for name in ("half_width", "relative"):

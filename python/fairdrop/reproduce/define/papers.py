@@ -12,6 +12,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from fairdrop.nearest import choices
 from fairdrop.reproduce.define.fields import DefinitionError
 
 PAPERS = ("choke", "micro", "chokew", "under", "ward", "cross")
@@ -114,7 +115,7 @@ def scenario_text(paper: str, base: str) -> str:
 def definition_text(name: str) -> tuple[str, str]:
     """The definition of an id, and what messages call its file. Raises DefinitionError when there is none."""
     if name not in names():
-        raise DefinitionError(f"{name!r} is no id; valid: {', '.join(names())}")
+        raise DefinitionError(f"{name!r} is no id{choices(name, names())}")
     return _read(paper_of(name), f"{name}.toml")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairdrop.engine import key_of
 from fairdrop.host import queue_host
+from fairdrop.nearest import choices
 from fairdrop.reproduce.define.definition import BASE_READING, Axis, Definition, Reading, Simulation, located
 from fairdrop.reproduce.define.papers import scenario_text
 from fairdrop.reproduce.measure.looks import seeds_of_looks
@@ -40,7 +41,7 @@ class Order:
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES:
-            raise ValueError(f"profile = {self.profile!r} is not valid; valid: {', '.join(PROFILES)}")
+            raise ValueError(f"profile = {self.profile!r} is not valid{choices(self.profile, PROFILES)}")
         if self.seeds is not None and self.seeds < 1:
             raise ValueError(f"seeds = {self.seeds} is not valid; valid: 1 or more")
         if self.seed < 0:
