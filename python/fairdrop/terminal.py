@@ -6,10 +6,11 @@ import errno
 import io
 import os
 import re
+import shutil
 import sys
 from typing import TextIO
 
-__all__ = ["CONTROLS", "Stream", "Streams", "printable", "redraw"]
+__all__ = ["CONTROLS", "Stream", "Streams", "fitted", "printable", "redraw", "width"]
 
 # Inside a character class: what a terminal obeys, separators of lines, and marks that reverse what follows (UAX #9).
 CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
@@ -25,6 +26,17 @@ def printable(text: str) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return {"\n": "\\n", "\t": "\\t"}.get(found[0], f"\\u{ord(found[0]):04x}")
+
+
+def width() -> int | None:
+    """Columns of the terminal on stdout, ``COLUMNS`` where that is set; None where no terminal shows it."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def fitted(line: str) -> str:
+    """``line``, cut where the terminal on stdout ends. What goes elsewhere keeps its length."""
+    columns = width()
+    return line if columns is None or len(line) <= columns else f"{line[: max(columns - 1, 0)].rstrip()}…"
 
 
 def redraw(line: str) -> None:

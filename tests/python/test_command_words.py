@@ -7,8 +7,10 @@ import json
 
 import pytest
 
+from fairdrop.cli import names
 from fairdrop.cli.arguments import Parser
 from fairdrop.cli.parser import build_parser
+from fairdrop.library import catalogue
 from fairdrop.nearest import nearest
 from test_replay import packet, pcap
 
@@ -180,3 +182,7 @@ def test_a_study_says_what_was_meant(tell, headline, tmp_path, study, meant):
     assert status == 2
     assert f"(did you mean {meant}?)" in err
     assert not (tmp_path / "o").exists()
+
+
+def test_all_stands_for_every_discipline():
+    assert names.disciplines("all") == [entry["name"] for entry in catalogue()["disciplines"]]

@@ -149,13 +149,15 @@ def list_catalogue(options: Namespace) -> int:
     """``fairdrop list``."""
     import json
 
-    from fairdrop.cli.show import catalogue_text
+    from fairdrop.cli.catalogue import catalogue_text, entry_text
     from fairdrop.library import catalogue
 
-    if options.json and options.name is None:
+    if options.name is not None:
+        print(entry_text(options.name, as_json=options.json))
+    elif options.json:
         print(json.dumps(catalogue(), separators=(",", ":"), ensure_ascii=False))
     else:
-        print(catalogue_text(options.name, as_json=options.json))
+        print(catalogue_text())
     return 0
 
 

@@ -61,7 +61,7 @@ def advise(options: Namespace) -> int:
         options.rtt,
         options.flows,
         target=options.target,
-        disciplines=None if options.disciplines is None else names.disciplines(options.disciplines),
+        disciplines=None if options.disciplines in (None, names.EVERY) else names.disciplines(options.disciplines),
         out=options.out,
         budget=options.budget,
         seed=options.seed,

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from fairdrop.library import named
+from fairdrop.library import catalogue, named
 
+#: Stands for all disciplines.
+EVERY = "all"
 # Fields of a scenario that name something of the library.
 _KINDS: dict[str, Literal["disciplines", "transports"]] = {"discipline": "disciplines", "transport": "transports"}
 
 
 def disciplines(text: str, option: str = "--disciplines") -> list[str]:
-    """Names with commas between them, each once. Raises ValueError where there is none."""
+    """Names with commas between them, each once; ``all`` are the catalogue's. Raises ValueError where there is none."""
     words = [word.strip() for word in text.split(",")]
     names = list(dict.fromkeys(named(word, "disciplines") for word in words if word))
     if not names:
         raise ValueError(f"{option} {text!r} names none; valid: names from `fairdrop list`")
-    return names
+    return every_discipline() if names == [EVERY] else names
+
+
+def every_discipline() -> list[str]:
+    """The names that ``all`` stands for; parts that were registered are among them."""
+    return [str(entry["name"]) for entry in catalogue()["disciplines"]]
 
 
 def settings(given: Iterable[str]) -> list[str]:

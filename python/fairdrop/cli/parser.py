@@ -283,11 +283,11 @@ def _add_show(subcommands: _Subcommands) -> None:
 def _add_list(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "list",
-        help="disciplines and transports with their parameters",
-        description="List disciplines and transports with parameters, units, defaults and sources.",
+        help="disciplines and transports, or the parameters of one",
+        description="List disciplines by family and transports, a line each; with NAME parameters, source and page.",
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="only this discipline or transport")
-    parser.add_argument("--json", action="store_true", help="as one JSON document")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="all about this discipline or transport")
+    parser.add_argument("--json", action="store_true", help="all there is to know, as one JSON document")
     _add_parts(parser)
     parser.set_defaults(action=commands.list_catalogue)
 

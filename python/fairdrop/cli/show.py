@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairdrop.cautions import cautions
-from fairdrop.library import catalogue
 from fairdrop.live import side_by_side
-from fairdrop.nearest import choices, folded
 from fairdrop.terminal import printable
 from fairdrop.wording.numbers import digits, number_and_half, rate_unit
 from fairdrop.wording.phrases import count
@@ -340,37 +337,3 @@ def percent_text(fraction: float | None) -> str:
 def number_text(value: float | None, digits: int) -> str:
     """A number with so many digits after the point."""
     return "-" if value is None else f"{value:.{digits}f}"
-
-
-def catalogue_text(name: str | None, *, as_json: bool) -> str:
-    """All disciplines and transports, or the one called ``name``. Raises ValueError when there is none."""
-    listed = catalogue()
-    sections = [(title, listed[title]) for title in ("disciplines", "transports")]
-    if name is None:
-        return "\n\n".join(
-            "\n".join([f"{title.upper()}", *(_entry_text(entry) for entry in entries)]) for title, entries in sections
-        )
-    found = [entry for _, entries in sections for entry in entries if folded(entry["name"]) == folded(name)]
-    if not found:
-        known = [entry["name"] for _, entries in sections for entry in entries]
-        raise ValueError(f"there is no discipline or transport {name!r}{choices(name, known)}")
-    return json.dumps(found[0], indent=2) if as_json else _entry_text(found[0])
-
-
-def _entry_text(entry: dict[str, Any]) -> str:
-    also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
-    # Parts of people's own have no title.
-    title = "" if entry["title"] == entry["name"] else f"{entry['title']}. "
-    lines = [f"\n{entry['name']} - {title}{entry['doc']}{also} [{entry['source']}]"]
-    for parameter in entry["parameters"]:
-        unit = f" {parameter['unit']}" if parameter["unit"] else ""
-        known = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"
-        default = " (required)" if parameter["required"] else known
-        source = f" [{parameter['source']}]" if parameter["source"] else ""
-        lines.append(f"  {parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}")
-        lines.append(f"      {parameter['valid']}")
-    return "\n".join(lines)
-
-
-def _toml(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,95 @@
+"""``fairdrop list``: a line for each discipline and transport, or all that is known of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from textwrap import fill
+from typing import Any
+
+from fairdrop.library import catalogue
+from fairdrop.nearest import choices, folded
+from fairdrop.terminal import fitted, width
+
+_OWN = "Parts of your own"
+_PAGES = "docs/reference"
+
+
+def catalogue_text() -> str:
+    """Families of disciplines and kinds of transports, a line for each member."""
+    families = dict(_families())
+    widest = max(len(entry["name"]) for entries in families.values() for entry in entries)
+    blocks = [
+        "\n".join([family, *(fitted(f"  {entry['name']:{widest}}  {_sentence(entry)}") for entry in entries)])
+        for family, entries in families.items()
+    ]
+    return "\n\n".join([*blocks, "fairdrop list NAME: parameters, source and page of one"])
+
+
+def entry_text(name: str, *, as_json: bool) -> str:
+    """All that is known of a discipline or transport. Raises ValueError when there is none of that name."""
+    listed = catalogue()
+    entries = [(kind, entry) for kind in ("disciplines", "transports") for entry in listed[kind]]
+    for kind, entry in entries:
+        if folded(entry["name"]) == folded(name):
+            return json.dumps(entry, indent=2) if as_json else _entry_text(kind, entry)
+    raise ValueError(
+        f"there is no discipline or transport {name!r}{choices(name, (one['name'] for _, one in entries))}"
+    )
+
+
+def _families() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    listed = catalogue()
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in listed["disciplines"]:
+        found.setdefault(entry.get("family") or _OWN, []).append(entry)
+    for entry in listed["transports"]:
+        backing = "Transports that back off" if entry["backs_off"] else "Transports that do not"
+        found.setdefault(_OWN if _is_own(entry) else backing, []).append(entry)
+    own = found.pop(_OWN, None)
+    yield from found.items()
+    if own:
+        yield _OWN, own
+
+
+def _is_own(entry: dict[str, Any]) -> bool:
+    """Parts of people's own have no title."""
+    return bool(entry["title"] == entry["name"])
+
+
+def _sentence(entry: dict[str, Any]) -> str:
+    return str(entry["doc"]).partition("\n")[0]
+
+
+def _entry_text(kind: str, entry: dict[str, Any]) -> str:
+    lines = [entry["name"] if _is_own(entry) else f"{entry['name']}: {entry['title']}"]
+    also = f" Uses the parameters of {entry['also_uses']} as well." if entry.get("also_uses") else ""
+    lines += [_paragraph(f"{entry['doc']}{also}"), ""]
+    if not _is_own(entry):
+        lines += [*([f"family  {entry['family']}"] if entry.get("family") else []), f"source  {entry['source']}"]
+        lines += [f"page    {_page(kind, entry['name'])}", ""]
+    lines.append("parameters" if entry["parameters"] else "no parameters")
+    for parameter in entry["parameters"]:
+        unit = f" {parameter['unit']}" if parameter["unit"] else ""
+        known = "" if parameter["default"] is None else f" (default {_toml(parameter['default'])})"
+        default = " (required)" if parameter["required"] else known
+        source = f" [{parameter['source']}]" if parameter["source"] else ""
+        told = f"{parameter['name']}{unit and ',' + unit}{default}: {parameter['doc']}{source}"
+        lines += [_paragraph(told, 2), _paragraph(parameter["valid"], 6)]
+    return "\n".join(lines)
+
+
+def _page(kind: str, name: str) -> str:
+    return f"{_PAGES}/disciplines/{name.replace('_', '-')}.md" if kind == "disciplines" else f"{_PAGES}/transports.md"
+
+
+def _paragraph(text: str, indent: int = 0) -> str:
+    """In lines that the terminal has room for, or in one."""
+    columns = width()
+    if columns is None or columns <= 2 * indent:
+        return " " * indent + text
+    return fill(text, columns, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2 * bool(indent)))
+
+
+def _toml(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
