@@ -49,6 +49,19 @@ def reference_queue(run: Run) -> Mapping[str, Any] | None:
     )
 
 
+def queue_wait(queue: Mapping[str, Any] | None, quantile: str) -> float | None:
+    """A quantile of the waits at a queue, or of a group there, or their mean; None where no packet was sent."""
+    if queue is None or queue.get("departures", (queue.get("departed") or {}).get("packets")) == 0:
+        return None
+    found = (queue.get("sojourn_s") or {}).get(quantile)
+    return None if found is None else float(found)
+
+
+def reference_wait(quantile: str) -> Callable[[Run], float | None]:
+    """As `queue_wait`, of the queue that shares and fair share refer to."""
+    return lambda run: queue_wait(reference_queue(run), quantile)
+
+
 def is_replay(document: Document) -> bool:
     """Whether the packets came out of a capture."""
     return document.get("kind") == "replay"

@@ -45,9 +45,10 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
 @lru_cache(maxsize=256)
 def t_quantile(degrees: float, confidence: float = CONFIDENCE) -> float:
     """Student's t that leaves half of what is not confidence in each tail, 2.5 % by default."""
-    from scipy.stats import t
+    # What scipy.stats.t.ppf calls, without the rest of that package.
+    from scipy.special import stdtrit
 
-    return float(t.ppf(0.5 + confidence / 2, degrees))
+    return float(stdtrit(degrees, 0.5 + confidence / 2))
 
 
 def resolution_of(measure: str) -> float:

@@ -16,6 +16,7 @@ from fairdrop.document import (
     group_names,
     group_of,
     over_seeds,
+    queue_wait,
     reference_queue,
     runs_of,
 )
@@ -98,7 +99,7 @@ def _queue(value: Callable[[Run], float | None]) -> _Value:
 _LINK: dict[str, tuple[str, float, _Value]] = {
     "busy": ("%", 100.0, _queue(lambda queue: queue["utilisation"])),
     "queue": ("packets", 1.0, _queue(lambda queue: queue["mean_packets"])),
-    "median wait": ("ms", 1e3, _queue(lambda queue: queue["sojourn_s"]["p50"])),
+    "median wait": ("ms", 1e3, _queue(lambda queue: queue_wait(queue, "p50"))),
 }
 
 

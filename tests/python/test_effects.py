@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -13,6 +14,7 @@ import fairdrop
 import sample_document as sample
 from fairdrop import report
 from fairdrop.cli import main
+from fairdrop.cli.meters import meters_text
 from fairdrop.cli.show import result_text
 from fairdrop.estimate import Estimate
 from fairdrop.report.effects import (
@@ -30,7 +32,7 @@ from fairdrop.report.effects import (
     link_place,
     place,
 )
-from fairdrop.report.judge import judge
+from fairdrop.report.judge import judge, order_note
 from fairdrop.report.max_min import fair_shares, max_min, mean_flows
 
 HEADLINE = Path(__file__).resolve().parents[2] / "scenarios" / "headline.toml"
@@ -227,7 +229,7 @@ def test_of_all_disciplines_three_are_named():
     assert f"Of the other {len(names) - 3} disciplines " in found.sentence
     assert found.sentence.endswith(" 1 shuts it out and 1 leaves the link idle.")
     assert not {"Cebinae", "flow valve"} & {label for label in labels if label in found.sentence}
-    assert any(line.startswith("In order: those that hold a greedy sender first") for line in found.support)
+    assert order_note(found.effects).startswith("In order: those that hold a greedy sender first")
 
 
 def test_the_order_is_fair_shares_then_use_then_wait():
@@ -364,13 +366,17 @@ def test_missing_values_are_no_numbers():
 
 
 def test_ranks_of_the_report_are_those_of_the_verdict():
-    cases = {name: even(0.25 + 0.1 * n) for n, name in enumerate(("sfq", "choke", "red", "codel", "pie", "droptail"))}
+    cases = {name: even(0.25 + 0.13 * n) for n, name in enumerate(("sfq", "choke", "red", "codel", "pie", "droptail"))}
     cases |= {"cebinae": [0.0] * 4, "flow_valve": even(0.0)}
     long = document(cases)
     page = report.render(long).split('class="ranked"')[1].split("</table>")[0]
-    places = [page.index(f">{fairdrop_name(effect.discipline)}</th>") for effect in effects(long).found]
+    places = [page.index(f">{fairdrop_name(effect.discipline)} <small>") for effect in effects(long).found]
     assert places == sorted(places)
     assert effects(long).found[-1].discipline == "cebinae"
+    told = re.findall(r"<small>([^<]+)</small></th>", page)
+    assert told == ["holds it", *["lets it take more"] * 5, "shuts it out", "leaves the link idle"]
+    assert page.count('data-label="99th-percentile delay') == 8
+    assert '<span class="number">–</span>' in page.split(">Cebinae <")[1], "a wait of no packet is no number"
 
 
 def fairdrop_name(name):
@@ -393,3 +399,10 @@ def test_the_page_states_the_bounds():
         "HALF_USED": HALF_USED,
     }.items():
         assert f"| `{name}` | {value:g} |" in page
+
+
+def test_a_queue_that_sent_nothing_has_no_wait():
+    result = fairdrop.load(str(HEADLINE), SHORT).compare(["cebinae"], 1)
+    assert "cebinae: link 0.00 % busy, queue 0.0 packets, no packet sent" in result_text(result)
+    rows = [line.split() for line in meters_text(result.document).splitlines() if line.startswith("cebinae")]
+    assert [row[-2:] for row in rows if row[1] == "bottleneck"] == [["-", "-"]] * 2

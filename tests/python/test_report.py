@@ -193,9 +193,7 @@ def test_replay_verdict_names_the_largest_flow_and_what_each_takes(documents: di
 
 
 def test_uncongested_link_and_empty_and_incomplete_documents(documents: dict[str, Any]) -> None:
-    assert report.verdict(documents["no_drops"]).startswith(
-        "The link is not congested: no packet was dropped"
-    )
+    assert report.verdict(documents["no_drops"]).startswith("The link is not congested: no packet was dropped")
     assert "42.0 % used" in report.verdict(documents["no_drops"])
     assert report.verdict(documents["empty"]).startswith("Nothing was measured")
     assert report.verdict(documents["incomplete"]).startswith("So far (the work was interrupted):")
@@ -410,7 +408,7 @@ def test_names_are_cleaned_and_cut_in_the_middle() -> None:
 
 def test_many_disciplines_begin_with_a_table_in_order_and_delay_against_fairness(pages: dict[str, str]) -> None:
     page = Page(pages["many"])
-    heads = re.findall(r'scope="row">([^<]+)</th>', pages["many"].split('class="ranked"')[1].split("</table>")[0])
+    heads = re.findall(r'scope="row">([^<]+) <small>', pages["many"].split('class="ranked"')[1].split("</table>")[0])
     assert heads == ["SFQ", "CHOKe", "mine", "PIE", "CoDel", "RED", "DropTail"], "nearest to the fair share first"
     assert page.tags["figure"] == 7
     parts = ('class="verdict"', 'class="ranked"', 'id="trade-off"', "<details>")
@@ -419,6 +417,20 @@ def test_many_disciplines_begin_with_a_table_in_order_and_delay_against_fairness
     closed = pages["many"][order[-1] :]
     folded = ("numbers", "flows", "shares", "queue", "drops", "sojourn", "length")
     assert all(f'id="{name}"' in closed for name in folded)
+
+
+def test_causes_of_drops_are_folded_where_the_figure_does_not_show_them(pages: dict[str, str]) -> None:
+    causes = keep_together("RED, early 80.0 %, RED, forced 15.0 %, buffer full 5.0 %")
+    folded = pages["many"].split('id="causes"')[1].split("</dl>")[0]
+    assert folded.count("<dt>") == 7
+    assert re.search(rf"<dt>RED</dt>\s*<dd>{causes}</dd>", folded)
+    assert "“RED, early”: dropped at random" in folded
+    assert 'id="causes"' not in pages["simulation"]
+
+
+def test_the_order_is_told_once(pages: dict[str, str]) -> None:
+    assert pages["many"].count("In order: those that hold a greedy sender first") == 1
+    assert "In order" not in pages["simulation"], "all three are named"
 
 
 def test_a_discipline_that_leaves_the_link_unused_comes_last() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fairdrop.cli.show import number_text, percent_text, rate_text, table_text
+from fairdrop.document import queue_wait
 from fairdrop.estimate import mean_of_known
 
 Row = dict[str, Any]
@@ -36,8 +37,8 @@ def _links(runs: Iterable[Row]) -> str:
         ("match/arrival", lambda row: row["match_fraction"], percent_text),
         ("draws", lambda row: row["mean_draws"], _three),
         ("most", lambda row: row["most_draws"], _three),
-        ("wait ms", lambda row: 1e3 * row["sojourn_s"]["mean"], _one),
-        ("p99 ms", lambda row: 1e3 * row["sojourn_s"]["p99"], _one),
+        ("wait ms", lambda row: _ms(queue_wait(row, "mean")), _one),
+        ("p99 ms", lambda row: _ms(queue_wait(row, "p99")), _one),
     ]
     return _table(("discipline", "queue", "group"), rows, columns)
 
@@ -90,6 +91,10 @@ def _table(
         for key, found in gathered.items()
     ]
     return table_text([*keys, *(head for head, *_ in columns)], lines, left=len(keys))
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e3 * seconds
 
 
 def _none(value: float | None) -> str:

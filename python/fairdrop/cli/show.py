@@ -151,15 +151,26 @@ def _model_queue(result: Result) -> list[str]:
 
 
 def _queues(result: Result) -> list[str]:
-    rows = [row | {"where": (row["queue"], row["queue_discipline"])} for row in result.queues.rows()]
+    rows = [
+        {
+            **row,
+            "where": (row["queue"], row["queue_discipline"]),
+            "sojourn_mean_s": row["sojourn_mean_s"] if row["departures"] else None,
+        }
+        for row in result.queues.rows()
+    ]
     means = _means(rows, ("discipline", "where"), ("utilisation", "mean_packets", "sojourn_mean_s"))
     several = len({queue for _, (queue, _) in means}) > 1
     return [
         f"{discipline}{f', {own} on {queue}' if several else ''}: link {percent_text(mean['utilisation'])} busy, "
         f"queue {number_text(mean['mean_packets'], 1)} packets, "
-        f"wait {number_text((mean['sojourn_mean_s'] or 0) * 1e3, 1)} ms"
+        f"{_wait_text(mean['sojourn_mean_s'])}"
         for (discipline, (queue, own)), mean in means.items()
     ]
+
+
+def _wait_text(seconds: float | None) -> str:
+    return "no packet sent" if seconds is None else f"wait {number_text(seconds * 1e3, 1)} ms"
 
 
 def _losses(result: Result) -> list[str]:

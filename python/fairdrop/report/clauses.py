@@ -61,6 +61,10 @@ class Clauses:
         parts = [f"{kinds.count(kind)} {kind[kinds.count(kind) > 1]}" for kind in dict.fromkeys(kinds)]
         return f"Of the other {len(others)} disciplines {joined(parts)}"
 
+    def short(self, effect: Effect) -> str:
+        """``starves TCP``: the gravest of what a discipline does, for a table."""
+        return self._kind(effect)[0]
+
     def _verbs(self, effect: Effect, who: str) -> list[str]:
         """What goes wrong, and what the sender takes beside it; nothing where nothing is told to go wrong."""
         if effect.link == SHUT_OUT and effect.used.mean < NOTHING:
@@ -126,7 +130,8 @@ class Clauses:
         if effect.starves:
             return f"starves {self._whom(effect)}", f"starve {self._whom(effect)}"
         if self._subject is None:
-            return "comes further from fair shares", "come further from fair shares"
+            fair = "gives fair shares" if effect.holds else "is further from fair shares"
+            return fair, "give fair shares" if effect.holds else "are further from fair shares"
         if effect.sender == ABOVE:
             return f"lets {whom} take more", f"let {whom} take more"
         if effect.fails:

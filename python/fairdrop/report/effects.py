@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log
 
-from fairdrop.document import Document, Run, disciplines, over_seeds, reference_queue, runs_of
+from fairdrop.document import Document, Run, disciplines, over_seeds, reference_wait, runs_of
 from fairdrop.estimate import Estimate, estimate
 from fairdrop.report.greedy import Subject, subject_of
 from fairdrop.report.max_min import YIELDING, FairShares, FlowMeans, fair_shares, mean_flows
@@ -227,5 +227,5 @@ def _used(chosen: Sequence[Run]) -> Estimate:
 
 def _delay(chosen: Sequence[Run]) -> float:
     """The 99th percentile of the wait, as a mean over seeds; inf where nothing was sent."""
-    waits = over_seeds(chosen, lambda run: ((reference_queue(run) or {}).get("sojourn_s") or {}).get("p99"))
+    waits = over_seeds(chosen, reference_wait("p99"))
     return waits.mean if waits else inf

@@ -96,11 +96,11 @@ def _support(document: Document, found: Effects, subject: Subject) -> list[str]:
         who = f"The {len(subject.flows)} together offer" if subject.plural else "It offers"
         whom = "them" if subject.plural else "it"
         lines.append(f"{who} {rate(subject.offered_bps)}, and no drop slows {whom} down.")
-    return [*lines, *_order(found), seed_note(document)]
+    return [*lines, seed_note(document)]
 
 
 def order_note(found: Effects) -> str:
-    """By what the disciplines are in order."""
+    """What decides the order of the disciplines."""
     first = "nearest to fair shares first, then the fuller link and the shorter wait"
     if found.subject:
         first = (
@@ -108,10 +108,6 @@ def order_note(found: Effects) -> str:
             "then by distance from fair shares"
         )
     return f"In order: {first}; last those that shut out or starve, and that leave the link idle."
-
-
-def _order(found: Effects) -> list[str]:
-    return [order_note(found)] if len(found.found) > MOST_NAMED else []
 
 
 def seed_note(document: Document) -> str:
@@ -147,7 +143,7 @@ def _no_greedy(document: Document, found: Effects) -> Verdict:
     first = f"No sender is greedy{': the largest flow gets ' + joined(parts) if parts else ''}"
     told = [words.said(effect) for effect in named if effect.harms]
     sentence = f"{'; '.join([first, *told])}.{_counted(words, others)}"
-    return Verdict(sentence, "no greedy", [*_order(found), seed_note(document)], found)
+    return Verdict(sentence, "no greedy", [seed_note(document)], found)
 
 
 def _largest(document: Document, discipline: str) -> str | None:
@@ -173,7 +169,7 @@ def _replay(document: Document, found: Effects, subject: Subject) -> Verdict:
     link = rate(runs(document)[0]["link_rate_bps"])
     kept = f"It is left with {joined(left)} of the {link} link; its fair share is {fair_text(subject)} (max-min)."
     deaf = "Senders in a replay do not react: packets come as they were captured, whatever is dropped."
-    return Verdict(sentence, "replay", [kept, deaf, *_order(found), seed_note(document)], found)
+    return Verdict(sentence, "replay", [kept, deaf, seed_note(document)], found)
 
 
 def _dropped(document: Document, effect: Effect, subject: Subject) -> str:

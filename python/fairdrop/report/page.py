@@ -15,7 +15,7 @@ from fairdrop.plot import colours
 from fairdrop.report import explain, tables
 from fairdrop.report.command import rerun_command
 from fairdrop.report.figures import figures, lead
-from fairdrop.report.judge import judge, order_note
+from fairdrop.report.judge import MOST_NAMED, Verdict, judge, order_note
 from fairdrop.report.notices import notices
 from fairdrop.report.ranking import is_long, ranked
 from fairdrop.wording.numbers import duration, rate
@@ -41,12 +41,13 @@ def _context(document: Document) -> dict[str, Any]:
     return {
         "title": clean(document.get("title") or document.get("name") or "Result"),
         "setting": explain.setting(document),
-        "verdict": verdict,
+        "verdict": verdict.sentence,
+        "support": _support(verdict, long),
         "notices": notices(whole),
         "empty": empty,
         "group_columns": [] if empty else tables.group_table(few).columns,
         "group_blocks": [] if empty else tables.rows_by_discipline(few),
-        "link_table": None if empty else tables.link_table(document, verdict.subject if long else None),
+        "link_table": None if empty else tables.link_table(document, verdict.effects if long else None),
         "live_table": None if empty else tables.live_table(document),
         "theory_table": None if empty else tables.theory_table(document),
         "theory": explain.theory(document),
@@ -54,6 +55,8 @@ def _context(document: Document) -> dict[str, Any]:
         "figures": [] if empty else figures(few),
         "long": long,
         "order": order_note(verdict.effects) if long and verdict.effects else None,
+        "causes": tables.drop_causes(document) if long else [],
+        "explained": explain.drops(document),
         "lead": lead(document) if long else None,
         "facts": _facts(document),
         "command": clean(rerun_command(document)),
@@ -62,6 +65,13 @@ def _context(document: Document) -> dict[str, Any]:
         **palettes(),
         "hues": {name: colours.VARIABLES[hue] for name, hue in colours.groups(group_names(few)).items()},
     }
+
+
+def _support(verdict: Verdict, long: bool) -> list[str]:
+    """The numbers behind the verdict, and the order where it names some; a table in that order says so itself."""
+    found = verdict.effects
+    order = [order_note(found)] if found and len(found.found) > MOST_NAMED and not long else []
+    return [*verdict.support[:-1], *order, *verdict.support[-1:]]
 
 
 def _source(document: Document) -> str:

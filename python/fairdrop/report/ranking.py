@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from fairdrop import plot
-from fairdrop.document import Document, disciplines, over_seeds, reference_queue, runs, runs_of
+from fairdrop.document import Document, disciplines, over_seeds, reference_wait, runs, runs_of
 from fairdrop.estimate import Estimate
 from fairdrop.plot.size import Width
 from fairdrop.plot.strips import MOST_PANELS
@@ -32,7 +31,7 @@ def trade_off(document: Document, width: Width) -> Figure:
     """Delay against fairness, a mark for each discipline."""
     points: list[tuple[str, Estimate, Estimate]] = []
     for name in disciplines(document):
-        delay = over_seeds(runs_of(document, name), _p99)
+        delay = over_seeds(runs_of(document, name), reference_wait("p99"))
         fairness = over_seeds(runs_of(document, name), lambda run: run["jain_index"])
         if delay is not None and fairness is not None:
             points.append((discipline_name(name), delay, fairness))
@@ -41,10 +40,6 @@ def trade_off(document: Document, width: Width) -> Figure:
     note = "Means over seeds with their 95 % intervals. The line joins disciplines that no other beats in both."
     labels = f"99th percentile of the wait, {unit} (less is better)", "Jain's index of all flows (more is better)"
     return plot.trade_off(points, *labels, note, width=width, most=1.0)
-
-
-def _p99(run: Mapping[str, Any]) -> float | None:
-    return ((reference_queue(run) or {}).get("sojourn_s") or {}).get("p99")
 
 
 def _scaled(value: Estimate, factor: float) -> Estimate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -15,14 +16,18 @@ from fairdrop.document import (
     is_replay,
     over_seeds,
     reference_queue,
+    reference_wait,
     runs,
     runs_of,
 )
 from fairdrop.estimate import TIME_RESOLUTION, Estimate
 from fairdrop.live import Pair, side_by_side
+from fairdrop.report.clauses import Clauses
+from fairdrop.report.effects import Effects
 from fairdrop.report.greedy import Subject
+from fairdrop.wording.causes import cause_name
 from fairdrop.wording.disciplines import discipline_name
-from fairdrop.wording.numbers import number_and_half, places_for, rate_unit, waiting_unit
+from fairdrop.wording.numbers import number_and_half, percent_number, places_for, rate_unit, waiting_unit
 from fairdrop.wording.phrases import clean, count
 
 
@@ -102,21 +107,39 @@ def live_table(document: Document) -> Table | None:
     return Table(["Simulated", "Live", "Difference", "Relative"], rows)
 
 
-def link_table(document: Document, subject: Subject | None = None) -> Table:
-    """A row for each discipline, about all flows and the queue; first the share of a sender, where one is given."""
+def link_table(document: Document, found: Effects | None = None) -> Table:
+    """A row for each discipline, about all flows and the queue; with effects, what it does, and the sender's share."""
     columns = _link_columns(document)
-    if subject is not None:
+    words = Clauses(found) if found else None
+    if found is not None and (subject := found.subject) is not None:
         rows_of = [(name, "") for name in disciplines(document)]
         whose = "Greedy senders" if subject.kind == "greedy" else "Largest flow"
         share = _column(f"{whose}, % of the link", 100, 2, _share_of(document, subject), rows_of)
         columns = [*([share] if share else []), *columns]
     rows = [
         Row(
-            discipline_name(name), count(len(runs_of(document, name)), "run"), None, _cells(columns, name, "")
+            discipline_name(name),
+            words.short(found.of(name)) if words and found else count(len(runs_of(document, name)), "run"),
+            None,
+            _cells(columns, name, ""),
         )
         for name in disciplines(document)
     ]
     return Table([column.label for column in columns], rows)
+
+
+def drop_causes(document: Document) -> list[tuple[str, str]]:
+    """Of each discipline, what part of all drops each cause has, the commonest first."""
+    found = []
+    for name in disciplines(document):
+        total: Counter[str] = Counter()
+        for run in runs_of(document, name):
+            for group in run["groups"]:
+                total.update(group["drops"])
+        dropped = sum(total.values())
+        parts = [f"{cause_name(cause)} {percent_number(n / dropped)}" for cause, n in total.most_common() if n]
+        found.append((discipline_name(name), ", ".join(parts) or "nothing dropped"))
+    return found
 
 
 MODELLED = "choke"
@@ -141,7 +164,7 @@ def theory_table(document: Document) -> Table | None:
     ]
     divisor, unit = waiting_unit(model["link"]["wait_s"])
     queue = over_seeds(measured, lambda run: (reference_queue(run) or {}).get("mean_packets"))
-    wait = over_seeds(measured, _wait("mean"))
+    wait = over_seeds(measured, reference_wait("mean"))
     rows.append(_beside("Mean queue, packets", 1.0, queue, model["link"]["mean_packets"]))
     rows.append(_beside(f"Mean wait, {unit}", 1 / divisor, wait, model["link"]["wait_s"]))
     return Table(["Measured", "Model", "Model / measured"], rows)
@@ -230,7 +253,7 @@ def _link_columns(document: Document) -> list[Column]:
     def of(value: Callable[[Run], float | None], resolution: float = 0.0) -> Values:
         return lambda discipline, _: over_seeds(runs_of(document, discipline), value, resolution)
 
-    waits = [wait for run in runs(document) if (wait := _wait("p99")(run)) is not None]
+    waits = [wait for run in runs(document) if (wait := reference_wait("p99")(run)) is not None]
     divisor, unit = waiting_unit(max(waits, default=1e-3))
     digits = 3 if unit == "s" else 0 if max(waits, default=0.0) / divisor >= 1000 else 2
     wanted: list[tuple[str, float, int, Values]] = [
@@ -238,12 +261,8 @@ def _link_columns(document: Document) -> list[Column]:
         ("Jain index of all flows", 1, 3, of(lambda run: run["jain_index"])),
         ("Link used, %", 100, 2, of(lambda run: run["utilisation"])),
         ("Mean queue, packets", 1, 1, of(lambda run: (reference_queue(run) or {}).get("mean_packets"))),
-        (f"Median delay, {unit}", 1 / divisor, digits, of(_wait("p50"), TIME_RESOLUTION)),
-        (f"99th-percentile delay, {unit}", 1 / divisor, digits, of(_wait("p99"), TIME_RESOLUTION)),
+        (f"Median delay, {unit}", 1 / divisor, digits, of(reference_wait("p50"), TIME_RESOLUTION)),
+        (f"99th-percentile delay, {unit}", 1 / divisor, digits, of(reference_wait("p99"), TIME_RESOLUTION)),
     ]
     rows = [(name, "") for name in disciplines(document)]
     return [column for each in wanted if (column := _column(*each, rows)) is not None]
-
-
-def _wait(quantile: str) -> Callable[[Run], float | None]:
-    return lambda run: ((reference_queue(run) or {}).get("sojourn_s") or {}).get(quantile)
