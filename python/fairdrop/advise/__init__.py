@@ -1,4 +1,4 @@
-"""Which discipline for a link, with which parameters: searched, compared and checked by simulation.
+"""Which discipline for a link, with which parameters: compared and checked by simulation, within a time.
 
 >>> from fairdrop.advise import advise
 >>> advise("100mbit", "20ms..80ms", 50).choice.told  # doctest: +SKIP
@@ -7,5 +7,6 @@
 from __future__ import annotations
 
 from fairdrop.advise.advice import Advice, Check, Finalist, advise
+from fairdrop.advise.linux import Command
 
-__all__ = ["Advice", "Check", "Finalist", "advise"]
+__all__ = ["Advice", "Check", "Command", "Finalist", "advise"]

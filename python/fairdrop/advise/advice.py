@@ -1,43 +1,39 @@
-"""Which discipline, with which parameters, and why."""
+"""Which discipline, with which parameters, and how sure that is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import sys
+import time as clocks
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, exp, inf, log
 from os import PathLike
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from fairdrop import files
-from fairdrop.advise.candidates import CANDIDATES, told
-from fairdrop.advise.link import Link, Load, checking_loads, read_link, tuning_loads
-from fairdrop.advise.score import TARGETS, Seen
-from fairdrop.advise.search import (
-    CHECK_SEEDS,
-    LEAST_POINTS,
-    SEARCH_SEEDS,
-    Bench,
-    InterruptedSearchError,
-    Setting,
-    screen,
-    tune,
-)
-from fairdrop.estimate import Estimate, estimate
+from fairdrop.advise.candidates import Setting, settings_of
+from fairdrop.advise.judge import Standing, by_discipline, chosen, goes_on, standings
+from fairdrop.advise.link import Link, read_link, seconds
+from fairdrop.advise.linux import Command, commands, remark
+from fairdrop.advise.loads import Load, loads_of
+from fairdrop.advise.plan import MORE_SEEDS, Stage, check, look
+from fairdrop.advise.profiles import Profile, access_of, profile_of
+from fairdrop.advise.score import TARGETS
+from fairdrop.advise.sureness import Sureness, sureness
+from fairdrop.advise.trials import APART, NOMINAL, Bench, InterruptedTrialsError, Trial, speed
+from fairdrop.estimate import TIME_RESOLUTION, Estimate, estimate
+from fairdrop.library import catalogue
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, listed
 from fairdrop.study.axes import StudyError, whole
 from fairdrop.study.store import Store
-from fairdrop.wording.disciplines import discipline_name
 
 SCENARIO = "scenario.toml"
-#: What Linux has for this, as it is: every advice is beside them.
-BESIDE = ("fq_codel", "cake")
-# So many go from the first look into the search, beside these.
-_FINALISTS = 3
-_MOST_RUNS = 1_000_000
-# How much more of its fair share TCP has under them beside a sender that does not respond, for that to be told.
-_PROTECTS = 0.2
+_TIMES_S = (1.0, 86_400.0)
+# Round trips of the scenario that is written.
+_SHOWN_TRIPS = 160
 
 
 @dataclass(frozen=True)
@@ -46,60 +42,65 @@ class Check:
 
     load: str
     score: Estimate
-    #: 99th percentiles of the waits of long flows, short transfers and voice.
+    #: 99th percentile of the waits of those that send little, and the part of their packets that is lost.
+    sparse_wait_ms: Estimate
+    sparse_lost: Estimate
+    #: What a short transfer takes longer than if it waited for nobody, for each of its round trips.
+    short_extra_ms: Estimate
+    #: Mean wait of the long flows.
     long_wait_ms: Estimate
-    short_wait_ms: Estimate
-    voice_wait_ms: Estimate
     used: Estimate
     jain: Estimate
     tcp_over_fair: Estimate
-    short_s: Estimate | None
 
 
 @dataclass(frozen=True)
 class Finalist:
-    """A discipline that was searched: its parameters, and what it did on each load that it was checked on."""
+    """A discipline that went into the check, and what it did on each load there."""
 
     discipline: str
+    #: ``defaults``, or ``for this link``.
+    variant: str
     parameters: Mapping[str, float]
+    told: str
     checks: Sequence[Check]
-    #: Mean score over all loads of the check; less is better.
-    score: Estimate
-    #: How much larger its score is than that of the choice, seed by seed; None for the choice.
-    behind: Estimate | None
-    #: After ``tc qdisc replace dev DEV root``; None where Linux has no such qdisc.
-    tc: str | None
+    #: Geometric mean of its scores over the loads; less is better. None without any trial.
+    score: Estimate | None
+    #: By which part its score is above the least one, with its interval in parts; None for the least.
+    worse: Estimate | None
+    #: Whether it counts as being as good as the best.
+    level: bool
+    #: What Linux is told, for each place where the queue may be; empty where it has no such qdisc.
+    commands: Sequence[Command]
     remark: str
-    #: The same where the queue is in front of a slower link; None where the discipline has no shaper.
-    tc_in_front: str | None = None
-
-    @property
-    def told(self) -> str:
-        """In words."""
-        words = told(self.parameters)
-        return f"{discipline_name(self.discipline)}{f' with {words}' if words else ''}"
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The finalists, the best first, and what follows from them."""
+    """The choice, those that it was checked beside, and how sure it is."""
 
     link: Link
+    profile: str
+    #: Why it is that profile.
+    because: str
+    access: str
     target: str
+    choice: Finalist
+    #: With the choice, the best first.
     finalists: Sequence[Finalist]
-    #: Score of every candidate with usual parameters on the load that was asked for.
-    screened: Mapping[str, float]
-    #: What is to be known beside the choice: FQ-CoDel or CAKE where they are the better answer, or were not tried.
-    remarks: Sequence[str]
+    #: Score of every candidate in the first look.
+    looked: Mapping[str, float]
+    sure: Sureness
+    #: Of the trials that it rests on; 0 without any.
+    seeds: int
+    round_trips: int
+    first_seed: int
+    #: Whether trials were left out that the time was meant for, since this machine was too slow for them.
+    cut: bool
     scenario: Scenario
     #: Runs that the advice rests on, and how many of them were simulated now.
     runs: int
     computed: int
-
-    @property
-    def choice(self) -> Finalist:
-        """The discipline with the least score."""
-        return self.finalists[0]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -107,18 +108,54 @@ class Advice:
         def plain(value: Any) -> Any:
             if isinstance(value, Estimate):
                 return {"mean": value.mean, "half": value.half, "n": value.n}
-            if isinstance(value, Finalist | Check):
+            if isinstance(value, Finalist | Check | Command | Sureness):
                 return {name: plain(one) for name, one in value.__dict__.items()}
             if isinstance(value, Mapping):
                 return dict(value)
             return [plain(one) for one in value] if isinstance(value, list | tuple) else value
 
-        return {
+        fields = {name: plain(value) for name, value in self.__dict__.items() if name not in ("link", "scenario")}
+        link = {
             "rate_bps": self.link.rate_bps, "rtt_s": [self.link.low_rtt_s, self.link.high_rtt_s],
-            "flows": self.link.flows, "target": self.target, "finalists": plain(list(self.finalists)),
-            "screened": dict(self.screened), "remarks": list(self.remarks), "scenario": self.scenario.source,
-            "runs": self.runs, "computed": self.computed,
+            "flows": self.link.flows,
         }  # fmt: skip
+        return {**link, **fields, "scenario": self.scenario.source}
+
+
+@dataclass
+class _Work:
+    """What is asked, and what there is left for it."""
+
+    profile: Profile
+    order: Sequence[str]
+    loads: Sequence[Load]
+    bench: Bench
+    #: Simulated packets.
+    effort: float
+    #: When the time is over, by ``clock``.
+    ends: float
+    clock: Callable[[], float]
+    #: Packets a second of this machine.
+    speed: float = inf
+    cut: bool = False
+
+    def affords(self, effort: float) -> bool:
+        """Whether trials fit into the effort, and on this machine into the time."""
+        if effort > self.effort:
+            return False
+        self.cut = self.cut or self.clock() + effort / self.speed > self.ends
+        return not self.cut
+
+    def trials(self, stage: Stage, settings: Sequence[Setting], first: int) -> list[list[list[Trial]]]:
+        """Done, and counted."""
+        self.effort -= stage.effort
+        self.bench.progress.total += stage.runs
+        begin, before = self.clock(), self.bench.computed
+        found = self.bench.trials(stage.loads, settings, stage.seeds, stage.trips, first)
+        taken_s, computed = self.clock() - begin, self.bench.computed - before
+        if computed == stage.runs and taken_s > 0:
+            self.speed = stage.effort / taken_s
+        return found
 
 
 def advise(
@@ -126,190 +163,207 @@ def advise(
     rtt: str,
     flows: int,
     *,
+    profile: str | None = None,
+    access: str | None = None,
     target: str = "delay",
     disciplines: Sequence[str] | None = None,
     out: str | PathLike[str] = "advice",
-    budget: int = 400,
+    time: str = "30s",
     seed: int = 1,
     threads: int | None = None,
     progress: bool = False,
+    clock: Callable[[], float] = clocks.monotonic,
 ) -> Advice | None:
-    """Search by simulation for the discipline and parameters that do best on a link; None after Ctrl-C.
+    """Find by simulation which discipline suits a link; None after Ctrl-C.
 
     ``rate`` is that of the link, ``rtt`` a round-trip time or two (``"20ms..80ms"``) between which those of the long
-    flows lie. ``target`` is what is wanted: ``delay`` (99th percentile of the wait of
-    long flows, short transfers and voice alike, the link well used), ``fairness``
-    (Jain's index, a sender that does not respond included) or ``throughput``. ``budget`` is about how many runs the
-    search may take; the check takes more. The same arguments give the same advice. Runs are kept in the folder
-    ``out``, and none is done twice.
+    flows lie. ``profile`` says what kind of link it is (``home``, ``campus``, ``satellite``, ``mobile``,
+    ``datacentre``); otherwise it is told from these. ``access`` is what the link is made of, for the commands.
+    ``target`` is what is wanted: ``delay`` (of those that send little, of short transfers, and the mean wait of long
+    flows, the link well used), ``fairness`` (Jain's index, a sender that does not respond included) or ``throughput``.
+
+    ``time`` decides how many trials there are and how long they are: a million simulated packets for each second. So
+    the same arguments give the same advice on every machine, unless the machine is slower and the time is over before;
+    ``cut`` of the advice then says so. Runs are kept in the folder ``out``, and none is done twice.
 
     Raises StudyError before anything is simulated where an argument is wrong, and OSError.
     """
+    begin = clock()
     link = read_link(rate, rtt, flows)
+    kind, because = profile_of(link, profile)
+    made_of = access_of(link, kind, access)
     if target not in TARGETS:
         raise StudyError(f"target = {target!r} is not valid; valid: {', '.join(TARGETS)}")
-    names = _names(disciplines)
+    names = _names(disciplines, kind)
+    order = [*kind.order, *(name for name in names if name not in kind.order)]
     whole("seed", seed, 0, 2**31)
-    loads, checks = tuning_loads(link, target == "fairness"), checking_loads(link)
-    points = _points(budget, names, len(loads))
-    searched = _searched(names)
-    total = _runs(len(names), len(loads), points, searched, len(checks))
-    work = Progress(shown=progress, name="usual parameters")
+    asked_s = seconds(time)
+    if not _TIMES_S[0] <= asked_s <= _TIMES_S[1]:
+        raise StudyError(f"time = {time!r} is not valid; valid: a time from 1s to 24h, such as 30s")
+    loads = loads_of(link, kind)
+    settings = [setting for name in names for setting in settings_of(name, link, kind)]
     with Store(Path(out)) as store:
-        bench = Bench(link, target, seed, store, work, threads, total)
+        bench = Bench(target, seed, store, Progress(shown=progress), threads)
+        work = _Work(kind, order, loads, bench, asked_s * NOMINAL, begin + asked_s, clock)
         try:
-            screened = screen(bench, names, loads)
-            best = _finalists(screened)
-            settings = []
-            for name in best:
-                work.name = f"parameters of {name}"
-                settings.append(tune(bench, name, loads, points))
-            work.name = "check"
-            found = {load.name: bench.scores(load, settings, CHECK_SEEDS, bench.check_seed) for load in checks}
-        except InterruptedSearchError:
-            work.clear()
+            found = _found(work, settings, progress)
+        except InterruptedTrialsError:
+            bench.progress.clear()
             return None
-        work.clear()
-        finalists = _judged(link, settings, found)
-        scenario = _scenario(link, finalists[0])
-        files.write_text(Path(out) / SCENARIO, scenario.source)
-    return Advice(
-        link, target, finalists, screened, _remarks(finalists, checks), scenario, round(work.done), bench.computed
-    )
+        bench.progress.clear()
+        advice = _advice(work, (link, because, made_of, target), settings, found)
+        files.write_text(Path(out) / SCENARIO, advice.scenario.source)
+    return advice
 
 
-def _names(asked: Sequence[str] | None) -> list[str]:
-    names = list(CANDIDATES) if asked is None else listed("disciplines", asked, "red")
+def _names(asked: Sequence[str] | None, profile: Profile) -> list[str]:
+    """Candidates, those first that are deployed most. Own disciplines that are registered are among them."""
+    known = [str(entry["name"]) for entry in catalogue()["disciplines"]]
+    if asked is None:
+        return [*profile.order, *own_disciplines()]
+    names = listed("disciplines", asked, "red")
     for name in names:
-        if name not in CANDIDATES:
-            raise StudyError(f"disciplines: {name!r} is not valid; valid: {', '.join(CANDIDATES)}")
+        if name not in known:
+            raise StudyError(f"disciplines: {name!r} is not valid; valid: {', '.join(known)}")
     if not names:
-        raise StudyError(f"disciplines: there is none; valid: {', '.join(CANDIDATES)}")
-    return list(dict.fromkeys(names))
+        raise StudyError(f"disciplines: there is none; valid: {', '.join(known)}")
+    order = [*profile.order, *known]
+    return sorted(dict.fromkeys(names), key=order.index)
 
 
-def _searched(names: Sequence[str]) -> int:
-    """How many are searched at most."""
-    return min(_FINALISTS + len(BESIDE), len(names))
+def own_disciplines() -> list[str]:
+    """Those that came with ``--parts`` or ``fairdrop.register``."""
+    from fairdrop.parts.registry import parts_of, registered
+
+    own = {part.name for part in parts_of(registered())}
+    return [str(entry["name"]) for entry in catalogue()["disciplines"] if entry["name"] in own]
 
 
-def _points(budget: int, names: Sequence[str], loads: int) -> int:
-    """Sets of parameters that each finalist's search may try. Raises StudyError where they are too few for one."""
-    first = (len(names) + 1) * loads * SEARCH_SEEDS
-    for_each = _searched(names) * loads * SEARCH_SEEDS
-    whole("budget", budget, first + for_each * LEAST_POINTS, _MOST_RUNS)
-    return (budget - first) // for_each
+@dataclass(frozen=True)
+class _Found:
+    """What the trials showed."""
+
+    #: Score of every candidate in the first look.
+    looked: Mapping[str, float]
+    #: A setting of each discipline that went on, the best first; none without trials.
+    standings: Sequence[Standing]
+    #: Trials of each setting on each load of the last stage, by seed.
+    trials: Mapping[Setting, Sequence[Sequence[Trial]]]
+    stage: Stage | None
+    #: Whether that was the check, and not the first look.
+    checked: bool = False
 
 
-def _runs(names: int, loads: int, points: int, finalists: int, checks: int) -> float:
-    """How many runs there will be at most, for the time that is left."""
-    searched = (names + 1 + finalists * points) * loads * SEARCH_SEEDS
-    return searched + (finalists + 1) * checks * CHECK_SEEDS
-
-
-def _finalists(screened: Mapping[str, float]) -> list[str]:
-    """The best with usual parameters, and what every advice is beside; of few candidates, all."""
-    ranked = sorted(screened, key=lambda name: screened[name])
-    best = ranked[:_FINALISTS]
-    best += [name for name in BESIDE if name in screened and name not in best]
-    return best + [name for name in ranked if name not in best][: max(_FINALISTS + 1 - len(best), 0)]
-
-
-def _judged(
-    link: Link, settings: Sequence[Setting], found: Mapping[str, tuple[list[list[float]], list[list[Seen]]]]
-) -> list[Finalist]:
-    by_seed = [
-        [fmean(scores[place][number] for scores, _ in found.values()) for number in range(CHECK_SEEDS)]
-        for place in range(len(settings))
-    ]
-    order = sorted(range(len(settings)), key=lambda place: fmean(by_seed[place]))
-    first = by_seed[order[0]]
-    return [
-        Finalist(
-            settings[place].discipline,
-            settings[place].values,
-            [_check(load, scores[place], seen[place]) for load, (scores, seen) in found.items()],
-            _estimate(by_seed[place]),
-            None if place == order[0] else _estimate([a - b for a, b in zip(by_seed[place], first, strict=True)]),
-            None if (tc := settings[place].candidate.tc) is None else tc(link, settings[place].values),
-            settings[place].candidate.remark,
-            None if (tc := settings[place].candidate.tc_in_front) is None else tc(link, settings[place].values),
-        )
-        for place in order
-    ]
-
-
-def _check(load: str, scores: Sequence[float], found: Sequence[Seen]) -> Check:
-    return Check(
-        load,
-        _estimate(scores),
-        _estimate([1e3 * one.long_wait_s for one in found]),
-        _estimate([1e3 * one.short_wait_s for one in found]),
-        _estimate([1e3 * one.voice_wait_s for one in found]),
-        _estimate([one.used for one in found]),
-        _estimate([one.jain for one in found]),
-        _estimate([one.tcp_over_fair for one in found]),
-        estimate(one.short_s for one in found),
-    )
-
-
-def _estimate(values: Sequence[float]) -> Estimate:
-    found = estimate(values)
-    assert found is not None
+def _found(work: _Work, settings: Sequence[Setting], progress: bool) -> _Found:
+    """The first look at all, then the check of the best, with more seeds where it leaves something open."""
+    first = look(work.loads, len(settings), work.effort)
+    if first is not None:
+        work.speed = _speed(work, settings)
+    _tell_time(work, first, progress)
+    if first is None or not work.affords(first.effort):
+        return _Found({}, (), {}, None)
+    some = settings[: first.settings]
+    work.bench.progress.name = "first look"
+    looks = work.trials(first, some, work.bench.seed)
+    logs = _logs(looks, some)
+    looked = {f"{one.discipline} ({one.variant})": exp(fmean(values)) for one, values in logs.items()}
+    best = goes_on(logs, work.order)
+    stage = check(work.loads, len(best), work.effort)
+    if stage is None or not work.affords(stage.effort):
+        return _stood(looked, looks, some, first, checked=False)
+    work.bench.progress.name = "check"
+    found = _stood(looked, work.trials(stage, best, work.bench.seed + APART), best, stage)
+    for seeds in MORE_SEEDS:
+        if seeds <= stage.seeds:
+            continue
+        more = replace(stage, seeds=seeds - stage.seeds)
+        if not any(one.is_open for one in found.standings) or not work.affords(more.effort):
+            break
+        work.effort += stage.effort
+        stage = replace(stage, seeds=seeds)
+        found = _stood(looked, work.trials(stage, best, work.bench.seed + APART), best, stage)
     return found
 
 
-def _scenario(link: Link, choice: Finalist) -> Scenario:
-    """The load that was asked for under the choice."""
-    candidate = CANDIDATES[choice.discipline]
-    return Load("as asked", link).scenario.with_settings(*candidate.scenario_settings(link, choice.parameters))
+def _speed(work: _Work, settings: Sequence[Setting]) -> float:
+    """Of this machine: of one discipline of the library in place of all, and of each own one."""
+    own = own_disciplines()
+    slow = [setting for setting in settings if setting.discipline in own]
+    fast = [setting for setting in settings if setting.discipline not in own]
+    speeds = [speed(work.loads[0], some, work.bench.threads) for some in (fast[:1], slow) if some]
+    times = [len(some) / of for some, of in zip(filter(None, (fast, slow)), speeds, strict=True)]
+    return len(settings) / sum(times)
 
 
-def _remarks(finalists: Sequence[Finalist], checks: Sequence[Load]) -> list[str]:
-    choice, others = finalists[0], [one for one in finalists[1:] if one.discipline in BESIDE]
-    name = discipline_name(choice.discipline)
-    level = [one for one in finalists[1:] if _is_level(one)]
-    if choice.discipline in BESIDE:
-        remarks = [f"{name} is the best of those that were tried."]
-        return remarks + [_as_good(one, name) for one in level] + _not_tried(finalists)
-    remarks = [_as_good(one, name) for one in level if one not in others]
-    remarks += [
-        f"{discipline_name(one.discipline)} is the better answer: the difference from {name} is within its 95 % "
-        "interval, and Linux has it as it is."
-        for one in others
-        if _is_level(one)
-    ]
-    hostile = [load.name for load in checks if load.unresponsive]
-    kept = {
-        one.discipline: fmean(check.tcp_over_fair.mean for check in one.checks if check.load in hostile)
-        for one in finalists
+def _tell_time(work: _Work, first: Stage | None, progress: bool) -> None:
+    """About how long it takes, before it begins."""
+    if not progress:
+        return
+    least = 0.0 if first is None else first.effort / work.speed
+    most = min(work.effort / work.speed, max(work.ends - work.clock(), 0.0))
+    print(
+        f"fairdrop: a first answer after about {ceil(least)} s, the last after {ceil(most)} s at most", file=sys.stderr
+    )
+
+
+def _logs(trials: Sequence[Sequence[Sequence[Trial]]], settings: Sequence[Setting]) -> dict[Setting, list[float]]:
+    """Geometric means over loads, by setting and seed, as logarithms."""
+    return {
+        setting: [fmean(log(trial.score) for trial in of_seed) for of_seed in zip(*of_setting, strict=True)]
+        for setting, of_setting in zip(settings, zip(*trials, strict=True), strict=True)
     }
-    remarks += [
-        f"{discipline_name(one.discipline)} is the better answer where a sender may not respond: TCP then has "
-        f"{kept[one.discipline]:.2f} of its fair share, under {name} {kept[choice.discipline]:.2f}."
-        for one in others
-        if kept[one.discipline] - kept[choice.discipline] > _PROTECTS
-    ]
-    if choice.tc is None:
-        linux = next((one for one in finalists if one.tc is not None), None)
-        if linux is not None:
-            remarks.append(f"For Linux, {linux.told} comes next.")
-    return remarks + _not_tried(finalists)
 
 
-def _is_level(one: Finalist) -> bool:
-    """No interval tells it from the choice."""
-    return one.behind is not None and (one.behind.low <= 0 or one.behind.half is None)
+def _stood(
+    looked: Mapping[str, float],
+    trials: Sequence[Sequence[Sequence[Trial]]],
+    settings: Sequence[Setting],
+    stage: Stage,
+    checked: bool = True,
+) -> _Found:
+    of = {setting: [load[place] for load in trials] for place, setting in enumerate(settings)}
+    return _Found(looked, standings(by_discipline(_logs(trials, settings))), of, stage, checked)
 
 
-def _as_good(one: Finalist, choice: str) -> str:
-    return f"{discipline_name(one.discipline)} is as good: the difference from {choice} is within its 95 % interval."
+def _advice(work: _Work, asked: tuple[Link, str, str, str], settings: Sequence[Setting], found: _Found) -> Advice:
+    link, because, access, target = asked
+
+    def finalist(setting: Setting, standing: Standing | None = None) -> Finalist:
+        loads = () if found.stage is None else found.stage.loads
+        return Finalist(
+            setting.discipline, setting.variant, dict(setting.values), setting.told,
+            [_check(load, some) for load, some in zip(loads, found.trials.get(setting, ()), strict=True)],
+            None if standing is None else standing.score,
+            None if standing is None else standing.worse, standing is None or standing.is_level,
+            commands(setting, link, work.profile, access), remark(setting.discipline),
+        )  # fmt: skip
+
+    finalists = [finalist(one.setting, one) for one in found.standings] or [finalist(settings[0])]
+    best = chosen(found.standings, work.order).setting if found.standings else settings[0]
+    choice = next(one for one in finalists if one.discipline == best.discipline)
+    scenario = work.loads[0].scenario(_SHOWN_TRIPS).with_settings(*best.scenario_settings)
+    return Advice(
+        link, work.profile.name, because, access, target, choice, finalists, found.looked,
+        sureness(found.standings, choice.discipline, found.stage, len(work.loads)),
+        0 if found.stage is None else found.stage.seeds, 0 if found.stage is None else found.stage.trips,
+        work.bench.seed + (APART if found.checked else 0), work.cut, scenario, work.bench.runs, work.bench.computed,
+    )  # fmt: skip
 
 
-def _not_tried(finalists: Sequence[Finalist]) -> list[str]:
-    """Of what every advice should be beside, what was left out by who asked."""
-    tried = [one.discipline for one in finalists]
-    missing = [discipline_name(name) for name in BESIDE if name not in tried]
-    if not missing:
-        return []
-    return [f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not tried, which Linux has for this."]
+def _check(load: Load, trials: Sequence[Trial]) -> Check:
+    def of(value: Callable[[Trial], float], resolution: float = 0.0) -> Estimate:
+        found = estimate([value(trial) for trial in trials], resolution=resolution)
+        assert found is not None
+        return found
+
+    return Check(
+        load.name,
+        of(lambda trial: trial.score),
+        of(lambda trial: 1e3 * trial.seen.sparse_wait_s, TIME_RESOLUTION),
+        of(lambda trial: trial.seen.sparse_lost),
+        of(lambda trial: 1e3 * trial.seen.short_extra_s),
+        of(lambda trial: 1e3 * trial.seen.long_wait_s),
+        of(lambda trial: trial.seen.used),
+        of(lambda trial: trial.seen.jain),
+        of(lambda trial: trial.seen.tcp_over_fair),
+    )

@@ -54,16 +54,18 @@ def advise(options: Namespace) -> int:
     import json
 
     from fairdrop.advise import advise
-    from fairdrop.cli.show import advice_text
+    from fairdrop.cli.advice import advice_text
 
     found = advise(
         options.rate,
         options.rtt,
         options.flows,
+        profile=options.profile,
+        access=options.access,
         target=options.target,
         disciplines=None if options.disciplines in (None, names.EVERY) else names.disciplines(options.disciplines),
         out=options.out,
-        budget=options.budget,
+        time=options.time,
         seed=options.seed,
         threads=options.threads,
         progress=not options.quiet and sys.stderr.isatty(),

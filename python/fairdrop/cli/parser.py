@@ -210,21 +210,34 @@ def _add_advise(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "advise",
         help="which discipline for a link, with which parameters",
-        description="Search by simulation for the discipline and the parameters that do best on a link.",
+        description="Find by simulation, within a time, which discipline suits a link, and how Linux is told.",
     )
     parser.add_argument("--rate", required=True, metavar="RATE", help="of the link, such as 100mbit; 1mbit to 10gbit")
-    parser.add_argument("--rtt", required=True, metavar="TIME", help="round-trip times: 50ms or 20ms..80ms; 1ms to 1s")
+    parser.add_argument("--rtt", required=True, metavar="TIME", help="round-trip times: 50ms or 20ms..80ms; 10us to 2s")
     parser.add_argument("--flows", required=True, type=_flows, metavar="N", help="long flows at once, 1 to 10000")
     parser.add_argument(
         "--target", default="delay", metavar="NAME", help="what is wanted: delay, fairness or throughput (delay)"
     )
-    _add_disciplines(parser, "all that the search knows")
-    parser.add_argument("--budget", type=_count, default=400, metavar="N", help="runs that the search may take (400)")
-    parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of search and runs (1)")
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="kind of link: home, campus, satellite, mobile or datacentre (told from rate, round trips and flows)",
+    )
+    parser.add_argument(
+        "--access",
+        metavar="NAME",
+        help="what it is made of: cable, vdsl, adsl, ethernet, unknown or none (by profile and rate)",
+    )
+    _add_disciplines(parser, "those of the profile, and own ones")
+    parser.add_argument(
+        "--time", default="30s", metavar="TIME", help="when there is to be an answer; more gives a surer one (30s)"
+    )
+    parser.add_argument("--seed", type=_seed, default=1, metavar="N", help="of the runs (1)")
     parser.add_argument("--out", default="advice", metavar="DIR", help="scenario and finished runs (advice)")
     parser.add_argument("--threads", type=_count, metavar="N", help="threads (all cores); results do not depend on it")
     parser.add_argument("--json", action="store_true", help="print as JSON")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--quiet", action="store_true", help="no estimate of the time, no progress")
+    _add_parts(parser)
     parser.set_defaults(action=lab.advise)
 
 

@@ -12,7 +12,6 @@ from fairdrop.wording.numbers import digits, number_and_half, rate_unit
 from fairdrop.wording.phrases import count
 
 if TYPE_CHECKING:
-    from fairdrop.advise import Advice
     from fairdrop.changes import Change, Changes
     from fairdrop.characterize.scorecard import Scorecard
     from fairdrop.estimate import Estimate
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
 _MOST_FIELDS = 10
 # Disciplines beside one another in a scorecard.
 _ABREAST = 4
-_SCORES = {
-    "delay": "mean of the three waits in ms, charged where less than 95 % of DropTail's throughput is sent",
-    "fairness": "1 - Jain's index, charged where less than 95 % of DropTail's throughput is sent",
-    "throughput": "unused part of the link, charged for waits",
-}
 
 
 def result_text(result: Result) -> str:
@@ -260,62 +254,6 @@ def scorecard_text(card: Scorecard) -> str:
                 lines.append([column.section, column.label + of, *told])
         tables.append(table_text(["section", "measure", *(f"{name}  " for name in some)], lines))
     return "\n\n".join(tables)
-
-
-def advice_text(found: Advice, folder: str) -> str:
-    """The choice, why it is, what is to be known beside it, the scenario, and how Linux is told."""
-    choice = found.choice
-    head = ["", *(one.discipline for one in found.finalists)]
-    checks = zip(*(one.checks for one in found.finalists), strict=True)
-    lines = [[f"{some[0].load}: score", *(_with_half(one.score) for one in some)] for some in checks]
-    lines.append(["all loads: score", *(_with_half(one.score) for one in found.finalists)])
-    lines.append(
-        ["all loads: behind", *("-" if one.behind is None else _with_half(one.behind) for one in found.finalists)]
-    )
-    measures = (
-        ("long flows' wait, ms", "long_wait_ms", 1), ("short transfers' wait, ms", "short_wait_ms", 1),
-        ("voice's wait, ms", "voice_wait_ms", 1), ("link used, %", "used", 100), ("Jain's index", "jain", 1),
-    )  # fmt: skip
-    for name, field, scale in measures:
-        first = (getattr(one.checks[0], field) for one in found.finalists)
-        lines.append([f"as asked: {name}", *(_with_half(value, scale) for value in first)])
-    last = (one.checks[-1].tcp_over_fair for one in found.finalists)
-    lines.append(["beside UDP: TCP / its fair share", *map(_with_half, last)])
-    tried = ", ".join(f"{name} {digits(score)}" for name, score in sorted(found.screened.items(), key=lambda p: p[1]))
-    linux = [
-        f"{one.discipline}: tc qdisc replace dev DEV root {one.tc}{f' ({one.remark})' if one.remark else ''}"
-        if one.tc
-        else f"{one.discipline}: {one.remark}"
-        for one in found.finalists
-    ]
-    linux += [
-        f"{one.discipline}, in front of a slower link: tc qdisc replace dev DEV root {one.tc_in_front}"
-        for one in found.finalists
-        if one.tc_in_front
-    ]
-    return "\n".join(
-        [
-            f"{found.link}; target: {found.target}",
-            f"choice: {choice.told}",
-            *(f"remark: {text}" for text in found.remarks),
-            "",
-            table_text(head, lines, left=1),
-            f"score: {_SCORES[found.target]}; less is better",
-            f"waits: 99th percentiles; ±: 95 % interval over {choice.score.n} seeds",
-            f"score with usual parameters, as asked: {tried}",
-            *(f"{one.discipline}: {one.told}" for one in found.finalists[1:]),
-            "",
-            *linux,
-            f"scenario: {folder}/scenario.toml",
-            "",
-            found.scenario.source.rstrip(),
-        ]
-    )
-
-
-def _with_half(value: Estimate, scale: float = 1.0) -> str:
-    mean, half = number_and_half(value, scale, at_most=2 if scale > 1 else 4)
-    return mean if half is None else f"{mean} ±{half}"
 
 
 def table_text(head: Sequence[str], lines: Sequence[Sequence[str]], left: int = 2) -> str:
