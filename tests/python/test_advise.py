@@ -309,6 +309,16 @@ def test_transfers_that_never_end_take_the_whole_time():
     assert found.sparse_lost == 1 and found.wait_s > 0.3
 
 
+def test_a_shaper_at_the_links_rate_changes_nothing():
+    """So what is simulated, without a shaper, is what ``tc`` is told."""
+    (setting, *_) = settings_of("cake", LINK, HOME)
+    load = Load("x", LINK, HOME, unresponsive=True).scenario(20)
+    plain, shaped = (
+        load.with_settings(*setting.scenario_settings, *more).run() for more in ([], ["queue.cake.rate=4mbit"])
+    )
+    assert shaped.flows.rows() == plain.flows.rows()
+
+
 # Links, loads and parameters.
 
 
