@@ -90,11 +90,17 @@ def findings(rows: Sequence[Row]) -> list[str]:
     dropping = sorted((name for name in quiet if quiet[name].mean > 0), key=lambda name: -quiet[name].mean)
     slowest = max(dropping, key=lambda name: web[name].mean)
     together = found("2.4-synchronisation", "together")
+    harmful = score_boards(rows)[0].harmful
+
+    def able(of: dict[str, Row]) -> list[str]:
+        """Disciplines that are named for what they do well."""
+        return [name for name, row in of.items() if (row.trial, row.at, name) not in harmful]
+
     of_family = {entry["name"] for entry in catalogue()["disciplines"] if entry["family"] == _FAMILY}
-    first, second = sorted((name for name in udp if name in of_family), key=lambda name: -udp[name].mean)[:2]
-    protected = [discipline_name(name) for name, row in udp.items() if row.mean >= _PROTECTED]
-    quick = sorted(heavy, key=lambda name: heavy[name].mean)[:4]
-    calm = sorted(voice, key=lambda name: voice[name].mean)[:4]
+    first, second = sorted((name for name in able(udp) if name in of_family), key=lambda name: -udp[name].mean)[:2]
+    protected = [discipline_name(name) for name in able(udp) if udp[name].mean >= _PROTECTED]
+    quick = sorted(able(heavy), key=lambda name: heavy[name].mean)[:4]
+    calm = sorted(able(voice), key=lambda name: voice[name].mean)[:4]
     return [
         f"*Unresponsive sender.* TCP keeps {100 * _PROTECTED:.0f} % of its fair share or more beside UDP at twice "
         f"the link under {'; '.join(protected)}. Of the CHOKe family, which keeps no state of flows, the best are "

@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from matplotlib.text import Text
 
 import fairdrop
 import sample_document as sample
@@ -17,6 +18,7 @@ from fairdrop.cli import main
 from fairdrop.cli.meters import meters_text
 from fairdrop.cli.show import result_text
 from fairdrop.estimate import Estimate
+from fairdrop.report import explain
 from fairdrop.report.effects import (
     ABOVE,
     BELOW,
@@ -34,6 +36,8 @@ from fairdrop.report.effects import (
 )
 from fairdrop.report.judge import judge, order_note
 from fairdrop.report.max_min import fair_shares, max_min, mean_flows
+from fairdrop.report.page import _support
+from fairdrop.report.ranking import trade_off
 
 HEADLINE = Path(__file__).resolve().parents[2] / "scenarios" / "headline.toml"
 SHORT = ["duration=30s", "warm_up=20s"]
@@ -229,7 +233,7 @@ def test_of_all_disciplines_three_are_named():
     assert f"Of the other {len(names) - 3} disciplines " in found.sentence
     assert found.sentence.endswith(" 1 shuts it out and 1 leaves the link idle.")
     assert not {"Cebinae", "flow valve"} & {label for label in labels if label in found.sentence}
-    assert order_note(found.effects).startswith("In order: those that hold a greedy sender first")
+    assert order_note(found.effects).startswith("In order: those that hold the greedy sender, by use of the link")
 
 
 def test_the_order_is_fair_shares_then_use_then_wait():
@@ -406,3 +410,37 @@ def test_a_queue_that_sent_nothing_has_no_wait():
     assert "cebinae: link 0.00 % busy, queue 0.0 packets, no packet sent" in result_text(result)
     rows = [line.split() for line in meters_text(result.document).splitlines() if line.startswith("cebinae")]
     assert [row[-2:] for row in rows if row[1] == "bottleneck"] == [["-", "-"]] * 2
+
+
+def test_live_runs_have_a_verdict_of_their_own(tmp_path):
+    scenario = fairdrop.load(str(HEADLINE), SHORT)
+    both = scenario.compare(["cebinae"], 1).beside(scenario.compare(["fq_codel"], 1))
+    simulated, live = result_text(both).splitlines()[-2:]
+    assert simulated.startswith("verdict, simulated: Cebinae leaves the link idle")
+    assert live.startswith("verdict, live: FQ-CoDel holds the greedy sender udp[0]")
+    assert f"Live: {both.live.verdict}" in supported(both.document)
+
+
+def supported(shown):
+    """The lines under the verdict of a report."""
+    return _support(shown, judge(shown), long=False)
+
+
+def test_no_share_is_given_of_losses_among_no_packets():
+    lossy = fairdrop.load(str(HEADLINE), [*SHORT, "dumbbell.loss=0.01"]).compare(["cebinae"], 1)
+    assert "bottleneck: no packet came to be lost at random" in result_text(lossy).splitlines()
+
+
+def test_a_page_speaks_of_a_greedy_sender_only_where_there_is_one():
+    aim = "drops from the greedy sender"
+    assert aim in explain.drops(sample.simulation(seeds=1, samples=20), greedy=True)
+    assert aim not in explain.drops(sample.tcp_only(), greedy=False)
+    assert explain.drops(sample.no_drops(), greedy=False) == "No packet was dropped."
+    assert explain.setting(sample.no_drops()) == "Simulation of one link."
+
+
+def test_what_is_not_drawn_is_named():
+    """A discipline that sent nothing has no delay to be drawn at."""
+    figure = trade_off(document({"sfq": even(0.25), "cebinae": [0.0] * 4}), "screen")
+    (note,) = [text.get_text() for text in figure.findobj(Text) if "no packet was sent" in text.get_text()]
+    assert note.replace("\n", " ").endswith("Not drawn, as no packet was sent: Cebinae.")

@@ -420,7 +420,7 @@ def test_many_disciplines_begin_with_a_table_in_order_and_delay_against_fairness
 
 
 def test_causes_of_drops_are_folded_where_the_figure_does_not_show_them(pages: dict[str, str]) -> None:
-    causes = keep_together("RED, early 80.0 %, RED, forced 15.0 %, buffer full 5.0 %")
+    causes = keep_together("RED, early 80.0 %; RED, forced 15.0 %; buffer full 5.0 %")
     folded = pages["many"].split('id="causes"')[1].split("</dl>")[0]
     assert folded.count("<dt>") == 7
     assert re.search(rf"<dt>RED</dt>\s*<dd>{causes}</dd>", folded)
@@ -429,7 +429,7 @@ def test_causes_of_drops_are_folded_where_the_figure_does_not_show_them(pages: d
 
 
 def test_the_order_is_told_once(pages: dict[str, str]) -> None:
-    assert pages["many"].count("In order: those that hold a greedy sender first") == 1
+    assert pages["many"].count("In order: those that hold the greedy sender, by use") == 1
     assert "In order" not in pages["simulation"], "all three are named"
 
 

@@ -176,7 +176,9 @@ def _losses(result: Result) -> list[str]:
             sums[0] += link["lost"]["packets"]
             sums[1] += link["offered"]["packets"]
     return [
-        f"{name}: {count(packets, 'packet')} lost at random, {percent_text(packets / max(offered, 1))}"
+        f"{name}: {count(packets, 'packet')} lost at random, {percent_text(packets / offered)}"
+        if offered
+        else f"{name}: no packet came to be lost at random"
         for name, (packets, offered) in lost.items()
     ]
 

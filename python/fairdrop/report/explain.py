@@ -37,7 +37,7 @@ FLOWS = {
 }
 TRADE_OFF = "Each mark is a discipline. Up and to the left is better: even shares, and short waits."
 SHARES_IN_ROWS = "A bar for each discipline; where groups have their fair shares, colours meet at the dashed lines."
-DROPS_IN_ROWS = "A row for each discipline. One that protects others drops from the greedy sender and spares the rest."
+DROPS_IN_ROWS = "A row for each discipline: the part of each group's packets that its queue dropped."
 QUANTILES = "A row for each discipline; further left is shorter. Packets that were dropped are not counted."
 QUEUE_IN_ROWS = "A row for each discipline: its height is the number of packets waiting, the colours whose they are."
 
@@ -73,15 +73,19 @@ def queue(document: Document) -> str:
     return text + (f"{line}ever more." if averages else "")
 
 
-def drops(document: Document) -> str:
-    seen = {
-        cause for run in runs(document) for row in run["groups"] for cause, n in row["drops"].items() if n
-    }
-    if not seen:
-        return "Packets that the queues dropped, by sender and reason."
-    reasons = " ".join(explained(cause) for cause in CAUSES if cause in seen)
-    aim = "A discipline that protects the others drops from the greedy sender and spares the rest."
-    return f"Packets that the queues dropped, by sender and reason. {reasons} {aim}"
+def drops(document: Document, greedy: bool) -> str:
+    """What the figure of drops shows; ``greedy`` says whether there is a greedy sender to drop from."""
+    reasons = causes(document)
+    if not reasons:
+        return "No packet was dropped."
+    aim = " A discipline that protects the others drops from the greedy sender and spares the rest." if greedy else ""
+    return f"Packets that the queues dropped, by sender and reason. {reasons}{aim}"
+
+
+def causes(document: Document) -> str:
+    """The reasons for which packets were dropped; nothing where none was."""
+    seen = {cause for run in runs(document) for row in run["groups"] for cause, n in row["drops"].items() if n}
+    return " ".join(explained(cause) for cause in CAUSES if cause in seen)
 
 
 def theory(document: Document) -> str:
@@ -103,4 +107,5 @@ def setting(document: Document) -> str:
         return "Replay of a capture: real packets, in their own timing, through each discipline."
     if document.get("kind") == "live":
         return "Live: kernel TCP and real datagrams through links that are emulated packet by packet."
-    return "Simulation of one congested link."
+    links = max((len(run.get("queues") or []) for run in runs(document)), default=1)
+    return "Simulation of one link." if links <= 1 else f"Simulation of a network with {links} queues."

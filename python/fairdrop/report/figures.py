@@ -30,8 +30,8 @@ class Drawn:
     narrow: Markup
 
 
-def figures(document: Document) -> list[Drawn]:
-    """All figures in reading order."""
+def figures(document: Document, greedy: bool) -> list[Drawn]:
+    """All figures in reading order; ``greedy`` says whether a sender is greedy."""
     long = is_long(document)
     draw: list[tuple[str, str, str, Callable[[Width], Figure]]] = [
         (
@@ -55,7 +55,7 @@ def figures(document: Document) -> list[Drawn]:
         (
             "drops",
             "Whose packets are dropped" if long else "Whose packets are dropped, and why",
-            explain.DROPS_IN_ROWS if long else explain.drops(document),
+            explain.DROPS_IN_ROWS if long else explain.drops(document, greedy),
             lambda width: plot.drops(document, width=width),
         ),
         (

@@ -101,13 +101,12 @@ def _support(document: Document, found: Effects, subject: Subject) -> list[str]:
 
 def order_note(found: Effects) -> str:
     """What decides the order of the disciplines."""
-    first = "nearest to fair shares first, then the fuller link and the shorter wait"
-    if found.subject:
-        first = (
-            "those that hold a greedy sender first, the fuller link and the shorter wait before others; "
-            "then by distance from fair shares"
-        )
-    return f"In order: {first}; last those that shut out or starve, and that leave the link idle."
+    first = "by distance from fair shares, then use of the link, then wait; after these those that"
+    if subject := found.subject:
+        whom = f"the {'greedy sender' if subject.kind == 'greedy' else 'largest flow'}{'s' if subject.plural else ''}"
+        rest = "others by distance from fair shares; those that"
+        first = f"those that hold {whom}, by use of the link, then wait; {rest}"
+    return f"In order: {first} shut out or starve; last those that leave the link idle."
 
 
 def seed_note(document: Document) -> str:

@@ -42,7 +42,7 @@ def _context(document: Document) -> dict[str, Any]:
         "title": clean(document.get("title") or document.get("name") or "Result"),
         "setting": explain.setting(document),
         "verdict": verdict.sentence,
-        "support": _support(verdict, long),
+        "support": _support(document, verdict, long),
         "notices": notices(whole),
         "empty": empty,
         "group_columns": [] if empty else tables.group_table(few).columns,
@@ -52,11 +52,11 @@ def _context(document: Document) -> dict[str, Any]:
         "theory_table": None if empty else tables.theory_table(document),
         "theory": explain.theory(document),
         "glossary": explain.glossary(document),
-        "figures": [] if empty else figures(few),
+        "figures": [] if empty else figures(few, verdict.subject is not None and verdict.subject.kind == "greedy"),
         "long": long,
         "order": order_note(verdict.effects) if long and verdict.effects else None,
         "causes": tables.drop_causes(document) if long else [],
-        "explained": explain.drops(document),
+        "explained": explain.causes(document),
         "lead": lead(document) if long else None,
         "facts": _facts(document),
         "command": clean(rerun_command(document)),
@@ -67,11 +67,15 @@ def _context(document: Document) -> dict[str, Any]:
     }
 
 
-def _support(verdict: Verdict, long: bool) -> list[str]:
-    """The numbers behind the verdict, and the order where it names some; a table in that order says so itself."""
+def _support(document: Document, verdict: Verdict, long: bool) -> list[str]:
+    """The numbers behind the verdict, the order where it names some, and the verdict of live runs beside it.
+
+    A table in that order says so itself.
+    """
+    live = [f"Live: {judge(beside).sentence}"] if (beside := document.get("live")) else []
     found = verdict.effects
     order = [order_note(found)] if found and len(found.found) > MOST_NAMED and not long else []
-    return [*verdict.support[:-1], *order, *verdict.support[-1:]]
+    return [*verdict.support[:-1], *order, *verdict.support[-1:], *live]
 
 
 def _source(document: Document) -> str:

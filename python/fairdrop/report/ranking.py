@@ -14,6 +14,7 @@ from fairdrop.plot.strips import MOST_PANELS
 from fairdrop.report.effects import Effects
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import waiting_unit
+from fairdrop.wording.phrases import joined
 
 
 def is_long(document: Document) -> bool:
@@ -30,14 +31,18 @@ def ranked(document: Document, found: Effects) -> dict[str, Any]:
 def trade_off(document: Document, width: Width) -> Figure:
     """Delay against fairness, a mark for each discipline."""
     points: list[tuple[str, Estimate, Estimate]] = []
+    absent: list[str] = []
     for name in disciplines(document):
         delay = over_seeds(runs_of(document, name), reference_wait("p99"))
         fairness = over_seeds(runs_of(document, name), lambda run: run["jain_index"])
         if delay is not None and fairness is not None:
             points.append((discipline_name(name), delay, fairness))
+        else:
+            absent.append(discipline_name(name))
     divisor, unit = waiting_unit(max((delay.mean for _, delay, _ in points), default=1e-3))
     points = [(name, _scaled(delay, 1 / divisor), fairness) for name, delay, fairness in points]
     note = "Means over seeds with their 95 % intervals. The line joins disciplines that no other beats in both."
+    note += f" Not drawn, as no packet was sent: {joined(absent)}." if absent else ""
     labels = f"99th percentile of the wait, {unit} (less is better)", "Jain's index of all flows (more is better)"
     return plot.trade_off(points, *labels, note, width=width, most=1.0)
 

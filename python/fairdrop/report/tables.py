@@ -138,7 +138,7 @@ def drop_causes(document: Document) -> list[tuple[str, str]]:
                 total.update(group["drops"])
         dropped = sum(total.values())
         parts = [f"{cause_name(cause)} {percent_number(n / dropped)}" for cause, n in total.most_common() if n]
-        found.append((discipline_name(name), ", ".join(parts) or "nothing dropped"))
+        found.append((discipline_name(name), "; ".join(parts) or "nothing dropped"))
     return found
 
 
