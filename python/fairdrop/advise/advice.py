@@ -25,6 +25,7 @@ from fairdrop.advise.sureness import Sureness, sureness
 from fairdrop.advise.trials import APART, NOMINAL, Bench, InterruptedTrialsError, Trial, speed
 from fairdrop.estimate import TIME_RESOLUTION, Estimate, estimate
 from fairdrop.library import catalogue
+from fairdrop.nearest import choices
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, listed
 from fairdrop.study.axes import StudyError, whole
@@ -141,21 +142,28 @@ class _Work:
 
     def affords(self, effort: float) -> bool:
         """Whether trials fit into the effort, and on this machine into the time."""
-        if effort > self.effort:
-            return False
+        return effort <= self.effort and self.in_time(effort)
+
+    def in_time(self, effort: float) -> bool:
+        """Whether trials fit into the time; once some do not, no more do."""
         self.cut = self.cut or self.clock() + effort / self.speed > self.ends
         return not self.cut
 
-    def trials(self, stage: Stage, settings: Sequence[Setting], first: int) -> list[list[list[Trial]]]:
-        """Done, and counted."""
-        self.effort -= stage.effort
+    def trials(self, stage: Stage, settings: Sequence[Setting], first: int) -> tuple[Stage, list[list[list[Trial]]]]:
+        """Load after load, as long as there is time; with the stage as far as it went, which has one load at least."""
         self.bench.progress.total += stage.runs
-        begin, before = self.clock(), self.bench.computed
-        found = self.bench.trials(stage.loads, settings, stage.seeds, stage.trips, first)
-        taken_s, computed = self.clock() - begin, self.bench.computed - before
-        if computed == stage.runs and taken_s > 0:
-            self.speed = stage.effort / taken_s
-        return found
+        done: list[list[list[Trial]]] = []
+        for load in stage.loads:
+            one = replace(stage, loads=(load,))
+            if done and not self.in_time(one.effort):
+                break
+            self.effort -= one.effort
+            begin, before = self.clock(), self.bench.computed
+            done.append(self.bench.trials(load, settings, stage.seeds, stage.trips, first))
+            taken_s, computed = self.clock() - begin, self.bench.computed - before
+            if computed == one.runs and taken_s > 0:
+                self.speed = one.effort / taken_s
+        return replace(stage, loads=stage.loads[: len(done)]), done
 
 
 def advise(
@@ -193,7 +201,7 @@ def advise(
     kind, because = profile_of(link, profile)
     made_of = access_of(link, kind, access)
     if target not in TARGETS:
-        raise StudyError(f"target = {target!r} is not valid; valid: {', '.join(TARGETS)}")
+        raise StudyError(f"target = {target!r} is not valid{choices(target, TARGETS)}")
     names = _names(disciplines, kind)
     order = [*kind.order, *(name for name in names if name not in kind.order)]
     whole("seed", seed, 0, 2**31)
@@ -224,7 +232,7 @@ def _names(asked: Sequence[str] | None, profile: Profile) -> list[str]:
     names = listed("disciplines", asked, "red")
     for name in names:
         if name not in known:
-            raise StudyError(f"disciplines: {name!r} is not valid; valid: {', '.join(known)}")
+            raise StudyError(f"disciplines: {name!r} is not valid{choices(name, known)}")
     if not names:
         raise StudyError(f"disciplines: there is none; valid: {', '.join(known)}")
     order = [*profile.order, *known]
@@ -264,7 +272,7 @@ def _found(work: _Work, settings: Sequence[Setting], progress: bool) -> _Found:
         return _Found({}, (), {}, None)
     some = settings[: first.settings]
     work.bench.progress.name = "first look"
-    looks = work.trials(first, some, work.bench.seed)
+    first, looks = work.trials(first, some, work.bench.seed)
     logs = _logs(looks, some)
     looked = {f"{one.discipline} ({one.variant})": exp(fmean(values)) for one, values in logs.items()}
     best = goes_on(logs, work.order)
@@ -272,7 +280,8 @@ def _found(work: _Work, settings: Sequence[Setting], progress: bool) -> _Found:
     if stage is None or not work.affords(stage.effort):
         return _stood(looked, looks, some, first, checked=False)
     work.bench.progress.name = "check"
-    found = _stood(looked, work.trials(stage, best, work.bench.seed + APART), best, stage)
+    stage, trials = work.trials(stage, best, work.bench.seed + APART)
+    found = _stood(looked, trials, best, stage)
     for seeds in MORE_SEEDS:
         if seeds <= stage.seeds:
             continue
@@ -280,8 +289,10 @@ def _found(work: _Work, settings: Sequence[Setting], progress: bool) -> _Found:
         if not any(one.is_open for one in found.standings) or not work.affords(more.effort):
             break
         work.effort += stage.effort
-        stage = replace(stage, seeds=seeds)
-        found = _stood(looked, work.trials(stage, best, work.bench.seed + APART), best, stage)
+        longer, trials = work.trials(replace(stage, seeds=seeds), best, work.bench.seed + APART)
+        if longer.loads != stage.loads:
+            break
+        stage, found = longer, _stood(looked, trials, best, longer)
     return found
 
 

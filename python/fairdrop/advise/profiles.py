@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairdrop.advise.link import Link
+from fairdrop.nearest import choices
 from fairdrop.study.axes import StudyError
 
 #: What a link is made of, as ``tc`` has it: the keyword of CAKE, and what the size table of another shaper takes.
@@ -102,7 +103,7 @@ def profile_of(link: Link, name: str | None) -> tuple[Profile, str]:
     """The profile of that name, or the one that a link looks like; and why it is that one. Raises StudyError."""
     if name is not None:
         if name not in PROFILES:
-            raise StudyError(f"profile = {name!r} is not valid; valid: {', '.join(PROFILES)}")
+            raise StudyError(f"profile = {name!r} is not valid{choices(name, PROFILES)}")
         return PROFILES[name], "as asked"
     if link.high_rtt_s >= _SATELLITE_S:
         return PROFILES["satellite"], "from a round trip of 400 ms or more"
@@ -116,5 +117,5 @@ def profile_of(link: Link, name: str | None) -> tuple[Profile, str]:
 def access_of(link: Link, profile: Profile, name: str | None) -> str:
     """What the link is made of. Raises StudyError."""
     if name is not None and name not in ACCESS:
-        raise StudyError(f"access = {name!r} is not valid; valid: {', '.join(ACCESS)}")
+        raise StudyError(f"access = {name!r} is not valid{choices(name, ACCESS)}")
     return name or profile.access_of(link)

@@ -56,8 +56,10 @@ def _beside(found: Sequence[Standing], choice: str) -> list[str]:
 def _shown(found: Sequence[Standing]) -> str:
     """The smallest difference that these trials can be relied on to show."""
     sizes = [one.behind.detectable(1) for one in found if one.behind is not None and one.is_level]
-    known = [size for size in sizes if size]
-    return f"; differences of {100 * expm1(max(known)):.0f} % and more show" if known else ""
+    largest = max((expm1(size) for size in sizes if size), default=0.0)
+    if largest > 1:
+        return "; only differences that are larger than the scores would show"
+    return f"; differences of {100 * largest:.0f} % and more show" if largest else ""
 
 
 def _names(some: Sequence[Standing]) -> str:

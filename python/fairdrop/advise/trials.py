@@ -72,13 +72,8 @@ class Bench:
         """Runs that were asked for, those that the store had included."""
         return sum(self._done.values())
 
-    def trials(
-        self, loads: Sequence[Load], settings: Sequence[Setting], seeds: int, trips: int, first: int
-    ) -> list[list[list[Trial]]]:
-        """By load, setting and seed. Raises InterruptedTrialsError, or ValueError for runs that failed."""
-        return [self._on(load, settings, seeds, trips, first) for load in loads]
-
-    def _on(self, load: Load, settings: Sequence[Setting], seeds: int, trips: int, first: int) -> list[list[Trial]]:
+    def trials(self, load: Load, settings: Sequence[Setting], seeds: int, trips: int, first: int) -> list[list[Trial]]:
+        """By setting and seed. Raises InterruptedTrialsError, or ValueError for runs that failed."""
         # What DropTail uses of the link is what others are measured against.
         reference = settings_of("droptail", load.link, load.profile)[0]
         every = list(dict.fromkeys([*settings, reference]))
