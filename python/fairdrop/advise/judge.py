@@ -53,7 +53,12 @@ class Standing:
             return True
         if len(self.logs) < _FEW and self.behind.difference.mean > log(1 + _MUCH):
             return False
-        return self.behind.p is None or self.behind.p > LEVEL
+        return not self.is_significant
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether its difference from the best is."""
+        return self.behind is not None and self.behind.p is not None and self.behind.p <= LEVEL
 
     @property
     def is_open(self) -> bool:

@@ -73,8 +73,9 @@ class Load:
 
     @property
     def short_trips(self) -> int:
-        """Round trips of a short transfer that loses nothing: the handshake, and windows that double."""
-        return 1 + ceil(log2(self.short_bytes / PACKET_BYTES / _FIRST_WINDOW + 1))
+        """Round trips of a short transfer that loses nothing: its handshake, if any, and windows that double."""
+        handshake = int(self.profile.tcp.get("handshake", True))
+        return handshake + ceil(log2(self.short_bytes / PACKET_BYTES / _FIRST_WINDOW + 1))
 
     @property
     def short_s(self) -> float:

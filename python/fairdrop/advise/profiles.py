@@ -86,7 +86,8 @@ PROFILES: Mapping[str, Profile] = {
             # Switches mark above a threshold, which is RED with a step (RFC 8257, 3.1).
             ("red", "fq_codel", "codel", "dualpi2", "pie", "droptail"),
             transport="dctcp",
-            tcp={"min_rto": "5ms", "tick": "10us"},
+            # Its connections are open already, or their SYNs are ECN-capable (RFC 8257, 3.5): none is lost at a mark.
+            tcp={"min_rto": "5ms", "tick": "10us", "handshake": False},
             other="prague",
             sparse="requests",
             sparse_s=0.0,

@@ -49,7 +49,9 @@ def _beside(found: Sequence[Standing], choice: str) -> list[str]:
     if worse:
         least = min(one.worse.mean for one in worse if one.worse is not None)
         verb = "is" if len(worse) == 1 else "are"
-        told.append(f"{_names(worse)} {verb} significantly worse than the best, by {100 * least:.0f} % or more")
+        tested = all(one.is_significant for one in worse)
+        how = "significantly worse" if tested else "worse"
+        told.append(f"{_names(worse)} {verb} {how} than the best, by {100 * least:.0f} % or more")
     return told or [f"{discipline_name(choice)} alone was a candidate"]
 
 

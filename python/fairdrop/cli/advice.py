@@ -51,14 +51,17 @@ def _table(found: Advice, sparse: str) -> Iterator[str]:
         ["all loads: worse, %", *("-" if one.worse is None else _with_half(one.worse, 100, 0) for one in finalists)]
     )
     measures = (
-        (f"{sparse}, 99 % wait, ms", "sparse_wait_ms", 1, 2), (f"{sparse}, lost, %", "sparse_lost", 100, 2),
-        ("short transfers, longer, ms", "short_extra_ms", 1, 2), ("long flows, mean wait, ms", "long_wait_ms", 1, 2),
+        (f"{sparse}, 99 % wait", "sparse_wait_ms", 1, 2), (f"{sparse}, lost, %", "sparse_lost", 100, 2),
+        ("short transfers, longer", "short_extra_ms", 1, 2), ("long flows, mean wait", "long_wait_ms", 1, 2),
         ("link used, %", "used", 100, 1), ("Jain's index", "jain", 1, 3),
     )  # fmt: skip
     for name, field, scale, places in measures:
-        lines.append(
-            [f"as asked: {name}", *(_with_half(getattr(one.checks[0], field), scale, places) for one in finalists)]
-        )
+        values = [getattr(one.checks[0], field) for one in finalists]
+        unit = ""
+        if field.endswith("_ms"):
+            # In microseconds where none is a millisecond.
+            scale, unit = (1, ", ms") if max(value.mean for value in values) >= 1 else (1000, ", µs")
+        lines.append([f"as asked: {name}{unit}", *(_with_half(value, scale, places) for value in values)])
     beside = [_beside_udp(one.checks) for one in finalists]
     lines.append(["with UDP: TCP / its fair share", *("-" if one is None else _with_half(one) for one in beside)])
     yield from table_text(["", *(one.discipline for one in finalists)], lines, left=1).splitlines()
