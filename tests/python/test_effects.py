@@ -74,19 +74,25 @@ def of(cases, **more):
 
 
 @pytest.mark.parametrize(
-    ("demands", "shares", "level"),
+    ("demands", "shares"),
     [
-        ([2.0, inf, inf, inf], [0.25] * 4, 0.25),
-        ([0.1, inf, inf], [0.1, 0.45, 0.45], 0.45),
-        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3], inf),
-        ([0.2, 0.6, 0.8], [0.2, 0.4, 0.4], 0.4),
-        ([], [], inf),
+        ([2.0, inf, inf, inf], [0.25] * 4),
+        ([0.1, inf, inf], [0.1, 0.45, 0.45]),
+        ([0.1, 0.2, 0.3], [0.1, 0.2, 0.3]),
+        ([0.2, 0.6, 0.8], [0.2, 0.4, 0.4]),
+        ([0.5, 0.5], [0.5, 0.5]),
+        ([], []),
     ],
 )
-def test_max_min_by_hand(demands, shares, level):
-    found, at = max_min(demands, 1.0)
-    assert found == pytest.approx(shares)
-    assert at == pytest.approx(level)
+def test_max_min_of_one_link_by_hand(demands, shares):
+    assert max_min(demands, [["link"]] * len(demands), {"link": 1.0}) == pytest.approx(shares)
+
+
+def test_max_min_of_several_links_by_hand():
+    """The flow over both links has what the narrower one gives it, and the other of the first link has the rest."""
+    paths = [["a", "b"], ["a"], ["b"], ["b"]]
+    assert max_min([inf] * 4, paths, {"a": 1.0, "b": 0.6}) == pytest.approx([0.2, 0.8, 0.2, 0.2])
+    assert max_min([inf, 0.3, inf, 0.1], paths, {"a": 1.0, "b": 0.6}) == pytest.approx([0.25, 0.3, 0.25, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -289,7 +295,7 @@ def test_a_sender_that_asks_for_little_leaves_the_rest_to_others():
     assert judge(modest).outcome == "no greedy"
     fair = fair_shares(modest, mean_flows(modest))
     assert fair.of == pytest.approx({"udp[0]": 0.1, "tcp[0]": 0.3, "tcp[1]": 0.3, "tcp[2]": 0.3})
-    assert fair.level == pytest.approx(0.3)
+    assert fair.possible == 1
 
 
 def test_transfers_that_end_are_not_called_starved_and_leave_no_link_idle():
@@ -444,3 +450,28 @@ def test_what_is_not_drawn_is_named():
     figure = trade_off(document({"sfq": even(0.25), "cebinae": [0.0] * 4}), "screen")
     (note,) = [text.get_text() for text in figure.findobj(Text) if "no packet was sent" in text.get_text()]
     assert note.replace("\n", " ").endswith("Not drawn, as no packet was sent: Cebinae.")
+
+
+def test_a_link_before_a_narrower_one_need_not_be_full():
+    """TCP crosses a second link of 0.3 Mb/s and can take no more there: the first is not left idle by its queue."""
+    narrow = document({"drr": [0.25, 0.1, 0.1, 0.1]})
+    narrow["scenario"]["links"] = [{"name": "bottleneck", "rate_bps": 1e6}, {"name": "second", "rate_bps": 3e5}]
+    path = {"udp": ["bottleneck"], "tcp": ["bottleneck", "second"]}
+    narrow["scenario"]["groups"] = [{"name": name, "forward": links} for name, links in path.items()]
+    for run in narrow["runs"]:
+        run["flows"][0]["offered_bps"] = 2.5e5
+    (found,) = effects(narrow).found
+    assert (found.link, found.others) == (FAIR, FAIR)
+    assert fair_shares(narrow, mean_flows(narrow)).possible == pytest.approx(0.55)
+
+
+def test_a_narrow_access_link_and_a_small_window_bound_what_is_fair():
+    bounded = document({"drr": [0.1, 0.3, 0.3, 0.3]})
+    tcp = {"name": "tcp", "settings": {"max_window": 10}, "packet_size_bytes": 1000}
+    bounded["scenario"]["groups"] = [{"name": "udp", "access_rate_bps": 1e5}, tcp]
+    for run in bounded["runs"]:
+        for flow in run["flows"]:
+            flow["base_rtt_s"] = 0.8
+    fair = fair_shares(bounded, mean_flows(bounded))
+    assert fair.of == pytest.approx({"udp[0]": 0.1, "tcp[0]": 0.1, "tcp[1]": 0.1, "tcp[2]": 0.1})
+    assert fair.possible == pytest.approx(0.4)

@@ -23,24 +23,20 @@ def harms(scenario: Mapping[str, Any], runs: Mapping[str, Sequence[Observed]]) -
 
 def _runs(scenario: Mapping[str, Any], runs: Mapping[str, Sequence[Observed]]) -> Iterator[dict[str, Any]]:
     """The runs as a result document has them, as far as effects go; flows of a group have equal parts of it."""
-    crossing = _crossing(scenario)
+    link = next(str(link["name"]) for link in scenario["links"] if link["queue"] != "plain")
+    crossing = [str(group["name"]) for group in scenario["groups"] if link in group["forward"]]
     for discipline, some in runs.items():
         for run in some:
             yield {
                 "discipline": discipline,
                 "seed": run.seed,
+                "link": link,
                 "link_rate_bps": run.link["link_rate_bps"],
                 "utilisation": run.link["link_utilisation"],
                 "measured_from_s": scenario["warm_up_s"],
                 "measured_to_s": scenario["duration_s"],
                 "flows": [flow for name in crossing for flow in _flows(run.groups[name])],
             }
-
-
-def _crossing(scenario: Mapping[str, Any]) -> list[str]:
-    """Groups that send over the link that shares refer to."""
-    links = [link["name"] for link in scenario["links"] if link["queue"] != "plain"]
-    return [str(group["name"]) for group in scenario["groups"] if links and links[0] in group["forward"]]
 
 
 def _flows(group: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

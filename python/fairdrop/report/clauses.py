@@ -108,7 +108,9 @@ class Clauses:
         """``TCP`` where it is all there is beside the senders, otherwise the groups."""
         if all(flow.group in effect.starved and _is_tcp(flow) for flow in self._others):
             return "TCP"
-        return _some(effect.starved, "group")
+        names = _some(effect.starved, "group")
+        few = len(effect.starved) <= MOST_NAMES
+        return f"{'group' if len(effect.starved) == 1 else 'groups'} {names}" if few else names
 
     def _untold(self, effect: Effect, who: str) -> list[str]:
         taken = f"gives {who} {percent(effect.taken)}" if effect.taken else ""

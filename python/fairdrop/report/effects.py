@@ -114,8 +114,9 @@ class Effects:
 
 def effects(document: Document) -> Effects:
     """What each discipline of the document does, the best first."""
-    flows = mean_flows(document)
-    fair = fair_shares(document, flows)
+    every = mean_flows(document)
+    fair = fair_shares(document, every)
+    flows = [flow for flow in every if flow.crosses]
     subject = subject_of(document, flows, fair)
     parties = _Parties(flows, fair, subject)
     used = {name: _used(runs_of(document, name)) for name in disciplines(document)}

@@ -46,17 +46,22 @@ def find_subject(document: Document) -> Subject | None:
 
 def subject_of(document: Document, flows: Sequence[FlowMeans], fair: FairShares) -> Subject | None:
     """As `find_subject`, of flows and shares that are known."""
+    flows = [flow for flow in flows if flow.crosses]
     if not flows:
         return None
     if is_replay(document):
         return _subject(flows, fair, [max(flows, key=lambda flow: flow.offered_bps)], "largest")
-    greedy = [flow for flow in flows if not flow.responsive and flow.offered >= GREEDY_OVER_FAIR * fair.level > 0]
+    greedy = [flow for flow in flows if _is_greedy(flow, fair)]
     if greedy:
         return _subject(flows, fair, greedy, "greedy")
     top = max(flows, key=lambda flow: _over_fair(flow, fair, "dominant"))
     if _over_fair(top, fair, "dominant") >= DOMINANT_OVER_FAIR:
         return _subject(flows, fair, [top], "dominant")
     return None
+
+
+def _is_greedy(flow: FlowMeans, fair: FairShares) -> bool:
+    return not flow.responsive and _over_fair(flow, fair, "greedy") >= GREEDY_OVER_FAIR
 
 
 def _over_fair(flow: FlowMeans, fair: FairShares, kind: str) -> float:

@@ -1,12 +1,12 @@
-"""Max-min fair shares of the flows on the reference link: what each would have if none took from another.
+"""Max-min fair shares of flows on the reference link: what each would have if none took from another.
 
-A flow that asks for less than an equal part has what it asks for, and the others split the rest in the same way.
-Source: D. Bertsekas, R. Gallager, "Data Networks", 2nd edition, 1992, section 6.5.2.
+A flow that asks for less than an equal part of each link on its path has what it asks for, and the others split the
+rest in the same way. Source: D. Bertsekas, R. Gallager, "Data Networks", 2nd edition, 1992, section 6.5.2.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -26,12 +26,14 @@ YIELDING = frozenset({"ledbat"})
 
 @dataclass(frozen=True)
 class FlowMeans:
-    """A flow that crosses the reference link: means over its runs, in fractions of the link."""
+    """A flow: means over its runs, in fractions of the reference link."""
 
     name: str
     group: str
     transport: str
     responsive: bool
+    #: Whether it crosses the reference link.
+    crosses: bool
     offered: float
     #: Share under each discipline.
     taken: Mapping[str, float]
@@ -40,56 +42,79 @@ class FlowMeans:
 
 @dataclass(frozen=True)
 class FairShares:
-    """``of`` has the max-min share of each flow, ``level`` that of a flow that asks for more than it gets.
+    """``of`` has the max-min share of each flow that crosses the link, as a fraction of its rate.
 
-    Both are fractions of the link's rate. ``possible`` is the most that the flows can keep the link busy together.
+    ``possible`` is the part of the time that flows with these shares keep it busy.
     """
 
     of: Mapping[str, float]
-    level: float
     possible: float
 
 
-def max_min(demands: Sequence[float], capacity: float) -> tuple[list[float], float]:
-    """The max-min share of each demand, and the share of those that are not satisfied (inf where all are)."""
-    left, among = capacity, len(demands)
-    for demand in sorted(demands):
-        if demand * among > left:
-            level = left / among
-            return [min(demand, level) for demand in demands], level
-        left, among = left - demand, among - 1
-    return list(demands), inf
+def max_min(demands: Sequence[float], paths: Sequence[Sequence[str]], capacities: Mapping[str, float]) -> list[float]:
+    """The max-min share of each demand; ``paths`` are the links that each crosses.
+
+    All shares grow together. A flow stops when it has what it asks for, or when a link on its path is full.
+    """
+    shares = [0.0] * len(demands)
+    left = dict(capacities)
+    growing = Counter(link for path in paths for link in path)
+    waiting = list(range(len(demands)))
+    while waiting:
+        # The level that the fullest link allows; it only rises where flows stop below it.
+        level = min((left[link] / number for link, number in growing.items() if number), default=inf)
+        stopping = [index for index in waiting if demands[index] <= level]
+        if not stopping:
+            full = {link for link, number in growing.items() if number and left[link] / number <= level}
+            stopping = [index for index in waiting if not full.isdisjoint(paths[index])]
+        for index in stopping:
+            shares[index] = min(level, demands[index])
+            for link in paths[index]:
+                left[link] -= shares[index]
+                growing[link] -= 1
+        stopped = set(stopping)
+        waiting = [index for index in waiting if index not in stopped]
+    return shares
 
 
 def fair_shares(document: Document, flows: Iterable[FlowMeans]) -> FairShares:
     """The max-min shares of flows.
 
     Senders that do not react ask for what they offer, as do those of a capture; bulk transfers for all that their
-    window allows.
+    window and their access link allow.
     """
     known = list(flows)
-    limits = _limits(document)
-    capacity = _capacity(document)
+    groups = {str(group["name"]): group for group in (document.get("scenario") or {}).get("groups", ())}
+    limits = _limits(document, groups)
     demands = [flow.offered if is_replay(document) else _demand(flow, limits) for flow in known]
-    shares, level = max_min(demands, capacity)
-    return FairShares(
-        {flow.name: share for flow, share in zip(known, shares, strict=True)},
-        min(level, capacity),
-        min(sum(demands) / capacity, 1.0),
-    )
+    reference, capacities = _capacities(document)
+    paths = [_path(flow, groups.get(flow.group, {}), reference, capacities) for flow in known]
+    shares = max_min(demands, paths, capacities)
+    of = {flow.name: share for flow, share in zip(known, shares, strict=True) if flow.crosses}
+    return FairShares(of, min(sum(of.values()) / capacities[reference], 1.0))
+
+
+def _path(flow: FlowMeans, group: Mapping[str, Any], reference: str, capacities: Mapping[str, float]) -> list[str]:
+    """The links with a known capacity that a flow crosses."""
+    found = dict.fromkeys(str(link) for link in group.get("forward", ()) if link in capacities)
+    if flow.crosses:
+        found[reference] = None
+    elif reference in found:
+        del found[reference]
+    return list(found)
 
 
 def mean_flows(document: Document) -> list[FlowMeans]:
-    """The flows that cross the reference link, in the order of the runs."""
+    """The flows, in the order of the runs."""
     seen: dict[str, list[tuple[Run, Mapping[str, Any]]]] = defaultdict(list)
+    crossing: set[str] = set()
     for run in runs(document):
-        crossing = crossing_throughput(run)
+        crossing.update(crossing_throughput(run))
         for flow in run["flows"]:
-            if flow["name"] in crossing:
-                seen[str(flow["name"])].append((run, flow))
+            seen[str(flow["name"])].append((run, flow))
     # Transports of one's own are congestion controls.
     own = document.get("scenario", {}).get("parts", {})
-    return [_mean_flow(name, rows, own) for name, rows in seen.items()]
+    return [_mean_flow(name, rows, own, name in crossing) for name, rows in seen.items()]
 
 
 def backs_off(transport: object) -> bool:
@@ -110,7 +135,9 @@ def link_fraction(bps: float | None, run: Run) -> float:
     return float(bps or 0) / link if link > 0 else 0.0
 
 
-def _mean_flow(name: str, rows: Sequence[tuple[Run, Mapping[str, Any]]], own: Mapping[str, Any]) -> FlowMeans:
+def _mean_flow(
+    name: str, rows: Sequence[tuple[Run, Mapping[str, Any]]], own: Mapping[str, Any], crosses: bool
+) -> FlowMeans:
     taken: dict[str, list[float]] = defaultdict(list)
     offered: dict[str, list[float]] = defaultdict(list)
     for run, flow in rows:
@@ -122,6 +149,7 @@ def _mean_flow(name: str, rows: Sequence[tuple[Run, Mapping[str, Any]]], own: Ma
         group=str(rows[0][1]["group"]),
         transport=transport,
         responsive=transport in own or backs_off(transport),
+        crosses=crosses,
         # One that reacts offers most where it is hindered least.
         offered=max(map(fmean, offered.values())),
         taken={discipline: fmean(values) for discipline, values in taken.items()},
@@ -129,32 +157,45 @@ def _mean_flow(name: str, rows: Sequence[tuple[Run, Mapping[str, Any]]], own: Ma
     )
 
 
-def _capacity(document: Document) -> float:
-    """What the link could carry on average, over the rate that it is called by: 1 unless its rate changes."""
-    links = (document.get("scenario") or {}).get("links", ())
-    if not any(link.get("rate_schedule") or link.get("trace") for link in links):
-        return 1.0
-    busiest = max(runs(document), key=lambda run: float(run["utilisation"] or 0))
+def _capacities(document: Document) -> tuple[str, dict[str, float]]:
+    """The name of the reference link, and what each link could carry on average over the rate that it is called by."""
+    found = runs(document)
+    links = list((document.get("scenario") or {}).get("links", ()))
+    reference = str(found[0].get("link", "")) if found else ""
+    capacities = {str(link["name"]): link_fraction(link.get("rate_bps"), found[0]) for link in links if found}
+    capacities = {name: capacity for name, capacity in capacities.items() if capacity > 0}
+    changes = any(link.get("rate_schedule") or link.get("trace") for link in links)
+    return reference, {**capacities, reference: _carried(found) if changes else 1.0}
+
+
+def _carried(found: Sequence[Run]) -> float:
+    """What a link whose rate changes could carry: what it did in its busiest run, over how busy it was."""
+    busiest = max(found, key=lambda run: float(run["utilisation"] or 0))
     carried = sum(link_fraction(bps, busiest) for bps in crossing_throughput(busiest).values())
     return carried / busiest["utilisation"] if carried > 0 and busiest["utilisation"] else 1.0
 
 
-def _demand(flow: FlowMeans, limits: Mapping[str, float | None]) -> float:
-    if not flow.responsive or flow.transport in YIELDING:
-        return flow.offered
-    limit = limits.get(flow.group, inf)
-    return flow.offered if limit is None else limit
+def _demand(flow: FlowMeans, limits: Mapping[str, tuple[float, float | None]]) -> float:
+    access, limit = limits.get(flow.group, (inf, inf))
+    if not flow.responsive or flow.transport in YIELDING or limit is None:
+        return min(flow.offered, access)
+    return min(limit, access)
 
 
-def _limits(document: Document) -> dict[str, float | None]:
-    """The most that a flow of a group asks for as a fraction of the link; None where only its runs tell."""
+def _limits(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[float, float | None]]:
+    """Rate of a flow's access link, and the most that it asks for, both as fractions of the link.
+
+    The latter is None where only its runs tell.
+    """
     if not (found := runs(document)):
         return {}
-    scenario = document.get("scenario") or {}
     times = {str(row["group"]): float(row.get("base_rtt_s") or 0) for row in found[0]["flows"]}
     return {
-        str(group["name"]): _limit(group, found[0], times.get(str(group["name"]), 0.0))
-        for group in scenario.get("groups", ())
+        name: (
+            link_fraction(group.get("access_rate_bps"), found[0]) or inf,
+            _limit(group, found[0], times.get(name, 0.0)),
+        )
+        for name, group in groups.items()
     }
 
 
