@@ -274,7 +274,7 @@ def test_the_page_tells_how_many_runs_there_are(root):
     names = campaign._disciplines(None)
     assert f"| profile | seeds | runs of {len(names)} disciplines |" in page
     for profile in campaign.PROFILES.values():
-        studies = [part.study for trial in campaign._trials(None) for part in campaign._parts(trial, names, profile)]
+        studies = [part.study for trial in campaign._trials(None) for part in campaign._parts(trial, names, profile, 1)]
         runs = sum(len(study.points) * study.seeds for study in studies)
         assert f"| `{profile.name}` | {profile.seeds} | {runs:,}" in page
 
