@@ -42,7 +42,7 @@ def _families() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     listed = catalogue()
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in listed["disciplines"]:
-        found.setdefault(entry.get("family") or _OWN, []).append(entry)
+        found.setdefault(_OWN if _is_own(entry) else entry["family"], []).append(entry)
     for entry in listed["transports"]:
         backing = "Transports that back off" if entry["backs_off"] else "Transports that do not"
         found.setdefault(_OWN if _is_own(entry) else backing, []).append(entry)
