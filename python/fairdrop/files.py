@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from errno import EINVAL, ENOENT
 from os import PathLike
 from pathlib import Path
@@ -26,6 +27,10 @@ SCENARIO = 16 << 20
 VECTOR = 64 << 20
 DOCUMENT = 256 << 20
 RESULT = _core.MAX_RESULT_BYTES
+_KINDS = {
+    stat.S_ISDIR: "a directory", stat.S_ISFIFO: "a FIFO", stat.S_ISSOCK: "a socket",
+    stat.S_ISCHR: "a character device", stat.S_ISBLK: "a block device",
+}  # fmt: skip
 
 
 def read_bytes(path: str | PathLike[str], limit: int) -> bytes:
@@ -55,7 +60,8 @@ def check_writable(path: str | PathLike[str]) -> None:
     if not place.parent.is_dir():
         raise FileNotFoundError(ENOENT, "is in no folder that exists; valid: a file in one that does", str(path))
     if place.exists() and not place.is_file():
-        raise OSError(EINVAL, "is no regular file; valid: a regular file, or a name that is not taken", str(path))
+        told = f"is {_kind(place)}; valid: a regular file, or a name that is not taken"
+        raise OSError(EINVAL, told, str(path))
     # As long as the name under which it will be written.
     beside = place.with_name(f"{place.name}.{os.getpid()}-0000.tmp")
     try:
@@ -63,6 +69,11 @@ def check_writable(path: str | PathLike[str]) -> None:
         beside.unlink()
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _kind(path: Path) -> str:
+    mode = path.stat().st_mode
+    return next((name for is_one, name in _KINDS.items() if is_one(mode)), "no regular file")
 
 
 def write_text(path: str | PathLike[str], content: str) -> None:

@@ -13,6 +13,7 @@ from zlib import compress, decompress
 
 from fairdrop import _core
 from fairdrop.files import RESULT, read_text
+from fairdrop.lock import held
 from fairdrop.table import Table
 from fairdrop.wording.phrases import count
 
@@ -224,9 +225,10 @@ class Result:
         OSError, with the name of the file. What was run live comes after them, in the folder ``live``.
         """
         model = None if self._model is None else json.dumps(self._model, allow_nan=False, indent=2) + "\n"
-        self._inner.write(directory, model)
-        if self._live is not None:
-            self._live.write(Path(directory) / LIVE_FOLDER)
+        with held(directory):
+            self._inner.write(directory, model)
+            if self._live is not None:
+                self._live.write(Path(directory) / LIVE_FOLDER)
 
     def report(self, path: str | PathLike[str]) -> None:
         """Write the report, one self-contained HTML file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from html import escape
 from os import PathLike, fspath
 from os.path import join
@@ -14,6 +15,7 @@ from fairdrop import _core
 from fairdrop.files import SCENARIO, read_text
 from fairdrop.library import catalogue
 from fairdrop.live import find_program
+from fairdrop.lock import held
 from fairdrop.parts.registry import Registered, load_file, parts_of, registered
 from fairdrop.result import LIVE_FOLDER, Result
 
@@ -231,9 +233,10 @@ class Scenario:
             _check_count("threads", threads)
         try:
             host = None if live is None else (find_program(), self._file, live)
-            done = self.inner.simulate(
-                disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
-            )
+            with nullcontext() if resume is None else held(resume):
+                done = self.inner.simulate(
+                    disciplines, seeds, threads, progress, command, trace=trace, resume=resume, live=host
+                )
             return Result(done, model)
         except ValueError as error:
             raise ScenarioError(str(error)) from None

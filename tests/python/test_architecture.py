@@ -30,7 +30,7 @@ LAYERS = (
     ("wording", "document", "measures", "model_scenario", "significance"),
     ("designs", "engine", "estimate", "library", "models", "progress", "warmup"),
     ("parts",),
-    ("files", "nearest", "optional", "terminal"),
+    ("files", "lock", "nearest", "optional", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.
 STEPS = ("define", "measure", "execute", "judge", "show")

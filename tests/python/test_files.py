@@ -123,7 +123,8 @@ def test_nothing_takes_the_place_of_a_special_file(fairdrop, special, headline, 
     before = os.lstat(special / name)
     done = fairdrop("run", headline, option, name, "--quiet", *SHORT)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"fairdrop: error: {name}: is no ")
+    told = "no folder" if option in ("--out", "--trace") else KINDS.get(name, "a character device")
+    assert done.stderr.startswith(f"fairdrop: error: {name}: is {told}; valid: ")
     after = os.lstat(special / name)
     assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
 
@@ -140,7 +141,7 @@ def test_a_report_or_plot_of_a_special_file_is_refused(fairdrop, special, headli
 
 
 def test_a_link_to_a_report_stays_a_link(fairdrop, tmp_path, headline):
-    (tmp_path / "real.html").write_text("old")
+    (tmp_path / "real.html").write_text("<!doctype html>old")
     (tmp_path / "link.html").symlink_to("real.html")
     assert fairdrop("run", headline, "--report", "link.html", "--quiet", *SHORT).returncode == 0
     assert (tmp_path / "link.html").is_symlink()

@@ -145,7 +145,7 @@ def _is_of(trial: Trial, section: str) -> bool:
     return section == trial.name or f"{trial.section}.".startswith(f"{section}.") or trial.section == section
 
 
-def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile, seed: int) -> Iterator[_Part]:
+def _parts(trial: Trial, disciplines: Sequence[str], profile: Profile, seed: int = 1) -> Iterator[_Part]:
     base = _base(trial, profile, seed)
     if trial is not SENSITIVITY:
         varied = (trial.full if profile.full else None) or trial.quick

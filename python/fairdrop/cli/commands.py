@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from fairdrop.cli import names
 from fairdrop.cli.errors import tell
+from fairdrop.cli.places import REPORT, REPRODUCTION, RESULT, check_file, taken
 
 if TYPE_CHECKING:
     from fairdrop.result import Result
@@ -20,29 +21,29 @@ def run(options: Namespace) -> int:
     """``fairdrop run``."""
     from fairdrop.scenario import load
 
-    _check_places(options)
     scenario = load(options.scenario, _settings(options))
-    return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
+    with taken(options, RESULT, options.out):
+        return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
 
 
 def compare(options: Namespace) -> int:
     """``fairdrop compare``."""
     from fairdrop.scenario import load
 
-    _check_places(options)
     scenario = load(options.scenario, _settings(options))
     if options.congestion and not options.live:
         raise ValueError("--congestion is given; valid: together with --live")
-    if options.live:
-        return _finish(_compared_live(scenario, options), options)
-    result = scenario.compare(
-        _disciplines(options),
-        options.seeds,
-        **_work(options),
-        **_simulation(options),
-        with_model=options.with_model,
-    )
-    return _finish(result, options)
+    with taken(options, RESULT, options.out):
+        if options.live:
+            return _finish(_compared_live(scenario, options), options)
+        result = scenario.compare(
+            _disciplines(options),
+            options.seeds,
+            **_work(options),
+            **_simulation(options),
+            with_model=options.with_model,
+        )
+        return _finish(result, options)
 
 
 def _compared_live(scenario: Scenario, options: Namespace) -> Result:
@@ -59,45 +60,48 @@ def live(options: Namespace) -> int:
     """``fairdrop live``."""
     from fairdrop.scenario import load
 
-    _check_places(options)
     scenario = load(options.scenario, _settings(options))
-    result = scenario.live(
-        options.seeds,
-        disciplines=_disciplines(options),
-        congestion=options.congestion,
-        progress=_work(options)["progress"],
-        command=options.command_line,
-        resume=_simulation(options)["resume"],
-    )
-    return _finish(result, options)
+    with taken(options, RESULT, options.out):
+        result = scenario.live(
+            options.seeds,
+            disciplines=_disciplines(options),
+            congestion=options.congestion,
+            progress=_work(options)["progress"],
+            command=options.command_line,
+            resume=_simulation(options)["resume"],
+        )
+        return _finish(result, options)
 
 
 def replay(options: Namespace) -> int:
     """``fairdrop replay``."""
     from fairdrop.capture import replay
 
-    _check_places(options)
-    result = replay(
-        options.capture,
-        rate=options.rate,
-        disciplines=_disciplines(options),
-        key=options.key,
-        speed=options.speed,
-        max_gap=None if options.max_gap == "none" else options.max_gap,
-        scenario=options.scenario,
-        settings=names.settings(options.settings),
-        seeds=options.seeds,
-        seed=1 if options.seed is None else options.seed,
-        **_work(options),
-    )
-    return _finish(result, options)
+    with taken(options, RESULT, options.out):
+        result = replay(
+            options.capture,
+            rate=options.rate,
+            disciplines=_disciplines(options),
+            key=options.key,
+            speed=options.speed,
+            max_gap=None if options.max_gap == "none" else options.max_gap,
+            scenario=options.scenario,
+            settings=names.settings(options.settings),
+            seeds=options.seeds,
+            seed=1 if options.seed is None else options.seed,
+            **_work(options),
+        )
+        return _finish(result, options)
 
 
 def reproduce(options: Namespace) -> int:
     """``fairdrop reproduce``."""
     from fairdrop.reproduce.command import run as reproduce_all
 
-    return reproduce_all(options)
+    if options.list:
+        return reproduce_all(options)
+    with taken(options, REPRODUCTION, options.out):
+        return reproduce_all(options)
 
 
 def report(options: Namespace) -> int:
@@ -111,6 +115,7 @@ def report(options: Namespace) -> int:
     source = Path(options.result)
     default = (source if source.is_dir() else source.parent) / "report.html"
     target = Path(options.out) if options.out else default
+    check_file(target, *REPORT)
     with _of_document(options.result):
         write(document, target)
     print(target)
@@ -217,26 +222,6 @@ def _settings(options: Namespace) -> list[str]:
 
 def _disciplines(options: Namespace) -> list[str] | None:
     return None if options.disciplines is None else names.disciplines(options.disciplines)
-
-
-def check_files(*paths: str | None) -> None:
-    """Raises OSError for a file that cannot be written: in no folder, something else, in a folder that takes none."""
-    from fairdrop.files import check_writable
-
-    for path in paths:
-        if path is not None:
-            check_writable(path)
-
-
-def _check_places(options: Namespace) -> None:
-    """Before any work: files that could not be written after it."""
-    from errno import ENOTDIR
-    from pathlib import Path
-
-    check_files(options.report, options.timing)
-    for path in (options.out, getattr(options, "trace", None)):
-        if path is not None and Path(path).exists() and not Path(path).is_dir():
-            raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", path)
 
 
 def _finish(result: Result, options: Namespace) -> int:

@@ -22,6 +22,12 @@ def tell_problems(problems: Sequence[str]) -> None:
             print(f"fairdrop: {printable(line)}", file=sys.stderr)
 
 
+def tell_incomplete() -> int:
+    """Of work that Ctrl-C stopped and that keeps its runs; the exit status."""
+    print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
+    return 130
+
+
 def _message(error: BaseException | str) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{printable(str(error.filename))}: "

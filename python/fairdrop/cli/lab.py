@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 
 from fairdrop.cli import names
-from fairdrop.cli.commands import check_files
-from fairdrop.cli.errors import tell_problems
+from fairdrop.cli.errors import tell_incomplete, tell_problems
+from fairdrop.cli.places import ADVICE, SCORECARD, taken
 
 
 def characterize(options: Namespace) -> int:
@@ -18,35 +18,34 @@ def characterize(options: Namespace) -> int:
     from fairdrop.cli.show import scorecard_text
     from fairdrop.wording.phrases import count
 
-    check_files(options.report)
-    card = characterize(
-        names.disciplines(",".join(options.disciplines), "DISCIPLINE") if options.disciplines else None,
-        out=options.out,
-        profile=options.profile,
-        sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],
-        seeds=options.seeds,
-        seed=1 if options.seed is None else options.seed,
-        threads=options.threads,
-        progress=not options.quiet and sys.stderr.isatty(),
-        command=options.command_line,
-    )
-    if options.json:
-        print(json.dumps({**card.about, "rows": [row.__dict__ for row in card.rows]}, indent=1, allow_nan=False))
-    elif not options.quiet:
-        print(scorecard_text(card))
-        runs = count(card.about["runs"], "run")
-        print(f"{runs}, {card.about['computed']} of them simulated now; scorecard: {options.out}/scorecard.csv")
-    tell_problems(card.problems)
-    if options.report:
-        card.report(options.report)
-        if not options.quiet:
-            print(f"report: {options.report}", file=sys.stderr)
-    if card.problems:
-        return 1
-    if not card.complete:
-        print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
-        return 130
-    return 0
+    with taken(options, SCORECARD, options.out):
+        card = characterize(
+            names.disciplines(",".join(options.disciplines), "DISCIPLINE") if options.disciplines else None,
+            out=options.out,
+            profile=options.profile,
+            sections=None if options.sections is None else [word.strip() for word in options.sections.split(",")],
+            seeds=options.seeds,
+            seed=1 if options.seed is None else options.seed,
+            threads=options.threads,
+            progress=not options.quiet and sys.stderr.isatty(),
+            command=options.command_line,
+        )
+        if options.json:
+            print(json.dumps({**card.about, "rows": [row.__dict__ for row in card.rows]}, indent=1, allow_nan=False))
+        elif not options.quiet:
+            print(scorecard_text(card))
+            runs = count(card.about["runs"], "run")
+            print(f"{runs}, {card.about['computed']} of them simulated now; scorecard: {options.out}/scorecard.csv")
+        tell_problems(card.problems)
+        if options.report:
+            card.report(options.report)
+            if not options.quiet:
+                print(f"report: {options.report}", file=sys.stderr)
+        if card.problems:
+            return 1
+        if not card.complete:
+            return tell_incomplete()
+        return 0
 
 
 def advise(options: Namespace) -> int:
@@ -56,22 +55,22 @@ def advise(options: Namespace) -> int:
     from fairdrop.advise import advise
     from fairdrop.cli.advice import advice_text
 
-    found = advise(
-        options.rate,
-        options.rtt,
-        options.flows,
-        profile=options.profile,
-        access=options.access,
-        target=options.target,
-        disciplines=None if options.disciplines in (None, names.EVERY) else names.disciplines(options.disciplines),
-        out=options.out,
-        time=options.time,
-        seed=options.seed,
-        threads=options.threads,
-        progress=not options.quiet and sys.stderr.isatty(),
-    )
+    with taken(options, ADVICE, options.out):
+        found = advise(
+            options.rate,
+            options.rtt,
+            options.flows,
+            profile=options.profile,
+            access=options.access,
+            target=options.target,
+            disciplines=None if options.disciplines in (None, names.EVERY) else names.disciplines(options.disciplines),
+            out=options.out,
+            time=options.time,
+            seed=options.seed,
+            threads=options.threads,
+            progress=not options.quiet and sys.stderr.isatty(),
+        )
     if found is None:
-        print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
-        return 130
+        return tell_incomplete()
     print(json.dumps(found.to_dict(), indent=1, allow_nan=False) if options.json else advice_text(found, options.out))
     return 0

@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from fairdrop.cli.commands import check_files
-from fairdrop.cli.errors import tell_problems
+from fairdrop.cli.errors import tell_incomplete, tell_problems
+from fairdrop.cli.places import SWEEP, check_files, taken
 
 if TYPE_CHECKING:
     from fairdrop.study.sweep import Sweep
@@ -17,31 +17,33 @@ def sweep(options: Namespace) -> int:
     """``fairdrop sweep``."""
     from pathlib import Path
 
-    from fairdrop.study.sweep import sweep
+    from fairdrop.study.sweep import shard_folder, sweep
 
-    check_files(options.report)
     if options.dask and options.threads:
         raise ValueError("--threads is given together with --dask; valid: one of them")
-    done = sweep(
-        options.study,
-        out=options.out or Path("sweeps") / Path(options.study).stem,
-        seeds=options.seeds,
-        seed=options.seed,
-        resume=options.resume,
-        shard=options.shard,
-        threads=options.threads,
-        dask=options.dask,
-        progress=not options.quiet and sys.stderr.isatty(),
-        command=options.command_line,
-    )
-    return _finish(done, options)
+    out = Path(options.out or Path("sweeps") / Path(options.study).stem)
+    own = out if options.shard is None else out / shard_folder(options.shard)
+    with taken(options, SWEEP, own):
+        done = sweep(
+            options.study,
+            out=out,
+            seeds=options.seeds,
+            seed=options.seed,
+            resume=options.resume,
+            shard=options.shard,
+            threads=options.threads,
+            dask=options.dask,
+            progress=not options.quiet and sys.stderr.isatty(),
+            command=options.command_line,
+        )
+        return _finish(done, options)
 
 
 def merge(options: Namespace) -> int:
     """``fairdrop merge``."""
     from fairdrop.study.sweep import merge
 
-    check_files(options.report)
+    check_files(options)
     return _finish(merge(options.out, options.shards), options)
 
 
@@ -65,8 +67,7 @@ def _finish(done: Sweep, options: Namespace) -> int:
     if done.problems:
         return 1
     if not done.complete:
-        print("fairdrop: incomplete; what was finished is kept, and the same command goes on with it", file=sys.stderr)
-        return 130
+        return tell_incomplete()
     return 0
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
+from fairdrop.lock import held
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.fields import DefinitionError
@@ -45,4 +46,5 @@ def run(
     order, one = Order(profile, seeds, tuple(settings), seed), definition(name)
     check_settings([one], order)
     store = Store(Path(directory) / "store")
-    return reproduce(one, order, store, threads, Progress(name=name, shown=progress))
+    with held(directory):
+        return reproduce(one, order, store, threads, Progress(name=name, shown=progress))

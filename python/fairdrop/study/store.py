@@ -5,25 +5,33 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from errno import EAGAIN, EIO, ENOSPC, ENOTDIR
+from contextlib import ExitStack, contextmanager
+from errno import EAGAIN, EIO, ENOSPC
 from pathlib import Path
 from types import TracebackType
 
+from fairdrop.lock import held
+
 FILE = "store.sqlite"
 _AT_ONCE = 500
-_BUSY = "another process writes there; valid: one sweep at a time in a folder, or --shard"
+_BUSY = "another process writes there; valid: one at a time"
 
 
 class Store:
     """Packed rows of runs by key, in ``folder``. Raises OSError, with the name of the file."""
 
     def __init__(self, folder: Path) -> None:
-        if folder.exists() and not folder.is_dir():
-            raise NotADirectoryError(ENOTDIR, "is no folder; valid: a folder, or a name that is not taken", str(folder))
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE
         self._lock = threading.Lock()
+        self._folder = ExitStack()
+        self._folder.enter_context(held(folder))
+        try:
+            self._open()
+        except BaseException:
+            self._folder.close()
+            raise
+
+    def _open(self) -> None:
         with self._named():
             self._base = sqlite3.connect(self.path, timeout=5, isolation_level=None, check_same_thread=False)
             # Exclusive: no shared memory, so that it works on a network's file systems, too.
@@ -80,8 +88,16 @@ class Store:
 
     def close(self) -> None:
         """The file alone is left, without its log."""
-        with self._lock, self._named():
+        with self._folder, self._lock, self._named():
             self._base.close()
+
+    def remove(self) -> None:
+        """Close it, and take its file away."""
+        with self._folder:
+            with self._lock, self._named():
+                self._base.close()
+            for end in ("", "-wal", "-shm"):
+                self.path.with_name(FILE + end).unlink(missing_ok=True)
 
     def __enter__(self) -> Store:
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairdrop import _core, files
 from fairdrop.engine import engine
+from fairdrop.lock import FILE as LOCK
 from fairdrop.progress import Progress
 from fairdrop.scenario import Scenario, check_seed, listed
 from fairdrop.study import dataset, local
@@ -274,7 +275,7 @@ def sweep(
     if resume and not (folder / FILE).exists():
         raise StudyError(f"{folder}: there is nothing to resume; valid: the folder of an earlier sweep")
     part = (1, 1) if shard is None else read_shard(shard)
-    own = folder if shard is None else folder / f"shard-{part[0]}-of-{part[1]}"
+    own = folder if shard is None else folder / shard_folder(shard)
 
     def work(campaign: Campaign) -> bool:
         if dask is None:
@@ -333,6 +334,12 @@ def merge(out: str | PathLike[str], shards: Sequence[str | PathLike[str]] = ()) 
     return _done(study, folder, (1, 1), nothing, Progress(name=study.name), first["command"])
 
 
+def shard_folder(shard: str) -> str:
+    """Folder of a part in that of its sweep. Raises StudyError."""
+    part, parts = read_shard(shard)
+    return f"shard-{part}-of-{parts}"
+
+
 def read_shard(text: str) -> tuple[int, int]:
     """``"2/8"`` as two numbers. Raises StudyError."""
     words = text.split("/")
@@ -364,7 +371,7 @@ def _asked(
 def _done(
     study: Study, folder: Path, part: tuple[int, int], work: Work, progress: Progress, command: Sequence[str] | None
 ) -> Sweep:
-    made = not folder.exists()
+    made = not folder.exists() or not set(os.listdir(folder)) - {LOCK}
     with Store(folder) as store:
         campaign = Campaign(study, store, progress, part)
         try:
@@ -372,8 +379,7 @@ def _done(
             finished = work(campaign)
         except (ValueError, OSError):
             if made and not campaign.computed:
-                store.close()
-                shutil.rmtree(folder, ignore_errors=True)
+                store.remove()
             raise
         progress.clear()
         runs = dataset.write(campaign, folder)
