@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import fairdrop as library
+from fairdrop.report.notices import notices
 
 SETTINGS = ("--set", "duration=40s", "--set", "warm_up=5s", "--set", "dumbbell.loss=0.02")
 
@@ -42,3 +43,25 @@ def test_without_loss_nothing_is_told(headline):
     result = library.load(headline, ["duration=10s", "warm_up=1s"]).run()
     assert "link_losses" not in result.document["runs"][0]
     assert len(result.link_losses) == 0
+
+
+def test_losses_before_the_queue_name_group_link_and_field(fairdrop, headline):
+    """A flood above the hosts' own links, and what to change."""
+    settings = ["duration=12s", "warm_up=2s", "groups.udp.rate=30mbit", "groups.udp.start_spread=0s"]
+    words = [word for setting in settings for word in ("--set", setting)]
+    done = fairdrop("run", headline, *words)
+    assert done.returncode == 0, done.stderr
+    told = "groups.udp.access_rate = 10 Mb/s is below the 30 Mb/s that udp sends: 25,000 packets lost before the queue"
+    assert f"warning: {told}\n" in done.stderr + done.stdout
+    (notice, *_) = notices(library.load(headline, settings).run().document)
+    assert (notice.kind, notice.lines) == ("invalid", [f"CHOKe, seed 1: {told}"])
+
+
+def test_by_default_nothing_is_lost_before_the_queue(tmp_path):
+    """Hosts' own links are wide enough for what their flow sends."""
+    text = """duration = "12s"\nwarm_up = "2s"\n[[groups]]\nname = "udp"\ntransport = "cbr"\nrate = "30mbit"\n"""
+    (tmp_path / "flood.toml").write_text(text)
+    result = library.load(tmp_path / "flood.toml").run()
+    (run,) = result.document["runs"]
+    assert (run["valid"], run["problems"]) == (True, [])
+    assert round(run["groups"][0]["offered_bps"] / 1e6, 2) == 30.0

@@ -91,7 +91,7 @@ pub use link::LinkType;
 pub use notes::{Damage, DamageKind, Notes};
 pub use reader::{MAX_FILE_BYTES, read, read_bytes, read_from};
 pub use regular::{Limited, name_of, open_regular};
-pub use words::count;
+pub use words::{count, count_grouped, grouped};
 
 use std::fmt;
 use std::net::IpAddr;

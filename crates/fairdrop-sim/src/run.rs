@@ -14,7 +14,6 @@ use crate::scenario::{Group, Problems, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, Time};
-use fairdrop_capture::count;
 use std::{fs, io};
 use thiserror::Error;
 
@@ -142,11 +141,7 @@ pub(crate) fn collect(
         group.flows = scenario.groups[number].count;
         group.transfers = engine.flows().transfers(number).map(transfers_result);
     }
-    let lost = engine.stray_losses();
-    let problems = (lost > 0)
-        .then(|| format!("{} lost on links that are not under study", count(lost, "packet")))
-        .into_iter()
-        .collect::<Vec<_>>();
+    let problems = engine.stray_losses().told(scenario);
     Some(RunResult {
         discipline: scenario.queue.discipline,
         seed,

@@ -14,6 +14,13 @@ pub fn rate_bps(text: &str) -> Option<f64> {
     finite(&text.to_ascii_lowercase(), BIT_RATES)
 }
 
+/// A rate in the largest unit that it has one of: `10 Mb/s`, `1.544 Mb/s`, `800 b/s`.
+pub fn rate_in_words(bps: u64) -> String {
+    let units = [(1_000_000_000_000, "Tb/s"), (1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1000, "kb/s")];
+    let (of, unit) = units.into_iter().find(|&(of, _)| bps >= of).unwrap_or((1, "b/s"));
+    format!("{} {unit}", bps as f64 / of as f64)
+}
+
 /// A time in seconds: `"20ms"`, `"1.5 s"`, `"5min"`, `"3"`.
 pub fn seconds(text: &str) -> Option<f64> {
     finite(text, SECONDS)
@@ -49,6 +56,12 @@ pub fn as_maybe_seconds<S: Serializer>(time: &Option<Time>, serializer: S) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_said_as_people_write_them() {
+        let told = [10_000_000, 1_544_000, 800, 2_000, 30_000_000_000, 10_000_000_000_000].map(rate_in_words);
+        assert_eq!(told, ["10 Mb/s", "1.544 Mb/s", "800 b/s", "2 kb/s", "30 Gb/s", "10 Tb/s"]);
+    }
 
     #[test]
     fn rates_are_read_in_either_case() {

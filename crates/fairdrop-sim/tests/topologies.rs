@@ -107,7 +107,7 @@ fn both_directions_are_congested() {
 /// ready at 1.8 ms; packet 1250 is on the wire at 10 s and keeps its 8 ms.
 #[test]
 fn rates_follow_their_schedule() {
-    let text = "warm_up = 0\nsample = 0\n[dumbbell]\nrate_schedule = [[10, \"2mbit\"], [\"20s\", \"500kbit\"]]\n\
+    let text = "warm_up = 0\nsample = 0\n[dumbbell]\naccess_rate = \"10mbit\"\nrate_schedule = [[10, \"2mbit\"], [\"20s\", \"500kbit\"]]\n\
         [queue]\ndiscipline = \"droptail\"\nlimit = \"1000p\"\n\
         [[groups]]\nname = \"udp\"\ntransport = \"burst\"\nburst_packets = 200\nperiod = \"500ms\"\nphase = 0\nstart_spread = 0\n";
     let departures = |duration: &str| run(text, &[&format!("duration={duration}")]).queues[0].departures;

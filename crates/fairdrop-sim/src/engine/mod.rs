@@ -16,6 +16,7 @@ mod options;
 mod outside;
 mod packets;
 mod population;
+mod stray;
 
 use crate::control::Control;
 use crate::frame::Frame;
@@ -40,6 +41,7 @@ pub use loss::LossyLink;
 use options::Options;
 pub use outside::{Departing, Notice, Unheard};
 use packets::{InFlight, Packets, Role, SYN_BYTES};
+use stray::{Place, StrayLosses};
 use thiserror::Error;
 
 /// Events between looks at the outside world, a power of two.
@@ -114,7 +116,7 @@ pub struct Engine<'s, T = ()> {
     /// What a sender wants sent.
     wanted: Vec<Send>,
     /// Packets lost on links that are not under study.
-    stray_losses: u64,
+    stray: StrayLosses,
     /// A packet that an impaired link has copied, and its copy: hosts outside must be told.
     copied: Option<(u32, u32)>,
     losses: Losses,
@@ -172,7 +174,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             flows,
             lost: Vec::new(),
             wanted: Vec::new(),
-            stray_losses: 0,
+            stray: StrayLosses::default(),
             copied: None,
             losses: Losses::new(scenario, seed),
             options: Options::new(scenario),
@@ -397,7 +399,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             Kind::WarmedUp => {
                 self.links.ports_mut().for_each(|port| port.open(self.now));
                 self.flows.open(self.now);
-                self.stray_losses = 0;
+                self.stray.open();
                 self.losses.open();
             }
             Kind::Sample => self.on_sample(),
@@ -593,7 +595,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
             self.packets.get_mut(handle).hop += 1;
             self.onward(link, handle, there);
         } else {
-            self.stray_losses += 1;
+            self.stray.add(Place::Link(link), self.packets.get(handle).group, 1);
             self.remove_packet(handle, Fate::Stray);
         }
     }
@@ -670,7 +672,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
         let there =
             self.flows.access(packet.flow, packet.group, backward, true).carry(at, u32::from(packet.len));
         let Some(there) = there else {
-            self.stray_losses += 1;
+            let place = Place::Host { group: packet.group, backward, last: true };
+            self.stray.add(place, packet.group, 1);
             self.remove_packet(handle, Fate::Stray);
             return;
         };
@@ -805,7 +808,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
                 self.events.push_in(lane, there, Kind::Arrive, handle);
             }
             None => {
-                self.stray_losses += 1;
+                self.stray.add(Place::Host { group, backward, last: false }, group, 1);
                 self.remove_packet(handle, Fate::Stray);
             }
         }
@@ -905,7 +908,10 @@ impl<'s, T: Tracer> Engine<'s, T> {
     /// Schedules the next packet of an open-loop source by the time it has crossed the source's own link.
     #[inline(always)]
     fn schedule_source(&mut self, flow: u32, NextOfSource { coming, lane, lost }: NextOfSource) {
-        self.stray_losses += lost;
+        if lost > 0 {
+            let group = self.flows.group_number(flow) as u16;
+            self.stray.add(Place::Host { group, backward: false, last: false }, group, lost);
+        }
         match coming {
             Coming::Packet(at) => self.events.push_in(lane, at, Kind::Source, flow),
             Coming::Search(at) => self.schedule_search(flow, at),
@@ -935,8 +941,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
     }
 
     /// Packets lost on links that are not under study, since the measuring window opened.
-    pub fn stray_losses(&self) -> u64 {
-        self.stray_losses
+    pub fn stray_losses(&self) -> &StrayLosses {
+        &self.stray
     }
 
     /// The links that lose packets, by number, with what they have lost since the measuring window opened.

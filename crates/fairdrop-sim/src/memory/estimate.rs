@@ -36,6 +36,9 @@ pub struct Estimate {
     decided: u64,
 }
 
+/// What hosts send at once, in units of the fastest link behind them.
+const MOST_SENT: f64 = 10.0;
+
 /// Bytes of a name of a flow with its allocation.
 const NAME: usize = 32;
 /// Bytes of a packet under way: its slot, and its pending event, in vectors that double.
@@ -212,13 +215,19 @@ fn packets_under_way(scenario: &Scenario) -> f64 {
         let limit = scenario.queue_of(link).map_or(PLAIN_LIMIT, |queue| queue.limit);
         fastest as f64 * link.delay.seconds() / 8.0 / smallest + f64::from(limit)
     });
-    let hosts = scenario.groups.iter().map(|group| {
-        let rate = group.access_rate_bps.map_or(f64::INFINITY, |rate| rate as f64);
-        f64::from(group.count)
-            * (2.0 + 2.0 * rate * group.access_delay.seconds() / 8.0 / f64::from(group.packet_size))
-    });
-    let hosts = hosts.filter(|packets| packets.is_finite()).sum::<f64>();
+    let hosts = scenario.groups.iter().map(|group| held_by_hosts(scenario, group)).sum::<f64>();
     sent.min(held.sum::<f64>() + hosts)
+}
+
+/// Packets on the own links of the hosts of `group`. However many there are, what they all send is seldom more than so many
+/// times what the links behind them carry.
+fn held_by_hosts(scenario: &Scenario, group: &Group) -> f64 {
+    let fastest =
+        group.forward.iter().map(|&link| scenario.links[link].fastest_bps()).max().unwrap_or(0) as f64;
+    let each = group.access_rate_bps.map_or(f64::INFINITY, |rate| rate as f64);
+    let rate = (f64::from(group.count) * each).min(MOST_SENT * fastest);
+    let on_way = rate * group.access_delay.seconds() / 8.0 / f64::from(group.packet_size);
+    2.0 * (f64::from(group.count) + on_way)
 }
 
 /// Packets that the sources of `group` have under way without queues.

@@ -1,5 +1,6 @@
 //! From a tree of values to a checked scenario.
 
+use super::access::AccessRate;
 use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
 use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
@@ -26,7 +27,7 @@ const MAX_PACKET: u32 = 65_535;
 
 /// What groups take from the topology when they say nothing themselves.
 struct Access {
-    rate_bps: Option<u64>,
+    rate: AccessRate,
     delay: Time,
     ends: Option<(String, String)>,
 }
@@ -192,9 +193,10 @@ fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report
         Some(("chain", node)) => {
             chain_links(&Section::read(Some(node), "chain", CHAIN, &[], report), queue, report)
         }
-        Some(("links", node)) => {
-            (graph(node, parts, report), Access { rate_bps: None, delay: Time::ZERO, ends: None })
-        }
+        Some(("links", node)) => (
+            graph(node, parts, report),
+            Access { rate: AccessRate::Unlimited, delay: Time::ZERO, ends: None },
+        ),
         dumbbell => {
             let node = dumbbell.map(|(_, node)| *node);
             let section = Section::read(node, "dumbbell", DUMBBELL, &["impairments"], report);
@@ -207,7 +209,7 @@ fn topology(root: &Node, queue: &QueueConfig, parts: &Parts, report: &mut Report
 /// What all short forms say of hosts' own links.
 fn access(section: &Section, ends: (String, String)) -> Access {
     Access {
-        rate_bps: section.number("access_rate").map(|rate| rate as u64),
+        rate: section.number("access_rate").map_or(AccessRate::Wide, |rate| AccessRate::Given(rate as u64)),
         delay: section.time("access_delay").unwrap_or(Time::ZERO),
         ends: Some(ends),
     }
@@ -227,6 +229,7 @@ fn dumbbell_links(
     let back = if section.switch("both_ways") == Some(true) { LinkQueue::Study } else { LinkQueue::Plain };
     let link = |name: &str, from: &str, to: &str, queue, rate_schedule, loss: &str| Link {
         name: name.into(),
+        rate_field: section.path("rate"),
         from: from.into(),
         to: to.into(),
         rate_bps: way_back_bps(section, trace.as_ref()),
@@ -293,6 +296,7 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
         let trace = LinkTrace::read(&section, &queue, report);
         let back = Link {
             name: format!("{name} back"),
+            rate_field: section.path("rate"),
             from: to.clone(),
             to: from.clone(),
             rate_bps: way_back_bps(&section, trace.as_ref()),
@@ -433,6 +437,8 @@ fn group(
         }
         _ => section.integer("count") as u32,
     };
+    let own_rate = section.number("access_rate").map(|rate| AccessRate::Given(rate as u64));
+    let access_rate_bps = own_rate.unwrap_or(access.rate).of(&forward, links, &transport, packet_size);
     Some(Group {
         name: section.text("name")?.into(),
         transport,
@@ -446,7 +452,7 @@ fn group(
         mark_excess,
         seen_as: None,
         hosts: ["source_host", "destination_host"].map(|end| section.text(end).map(Into::into)),
-        access_rate_bps: section.number("access_rate").map(|rate| rate as u64).or(access.rate_bps),
+        access_rate_bps,
         access_delay: section.time("access_delay").unwrap_or(access.delay),
         forward,
         backward,

@@ -29,6 +29,7 @@ pub fn links(section: &Section, queue: &QueueConfig, report: &mut Report<'_>) ->
         let delay = delays.get(index).or(delays.first()).copied().unwrap_or(0.0);
         let link = |from, to, queue, loss| Link {
             name: format!("{}-{}", router(from), router(to)),
+            rate_field: section.path("rates"),
             from: router(from),
             to: router(to),
             rate_bps: rate as u64,

@@ -87,7 +87,7 @@ pub const DUMBBELL: &[FieldSpec] = &[
     ),
     field("trace", "", FieldKind::Text, Some(""), TRACE).cited(MAHIMAHI),
     field("delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of the bottleneck, each way."),
-    field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
+    field("access_rate", "bit/s", ANY_RATE, Some(""), ACCESS_RATE),
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
     field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
     field("rate_schedule", "", FieldKind::RateSteps, Some(""), RATE_SCHEDULE),
@@ -97,6 +97,8 @@ pub const DUMBBELL: &[FieldSpec] = &[
 
 const TRACE: &str = "File of delivery chances for the direction with the queue, in mahimahi's format: a time in whole milliseconds a line, \
                      1,504 bytes each, and again from the last on. Its path begins where the scenario is.";
+const ACCESS_RATE: &str = "Rate of each host's own link; when left out ten times the fastest link on the group's way, or twice the \
+                           rate that one of its flows sends at its fastest, whichever is more.";
 const MAHIMAHI: &str = "Netravali et al. 2015, section 4";
 const LOSS_RANGE: FieldKind = FieldKind::Param(Kind::Number(0.0, 1.0));
 const LOSS: &str =
@@ -130,7 +132,7 @@ pub const CHAIN: &[FieldSpec] = &[
          name of a discipline, with the parameters of [queue]; \"plain\", a FIFO of 1000 packets. All \"queue\" when left \
          out.",
     ),
-    field("access_rate", "bit/s", ANY_RATE, Some("\"10mbit\""), "Rate of each host's own link."),
+    field("access_rate", "bit/s", ANY_RATE, Some(""), ACCESS_RATE),
     field("access_delay", "s", ANY_DELAY, Some("\"1ms\""), "Propagation delay of each host's own link."),
     field("both_ways", "", SWITCH, Some("false"), BOTH_WAYS),
     field("loss", "", LOSS_RANGE, Some("0"), LOSS),
@@ -263,7 +265,7 @@ pub const GROUP: &[FieldSpec] = &[
         "bit/s",
         ANY_RATE,
         Some(""),
-        "Rate of each host's own link; as in [dumbbell], or unlimited with [[links]].",
+        "Rate of each host's own link; as in [dumbbell] or [chain], or unlimited with [[links]].",
     ),
     field(
         "access_delay",

@@ -1,5 +1,6 @@
 //! A scenario: links and the disciplines on them, groups of flows, and how long to watch.
 
+mod access;
 mod build;
 mod chain;
 mod fields;
@@ -70,6 +71,8 @@ pub struct Scenario {
 pub struct Link {
     /// Name in tables.
     pub name: String,
+    /// The field that says its rate.
+    pub rate_field: String,
     /// Node that sends.
     pub from: String,
     /// Node that receives.

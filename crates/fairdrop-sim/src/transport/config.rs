@@ -50,6 +50,14 @@ impl Transport {
         }
     }
 
+    /// The fastest that one flow sends whatever is lost, bit/s; `None` where it takes what there is.
+    pub fn peak_bps(&self, packet_size: u32) -> Option<f64> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::OpenLoop(source) => Some(source.peak_bps(packet_size)),
+        }
+    }
+
     /// The settings, SI units.
     pub fn to_json(&self) -> Json {
         match self {

@@ -55,6 +55,11 @@ impl BurstConfig {
             phase: section.time("phase"),
         }
     }
+
+    /// Bit/s of each flow in packets of `packet_size` bytes.
+    pub fn mean_bps(&self, packet_size: u32) -> f64 {
+        8.0 * f64::from(packet_size) * f64::from(self.burst_packets) / self.period.seconds()
+    }
 }
 
 /// The packets of one flow.

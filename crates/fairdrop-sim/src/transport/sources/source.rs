@@ -47,6 +47,18 @@ impl SourceConfig {
         })
     }
 
+    /// The fastest that one flow sends, bit/s: the rate of its gaps' mean, the whole of its bursts over their period, the
+    /// fastest stretch of its list.
+    pub fn peak_bps(&self, packet_size: u32) -> f64 {
+        match self {
+            Self::Cbr(config) => config.rate_bps as f64,
+            Self::Poisson(config) => config.rate_bps as f64,
+            Self::OnOff(config) => config.peak_rate_bps as f64,
+            Self::Burst(config) => config.mean_bps(packet_size),
+            Self::Trace(config) => config.peak_bps(),
+        }
+    }
+
     /// A packet as long as those of its group.
     pub const fn datagram(&self, packet_size: u32, class: u8) -> Datagram {
         let is_capable = matches!(self, Self::Cbr(CbrConfig { ecn: true, .. }));

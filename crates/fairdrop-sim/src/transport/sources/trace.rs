@@ -36,6 +36,21 @@ pub struct TraceConfig {
     pub flows: Arc<[Vec<Arrival>]>,
 }
 
+/// The rate of a list is that of the fastest so many packets in a row.
+const STRETCH: usize = 10;
+
+impl TraceConfig {
+    /// The largest rate over ten packets of a flow in a row, bit/s; 0 where no flow has more than ten.
+    pub fn peak_bps(&self) -> f64 {
+        let rate = |stretch: &[Arrival]| {
+            let bits = 8.0 * stretch[1..].iter().map(|arrival| f64::from(arrival.len)).sum::<f64>();
+            bits / stretch[STRETCH].at.since(stretch[0].at).seconds()
+        };
+        let stretches = self.flows.iter().flat_map(|flow| flow.windows(STRETCH + 1));
+        stretches.map(rate).fold(0.0, f64::max)
+    }
+}
+
 /// A packet of a list of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -73,5 +88,29 @@ impl Playback {
             self.start.after(at),
             Datagram { len, class: class.unwrap_or(self.class), ecn: Ecn::NotCapable },
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peak_bps(flows: &[&[(u64, u16)]]) -> f64 {
+        let arrival = |&(ms, len): &(u64, u16)| Arrival { at: Time::from_ms(ms), len, class: None };
+        let flows: Vec<Vec<_>> = flows.iter().map(|flow| flow.iter().map(arrival).collect()).collect();
+        TraceConfig { file: String::new(), flows: Arc::from(flows) }.peak_bps()
+    }
+
+    /// A packet of 1000 B a second, and in the middle one a millisecond: 8 Mb/s.
+    #[test]
+    fn the_peak_is_that_of_ten_packets_in_a_row() {
+        let slow = (0..30).map(|second| (1000 * second, 1000));
+        let fast = (0..11).map(|ms| (30_000 + ms, 1000));
+        let later = (31..60).map(|second| (1000 * second, 1000));
+        let flow: Vec<_> = slow.chain(fast).chain(later).collect();
+        assert!((peak_bps(&[&flow[..30], &flow]) - 8e6).abs() < 1e-3);
+        assert!((peak_bps(&[&flow[..30]]) - 8e3).abs() < 1e-6);
+        assert_eq!(peak_bps(&[&flow[..10]]), 0.0, "no more than ten packets");
+        assert_eq!(peak_bps(&[&[(5, 100); 11]]), f64::INFINITY, "all at once");
     }
 }

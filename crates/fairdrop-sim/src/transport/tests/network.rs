@@ -179,19 +179,66 @@ fn two_equal_constant_rates_share_an_overloaded_link() {
     }
 }
 
-/// The host's own link would drop, where nobody looks: the run says so.
+/// The host's own link would drop, where nobody looks: the run says so, and which field is to blame.
 #[test]
 fn a_source_above_its_own_link_makes_the_run_invalid() {
     for (access_rate, valid) in [("500kbit", true), ("400kbit", false)] {
         let group = cbr("udp", &format!("rate = \"500kbit\"\naccess_rate = \"{access_rate}\""));
         let result = dumbbell("duration = 160\nwarm_up = 60", &group);
         assert_eq!((result.valid, result.problems.is_empty()), (valid, valid), "{access_rate}");
-        let lost = result.problems.first().and_then(|problem| problem.split(' ').next()?.parse::<f64>().ok());
-        if let Some(lost) = lost {
+        if let [problem] = &result.problems[..] {
+            let rest = problem
+                .strip_prefix("groups.udp.access_rate = 400 kb/s is below the 500 kb/s that udp sends: ");
+            let lost = rest
+                .and_then(|rest| rest.strip_suffix(" packets lost before the queue"))
+                .unwrap_or_else(|| panic!("{problem}"));
             // The full buffer of 1000 packets loses 100 kb/s: 12.5 packets/s for up to 100 s.
+            let lost: f64 = lost.replace(',', "").parse().unwrap_or_else(|_| panic!("{lost}"));
             assert!(lost > 0.0 && lost <= 1250.0, "{lost}");
         }
     }
+}
+
+/// A flood of 30 Mb/s at a link of 1 Mb/s comes to the queue whole unless the scenario says otherwise: 37,500 packets in 10 s.
+#[test]
+fn nothing_is_lost_before_the_queue_unless_that_is_asked_for() {
+    let text = |access: &str| {
+        let group = "[[groups]]\nname = \"udp\"\ntransport = \"cbr\"\nrate = \"30mbit\"\nstart_spread = 0\n";
+        format!("duration = 12\nwarm_up = 2\nsample = 0\n[dumbbell]\n{access}\n{group}")
+    };
+    let result = run(&text(""), 1);
+    assert!(result.valid, "{:?}", result.problems);
+    assert!((result.flows[0].measured.offered_bps / 3e7 - 1.0).abs() < 1e-3);
+    let result = run(&text("access_rate = \"10mbit\""), 1);
+    assert!((result.flows[0].measured.offered_bps / 1e7 - 1.0).abs() < 1e-3);
+    let problem = "groups.udp.access_rate = 10 Mb/s is below the 30 Mb/s that udp sends: 25,000 packets lost before the queue";
+    assert_eq!(result.problems, [problem]);
+}
+
+/// Each place that loses packets where nothing is studied is told with its groups and its field.
+#[test]
+fn losses_outside_of_queues_name_link_groups_and_field() {
+    let group = |name: &str, rate: &str, more: &str| {
+        format!(
+            "[[groups]]\nname = \"{name}\"\ntransport = \"poisson\"\nrate = \"{rate}\"\nstart_spread = 0\n{more}\n"
+        )
+    };
+    let chain = "duration = 60\nwarm_up = 30\nsample = 0\n[chain]\nrates = [\"2mbit\", \"1mbit\"]\n\
+                 queues = [\"queue\", \"plain\"]\n[queue]\ndiscipline = \"droptail\"\nlimit = \"50p\"\n";
+    let result = run(&format!("{chain}{}{}", group("a", "1mbit", ""), group("b", "900kbit", "")), 1);
+    let [problem] = &result.problems[..] else { panic!("{:?}", result.problems) };
+    let rest = problem.strip_prefix(
+        "chain.rates = 1 Mb/s lets link R2-R3, a FIFO of 1,000 packets that is not under study, lose ",
+    );
+    let rest = rest.unwrap_or_else(|| panic!("{problem}"));
+    assert!(rest.contains(" packets: ") && rest.contains(" of a, ") && rest.ends_with(" of b"), "{problem}");
+    // 2000 packets at once are twice what a host's own link holds.
+    let burst =
+        "[[groups]]\nname = \"d\"\ntransport = \"burst\"\nburst_packets = 2000\nperiod = 10\nphase = 1\n";
+    let result = run(&format!("duration = 10\nwarm_up = 0\n{burst}"), 1);
+    let problem = "groups.d.access_rate = 10 Mb/s lets d lose 998 packets before the queue, on the own links of its sources, \
+                   which hold 1,000 packets each";
+    assert_eq!(result.problems, [problem]);
 }
 
 #[test]
