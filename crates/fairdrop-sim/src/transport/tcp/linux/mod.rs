@@ -1,13 +1,16 @@
-//! A sender as the Linux kernel's of today (6.18), `era = "linux"`: loss recovery, timers, and how the window is used. What
-//! is described in RFCs and how the kernel does it go side by side in the comments; names of kernel functions are those
-//! of `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp_recovery.c`.
+//! A sender as that of Linux 6.18, `era = "linux"`: loss recovery, timers, and how the window is used. What is described in
+//! RFCs and how the kernel does it go side by side in the comments; names of kernel functions are those of
+//! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp_recovery.c`.
 //!
 //! The window is in whole segments, and congestion control is asked through the contract that all controls have: what a
 //! kernel's module is given as the window, a control gets as what is in flight.
 //!
-//! Not modelled: the granularity of the kernel's timers (jiffies, and the wheel's slots of an eighth of a long timeout), the
-//! merging of ACKs that are less than a millisecond apart, segmentation offload, and the window's restart after idle time.
-//! Paced are the controls that ask for it; with Reno and CUBIC the kernel paces only with the queue discipline `fq`.
+//! The ticks and slots of the kernel's timer wheel are a switch, `timer_wheel` ([`wheel`]); without it timers fire to the
+//! nanosecond.
+//!
+//! Not modelled: the merging of ACKs that are less than a millisecond apart, segmentation offload, and the window's restart
+//! after idle time. Paced are the controls that ask for it; with Reno and CUBIC the kernel paces only with the queue
+//! discipline `fq`.
 
 mod acknowledged;
 mod config;
