@@ -2,13 +2,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// The longest head of a request, bytes.
 const MOST_BYTES: usize = 8192;
 
-/// A head has to come within this time.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A head has to come within this time of the connection.
+pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Header lines of a request at most.
 const MOST_HEADERS: usize = 64;
@@ -44,29 +45,62 @@ const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-
     Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n";
 
-/// Reads one request.
+/// A stream whose reads end after a time.
+pub trait Timed: Read {
+    /// The next reads fail with [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`] when nothing comes for so long.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    fn wait_at_most(&mut self, time: Duration) -> io::Result<()>;
+}
+
+impl Timed for &TcpStream {
+    fn wait_at_most(&mut self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time))
+    }
+}
+
+/// Reads one request, which has to be there by `deadline` on the clock `now`.
 ///
 /// # Errors
 /// `Ok(Err(status))`: it is answered with that. `Err`: the connection is broken.
-pub fn read(stream: &mut impl Read) -> io::Result<Result<Request, Status>> {
-    let (mut bytes, begun) = (Vec::new(), Instant::now());
+pub fn read(
+    stream: &mut impl Timed,
+    deadline: Instant,
+    now: impl Fn() -> Instant,
+) -> io::Result<Result<Request, Status>> {
+    let mut bytes = Vec::new();
     let mut part = [0; 1024];
     loop {
-        if begun.elapsed() > PATIENCE {
+        let left = deadline.saturating_duration_since(now());
+        if left.is_zero() {
             return Ok(Err(TIMEOUT));
         }
-        let count = stream.read(&mut part)?;
+        stream.wait_at_most(left)?;
+        let count = match stream.read(&mut part) {
+            Ok(count) => count,
+            Err(error) if is_late(&error) => return Ok(Err(TIMEOUT)),
+            Err(error) => return Err(error),
+        };
+        if now() >= deadline {
+            return Ok(Err(TIMEOUT));
+        }
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         bytes.extend_from_slice(&part[..count]);
-        if let Some(parsed) = parse(&bytes) {
+        // However it comes, the head is within its first bytes, or it is too long.
+        if let Some(parsed) = parse(&bytes[..bytes.len().min(MOST_BYTES)]) {
             return Ok(parsed);
         }
         if bytes.len() > MOST_BYTES {
             return Ok(Err(TOO_LARGE));
         }
     }
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// `None`: more has to come.
@@ -85,12 +119,22 @@ fn parse(bytes: &[u8]) -> Option<Result<Request, Status>> {
         _ => return Some(Err(NOT_ALLOWED)),
     };
     let path = request.path.unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
-    let header = |name: &str| {
-        let found = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
-        found.map(|header| header.value.to_vec())
+    let [Ok(host), Ok(authorization)] = ["Host", "Authorization"].map(|name| only(request.headers, name))
+    else {
+        return Some(Err(BAD_REQUEST));
     };
-    let host = header("Host").and_then(|host| String::from_utf8(host).ok()).map(|host| without_port(&host));
-    Some(Ok(Request { path, head_only, host, authorization: header("Authorization") }))
+    let host = host.and_then(|host| String::from_utf8(host).ok()).map(|host| without_port(&host));
+    Some(Ok(Request { path, head_only, host, authorization }))
+}
+
+/// The value of the header called `name`, which may be there once: who reads another of two than who stands in between is
+/// fooled (RFC 9112, section 3.2).
+fn only(headers: &[httparse::Header<'_>], name: &str) -> Result<Option<Vec<u8>>, Status> {
+    let mut found = headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+    match (found.next(), found.next()) {
+        (first, None) => Ok(first.map(|header| header.value.to_vec())),
+        (_, Some(_)) => Err(BAD_REQUEST),
+    }
 }
 
 fn without_port(host: &str) -> String {
@@ -151,9 +195,87 @@ pub fn answer(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::cell::Cell;
+
+    /// A stream from which nothing takes time.
+    struct AtOnce<'a>(&'a [u8]);
+
+    impl Read for AtOnce<'_> {
+        fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
+            self.0.read(part)
+        }
+    }
+
+    impl Timed for AtOnce<'_> {
+        fn wait_at_most(&mut self, _: Duration) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn read_all(bytes: &[u8]) -> io::Result<Result<Request, Status>> {
+        let now = Instant::now();
+        read(&mut AtOnce(bytes), now + PATIENCE, || now)
+    }
 
     fn asked(text: &str) -> Result<Request, Status> {
-        read(&mut text.as_bytes()).unwrap()
+        read_all(text.as_bytes()).unwrap()
+    }
+
+    /// A byte comes after each `every`, or nothing any more.
+    struct Slow<'a> {
+        bytes: &'a [u8],
+        every: Duration,
+        clock: &'a Cell<Instant>,
+        left: Duration,
+    }
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
+            let waits = if self.bytes.is_empty() { self.left } else { self.every.min(self.left) };
+            self.clock.set(self.clock.get() + waits);
+            if self.bytes.is_empty() || self.every > self.left {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            self.bytes.read(&mut part[..1])
+        }
+    }
+
+    impl Timed for Slow<'_> {
+        fn wait_at_most(&mut self, time: Duration) -> io::Result<()> {
+            self.left = time;
+            Ok(())
+        }
+    }
+
+    /// The time is for the whole head, not for each of its bytes.
+    #[test]
+    fn a_head_has_three_seconds() {
+        let head = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        let taken = |bytes: &[u8], every| {
+            let begun = Instant::now();
+            let clock = Cell::new(begun);
+            let mut stream = Slow { bytes, every, clock: &clock, left: Duration::ZERO };
+            let request = read(&mut stream, begun + PATIENCE, || clock.get()).unwrap();
+            (request, clock.get() - begun)
+        };
+        let (request, time) = taken(head, Duration::from_millis(50));
+        assert!(request.is_ok() && time < PATIENCE, "{request:?} after {time:?}");
+        for (bytes, every) in [(&head[..], 1000), (head, 90), (&head[..9], 1), (b"", 1)] {
+            let late = taken(bytes, Duration::from_millis(every));
+            assert_eq!(late, (Err(TIMEOUT), PATIENCE), "a byte every {every} ms");
+        }
+    }
+
+    #[test]
+    fn a_header_that_decides_is_there_once() {
+        for twice in [
+            "Host: localhost\r\nHost: localhost",
+            "host: a\r\nHOST: b",
+            "Authorization: x\r\nauthorization: y",
+        ] {
+            assert_eq!(asked(&format!("GET / HTTP/1.1\r\n{twice}\r\n\r\n")), Err(BAD_REQUEST), "{twice}");
+        }
+        assert!(asked("GET / HTTP/1.1\r\nHost: a\r\nX: b\r\nx: c\r\n\r\n").is_ok());
     }
 
     #[test]
@@ -170,8 +292,14 @@ mod tests {
         assert_eq!(asked("nonsense\r\n\r\n"), Err(BAD_REQUEST));
         let long = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(20_000));
         assert_eq!(asked(&long), Err(TOO_LARGE));
+        // A head of 8,192 bytes, and of one more.
+        for (most, expected) in [(MOST_BYTES, None), (MOST_BYTES + 1, Some(TOO_LARGE))] {
+            let ends = "GET / HTTP/1.1\r\nx: ".len() + "\r\n\r\n".len();
+            let head = format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(most - ends));
+            assert_eq!(asked(&head).err(), expected, "{most} bytes");
+        }
         assert_eq!(asked(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100))), Err(TOO_LARGE));
-        assert!(read(&mut &b"GET / HTTP/1.1\r\n"[..]).is_err(), "it ends in the middle");
+        assert!(read_all(b"GET / HTTP/1.1\r\n").is_err(), "it ends in the middle");
     }
 
     #[test]
@@ -194,11 +322,11 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_comes_is_answered_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let _ = read(&mut &bytes[..]);
+            let _ = read_all(&bytes);
             let mut begun = b"GET / HTTP/1.1\r\n".to_vec();
             begun.extend(bytes);
             begun.extend(b"\r\n\r\n");
-            let _ = read(&mut &begun[..]);
+            let _ = read_all(&begun);
         }
     }
 }

@@ -7,6 +7,7 @@ mod sampler;
 mod server;
 mod token;
 
+pub use http::{Request, Status, Timed, read as read_request};
 pub use sampler::Sampler;
 pub use server::{Server, bind};
 pub use token::Token;

@@ -91,6 +91,18 @@ impl Drop for Sampler {
 pub struct View(Arc<Shared>);
 
 impl View {
+    /// Of a link that is not asked.
+    #[cfg(test)]
+    pub fn without_samples() -> Self {
+        let mailbox = || crate::host::mailbox(Arc::new(())).0;
+        Self(Arc::new(Shared {
+            link: String::new(),
+            mailboxes: [mailbox(), mailbox()],
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }))
+    }
+
     /// The newest sample in JSON.
     pub fn newest(&self) -> Arc<str> {
         Arc::clone(&self.0.state().newest)

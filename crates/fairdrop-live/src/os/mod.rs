@@ -2,6 +2,7 @@
 
 mod awake;
 mod confine;
+mod guests;
 mod interfaces;
 mod lease;
 pub mod letters;
@@ -18,6 +19,7 @@ pub mod xdp;
 
 pub use awake::Awake;
 pub use confine::{FORBIDDEN, Role, confine};
+pub use guests::{Connection, Guest, Guests};
 pub use interfaces::{Changes, Interface, interfaces};
 pub use lease::Lease;
 pub use netlink::{Netlink, NetworkSetting, Prefix};
