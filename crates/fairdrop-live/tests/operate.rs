@@ -271,6 +271,63 @@ fn what_is_no_request_is_answered() {
     }
 }
 
+/// Whoever is connected and says nothing does not keep others out: the one that has done so for longest goes.
+#[test]
+fn idle_connections_lock_nobody_out() {
+    let folder = Folder::new();
+    let socket = folder.file("control.sock");
+    let _rig = start(SLOW, &control(&socket)).unwrap();
+    let connect = || {
+        let stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        BufReader::new(stream)
+    };
+    let ask = |stream: &mut BufReader<UnixStream>| {
+        stream.get_mut().write_all(b"{\"do\": \"show\"}\n").unwrap();
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        line
+    };
+    let mut idle: Vec<_> = (0..8).map(|_| connect()).collect();
+    // The first has asked and is idle again, so that the second is the one that has been for longest.
+    assert!(ask(&mut idle[0]).contains("\"ok\":true"));
+    assert!(run(&socket, CtlCommand::Show).unwrap().contains("choke"));
+    let mut end = String::new();
+    assert_eq!(idle[1].read_line(&mut end).unwrap(), 0, "it has given way: {end}");
+    for at in [0, 2, 7] {
+        assert!(ask(&mut idle[at]).contains("\"ok\":true"), "{at} is still there");
+    }
+    let half: Vec<_> = (0..9).map(|_| connect()).collect();
+    half.iter().for_each(|stream| stream.get_ref().write_all(b"{\"do\"").unwrap());
+    assert!(run(&socket, CtlCommand::Show).is_ok(), "half a request is none");
+}
+
+/// Why nobody answers, and what would help.
+#[test]
+fn ctl_says_why_there_is_no_answer() {
+    let folder = Folder::new();
+    let socket = folder.file("control.sock");
+    let told = |expected: &str| {
+        let error = run(&socket, CtlCommand::Show).unwrap_err();
+        assert!(error.starts_with(&socket.display().to_string()) && error.contains(expected), "{error}");
+    };
+    told("there is no such socket; valid: the path that a running fairdropd was given as --control");
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    told("nobody listens there any more; valid: the path");
+    fs::remove_file(&socket).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let closes = thread::spawn(move || drop(listener.accept().unwrap()));
+    told("no answer: ");
+    closes.join().unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(folder.file("busy.sock")).unwrap();
+    let busy = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"{\"ok\":false,\"error\":\"busy: ask again\"}\n").unwrap();
+    });
+    assert_eq!(run(&folder.file("busy.sock"), CtlCommand::Show).unwrap_err(), "busy: ask again");
+    busy.join().unwrap();
+}
+
 #[test]
 fn the_socket_is_for_its_owner() {
     let folder = Folder::new();
@@ -281,14 +338,16 @@ fn the_socket_is_for_its_owner() {
     let refused = start(SLOW, &control(&socket)).err().unwrap();
     assert!(refused.contains("another program listens there"), "{refused}");
     if rustix::process::geteuid().is_root() {
-        // Were the file open to all, its reader is not.
-        fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
         let program = folder.file("fairdropd");
         fs::copy(env!("CARGO_BIN_EXE_fairdropd"), &program).unwrap();
         let ask = |uid| {
             let mut command = Command::new(&program);
             command.args(["ctl", "show", "--socket"]).arg(&socket).uid(uid).gid(uid).output().unwrap()
         };
+        let stranger = String::from_utf8(ask(65534).stderr).unwrap();
+        assert!(stranger.contains("not yours: it is user 0's, and you are user 65534"), "{stranger}");
+        // Were the file open to all, its reader is not.
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
         let (root, nobody) = (ask(0), ask(65534));
         assert!(root.status.success(), "{root:?}");
         assert!(String::from_utf8_lossy(&root.stdout).contains("test, up: 10.000 kbit/s, choke"));
@@ -475,24 +534,33 @@ fn a_name_that_was_pointed_here_gets_nothing() {
 }
 
 #[test]
-fn connections_are_bounded_and_those_beyond_are_told() {
+fn streams_are_bounded_and_silent_connections_give_way() {
     let rig = start(SLOW, &metrics()).unwrap();
-    let silent: Vec<_> = (0..32).map(|_| TcpStream::connect(rig.metrics()).unwrap()).collect();
-    until("the next is refused", || {
+    let ask = |path: &str| {
         let mut stream = TcpStream::connect(rig.metrics()).unwrap();
-        let mut answer = String::new();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let _ = stream.read_to_string(&mut answer);
-        answer.starts_with("HTTP/1.1 503")
-    });
-    drop(silent);
-    until("there is room again", || {
-        let mut stream = TcpStream::connect(rig.metrics()).unwrap();
-        let _ = stream.write_all(b"GET /api HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        answer.starts_with("HTTP/1.1 200")
-    });
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        BufReader::new(stream)
+    };
+    let status = |reader: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        line
+    };
+    let mut streams: Vec<_> = (0..24).map(|_| ask("/events")).collect();
+    for stream in &mut streams {
+        assert_eq!(status(stream), "HTTP/1.1 200 OK\r\n");
+    }
+    assert!(status(&mut ask("/events")).starts_with("HTTP/1.1 503"), "no more streams than that");
+    // The eight places beside them are for those who ask.
+    let mut silent: Vec<_> = (0..20).map(|_| TcpStream::connect(rig.metrics()).unwrap()).collect();
+    assert!(status(&mut ask("/api")).starts_with("HTTP/1.1 200"));
+    let mut nothing = [0];
+    assert_eq!(silent[0].read(&mut nothing).unwrap(), 0, "the oldest has given way");
+    for mut stream in streams {
+        let event = stream.by_ref().lines().map(Result::unwrap).find(|line| line == "event: sample");
+        assert!(event.is_some(), "those who are answered stay");
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ use crate::control::{Request, default_path};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,9 +98,7 @@ fn set(words: &[String], direction: Option<&String>) -> Request {
 pub fn ctl(args: &CtlArgs) -> Result<String, String> {
     let request = args.command.request()?;
     let path = args.socket.clone().unwrap_or_else(default_path);
-    let answer = ask(&path, &request).map_err(|why| {
-        format!("{}: {why}; valid: the path that a running fairdropd was given as --control", path.display())
-    })?;
+    let answer = ask(&path, &request).map_err(|why| format!("{}: {why}", path.display()))?;
     if answer["ok"] != true {
         return Err(answer["error"].as_str().unwrap_or("the answer makes no sense").to_owned());
     }
@@ -112,9 +111,10 @@ pub fn ctl(args: &CtlArgs) -> Result<String, String> {
     })
 }
 
+/// What is wrong, and what would be valid.
 fn ask(path: &Path, request: &Request) -> Result<Value, String> {
-    let talk = || {
-        let mut stream = UnixStream::connect(path)?;
+    let mut stream = UnixStream::connect(path).map_err(|error| refused(path, &error))?;
+    let mut talk = || {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         let mut line = serde_json::to_vec(request)?;
@@ -122,17 +122,40 @@ fn ask(path: &Path, request: &Request) -> Result<Value, String> {
         // Who is refused is told so before the request is read.
         let written = stream.write_all(&line);
         let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer)?;
+        BufReader::new(&stream).read_line(&mut answer)?;
         if answer.is_empty() {
             written?;
         }
         Ok::<_, std::io::Error>(answer)
     };
-    let answer = talk().map_err(|error| error.to_string())?;
+    let answer = talk().map_err(|error| unanswered(&error.to_string()))?;
     if answer.is_empty() {
-        return Err("no answer: too many are connected, or the link has ended".into());
+        return Err(unanswered("the connection was closed"));
     }
-    serde_json::from_str(&answer).map_err(|error| error.to_string())
+    serde_json::from_str(&answer).map_err(|error| unanswered(&error.to_string()))
+}
+
+/// There was a connection.
+fn unanswered(why: &str) -> String {
+    format!("no answer: {why}; valid: to ask again, while the link runs and few others ask")
+}
+
+/// There is no connection.
+fn refused(path: &Path, error: &io::Error) -> String {
+    let running = "the path that a running fairdropd was given as --control";
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            let owner =
+                std::fs::metadata(path).map_or("another user".into(), |file| format!("user {}", file.uid()));
+            let own = rustix::process::geteuid().as_raw();
+            format!(
+                "not yours: it is {owner}'s, and you are user {own}; valid: to ask as that user, or as root (sudo)"
+            )
+        }
+        io::ErrorKind::NotFound => format!("there is no such socket; valid: {running}"),
+        io::ErrorKind::ConnectionRefused => format!("nobody listens there any more; valid: {running}"),
+        _ => format!("{error}; valid: {running}"),
+    }
 }
 
 fn changed(answer: &Value) -> String {

@@ -31,6 +31,18 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(line: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(line).map_err(|error| {
+            format!("{error}; valid: one JSON object a line, for example {{\"do\": \"show\"}}")
+        })
+    }
+}
+
 /// How a link is: the answer to [`Request::Show`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {

@@ -2,7 +2,7 @@
 
 use crate::control::socket::may_steer;
 use crate::control::{Request, Socket, Steering};
-use crate::os::Lease;
+use crate::os::{Guest, Guests};
 use serde_json::{Value, json};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Connections at a time.
+/// Connections at a time. Where there are as many, the one that has been idle for longest gives way.
 const MOST_CONNECTIONS: usize = 8;
 
 /// The longest request, bytes.
@@ -19,6 +19,9 @@ const MOST_BYTES: u64 = 1 << 16;
 
 /// A client that is silent for this long is left.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+const NOT_YOURS: &str = "only the user that runs this fairdropd, and root, may steer it";
+const BUSY: &str = "busy: it is answering as many others as it can; ask again";
 
 /// Answers until it is dropped.
 pub struct Server {
@@ -54,7 +57,7 @@ impl Drop for Server {
 }
 
 fn listen(socket: &Socket, ending: &AtomicBool, steering: &Arc<Mutex<Steering>>) {
-    let places = Lease::places(MOST_CONNECTIONS);
+    let mut guests = Guests::new(MOST_CONNECTIONS);
     for stream in socket.listener.incoming() {
         if ending.load(Ordering::Relaxed) {
             return;
@@ -64,44 +67,52 @@ fn listen(socket: &Socket, ending: &AtomicBool, steering: &Arc<Mutex<Steering>>)
             thread::sleep(Duration::from_millis(100));
             continue;
         };
-        let Some(place) = Lease::take(&places) else { continue };
+        // Who is refused takes no place. The answer fits into the socket's buffer.
+        if !may_steer(&stream).unwrap_or(false) {
+            let _ = say(&stream, &refusal(NOT_YOURS));
+            continue;
+        }
+        let guest = match guests.admit(stream) {
+            Ok(guest) => guest,
+            Err(stream) => {
+                let _ = say(&stream, &refusal(BUSY));
+                continue;
+            }
+        };
         let steering = Arc::clone(steering);
         let talk = move || {
             // A client that is gone has no use for an error.
-            let _ = talk(&stream, &steering);
-            drop(place);
+            let _ = talk(&guest, &steering);
         };
         // Without a thread the connection is closed, which the client says.
         let _ = thread::Builder::new().name("fairdrop-control".into()).spawn(talk);
     }
 }
 
-fn talk(mut stream: &UnixStream, steering: &Mutex<Steering>) -> io::Result<()> {
+fn talk(guest: &Guest<UnixStream>, steering: &Mutex<Steering>) -> io::Result<()> {
+    let stream = guest.connection();
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    if !may_steer(stream)? {
-        return say(stream, &refusal("only the user that runs this fairdropd, and root, may steer it"));
-    }
-    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut reader = BufReader::new(stream);
     loop {
         let mut line = Vec::new();
         let read = (&mut reader).take(MOST_BYTES).read_until(b'\n', &mut line)?;
-        if read == 0 {
+        // Who has given way has no connection.
+        if read == 0 || !guest.is_answered() {
             return Ok(());
         }
         if read as u64 == MOST_BYTES {
             return say(stream, &refusal("the request is longer than 65,535 bytes"));
         }
-        let answer = match serde_json::from_slice::<Request>(&line) {
+        let answer = match Request::read(&line) {
             Ok(request) => {
                 let mut steering = steering.lock().unwrap_or_else(PoisonError::into_inner);
                 steering.answer(&request).map_or_else(|why| refusal(&why), accepted)
             }
-            Err(error) => {
-                refusal(&format!("{error}; valid: one JSON object a line, for example {{\"do\": \"show\"}}"))
-            }
+            Err(why) => refusal(&why),
         };
-        say(&mut stream, &answer)?;
+        say(stream, &answer)?;
+        guest.is_idle();
     }
 }
 
