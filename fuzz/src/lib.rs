@@ -1,14 +1,18 @@
 //! What the fuzz targets do with the bytes that they are given.
 
+mod control;
 mod discipline;
 mod frame;
 mod host;
+mod http;
 mod offload;
 mod params;
 mod ring;
 
+pub use control::control;
 pub use discipline::{any_discipline, discipline};
 pub use frame::frame;
+pub use http::http;
 pub use offload::offload;
 pub use ring::ring;
 

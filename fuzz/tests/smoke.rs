@@ -129,3 +129,111 @@ fn super_packets_on_hostile_bytes() {
         fairdrop_fuzz::offload(&data[..len]);
     }
 }
+
+/// Lines of requests of which much is as it mostly is.
+#[test]
+fn lines_to_the_control_socket() {
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000);
+    let mut random = Philox::new(9, 1, 0);
+    let mut below = |most: usize| random.next_u64() as usize % most;
+    let paths = [
+        "rate",
+        "up.rate",
+        "queue",
+        "queue.limit",
+        "choke.candidates",
+        "down.queue.red.max_p",
+        "trace",
+        "seed",
+        "loss",
+        "up",
+        "",
+        "queue.red.min_th",
+        "delay",
+        "buffers",
+        "..",
+        "limit",
+        "direction",
+    ];
+    let values = [
+        "20mbit",
+        "-1",
+        "fq_codel",
+        "5p",
+        "0.1",
+        "nan",
+        "1e999",
+        "\\u0000",
+        "[1, 2]",
+        "{ a = 1 }",
+        "",
+        "\\\\",
+        "none",
+    ];
+    for seed in 0..seeds {
+        let settings: Vec<_> = (0..below(4))
+            .map(|_| {
+                format!(
+                    "\"{}{}{}\"",
+                    paths[below(paths.len())],
+                    ["=", " = ", ""][below(3)],
+                    values[below(values.len())]
+                )
+            })
+            .collect();
+        let direction =
+            ["", ", \"direction\": \"up\"", ", \"direction\": \"left\"", ", \"direction\": 3"][below(4)];
+        let line = format!("{{\"do\": \"set\", \"settings\": [{}]{direction}}}", settings.join(", "));
+        let line = line.as_bytes();
+        let len = if seed % 4 == 0 { below(line.len() + 1) } else { line.len() };
+        fairdrop_fuzz::control(&line[..len]);
+    }
+    fairdrop_fuzz::control(b"{\"do\": \"show\"}\nnonsense");
+    (0..300).for_each(|seed| fairdrop_fuzz::control(&bytes(seed, 256)));
+}
+
+/// Heads in pieces, of which much is as it mostly is: some as long as a head may be.
+#[test]
+fn heads_of_requests() {
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000);
+    let mut random = Philox::new(10, 1, 0);
+    let mut below = |most: usize| random.next_u64() as usize % most;
+    let parts = [
+        "Host: localhost",
+        "host: [::1]:9000",
+        "HOST: evil.example",
+        "Authorization: Bearer x",
+        "authorization: y",
+        "X: y",
+        "a",
+        ":",
+        " folded: 1",
+        "Host : a",
+        "Content-Length: 5",
+        "\0",
+        "",
+    ];
+    for seed in 0..seeds {
+        let mut head = format!(
+            "{}{} /{} HTTP/1.{}{}",
+            ["", "\r\n", "\n"][below(3)],
+            ["GET", "GET", "HEAD", "POST", ""][below(5)],
+            ["", "api?x=1", "metrics", " a", "?"][below(5)],
+            below(3),
+            ["\r\n", "\n"][below(2)]
+        );
+        for _ in 0..below(6) {
+            head += parts[below(parts.len())];
+            head += if below(9) == 0 { "\n" } else { "\r\n" };
+        }
+        if below(8) == 0 {
+            head += &format!("x: {}\r\n", "y".repeat(8000 + below(400)));
+        }
+        head += "\r\n";
+        let mut data = vec![below(256) as u8];
+        data.extend(head.as_bytes());
+        let len = if seed % 4 == 0 { below(data.len() + 1) } else { data.len() };
+        fairdrop_fuzz::http(&data[..len]);
+    }
+    (0..300).for_each(|seed| fairdrop_fuzz::http(&bytes(seed, 512)));
+}
