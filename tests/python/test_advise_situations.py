@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairdrop.advise import advice as advice_module
-from fairdrop.advise import advise
+from fairdrop.advise import advise, campaign
 
 LONG = os.environ.get("FAIRDROP_LONG") == "1"
 FLOW_QUEUES = {"fq_codel", "cake"}
@@ -127,7 +126,7 @@ SITUATIONS = [
 def test_advice_is_what_is_published(situation, tmp_path, monkeypatch):
     if not LONG and not situation.quick:
         pytest.skip("takes seconds: FAIRDROP_LONG=1")
-    monkeypatch.setattr(advice_module, "speed", lambda *_: 1e12)
+    monkeypatch.setattr(campaign, "speed", lambda *_: 1e12)
     found = advise(
         *situation.link, out=tmp_path / "o", time="30s" if LONG else "3s", clock=lambda: 0.0, **situation.more
     )

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from fairdrop.advise.advice import Advice, Check, Finalist, advise
+from fairdrop.advise.advice import advise
+from fairdrop.advise.answer import Advice, Check, Finalist
 from fairdrop.advise.linux import Command
 
 __all__ = ["Advice", "Check", "Command", "Finalist", "advise"]

@@ -12,6 +12,8 @@ from math import ceil, floor, log10
 
 from fairdrop.advise.link import PACKET_BYTES, Link
 from fairdrop.advise.profiles import Profile
+from fairdrop.library import catalogue
+from fairdrop.parts.registry import parts_of, registered
 from fairdrop.wording.disciplines import discipline_name
 from fairdrop.wording.numbers import duration
 
@@ -68,6 +70,21 @@ def settings_of(name: str, link: Link, profile: Profile) -> list[Setting]:
         return [Setting(name, settings=(f"queue.limit={profile.buffer_packets(link)}p",))]
     found = _VARIANTS[name](link, profile)
     return [one for number, one in enumerate(found) if one.values not in [other.values for other in found[:number]]]
+
+
+def own_disciplines() -> list[str]:
+    """Those that came with ``--parts`` or ``fairdrop.register``."""
+    own = {part.name for part in parts_of(registered())}
+    return [str(entry["name"]) for entry in catalogue()["disciplines"] if entry["name"] in own]
+
+
+def published(some: Sequence[Setting], link: Link) -> Setting:
+    """The variant of a discipline that needs no trial.
+
+    Its defaults, unless the round trip is above what they are for, or another order of magnitude below (tc-cake(8)).
+    """
+    own = next((one for one in some if one.variant == OWN), some[0])
+    return own if not 0.1 <= link.high_rtt_s / _CODEL_INTERVAL <= _FAR else some[0]
 
 
 def limit_of(name: str, link: Link) -> int:

@@ -50,6 +50,12 @@ def look(loads: Sequence[Load], settings: int, effort: float) -> Stage | None:
     return Stage(tuple(loads[:number]), fitting, seeds, trips) if fitting >= 2 else None
 
 
+def least_effort(loads: Sequence[Load]) -> float:
+    """Below this :func:`look` has nothing to offer."""
+    trips, seeds, number = _LOOKS[-1]
+    return 3 * Stage(tuple(loads[:number]), 0, seeds, trips).effort / _MOST_LOOK
+
+
 def check(loads: Sequence[Load], settings: int, effort: float) -> Stage | None:
     """The check of the best; None where none fits."""
     for number in (len(loads), *_FEWER_LOADS):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fairdrop.advise.loads import SHORT, UDP, Load
 from fairdrop.study.observed import Observed
@@ -90,8 +89,3 @@ def score(target: str, found: Seen, load: Load, droptail_used: float) -> float:
     if target == "fairness":
         return 1 - found.jain + shortage + _LITTLE
     return max(1 - found.used, 0.0) + _LINK_PER_WAIT * found.wait_s / load.link.high_rtt_s + _LITTLE
-
-
-def facts(found: Seen) -> Mapping[str, Any]:
-    """As plain values."""
-    return dict(found.__dict__)

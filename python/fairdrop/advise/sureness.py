@@ -24,10 +24,14 @@ class Sureness:
     why: Sequence[str]
 
 
-def sureness(found: Sequence[Standing], choice: str, stage: Stage | None, loads: int) -> Sureness:
+def unsure(least_s: int, cut: bool) -> Sureness:
+    """Without any trial, since the time is below ``least_s`` or, where it is ``cut``, the machine too slow."""
+    why = "on this machine no trial fits into the time" if cut else f"no trial fits into a time below {least_s} s"
+    return Sureness("none", [f"{why} (--time): what is deployed most, with what is published for such round trips"])
+
+
+def sureness(found: Sequence[Standing], choice: str, stage: Stage, loads: int) -> Sureness:
     """Of the discipline ``choice`` among ``found``, after the last stage, of ``loads`` that there might have been."""
-    if stage is None:
-        return Sureness("none", ["no trial fits into the time: what is deployed most, with published parameters"])
     still = any(one.is_open for one in found)
     few = len(stage.loads) < loads or stage.seeds < _SEEDS or stage.trips < _TRIPS
     level = "low" if few and len(stage.loads) < loads else "moderate" if few or still else "high"
