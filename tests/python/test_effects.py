@@ -475,3 +475,18 @@ def test_a_narrow_access_link_and_a_small_window_bound_what_is_fair():
     fair = fair_shares(bounded, mean_flows(bounded))
     assert fair.of == pytest.approx({"udp[0]": 0.1, "tcp[0]": 0.1, "tcp[1]": 0.1, "tcp[2]": 0.1})
     assert fair.possible == pytest.approx(0.4)
+
+
+def test_a_sender_that_stops_has_its_share_of_the_time_in_which_it_is_there():
+    """UDP sends in the first half of the window: an eighth of the link is a quarter of that half."""
+    brief = document({"drr": [0.125, *[0.875 / 3] * 3]})
+    first, last = brief["runs"][0]["measured_from_s"], brief["runs"][0]["measured_to_s"]
+    brief["scenario"]["groups"] = [{"name": "udp", "stop_s": (first + last) / 2}, {"name": "tcp"}]
+    fair = fair_shares(brief, mean_flows(brief))
+    assert fair.of["udp[0]"] == pytest.approx(0.125)
+    assert fair.of["tcp[0]"] == pytest.approx(0.125 + 0.5 / 3)
+    assert fair.possible == pytest.approx(1)
+    late = document({"drr": [0.125, *[0.875 / 3] * 3]})
+    late["scenario"]["groups"] = [{"name": "udp", "start_s": (first + last) / 2}, {"name": "tcp"}]
+    assert fair_shares(late, mean_flows(late)).of == pytest.approx(fair.of)
+    assert judge(brief).sentence.startswith("DRR holds the greedy sender udp[0] to 12.5 %")

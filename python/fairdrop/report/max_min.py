@@ -7,9 +7,10 @@ rest in the same way. Source: D. Bertsekas, R. Gallager, "Data Networks", 2nd ed
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import inf
 from statistics import fmean
 from typing import Any
@@ -22,6 +23,9 @@ from fairdrop.library import catalogue
 RESPONSIVE_ELSEWHERE = frozenset({"tcp", "westwood", "bbr", "compound", "illinois", "hybla", "quic", "tfrc"})
 #: They leave the link to others on purpose.
 YIELDING = frozenset({"ledbat"})
+#: Parts of the measuring window, in which a flow is there or not.
+PARTS = 60
+_ALWAYS = range(PARTS)
 
 
 @dataclass(frozen=True)
@@ -78,20 +82,52 @@ def max_min(demands: Sequence[float], paths: Sequence[Sequence[str]], capacities
 
 
 def fair_shares(document: Document, flows: Iterable[FlowMeans]) -> FairShares:
-    """The max-min shares of flows.
+    """The max-min shares of flows: means over the measuring window, in which some may begin or stop.
 
     Senders that do not react ask for what they offer, as do those of a capture; bulk transfers for all that their
     window and their access link allow.
     """
     known = list(flows)
     groups = {str(group["name"]): group for group in (document.get("scenario") or {}).get("groups", ())}
-    limits = _limits(document, groups)
-    demands = [flow.offered if is_replay(document) else _demand(flow, limits) for flow in known]
     reference, capacities = _capacities(document)
     paths = [_path(flow, groups.get(flow.group, {}), reference, capacities) for flow in known]
-    shares = max_min(demands, paths, capacities)
+    there = _presence(document, groups)
+    limits, unlimited = _limits(document, groups), (inf, None if is_replay(document) else inf)
+    demands = [
+        _demand(flow, *limits.get(flow.group, unlimited), len(there.get(flow.group, _ALWAYS)) / PARTS) for flow in known
+    ]
+    shares = [0.0] * len(known)
+    for parts, active in _segments([there.get(flow.group, _ALWAYS) for flow in known]):
+        found = max_min([demands[index] for index in active], [paths[index] for index in active], capacities)
+        for index, share in zip(active, found, strict=True):
+            shares[index] += share * parts / PARTS
     of = {flow.name: share for flow, share in zip(known, shares, strict=True) if flow.crosses}
     return FairShares(of, min(sum(of.values()) / capacities[reference], 1.0))
+
+
+def _segments(there: Sequence[range]) -> Iterator[tuple[int, list[int]]]:
+    """Stretches of the window in which the same flows are there: how many parts of it, and which flows."""
+    ends = sorted({end for span in there for end in (span.start, span.stop)})
+    for first, last in pairwise(ends):
+        yield last - first, [index for index, span in enumerate(there) if span.start <= first and last <= span.stop]
+
+
+def _presence(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict[str, range]:
+    """The parts of the measuring window in which the flows of each group are there, in the middle of their spread."""
+    if not (found := runs(document)):
+        return {}
+    first, last = float(found[0]["measured_from_s"]), float(found[0]["measured_to_s"])
+    width = (last - first) / PARTS
+
+    def part(time_s: float) -> int:
+        return min(max(round((time_s - first) / width), 0), PARTS) if width > 0 else 0
+
+    spans = {}
+    for name, group in groups.items():
+        begins = part(float(group.get("start_s") or 0) + float(group.get("start_spread_s") or 0) / 2)
+        ends = PARTS if group.get("stop_s") is None else part(float(group["stop_s"]))
+        spans[name] = range(begins, max(begins, ends))
+    return spans
 
 
 def _path(flow: FlowMeans, group: Mapping[str, Any], reference: str, capacities: Mapping[str, float]) -> list[str]:
@@ -175,11 +211,11 @@ def _carried(found: Sequence[Run]) -> float:
     return carried / busiest["utilisation"] if carried > 0 and busiest["utilisation"] else 1.0
 
 
-def _demand(flow: FlowMeans, limits: Mapping[str, tuple[float, float | None]]) -> float:
-    access, limit = limits.get(flow.group, (inf, inf))
-    if not flow.responsive or flow.transport in YIELDING or limit is None:
-        return min(flow.offered, access)
-    return min(limit, access)
+def _demand(flow: FlowMeans, access: float, limit: float | None, presence: float) -> float:
+    """What a flow asks for while it is there."""
+    if flow.responsive and flow.transport not in YIELDING and limit is not None:
+        return min(limit, access)
+    return min(flow.offered / presence, access) if presence > 0 else 0.0
 
 
 def _limits(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[float, float | None]]:
@@ -201,19 +237,10 @@ def _limits(document: Document, groups: Mapping[str, Mapping[str, Any]]) -> dict
 
 def _limit(group: Mapping[str, Any], run: Run, base_rtt_s: float) -> float | None:
     settings = group.get("settings") or {}
-    if settings.get("transfer_bytes") or settings.get("connections") or not _is_always_there(group, run):
+    if settings.get("transfer_bytes") or settings.get("connections"):
         return None
     rate, window = settings.get("app_rate_bps"), settings.get("max_window")
     limit = link_fraction(rate, run) if rate else inf
     if window and base_rtt_s > 0:
         limit = min(limit, link_fraction(8 * window * float(group["packet_size_bytes"]) / base_rtt_s, run))
     return limit
-
-
-def _is_always_there(group: Mapping[str, Any], run: Run) -> bool:
-    """Whether the flows of a group send from the first tenth of the measuring window to its last tenth."""
-    first, last = float(run["measured_from_s"]), float(run["measured_to_s"])
-    begins = float(group.get("start_s") or 0) + float(group.get("start_spread_s") or 0)
-    stops = group.get("stop_s")
-    margin = 0.1 * (last - first)
-    return begins <= first + margin and (stops is None or float(stops) >= last - margin)
