@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from os import PathLike, fspath
+from os import PathLike
 
 from fairdrop import _core
+from fairdrop.packaged import located
 from fairdrop.parts.registry import load_file, parts_of, registered
 from fairdrop.result import Result
 from fairdrop.scenario import ScenarioError, check_seed, listed, source_of
@@ -56,7 +57,8 @@ def replay(
     max_gap_s = None if max_gap is None else _max_gap_s(max_gap)
     text, file = "", "queue"
     if scenario is not None:
-        text, file = source_of(scenario), fspath(scenario)
+        file = located(scenario)
+        text = source_of(file)
     try:
         return Result(
             _core.replay(

@@ -16,6 +16,7 @@ from fairdrop.files import SCENARIO, read_text
 from fairdrop.library import catalogue
 from fairdrop.live import find_program
 from fairdrop.lock import held
+from fairdrop.packaged import located
 from fairdrop.parts.registry import Registered, load_file, parts_of, registered
 from fairdrop.result import LIVE_FOLDER, Result
 
@@ -343,11 +344,12 @@ def check_seed(value: object) -> None:
 
 
 def load(path: str | PathLike[str], settings: Iterable[str] = ()) -> Scenario:
-    """Read a scenario file: a regular file of at most 16 MiB.
+    """Read a scenario: a regular file of at most 16 MiB, or one that comes with the package, such as ``"headline"``.
 
     Raises ScenarioError, or OSError when it cannot be read.
     """
-    return Scenario(source_of(path), fspath(path), settings)
+    file = located(path)
+    return Scenario(source_of(file), file, settings)
 
 
 def source_of(path: str | PathLike[str]) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 from fairdrop.library import catalogue
 from fairdrop.nearest import choices, folded
+from fairdrop.packaged import titles
 from fairdrop.terminal import fitted, width
 
 _OWN = "Parts of your own"
+_MORE = "fairdrop list NAME: parameters, source and page of a discipline or transport"
 _PAGES = "docs/reference"
 
 
@@ -23,7 +25,10 @@ def catalogue_text() -> str:
         "\n".join([family, *(fitted(f"  {entry['name']:{widest}}  {_sentence(entry)}") for entry in entries)])
         for family, entries in families.items()
     ]
-    return "\n\n".join([*blocks, "fairdrop list NAME: parameters, source and page of one"])
+    known = titles()
+    room = max(map(len, known))
+    named = [fitted(f"  {name:{room}}  {title}") for name, title in known.items()]
+    return "\n\n".join([*blocks, "\n".join(["Scenarios (fairdrop run NAME)", *named]), fitted(_MORE)])
 
 
 def entry_text(name: str, *, as_json: bool) -> str:

@@ -21,8 +21,8 @@ def run(options: Namespace) -> int:
     """``fairdrop run``."""
     from fairdrop.scenario import load
 
-    scenario = load(options.scenario, _settings(options))
     with taken(options, RESULT, options.out):
+        scenario = load(options.scenario, _settings(options))
         return _finish(scenario.run(options.seeds, **_work(options), **_simulation(options)), options)
 
 
@@ -30,10 +30,10 @@ def compare(options: Namespace) -> int:
     """``fairdrop compare``."""
     from fairdrop.scenario import load
 
-    scenario = load(options.scenario, _settings(options))
-    if options.congestion and not options.live:
-        raise ValueError("--congestion is given; valid: together with --live")
     with taken(options, RESULT, options.out):
+        scenario = load(options.scenario, _settings(options))
+        if options.congestion and not options.live:
+            raise ValueError("--congestion is given; valid: together with --live")
         if options.live:
             return _finish(_compared_live(scenario, options), options)
         result = scenario.compare(
@@ -60,8 +60,8 @@ def live(options: Namespace) -> int:
     """``fairdrop live``."""
     from fairdrop.scenario import load
 
-    scenario = load(options.scenario, _settings(options))
     with taken(options, RESULT, options.out):
+        scenario = load(options.scenario, _settings(options))
         result = scenario.live(
             options.seeds,
             disciplines=_disciplines(options),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairdrop.cli import model, model_schemes
 from fairdrop.cli.arguments import Parser
 from fairdrop.nearest import did_you_mean
+from fairdrop.packaged import scenarios
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ examples:
       --min-th 20 --max-th 520 --max-p 0.5 --udp-rate 125 --plot share.svg
   fairdrop model sweep --capacity 125 --delay 0.1 --min-th 20 --max-th 520 --max-p 0.5 \\
       --over tcp_flows=16,32,64 --over udp_rate=log:12.5:1250:9 --csv shares.csv
-  fairdrop model scenarios/understanding-choke.toml --set groups.udp.rate=1mbit --json
+  fairdrop model understanding-choke --set groups.udp.rate=1mbit --json
 """
 
 
@@ -45,7 +46,8 @@ class _NamesOrScenario(argparse._SubParsersAction):  # type: ignore[type-arg]
     ) -> None:
         words = list(values or ())
         if words and words[0] not in self._name_parser_map:
-            if not Path(words[0]).exists() and (meant := did_you_mean(words[0], self._name_parser_map)):
+            known = words[0] in scenarios() or Path(words[0]).exists()
+            if not known and (meant := did_you_mean(words[0], self._name_parser_map)):
                 parser.error(f"there is no model and no file {words[0]!r}{meant}")
             words.insert(0, "scenario")
         super().__call__(parser, namespace, words, option_string)
@@ -88,7 +90,7 @@ def add_models(parser: Parser) -> None:
     others = _add_schemes(names)
 
     scenario = names.add_parser("scenario", help="the equilibrium of a scenario file (the word may be left out)")
-    scenario.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    scenario.add_argument("scenario", metavar="SCENARIO", help="TOML file, or a name such as understanding-choke")
     scenario.add_argument(
         "--set", action="append", default=[], dest="settings", metavar="PATH=VALUE", help="change a field; repeatable"
     )

@@ -11,11 +11,11 @@ from fairdrop.cli.arguments import Parser, whole
 
 _EXAMPLES = """\
 examples:
-  fairdrop run scenarios/headline.toml --seeds 10
-  fairdrop compare scenarios/headline.toml --disciplines droptail,red,choke --report report.html
-  fairdrop run scenarios/headline.toml --set queue.red.max_p=0.02 --set groups.udp.rate=3mbit --json
+  fairdrop run headline --seeds 10
+  fairdrop compare headline --disciplines droptail,red,choke --report report.html
+  fairdrop run headline --set queue.red.max_p=0.02 --set groups.udp.rate=3mbit --json
   fairdrop replay capture.pcap --rate 10mbit --disciplines red,choke
-  fairdrop model scenarios/understanding-choke.toml
+  fairdrop model understanding-choke
   fairdrop reproduce choke-fig5
 """
 
@@ -53,13 +53,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 _count, _flows = whole(1, 1_000_000), whole(1, 10_000)
 _seed = whole(0, 2**31)
+_SCENARIO = "TOML file, or a name such as headline; see `fairdrop list`"
 
 _Subcommands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def _add_run(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser("run", help="simulate a scenario", description="Simulate a scenario.")
-    parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    parser.add_argument("scenario", metavar="SCENARIO", help=_SCENARIO)
     _add_work_options(parser)
     _add_simulation_options(parser)
     parser.set_defaults(action=commands.run)
@@ -71,7 +72,7 @@ def _add_compare(subcommands: _Subcommands) -> None:
         help="simulate a scenario under several disciplines",
         description="Simulate a scenario under several disciplines; the same seed gives the same sources.",
     )
-    parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    parser.add_argument("scenario", metavar="SCENARIO", help=_SCENARIO)
     _add_disciplines(parser, "all")
     parser.add_argument(
         "--with-model", action="store_true", help="what the model of CHOKe says beside it; see `fairdrop model`"
@@ -93,7 +94,7 @@ def _add_live(subcommands: _Subcommands) -> None:
         help="run a scenario with real hosts",
         description="Run a scenario with kernel TCP and paced datagrams, in real time (Linux; needs fairdropd).",
     )
-    parser.add_argument("scenario", metavar="SCENARIO", help="TOML file, see `fairdrop schema`")
+    parser.add_argument("scenario", metavar="SCENARIO", help=_SCENARIO)
     _add_disciplines(parser, "the scenario's own")
     _add_congestion(parser)
     _add_run_options(parser)
@@ -118,7 +119,7 @@ def _add_replay(subcommands: _Subcommands) -> None:
     parser.add_argument(
         "--max-gap", default="60s", metavar="TIME", help="shorten silences to this (60s); none keeps them"
     )
-    parser.add_argument("--scenario", metavar="FILE", help="take [queue] from this scenario")
+    parser.add_argument("--scenario", metavar="SCENARIO", help="take [queue] from this scenario")
     _add_disciplines(parser, "the queue's own, choke unless set")
     _add_work_options(parser)
     parser.set_defaults(action=commands.replay)

@@ -18,6 +18,7 @@ from fairdrop.estimate import resolution_of
 from fairdrop.files import SCENARIO as SCENARIO_BYTES
 from fairdrop.files import read_text
 from fairdrop.nearest import choices
+from fairdrop.packaged import located
 from fairdrop.scenario import Scenario, ScenarioError, source_of
 from fairdrop.study.axes import SCENARIO, Axis, StudyError, Value, read_axes, whole
 from fairdrop.study.runs import GROUP_COLUMNS, LINK_COLUMNS, measures
@@ -231,7 +232,7 @@ def _texts(written: Mapping[str, Any], folder: Path, axes: Sequence[Axis], base:
     _required("base", named, 'a scenario file, or an axis "scenario" with several')
     if not isinstance(named, str):
         raise StudyError(f'base = {named!r} is not valid; valid: a scenario file, or an axis "scenario" with several')
-    path = fspath(folder / named)
+    path = located(named, folder)
     return {path: source_of(path)}
 
 
