@@ -14,7 +14,8 @@ from fairdrop.progress import Progress
 from fairdrop.study.observed import listed_points, observe
 from fairdrop.study.store import Store
 
-#: Simulated packets that a second of the time is counted as: what two cores do, while others use them as well.
+#: Simulated packets that a second of the time is counted as: about an eighth of what two idle cores do, so that others
+#: may use them as well.
 NOMINAL = 1_000_000.0
 # Between the first seeds of the first look and of the check: they share none.
 APART = 1000
