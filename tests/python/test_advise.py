@@ -14,7 +14,7 @@ import pytest
 
 import fairdrop
 from fairdrop.advise import advice as advice_module
-from fairdrop.advise import advise, campaign
+from fairdrop.advise import advise, campaign, trials
 from fairdrop.advise.answer import Advice
 from fairdrop.advise.candidates import USUAL, Setting, rounded_up, settings_of, told
 from fairdrop.advise.judge import MARGIN, by_discipline, chosen, goes_on, standings
@@ -177,6 +177,16 @@ def test_a_slow_machine_answers_in_time_and_says_so(tmp_path, looks, loads, firs
     assert [one.load for one in cut.choice.checks] == [load.name for load in loads_of(cut.link, HOME)][:loads]
     whole = small(tmp_path, disciplines=["fq_codel", "pie"])
     assert not whole.cut and whole.computed == whole.runs - cut.runs > 0
+
+
+def test_the_speed_of_a_machine_is_that_of_short_runs(monkeypatch):
+    """Two runs take two seconds here; the load is one of few packets, which cost less than the run itself."""
+    load = loads_of(LINK, HOME)[0]
+    some = settings_of("fq_codel", LINK, HOME) + settings_of("pie", LINK, HOME)
+    for threads, factor in ((1, 1.0), (4, 0.8 * 4)):
+        times = iter([5.0, 7.0])
+        monkeypatch.setattr(trials.time, "process_time", lambda times=times: next(times))
+        assert trials.speed(load, some[:2], threads) == pytest.approx(factor * load.effort(20))
 
 
 def test_the_time_is_told_before_it_begins(tmp_path, monkeypatch, capsys):

@@ -51,7 +51,7 @@ def speed(load: Load, settings: Sequence[Setting], threads: int | None) -> float
     for setting in settings:
         length = (f"duration={short_s!r}", f"warm_up={short_s / 2!r}")
         scenario.with_settings(*length, *setting.scenario_settings).run(threads=1)
-    workers = threads or len(os.sched_getaffinity(0))
+    workers = threads or os.cpu_count() or 1
     of_one = len(settings) * packets / max(time.process_time() - begin, 1e-6)
     return of_one * (1 if workers == 1 else _SHARED * workers)
 
