@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from fairdrop import _core
 from fairdrop.files import SCENARIO, read_text
-from fairdrop.library import catalogue
+from fairdrop.library import catalogue, named
 from fairdrop.live import find_program
 from fairdrop.lock import held
 from fairdrop.packaged import located
@@ -211,7 +211,7 @@ class Scenario:
     def _model_beside(self, disciplines: list[str]) -> dict[str, Any]:
         from fairdrop.model_scenario import NotModelledError
 
-        if "choke" not in disciplines:
+        if not any(named(name, "disciplines") == "choke" for name in disciplines):
             listed = ", ".join(disciplines)
             raise NotModelledError(f"the model is that of choke, which is not among the disciplines ({listed})")
         return self.with_settings("queue.discipline=choke").model()

@@ -77,7 +77,7 @@ def test_a_list_of_arrivals_is_a_regular_file(fairdrop, special, name):
     (special / "s.toml").write_text(text)
     done = fairdrop("run", "s.toml", *SHORT)
     assert done.returncode == 2
-    assert done.stderr.startswith(f'fairdrop: error: s.toml:4: groups.0.file = "{name}" is not valid')
+    assert done.stderr.startswith(f'fairdrop: error: s.toml:4: groups.g.file = "{name}" is not valid')
     assert f"{name}: is {KINDS[name]}" in done.stderr
     assert f"valid: a regular file of at most {LIST}" in done.stderr
 

@@ -30,7 +30,7 @@ def limited(tmp_path):
     ("settings", "field"),
     [
         (("queue.discipline=drr", "queue.limit=8000000p"), "queue.limit = 8000000p"),
-        (("groups.tcp.count=2000000",), "groups.0.count = 2000000"),
+        (("groups.tcp.count=2000000",), "groups.tcp.count = 2000000"),
         (("duration=1e7", "sample=1", 'windows=["tcp"]'), "windows = the windows of 32 flows"),
     ],
 )

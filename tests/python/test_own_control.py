@@ -130,8 +130,8 @@ def test_parameters_are_checked_as_the_simulators(folder):
     scenario = fairdrop.load(folder / "own.toml", ["groups.tcp.decrease=0.7"])
     assert scenario.to_dict()["groups"][0]["settings"]["decrease"] == 0.7
     for setting, said in (
-        ("groups.tcp.decrease=1", "groups.0.decrease = 1 is not valid; valid: a number from 0.1 to 0.9"),
-        ("groups.tcp.increase=1", "there is no field groups.0.increase"),
+        ("groups.tcp.decrease=1", "groups.tcp.decrease = 1 is not valid; valid: a number from 0.1 to 0.9"),
+        ("groups.tcp.increase=1", "there is no field groups.tcp.increase"),
         ("groups.tcp.transport=minne", "minne"),
         ("groups.tcp.era=linux", 'with era = "linux"'),
     ):
@@ -332,7 +332,7 @@ def test_command_line(folder, fairdrop):
     (folder / "named.toml").write_text(text)
     assert fairdrop("run", "named.toml", "--parts", "mine.py").returncode == 0
     refused = fairdrop("run", "named.toml")
-    assert refused.returncode == 2 and 'groups.0.transport = "mine" is not valid' in refused.stderr
+    assert refused.returncode == 2 and 'groups.tcp.transport = "mine" is not valid' in refused.stderr
 
 
 def test_a_sweep_over_ones_own_keeps_versions_apart(folder):

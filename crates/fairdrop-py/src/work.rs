@@ -18,6 +18,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Map, Value as Json, json};
+use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -234,11 +235,12 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
         scenario.compares().map_err(|problems| PyValueError::new_err(problems.to_string()))?;
     }
     let names = plan.disciplines.clone().unwrap_or_else(|| vec![scenario.queue.discipline.to_owned()]);
-    let scenarios: Vec<Scenario> = names
+    let mut scenarios: Vec<Scenario> = names
         .iter()
         .map(|name| scenario.with_discipline(name))
         .collect::<Result<_, _>>()
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+    keep_first(&mut scenarios, |scenario| scenario.queue.discipline);
     let jobs: Vec<(&Scenario, u64)> = scenarios
         .iter()
         .flat_map(|scenario| {
@@ -308,7 +310,7 @@ fn simulate_one(
 /// Replays a capture under each discipline and seed.
 pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document> {
     let names = plan.disciplines.clone().unwrap_or_else(|| vec![replay.queue.discipline.to_owned()]);
-    let configs: Vec<ReplayConfig> = names
+    let mut configs: Vec<ReplayConfig> = names
         .iter()
         .map(|name| {
             let queue = replay.queue.with_discipline(name)?;
@@ -316,6 +318,7 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         })
         .collect::<Result<_, fairdrop_sim::scenario::Problems>>()
         .map_err(|problems| PyValueError::new_err(problems.to_string()))?;
+    keep_first(&mut configs, |config| config.queue.discipline);
     let jobs: Vec<(&ReplayConfig, u64)> = configs
         .iter()
         .flat_map(|config| (0..u64::from(plan.seeds)).map(move |i| (config, u64::from(replay.seed) + i)))
@@ -339,6 +342,12 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     head.insert("warnings".into(), json!(warnings));
     done.tell_failed(&mut head);
     Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in: None })
+}
+
+/// A discipline that was named twice, in two spellings, is run once.
+fn keep_first<T>(these: &mut Vec<T>, name: impl Fn(&T) -> &'static str) {
+    let mut seen = HashSet::new();
+    these.retain(|one| seen.insert(name(one)));
 }
 
 /// Four fifths of what the capture offers on average, at least a bit per second: a link that it congests.

@@ -195,7 +195,7 @@ fn a_control_begins_with_its_own_window() {
 fn names_and_values_are_checked_as_those_of_the_transports() {
     let problem = |settings: &[&str]| parse(CONGESTED, settings).expect_err("not valid").to_string();
     let of_value = problem(&["groups.tcp.transport=bad", "groups.tcp.way=up"]);
-    assert!(of_value.contains("groups.0.way = \"up\"") && of_value.contains("\"right\""), "{of_value}");
+    assert!(of_value.contains("groups.tcp.way = \"up\"") && of_value.contains("\"right\""), "{of_value}");
     let of_name = problem(&["groups.tcp.transport=yours"]);
     assert!(of_name.contains("\"yours\"") && of_name.contains("my_reno, all_in_one"), "{of_name}");
     let of_era = problem(&["groups.tcp.transport=bad", "groups.tcp.era=linux"]);

@@ -134,6 +134,6 @@ fn settings_that_make_no_sense_are_refused() {
         let text = format!("{PATH}{}", group("l4s", settings));
         let problems = Scenario::parse(&text, "prague.toml", &[]).expect_err(settings).to_string();
         assert!(problems.contains(valid), "{settings}: {problems}");
-        assert!(problems.contains("groups.0."), "{settings}: {problems}");
+        assert!(problems.contains("groups.l4s."), "{settings}: {problems}");
     }
 }

@@ -188,10 +188,10 @@ class = 256
         (5, "queue.red.max_th = 200"),
         (9, "links.0.rate = 0"),
         (10, "links.0.delay = \"-1ms\""),
-        (15, "groups.0.name has no route"),
-        (22, "groups.1.transport = \"carrier-pigeon\""),
-        (28, "groups.2.file = \"nowhere.csv\""),
-        (31, "groups.2.class = 256"),
+        (15, "groups.lost.name has no route"),
+        (22, "groups.odd.transport = \"carrier-pigeon\""),
+        (28, "groups.played.file = \"nowhere.csv\""),
+        (31, "groups.played.class = 256"),
     ];
     assert_eq!(told.len(), expected.len(), "{problems}");
     for (line, (number, start)) in told.iter().zip(expected) {
@@ -209,8 +209,8 @@ fn what_does_not_fit_together_is_refused() {
     for (text, expected) in [
         (format!("{chain}delays = [1, 2, 3]\n{END}"), "t:3: chain.delays = 3 entries"),
         (format!("{chain}queues = [\"queue\", \"chok\"]\n{END}"), "t:3: chain.queues = \"chok\""),
-        (format!("{chain}{END}leave = 4\n"), "t:6: groups.0.leave = \"R4\""),
-        (format!("{chain}{END}leave = 2\nto = \"R2\"\n"), "t:6: both groups.0.to and leave are given"),
+        (format!("{chain}{END}leave = 4\n"), "t:6: groups.a.leave = \"R4\""),
+        (format!("{chain}{END}leave = 2\nto = \"R2\"\n"), "t:6: both groups.a.to and leave are given"),
         (format!("{chain}[dumbbell]\nrate = 1\n{END}"), "t:1: dumbbell and chain are given together"),
         (
             format!(
@@ -220,20 +220,20 @@ fn what_does_not_fit_together_is_refused() {
         ),
         (format!("[dumbbell]\nrate_schedule = [[2, 1], [1, 1]]\n{END}"), "t:2: dumbbell.rate_schedule = "),
         (format!("[dumbbell]\nrate_schedule = [[2, 0]]\n{END}"), "t:2: dumbbell.rate_schedule = "),
-        (format!("{END}connections = 1\n"), "t:4: groups.0.transfer is missing"),
-        (format!("{END}sizes = \"pareto\"\n"), "t:4: groups.0.sizes has no effect"),
+        (format!("{END}connections = 1\n"), "t:4: groups.a.transfer is missing"),
+        (format!("{END}sizes = \"pareto\"\n"), "t:4: groups.a.sizes has no effect"),
         (
             format!("{END}connections = 1\ntransfer = 100\nsizes = \"pareto\"\nmax_transfer = 100\n"),
-            "t:7: groups.0.max_transfer = 100",
+            "t:7: groups.a.max_transfer = 100",
         ),
-        (format!("{END}mark_excess = {{ rate = 1 }}\n"), "t:4: groups.0.mark_excess.burst is missing"),
-        (format!("{END}rate = 1\n"), "t:4: there is no field groups.0.rate"),
-        (format!("{END}seen_as = \"a\"\n"), "t:4: groups.0.seen_as is given"),
-        (format!("{END}{FORGER}seen_as = \"b\"\n"), "t:8: groups.1.seen_as = \"b\""),
-        (format!("{END}{FORGER}seen_as = \"a\"\ncount = 2\n"), "t:8: groups.1.seen_as = \"a\""),
+        (format!("{END}mark_excess = {{ rate = 1 }}\n"), "t:4: groups.a.mark_excess.burst is missing"),
+        (format!("{END}rate = 1\n"), "t:4: there is no field groups.a.rate"),
+        (format!("{END}seen_as = \"a\"\n"), "t:4: groups.a.seen_as is given"),
+        (format!("{END}{FORGER}seen_as = \"b\"\n"), "t:8: groups.b.seen_as = \"b\""),
+        (format!("{END}{FORGER}seen_as = \"a\"\ncount = 2\n"), "t:8: groups.b.seen_as = \"a\""),
         (
             format!("{END}connections = 1\ntransfer = 1000\n{FORGER}seen_as = \"a\"\n"),
-            "t:10: groups.1.seen_as = \"a\"",
+            "t:10: groups.b.seen_as = \"a\"",
         ),
     ] {
         let told = Scenario::parse(&text, "t", &[]).expect_err("it has a mistake").to_string();

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from fairdrop import _core
 from fairdrop.designs import Span, between, short
+from fairdrop.library import named
 from fairdrop.nearest import choices
 
 Value: TypeAlias = "bool | int | float | str"
@@ -157,7 +158,7 @@ def _axis(path: str, spec: Any, name: str, drawn: bool) -> Axis:
     if "values" in described:
         if set(described) & _RANGE:
             raise StudyError(f"axes.{path} has values and a range; valid: one of them")
-        levels = _levels(path, described["values"])
+        levels = _levels(path, _as_results_name(field, described["values"]))
         return Axis(name, field, levels, None, _unit(levels), role)
     span, unit = _span(path, described)
     if drawn:
@@ -171,6 +172,13 @@ def _role(path: str, field: str, asked: Any) -> str:
     if asked not in _ROLES:
         raise StudyError(f"axes.{path}.role = {asked!r} is not valid{choices(asked, _ROLES)}")
     return str(asked)
+
+
+def _as_results_name(field: str, values: Any) -> Any:
+    """Disciplines under the names that results have; what is none is left to the scenario, which names it."""
+    if field.rpartition(".")[2] != DISCIPLINE or not isinstance(values, list | tuple):
+        return values
+    return [named(value, "disciplines") if isinstance(value, str) else value for value in values]
 
 
 def _levels(path: str, values: Any) -> tuple[Value, ...]:

@@ -88,7 +88,10 @@ class Campaign:
 
     def _told(self, line: str, point: Point) -> str:
         """What is wrong, and at which point where it is not a value of the study by itself."""
-        if line.startswith(self.study.where) or not point.levels:
+        own = line.removeprefix(f"{self.study.where}: ")
+        # A value that is wrong beside another one, which is told first.
+        is_blamed = own.startswith(tuple(f"{setting}: " for setting in point.settings))
+        if (own != line and not is_blamed) or not point.levels:
             return line
         return f"{line} (where {self.where(point)})"
 

@@ -97,7 +97,14 @@ impl TwoWay {
     /// # Errors
     /// Everything that is wrong, each with its line or setting, field, value and what would be valid.
     pub fn parse(text: &str, file: &str, settings: &[String]) -> Result<Self, Problems> {
-        let (root, source) = input::read(text, file, settings).map_err(Problems)?;
+        let read = |settings: &[String]| Self::read(text, file, settings);
+        let blamed =
+            |problems| input::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default());
+        read(settings).map_err(|problems| Problems(blamed(problems)))
+    }
+
+    fn read(text: &str, file: &str, settings: &[String]) -> Result<Self, Vec<Problem>> {
+        let (root, source) = input::read(text, file, settings)?;
         let control = Control::default();
         let mut report = Report::new(file, &control);
         let top = Section::read(Some(&root), "", TOP, &["queue", "up", "down"], &mut report);
@@ -112,7 +119,7 @@ impl TwoWay {
                     told.push(problem);
                 }
             }
-            return Err(Problems(told));
+            return Err(told);
         }
         let written = Written { text: text.into(), file: file.into(), settings: settings.to_vec() };
         Ok(Self { up, down, seed: top.integer("seed") as u64, source, written })

@@ -1,13 +1,19 @@
 //! Tables of settings as people write them: read by lists of their fields, with everything that is wrong with them.
 
+mod blame;
 mod field;
+mod member;
 mod plain;
 mod problem;
 mod read;
+mod spelling;
 mod tree;
 
+pub use blame::blamed;
 pub use field::{ANY_RATE, FieldKind, FieldSpec, HOUR, PACKET_BYTES, PERIOD, SWITCH, field};
+pub use member::{member, members};
 pub use plain::{MAX_NAME, is_plain_name};
 pub use problem::{Origin, Problem, Problems};
 pub use read::{Report, Section, Value, valid};
+pub use spelling::{is_same_name, nearest};
 pub use tree::{Data, Node, read};

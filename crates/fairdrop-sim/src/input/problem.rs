@@ -22,12 +22,42 @@ pub struct Problem {
     field: String,
     value: String,
     valid: String,
+    meant: Option<String>,
 }
 
 impl Problem {
     /// `field` (dotted path, may be empty) has `value`, where `valid` is expected.
     pub fn new(file: &str, origin: Origin, field: &str, value: &str, valid: &str) -> Self {
-        Self { file: file.into(), origin, field: field.into(), value: value.into(), valid: valid.into() }
+        Self {
+            file: file.into(),
+            origin,
+            field: field.into(),
+            value: value.into(),
+            valid: valid.into(),
+            meant: None,
+        }
+    }
+
+    /// The same, with what was probably meant.
+    #[must_use]
+    pub fn meant(self, meant: Option<&str>) -> Self {
+        Self { meant: meant.map(str::to_owned), ..self }
+    }
+
+    /// The same, because of a setting.
+    #[must_use]
+    pub fn blamed(self, setting: &str) -> Self {
+        Self { origin: Origin::Setting(setting.to_owned()), ..self }
+    }
+
+    /// Whether it is told of something that stands in the file.
+    pub fn is_of_file(&self) -> bool {
+        matches!(self.origin, Origin::Line(_))
+    }
+
+    /// Whether both say the same, wherever it comes from.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.field, &self.value, &self.valid) == (&other.field, &other.value, &other.valid)
     }
 
     /// The line, after all lines when it was not in a file.
@@ -51,8 +81,9 @@ impl fmt::Display for Problem {
         } else {
             format!("{} = {} is not valid", self.field, self.value)
         };
+        let meant = self.meant.as_ref().map_or(String::new(), |meant| format!(" (did you mean {meant}?)"));
         // Keys, paths and settings may hold what a terminal would obey; a message is one line.
-        for c in format!("{place}{what}; valid: {}", self.valid).chars() {
+        for c in format!("{place}{what}{meant}; valid: {}", self.valid).chars() {
             if is_control(c) { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
         }
         Ok(())

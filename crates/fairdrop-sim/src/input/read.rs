@@ -3,9 +3,10 @@
 use super::field::{FieldKind, FieldSpec};
 use super::plain::{MAX_NAME, is_plain};
 use super::problem::{Origin, Problem};
+use super::spelling::nearest;
 use super::tree::{Data, Node};
 use crate::control::Control;
-use crate::units;
+use crate::units::{self, Quantity};
 use fairdrop::{Kind, Schedule, Time, read_key};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -75,7 +76,12 @@ impl<'a> Report<'a> {
 
     /// Something is wrong with a field.
     pub fn add(&mut self, origin: &Origin, field: &str, value: &str, valid: &str) {
-        self.problems.push(Problem::new(&self.file, origin.clone(), field, value, valid));
+        self.add_meant(origin, field, value, valid, None);
+    }
+
+    /// The same; `meant` is what was probably meant.
+    pub fn add_meant(&mut self, origin: &Origin, field: &str, value: &str, valid: &str, meant: Option<&str>) {
+        self.problems.push(Problem::new(&self.file, origin.clone(), field, value, valid).meant(meant));
     }
 }
 
@@ -138,7 +144,9 @@ impl Section {
                 }
                 None => {
                     self.wrong.push(spec.name);
-                    report.add(&node.origin, &path, &node.shown(), &valid(spec.kind));
+                    let meant = meant(spec.kind, &node.data);
+                    let valid = valid_beside(spec.kind, &node.data);
+                    report.add_meant(&node.origin, &path, &node.shown(), &valid, meant.as_deref());
                 }
             }
         } else if !tables.contains(&key) {
@@ -148,7 +156,8 @@ impl Section {
             } else {
                 format!("the fields {}", known.join(", "))
             };
-            report.add(&node.origin, "", &format!("there is no field {path}"), &fields);
+            let (what, meant) = (format!("there is no field {path}"), nearest(key, known.iter().copied()));
+            report.add_meant(&node.origin, "", &what, &fields, meant);
         }
     }
 
@@ -287,6 +296,31 @@ pub fn valid(kind: FieldKind) -> String {
         FieldKind::RateSteps => {
             "pairs of a time and a rate, times rising, for example [[\"10s\", \"2mbit\"]]".into()
         }
+    }
+}
+
+/// The same for a value that is not valid: a quantity that was spelled otherwise is spelled for who wrote it.
+fn valid_beside(kind: FieldKind, data: &Data) -> String {
+    let quantity = match kind {
+        FieldKind::Rate(..) | FieldKind::Param(Kind::Rate(..)) => Some(Quantity::Rate),
+        FieldKind::Seconds(..) | FieldKind::Param(Kind::Seconds(..)) => Some(Quantity::Time),
+        FieldKind::Param(Kind::Packets(..)) => Some(Quantity::Packets),
+        FieldKind::Param(Kind::Bytes(..)) => Some(Quantity::Bytes),
+        _ => None,
+    };
+    match (quantity, data) {
+        (Some(quantity), Data::Text(text)) => units::beside(text, quantity, &valid(kind)),
+        _ => valid(kind),
+    }
+}
+
+/// The word of a choice that was probably meant.
+fn meant(kind: FieldKind, data: &Data) -> Option<String> {
+    match (kind, data) {
+        (FieldKind::Param(Kind::Choice(words) | Kind::Schedule(words, ..)), Data::Text(text)) => {
+            nearest(text, words.iter().copied()).map(|word| format!("{word:?}"))
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A file as a tree of values that remember where they were written.
 
 use super::problem::{Origin, Problem};
+use super::spelling::nearest;
 use std::ops::Range;
 use toml_edit::{Document, DocumentMut, Item, Table, Value as TomlValue};
 
@@ -160,22 +161,31 @@ fn apply(root: &mut Node, source: &mut Item, setting: &str) -> Result<(), Proble
     let value: TomlValue =
         text.trim().parse().unwrap_or_else(|_| TomlValue::from(text.trim().trim_matches('"')));
     let node = Node { origin: origin.clone(), data: value_data(&value, &origin) };
-    set_node(root, &steps, node).map_err(|valid| refuse(&valid))?;
+    set_node(root, &steps, node).map_err(|no| refuse(&no.valid).meant(no.meant.as_deref()))?;
     set_item(source, &steps, value);
     Ok(())
 }
 
+/// Why a path leads nowhere: what is valid, and what was probably meant.
+struct NoPlace {
+    valid: String,
+    meant: Option<String>,
+}
+
 /// Position of `step` in a list: a number, or the `name` of one of its tables.
-fn position<'a>(step: &str, names: impl Iterator<Item = Option<&'a str>>) -> Result<usize, String> {
+fn position<'a>(step: &str, names: impl Iterator<Item = Option<&'a str>>) -> Result<usize, NoPlace> {
     let names: Vec<_> = names.collect();
     let found = names.iter().position(|name| *name == Some(step));
     found.or_else(|| step.parse().ok().filter(|&index: &usize| index < names.len())).ok_or_else(|| {
         let known: Vec<_> = names.iter().flatten().copied().collect();
-        format!("in place of {step:?} one of {}, or a number below {}", known.join(", "), names.len())
+        let meant = nearest(step, known.iter().copied()).map(str::to_owned);
+        let valid =
+            format!("in place of {step:?} one of {}, or a number below {}", known.join(", "), names.len());
+        NoPlace { valid, meant }
     })
 }
 
-fn set_node(node: &mut Node, steps: &[&str], value: Node) -> Result<(), String> {
+fn set_node(node: &mut Node, steps: &[&str], value: Node) -> Result<(), NoPlace> {
     let Some((step, rest)) = steps.split_first() else {
         *node = value;
         return Ok(());
@@ -197,7 +207,10 @@ fn set_node(node: &mut Node, steps: &[&str], value: Node) -> Result<(), String> 
             let at = position(step, names)?;
             set_node(&mut items[at], rest, value)
         }
-        _ => Err(format!("a path that ends before {step}: what comes before it is a single value")),
+        _ => {
+            let valid = format!("a path that ends before {step}: what comes before it is a single value");
+            Err(NoPlace { valid, meant: None })
+        }
     }
 }
 

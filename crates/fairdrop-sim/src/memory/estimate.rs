@@ -5,6 +5,7 @@
 //! them while it runs.
 
 use crate::engine;
+use crate::input::member;
 use crate::meter::{self, Series};
 use crate::replay::ReplayConfig;
 use crate::result::{FlowResult, LinkFlow, VelocityResult};
@@ -124,7 +125,12 @@ impl Estimate {
             if link.queue == LinkQueue::Study {
                 of_study += bytes;
             } else {
-                self.add(&format!("links.{number}.queue.limit"), format!("{}p", queue.limit), bytes, 0);
+                self.add(
+                    &format!("{}.queue.limit", member("links", number, Some(&link.name))),
+                    format!("{}p", queue.limit),
+                    bytes,
+                    0,
+                );
             }
         }
         self.add("queue.limit", format!("{}p", scenario.queue.limit), of_study, 0);
@@ -138,7 +144,7 @@ impl Estimate {
         if let Some(connections) = group.transport.tcp().and_then(|tcp| tcp.connections.as_ref()) {
             let round_trip = 4.0 * group.access_delay.seconds();
             let open = connections.per_s * (ROUND_TRIPS * round_trip).max(1.0);
-            let field = format!("groups.{number}.connections");
+            let field = format!("{}.connections", member("groups", number, Some(&group.name)));
             let value = format!("{} per second", connections.per_s);
             let bytes = (open * each as f64) as u64;
             self.decided = self.decided.saturating_add(bytes);
@@ -146,7 +152,8 @@ impl Estimate {
         }
         let count = u64::from(group.count);
         let bytes = count * (each + row) as u64;
-        self.add(&format!("groups.{number}.count"), count.to_string(), bytes, count * row as u64);
+        let field = format!("{}.count", member("groups", number, Some(&group.name)));
+        self.add(&field, count.to_string(), bytes, count * row as u64);
         self.add_document(count * (1 + crossed as u64));
     }
 

@@ -123,14 +123,14 @@ mod tests {
         assert!(share(slice::from_ref(&run), 1, &available(result + document)).is_ok());
         let refused = share(&[run], 1, &available(result + document - 1)).unwrap_err();
         assert!(refused.part.bytes <= refused.bytes, "{refused}");
-        assert!(refused.to_string().starts_with("groups.0.count = 100000 is not valid here"), "{refused}");
+        assert!(refused.to_string().starts_with("groups.g.count = 100000 is not valid here"), "{refused}");
     }
 
     #[test]
     fn what_does_not_fit_names_its_field() {
         for (settings, field) in [
             (&["queue.limit=8000000p"][..], "queue.limit = 8000000p"),
-            (&["groups.g.count=2_000_000"], "groups.0.count = 2000000"),
+            (&["groups.g.count=2_000_000"], "groups.g.count = 2000000"),
             (&["duration=1e7", "sample=1"], "sample = 1 s"),
         ] {
             let text = share(&[estimate(settings)], 1, &available(100_000_000)).unwrap_err().to_string();

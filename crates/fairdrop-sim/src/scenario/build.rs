@@ -5,7 +5,7 @@ use super::fields::{CHAIN, DUMBBELL, GROUP, LINK, MARK_EXCESS, SCENARIO};
 use super::queue::QueueConfig;
 use super::{Group, Impairments, Link, LinkQueue, LinkTrace, MarkExcess, Scenario, chain, remarks, routes};
 use crate::control::Control;
-use crate::input::{Data, FieldSpec, Node, Problem, Report, Section};
+use crate::input::{Data, FieldSpec, Node, Problem, Report, Section, members, nearest};
 use crate::meter::End;
 use crate::own::Parts;
 use crate::transport::sources::SourceConfig;
@@ -101,7 +101,12 @@ fn check_times(root: &Node, groups: &[Group], duration: Time, report: &mut Repor
     for (index, (item, group)) in items.iter().zip(groups).enumerate() {
         let mut refuse = |name: &str, value: Time, valid: &str| {
             let origin = item.get(name).map_or(&item.origin, |node| &node.origin);
-            report.add(origin, &format!("groups.{index}.{name}"), &format!("{} s", value.seconds()), valid);
+            report.add(
+                origin,
+                &format!("{}.{name}", members("groups", items)[index]),
+                &format!("{} s", value.seconds()),
+                valid,
+            );
         };
         if group.start >= duration {
             refuse("start", group.start, &format!("a time below duration ({} s)", duration.seconds()));
@@ -153,12 +158,12 @@ fn windows(top: &Section, groups: &[Group], report: &mut Report<'_>) -> Vec<usiz
         let tcp = |group: &Group| group.name == *name && group.transport.tcp().is_some();
         match groups.iter().position(tcp) {
             Some(number) => numbers.push(number),
-            None => report.add(
-                top.origin("windows"),
-                "windows",
-                &format!("{name:?}"),
-                "names of groups of TCP flows",
-            ),
+            None => {
+                let meant =
+                    nearest(name, groups.iter().map(|group| &*group.name)).filter(|meant| meant != name);
+                let (origin, value) = (top.origin("windows"), format!("{name:?}"));
+                report.add_meant(origin, "windows", &value, "names of groups of TCP flows", meant);
+            }
         }
     }
     numbers
@@ -268,8 +273,7 @@ fn graph(node: &Node, parts: &Parts, report: &mut Report<'_>) -> Vec<Link> {
         return Vec::new();
     };
     let mut links: Vec<Link> = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        let path = format!("links.{index}");
+    for (path, item) in members("links", items).into_iter().zip(items) {
         let section = Section::read(Some(item), &path, LINK, &["impairments"], report);
         let text = |name| section.text(name).unwrap_or_default().to_owned();
         let (from, to) = (text("from"), text("to"));
@@ -345,8 +349,8 @@ fn groups(
         }
     };
     let mut groups: Vec<Group> = Vec::new();
-    for (index, item) in items.iter().enumerate() {
-        if let Some(group) = group(item, &format!("groups.{index}"), links, access, parts, report) {
+    for (path, item) in members("groups", items).into_iter().zip(items) {
+        if let Some(group) = group(item, &path, links, access, parts, report) {
             if groups.iter().any(|other| other.name == group.name) {
                 report.add(
                     &item.origin,
@@ -370,10 +374,11 @@ fn groups(
 fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report<'_>) -> Option<usize> {
     let node = items[number].get("seen_as")?;
     let Data::Text(name) = &node.data else { return None };
-    let (group, path) = (&groups[number], format!("groups.{number}.seen_as"));
+    let group = &groups[number];
+    let path = || format!("{}.seen_as", members("groups", items)[number]);
     if group.transport.tcp().is_some() {
         let valid = "nothing: only senders that wait for no answer pass as others";
-        report.add(&node.origin, "", &format!("{path} is given"), valid);
+        report.add(&node.origin, "", &format!("{} is given", path()), valid);
         return None;
     }
     let is_other = |&other: &usize| {
@@ -387,7 +392,8 @@ fn seen_as(items: &[Node], number: usize, groups: &[Group], report: &mut Report<
             "the name of another group, of at least {} lasting flows, that has no seen_as itself",
             group.count
         );
-        report.add(&node.origin, &path, &node.shown(), &valid);
+        let meant = nearest(name, groups.iter().map(|group| &*group.name)).map(|name| format!("{name:?}"));
+        report.add_meant(&node.origin, &path(), &node.shown(), &valid, meant.as_deref());
     }
     found
 }
@@ -407,7 +413,9 @@ fn group(
             if info.is_none() {
                 let names: Vec<_> = transports().map(|info| info.name).collect();
                 let valid = format!("one of {}", names.join(", "));
-                report.add(&node.origin, &format!("{path}.transport"), &node.shown(), &valid);
+                let meant = nearest(name, names).map(|name| format!("{name:?}"));
+                let field = format!("{path}.transport");
+                report.add_meant(&node.origin, &field, &node.shown(), &valid, meant.as_deref());
             }
             info
         }
@@ -526,7 +534,8 @@ fn paths(
                 nodes.sort_unstable();
                 nodes.dedup();
                 let valid = format!("one of the nodes {}", nodes.join(", "));
-                report.add(section.origin(name), &section.path(name), &format!("{node:?}"), &valid);
+                let (field, value) = (section.path(name), format!("{node:?}"));
+                report.add_meant(section.origin(name), &field, &value, &valid, nearest(node, nodes));
             }
             Some(_) => return node.map(str::to_owned),
         }

@@ -53,7 +53,9 @@ fn link_queue(name: &str, section: &Section, queue: &QueueConfig, report: &mut R
         (_, Ok(own)) => LinkQueue::Own(own),
         (_, Err(_)) => {
             let valid = format!("\"queue\", \"plain\", or {}", queue.known());
-            report.add(section.origin("queues"), &section.path("queues"), &format!("{name:?}"), &valid);
+            let meant = queue.meant(name).map(|name| format!("{name:?}"));
+            let (origin, field) = (section.origin("queues"), section.path("queues"));
+            report.add_meant(origin, &field, &format!("{name:?}"), &valid, meant.as_deref());
             LinkQueue::Plain
         }
     }

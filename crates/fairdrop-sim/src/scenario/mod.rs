@@ -23,7 +23,7 @@ use crate::control::Control;
 use crate::input;
 use crate::meter::End;
 use crate::own::Parts;
-use crate::units;
+use crate::units::{self, Quantity};
 use fairdrop::Time;
 use serde::Serialize;
 
@@ -226,8 +226,13 @@ impl Scenario {
         parts: &Parts,
         control: &Control,
     ) -> Result<Self, Problems> {
-        let (root, source) = input::read(text, file, settings).map_err(Problems)?;
-        build::scenario(&root, file, source, parts, control).map_err(Problems)
+        let read = |settings: &[String]| {
+            let (root, source) = input::read(text, file, settings)?;
+            build::scenario(&root, file, source, parts, control)
+        };
+        let blamed =
+            |problems| input::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default());
+        read(settings).map_err(|problems| Problems(blamed(problems)))
     }
 
     /// The same scenario with another discipline on the links under study.
@@ -262,8 +267,10 @@ impl Scenario {
 /// What would be valid.
 pub fn rate_bps(text: &str) -> Result<u64, String> {
     let rate = units::rate_bps(text).filter(|rate| (1.0..=1e13).contains(rate));
-    rate.map(|rate| rate as u64)
-        .ok_or_else(|| format!("{text:?} is not a rate; valid: 1 bit/s to 10 Tbit/s, for example \"1mbit\""))
+    rate.map(|rate| rate as u64).ok_or_else(|| {
+        let valid = "1 bit/s to 10 Tbit/s, for example \"1mbit\"";
+        format!("{text:?} is not a rate; valid: {}", units::beside(text, Quantity::Rate, valid))
+    })
 }
 
 /// A time in seconds, as people write it.
@@ -271,7 +278,8 @@ pub fn rate_bps(text: &str) -> Result<u64, String> {
 /// # Errors
 /// What would be valid.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    units::seconds(text)
-        .filter(|&seconds| seconds >= 0.0)
-        .ok_or_else(|| format!("{text:?} is not a time; valid: 0 s or more, for example \"20ms\""))
+    units::seconds(text).filter(|&seconds| seconds >= 0.0).ok_or_else(|| {
+        let valid = "0 s or more, for example \"20ms\"";
+        format!("{text:?} is not a time; valid: {}", units::beside(text, Quantity::Time, valid))
+    })
 }

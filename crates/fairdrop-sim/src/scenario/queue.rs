@@ -2,7 +2,9 @@
 
 use super::fields::QUEUE;
 use crate::control::Control;
-use crate::input::{self, Data, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value};
+use crate::input::{
+    self, Data, FieldSpec, Node, Origin, Problem, Problems, Report, Section, Value, is_same_name, nearest,
+};
 use crate::own::{Hosted, OwnDiscipline, OwnError, Parts, Setup};
 use fairdrop::{
     AnyDiscipline, AnyParams, CATALOGUE, DisciplineInfo, Heap, LIMIT, ParamError, ParamSpec, ParamValue,
@@ -70,9 +72,27 @@ fn with_tables(parts: &Parts) -> impl Iterator<Item = &'static DisciplineInfo> {
     all(parts).filter(|info| !info.params.is_empty())
 }
 
-/// What is known of the discipline called `name`.
+/// What is known of the discipline called `name`, in letters of either case, with hyphens or underscores.
 fn info(parts: &Parts, name: &str) -> Option<&'static DisciplineInfo> {
-    all(parts).find(|info| info.name == name)
+    all(parts)
+        .find(|info| info.name == name)
+        .or_else(|| all(parts).find(|info| is_same_name(info.name, name)))
+}
+
+/// The discipline that was probably meant by another name.
+fn meant(parts: &Parts, name: &str) -> Option<&'static str> {
+    nearest(name, all(parts).map(|info| info.name))
+}
+
+/// The name under which results and lists have a discipline.
+///
+/// # Errors
+/// No discipline has that name.
+fn discipline_name(parts: &Parts, name: &str) -> Result<&'static str, Problem> {
+    info(parts, name).map(|info| info.name).ok_or_else(|| {
+        let what = format!("there is no discipline {name:?}");
+        Problem::new("", Origin::Command, "", &what, &known_disciplines(parts)).meant(meant(parts, name))
+    })
 }
 
 impl QueueConfig {
@@ -88,12 +108,9 @@ impl QueueConfig {
         let info = info(parts, discipline);
         if info.is_none() && !is_file(discipline) {
             let field = section.path("discipline");
-            report.add(
-                section.origin("discipline"),
-                &field,
-                &format!("{discipline:?}"),
-                &known_disciplines(parts),
-            );
+            let (value, valid) = (format!("{discipline:?}"), known_disciplines(parts));
+            let meant = meant(parts, discipline).map(|name| format!("{name:?}"));
+            report.add_meant(section.origin("discipline"), &field, &value, &valid, meant.as_deref());
         }
         let limit = section.number("limit").unwrap_or(300.0) as u32;
         let sections: Vec<_> = with_tables(parts)
@@ -181,7 +198,19 @@ impl QueueConfig {
         settings: &[String],
         parts: &Parts,
     ) -> Result<(Self, String), Problems> {
-        let (root, source) = input::read(text, file, settings).map_err(Problems)?;
+        let read = |settings: &[String]| Self::read_alone(text, file, settings, parts);
+        let blamed =
+            |problems| input::blamed(problems, settings, |settings| read(settings).err().unwrap_or_default());
+        read(settings).map_err(|problems| Problems(blamed(problems)))
+    }
+
+    fn read_alone(
+        text: &str,
+        file: &str,
+        settings: &[String],
+        parts: &Parts,
+    ) -> Result<(Self, String), Vec<Problem>> {
+        let (root, source) = input::read(text, file, settings)?;
         let control = Control::default();
         let mut report = Report::new(file, &control);
         for setting in settings.iter().filter(|setting| !setting.trim_start().starts_with("queue.")) {
@@ -189,7 +218,7 @@ impl QueueConfig {
             report.add(&Origin::Setting(setting.clone()), "", "this field has no effect", valid);
         }
         let queue = Self::read(root.get("queue"), "queue", parts, &mut report);
-        if report.problems.is_empty() { Ok((queue, source)) } else { Err(Problems(report.problems)) }
+        if report.problems.is_empty() { Ok((queue, source)) } else { Err(report.problems) }
     }
 
     /// What the disciplines that are not of the catalogue are made of, by name.
@@ -202,17 +231,19 @@ impl QueueConfig {
         known_disciplines(&self.parts)
     }
 
+    /// The discipline that was probably meant by a name that none has.
+    pub fn meant(&self, name: &str) -> Option<&'static str> {
+        meant(&self.parts, name)
+    }
+
     /// The same with another discipline.
     ///
     /// # Errors
     /// No discipline has that name.
     pub fn with_discipline(&self, name: &str) -> Result<Self, Problems> {
         let name = self.parts.of_file(name).unwrap_or(name);
-        let info = info(&self.parts, name).ok_or_else(|| {
-            let what = format!("there is no discipline {name:?}");
-            Problems(vec![Problem::new("", Origin::Command, "", &what, &self.known())])
-        })?;
-        Ok(Self { discipline: info.name, ..self.clone() })
+        let discipline = discipline_name(&self.parts, name).map_err(|problem| Problems(vec![problem]))?;
+        Ok(Self { discipline, ..self.clone() })
     }
 
     /// The parameters of the chosen discipline on a link of `rate_bps`; `None` when it is not of the catalogue.

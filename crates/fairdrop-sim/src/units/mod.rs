@@ -1,5 +1,9 @@
 //! Quantities as people write them: `"1mbit"`, `"20ms"`, `"300p"`, `"10kB"`.
 
+mod spelled;
+
+pub use spelled::{Quantity, beside};
+
 use fairdrop::Time;
 use fairdrop::notation::{BIT_RATES, BYTES, PACKETS, SECONDS, Unit, quantity};
 use serde::{Serialize, Serializer};
@@ -9,8 +13,12 @@ fn finite(text: &str, units: &[Unit]) -> Option<f64> {
     quantity(text, units).filter(|number| number.is_finite())
 }
 
-/// A rate in bit/s, in letters of either case: `"1mbit"`, `"2 Mbit/s"`, `"800kb/s"`, `"1000000"`.
+/// A rate in bit/s, in letters of either case: `"1mbit"`, `"2 Mbit/s"`, `"800kb/s"`, `"1000000"`. But `B/s` is bytes to
+/// who writes it so.
 pub fn rate_bps(text: &str) -> Option<f64> {
+    if text.trim_end().ends_with("B/s") || text.trim_end().ends_with("B/S") {
+        return None;
+    }
     finite(&text.to_ascii_lowercase(), BIT_RATES)
 }
 
@@ -72,7 +80,9 @@ mod tests {
 
     #[test]
     fn what_is_ambiguous_unknown_or_endless_is_refused() {
-        for text in ["1mbps", "1MBps", "fast", "", "1 1mbit", "NaN", "inf", "1e999", "1mbit2"] {
+        for text in
+            ["1mbps", "1MBps", "fast", "", "1 1mbit", "NaN", "inf", "1e999", "1mbit2", "2MB/s", "1 kB/S"]
+        {
             assert_eq!(rate_bps(text), None, "{text}");
         }
         for text in ["NaN", "inf", "-infinity s", "1e999ms", "3 fortnights"] {

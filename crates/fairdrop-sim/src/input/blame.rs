@@ -1,0 +1,30 @@
+//! Which setting makes a file wrong that is right without it.
+
+use super::problem::Problem;
+
+/// `problems` of a file with `settings`, where those that the file alone does not have are blamed on the first setting that
+/// brings them: who gave an option looks there and not at a line of the file. `read` gives the problems with other settings.
+pub fn blamed(
+    problems: Vec<Problem>,
+    settings: &[String],
+    read: impl Fn(&[String]) -> Vec<Problem>,
+) -> Vec<Problem> {
+    let is_open = |problem: &Problem| problem.is_of_file();
+    if settings.is_empty() || !problems.iter().any(is_open) {
+        return problems;
+    }
+    let found: Vec<Vec<Problem>> = (0..settings.len()).map(|count| read(&settings[..count])).collect();
+    let has = |problem: &Problem, found: &Vec<Problem>| found.iter().any(|other| other.is_same(problem));
+    let place = |problem: Problem| {
+        // The last reading that does not have it is the one before the setting to blame.
+        let before = found.iter().rposition(|found| !has(&problem, found));
+        match before.filter(|_| is_open(&problem) && !has(&problem, &found[0])) {
+            Some(before) => problem.blamed(&settings[before]),
+            None => problem,
+        }
+    };
+    let mut placed: Vec<_> = problems.into_iter().map(place).collect();
+    // In the order of the file's lines, then what came from elsewhere.
+    placed.sort_by_key(Problem::line);
+    placed
+}
