@@ -1,12 +1,18 @@
-"""Files that somebody names: regular ones are read, up to a size; whole ones are written, or none."""
+"""Files that somebody names: regular ones are read, up to a size and a depth; whole ones are written, or none.
+
+All that reads a file of somebody else's goes through here: a scenario, a study, a paper, a result. What is read is as
+deep as ``_core.MAX_DEPTH`` at most, so that nothing that goes down into it runs out of stack.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from errno import EINVAL, ENOENT
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from fairdrop import _core
 
@@ -16,14 +22,17 @@ __all__ = [
     "SCENARIO",
     "VECTOR",
     "check_writable",
+    "json_of",
     "read_bytes",
+    "read_json",
     "read_text",
+    "read_toml",
     "write_bytes",
     "write_text",
 ]
 
 # The most bytes of a file, by what it is.
-SCENARIO = 16 << 20
+SCENARIO = _core.MAX_TEXT_BYTES
 VECTOR = 64 << 20
 DOCUMENT = 256 << 20
 RESULT = _core.MAX_RESULT_BYTES
@@ -44,6 +53,35 @@ def read_bytes(path: str | PathLike[str], limit: int) -> bytes:
 def read_text(path: str | PathLike[str], limit: int) -> str:
     """The same as text in UTF-8, lines ending in newlines. Raises UnicodeDecodeError as well."""
     return read_bytes(path, limit).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
+    """What a TOML file of at most 16 MiB holds.
+
+    Raises OSError, or ValueError, with the name of the file: no text, no TOML, too deep, a number that is too long.
+    """
+    try:
+        text = read_text(path, SCENARIO)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{os.fspath(path)}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None
+    return _core.parse_toml(text, os.fspath(path))
+
+
+def read_json(path: str | PathLike[str], limit: int, valid: str) -> Any:
+    """What a JSON file of at most ``limit`` bytes holds; ``valid`` says which files are meant.
+
+    Raises OSError, or ValueError, with the name of the file: no JSON, too deep, a number that is too long.
+    """
+    try:
+        return json_of(read_text(path, limit))
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: not JSON ({error}); valid: {valid}") from None
+
+
+def json_of(text: str) -> Any:
+    """What a JSON text holds. Raises ValueError, with the field where that is known."""
+    _core.check_json(text)
+    return json.loads(text)
 
 
 def write_bytes(path: str | PathLike[str], content: bytes) -> None:

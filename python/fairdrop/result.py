@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import compress, decompress
 
 from fairdrop import _core
-from fairdrop.files import RESULT, read_text
+from fairdrop.files import RESULT, read_json
 from fairdrop.lock import held
 from fairdrop.table import Table
 from fairdrop.wording.phrases import count
@@ -354,10 +354,7 @@ def read_document(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _read_document(file: Path, schema: str, what: str) -> dict[str, Any]:
-    try:
-        document = json.loads(read_text(file, RESULT))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{file}: not JSON ({error}); valid: {what}") from None
+    document = read_json(file, RESULT, what)
     found = document.get("schema") if isinstance(document, dict) else None
     if found != schema:
         raise ValueError(f"{file}: schema = {found!r} is not valid; valid: {schema!r}")

@@ -22,6 +22,11 @@ impl<R: Read> Limited<R> {
     pub fn new(inner: R, limit: u64) -> Self {
         Limited { inner, left: limit, limit }
     }
+
+    /// The stream without the limit, for who has looked at its size.
+    pub fn into_inner(self) -> R {
+        self.inner
+    }
 }
 
 impl<R: Read> Read for Limited<R> {

@@ -1,9 +1,11 @@
 //! Parquet files of columns that Python has, and back.
 
 use crate::columns::{Columns, Table};
+use crate::document::MAX_BYTES;
 use crate::files::FileError;
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
+use fairdrop_capture::open_regular;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
@@ -48,7 +50,8 @@ pub fn write(path: &Path, batch: &RecordBatch) -> Result<(), FileError> {
 pub fn read(paths: &[PathBuf], columns: Option<&[String]>) -> Result<Table, FileError> {
     let mut batches = Vec::new();
     for path in paths {
-        let file = File::open(path).map_err(|error| FileError::new(path, error))?;
+        let file = open_regular(path, MAX_BYTES).map_err(|error| FileError::new(path, error))?;
+        let file = file.into_inner();
         let mut builder =
             ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| FileError::new(path, error))?;
         if let Some(names) = columns {

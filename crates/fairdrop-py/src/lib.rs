@@ -8,6 +8,7 @@ mod files;
 mod frames;
 mod live;
 mod own;
+mod plain;
 mod pool;
 mod resume;
 mod tables;
@@ -27,10 +28,11 @@ mod _core {
     use crate::frames::{self, Column};
     use crate::live::Daemon;
     use crate::own;
+    use crate::plain;
     use crate::pool::{self, Job};
     use crate::work;
     use fairdrop_capture::{KeyKind, Options};
-    use fairdrop_sim::{Arrivals, HostConfig, scenario};
+    use fairdrop_sim::{Arrivals, HostConfig, input, scenario};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::PyBytes;
@@ -51,6 +53,8 @@ mod _core {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("HEADER", include_str!("../../fairdrop-ffi/include/fairdrop.h"))?;
         module.add("MAX_RESULT_BYTES", MAX_BYTES)?;
+        module.add("MAX_TEXT_BYTES", input::MAX_TEXT_BYTES)?;
+        module.add("MAX_DEPTH", input::MAX_DEPTH)?;
         module.add("TIME_RESOLUTION", fairdrop_sim::TIME_RESOLUTION)
     }
 
@@ -197,6 +201,21 @@ mod _core {
             read.map(|_| content).map_err(|error| FileError::new(&path, error))
         });
         Ok(PyBytes::new(py, &content?))
+    }
+
+    /// What a TOML text holds, as dicts, lists, texts, numbers and switches. `file` is what messages call it. Raises
+    /// `ValueError`.
+    #[pyfunction]
+    fn parse_toml<'py>(py: Python<'py>, text: &str, file: &str) -> PyResult<Bound<'py, PyAny>> {
+        let read = py.detach(|| input::parse(text, file));
+        let root = read.map_err(|problems| PyValueError::new_err(input::Problems(problems).to_string()))?;
+        plain::object_of(py, &root, file, "")
+    }
+
+    /// Raises `ValueError` where a JSON text is none, or goes too far: too deep, or with a number that is none here.
+    #[pyfunction]
+    fn check_json(py: Python<'_>, text: &str) -> PyResult<()> {
+        py.detach(|| input::check_json(text)).map_err(PyValueError::new_err)
     }
 
     /// Writes a file under a temporary name and renames it; removes temporary files of it that nobody is writing any

@@ -2,6 +2,7 @@
 
 use crate::control::Control;
 use crate::engine::{Engine, Excess, LossyLink};
+use crate::input::MAX_TEXT_BYTES;
 use crate::memory::Estimate;
 use crate::meter::jain_index;
 use crate::own::{Fault, PartError, Parts};
@@ -14,7 +15,9 @@ use crate::scenario::{Group, Problems, QueueError, Scenario};
 use crate::trace::{LinkTracer, TraceSink, Tracer};
 use crate::transport::TransportCount;
 use fairdrop::{Count, Time};
-use std::{fs, io};
+use fairdrop_capture::open_regular;
+use std::io;
+use std::path::Path;
 use thiserror::Error;
 
 /// Why a run has no result.
@@ -57,7 +60,9 @@ pub enum FileError {
 /// # Panics
 /// Never: only who has the control of a run can stop it.
 pub fn run_file(file: &str, settings: &[&str], parts: &Parts) -> Result<RunResult, FileError> {
-    let text = fs::read_to_string(file).map_err(|error| FileError::Read(file.into(), error))?;
+    let text = open_regular(Path::new(file), MAX_TEXT_BYTES)
+        .and_then(io::read_to_string)
+        .map_err(|error| FileError::Read(file.into(), error))?;
     let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
     let scenario = Scenario::parse_with(&text, file, &settings, parts, &Control::default())?;
     let run = simulate(&scenario, scenario.seed, &Control::default())?;

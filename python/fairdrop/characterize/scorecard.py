@@ -82,10 +82,7 @@ class Scorecard:
 def read_scorecard(folder: str | PathLike[str]) -> Scorecard:
     """A scorecard that ``characterize`` wrote. Raises OSError, or ValueError where it is none."""
     path = Path(folder) / ABOUT
-    try:
-        about = json.loads(files.read_text(path, files.DOCUMENT))
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error}); valid: what fairdrop characterize wrote") from None
+    about = files.read_json(path, files.DOCUMENT, "what fairdrop characterize wrote")
     found = about.get("schema") if isinstance(about, dict) else None
     if found != SCHEMA:
         raise ValueError(f"{path}: schema = {found!r} is not valid; valid: {SCHEMA!r}")

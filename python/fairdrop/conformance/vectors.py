@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop.conformance import plain_text
-from fairdrop.files import VECTOR, read_text
+from fairdrop.files import VECTOR, json_of, read_text
 from fairdrop.nearest import choices
 from fairdrop.wording.phrases import count
 
@@ -73,13 +73,13 @@ def _files(folder: Path) -> list[Path]:
 def _read(path: Path) -> Vector:
     try:
         text = read_text(path, VECTOR)
-        header, *events = map(json.loads, text.splitlines())
+        header, *events = map(json_of, text.splitlines())
         version, expected = header["format"], header["events"]
         if version == FORMAT:
             missing = [name for name in ("discipline", "case", "description") if not isinstance(header[name], str)]
             if missing:
                 raise ValueError(f"{missing[0]} is no text")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         what = f"its header has no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{path} is not a vector: {what}") from None
     if version != FORMAT:

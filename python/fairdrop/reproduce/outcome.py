@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from fairdrop import plot
-from fairdrop.files import DOCUMENT, read_text
+from fairdrop.files import DOCUMENT, read_json
 from fairdrop.models import ModelError
 from fairdrop.optional import needed
 from fairdrop.progress import Progress
@@ -155,10 +154,11 @@ def _with(found: Measured, more: Measured) -> Measured:
 def read(path: Path, definition: Definition) -> Reproduction | None:
     """A stored document, or None when there is none that can be read."""
     try:
-        document = json.loads(read_text(path, DOCUMENT))
+        document = read_json(path, DOCUMENT, "")
     except (OSError, ValueError):
         return None
-    return Reproduction(definition, document) if document.get("schema") == SCHEMA else None
+    is_one = isinstance(document, dict) and document.get("schema") == SCHEMA
+    return Reproduction(definition, document) if is_one else None
 
 
 def write(found: Reproduction, path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairdrop import plot
-from fairdrop.files import DOCUMENT, read_text
+from fairdrop.files import DOCUMENT, read_json
 from fairdrop.progress import Progress
 from fairdrop.reproduce.define.definition import Definition
 from fairdrop.reproduce.define.papers import names, paper_of
@@ -57,16 +57,16 @@ class Workspace:
     def remembered_folders(self) -> list[Path]:
         """Folders of papers that the last command was given."""
         try:
-            asked = json.loads(read_text(self.directory / "run.json", DOCUMENT))
+            asked = read_json(self.directory / "run.json", DOCUMENT, "")
             return [Path(folder) for folder in asked.get("papers", [])]
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError, AttributeError, TypeError):
             return []
 
     def remembered(self) -> tuple[list[str], Order]:
         """What the last command asked for. Raises ValueError when there is none."""
         path = self.directory / "run.json"
         try:
-            asked = json.loads(read_text(path, DOCUMENT))
+            asked = read_json(path, DOCUMENT, "")
             order = Order(asked["profile"], asked["seeds"], tuple(asked["settings"]), asked.get("seed", 1))
             return [name for name in asked["ids"] if name in names()], order
         except (OSError, ValueError, KeyError, TypeError):

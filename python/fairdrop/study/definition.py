@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,8 +14,7 @@ from typing import Any
 
 from fairdrop.designs import DRAWN, POWERS, draw
 from fairdrop.estimate import resolution_of
-from fairdrop.files import SCENARIO as SCENARIO_BYTES
-from fairdrop.files import read_text
+from fairdrop.files import read_toml
 from fairdrop.nearest import choices
 from fairdrop.packaged import located
 from fairdrop.scenario import Scenario, ScenarioError, source_of
@@ -168,11 +166,9 @@ def read_study(path: str | PathLike[str]) -> Study:
     """Read a study file: TOML of at most 16 MiB. Raises StudyError, ScenarioError or OSError."""
     file = Path(path)
     try:
-        written = tomllib.loads(read_text(file, SCENARIO_BYTES))
-    except UnicodeDecodeError as error:
-        raise StudyError(f"{file}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"{file}: not TOML ({error}); valid: a study, see docs/how-to/sweep.md") from None
+        written = read_toml(file)
+    except ValueError as error:
+        raise StudyError(str(error)) from None
     try:
         found = replace(make_study(written, file.stem, file.parent), file=fspath(file))
         found.points  # noqa: B018

@@ -12,6 +12,7 @@ from typing import Any
 
 from fairdrop import _core
 from fairdrop.engine import engine
+from fairdrop.files import RESULT, json_of, read_bytes
 from fairdrop.measures import loss_synchronisation
 from fairdrop.scenario import Scenario
 from fairdrop.study.reads import only_read
@@ -162,9 +163,18 @@ def pack(link: Sequence[Any], groups: Sequence[Sequence[Any]]) -> bytes:
 
 
 def unpack(packed: bytes) -> tuple[list[Any], list[list[Any]]]:
-    """What :func:`pack` packed."""
-    link, groups = json.loads(zlib.decompress(packed))
+    """What :func:`pack` packed. Raises ValueError where it is something else, or damaged."""
+    try:
+        link, groups = json_of(zlib.decompress(packed).decode())
+        if not (_are(link, LINK_COLUMNS) and all(_are(group, GROUP_COLUMNS) for group in groups)):
+            raise ValueError("its columns are others")
+    except (zlib.error, ValueError, TypeError) as error:
+        raise ValueError(f"not the rows of a run ({error})") from None
     return link, groups
+
+
+def _are(row: Any, columns: Sequence[tuple[str, str]]) -> bool:
+    return isinstance(row, list) and len(row) == len(columns)
 
 
 def value_of(packed: bytes, measure: str, group: str | None) -> float | None:
@@ -188,5 +198,4 @@ def _files(settings: Any) -> list[str]:
 
 
 def _digest_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(read_bytes(path, RESULT)).hexdigest()

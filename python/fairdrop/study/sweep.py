@@ -37,6 +37,11 @@ __all__ = ["Sweep", "merge", "read_sweep", "sweep"]
 
 ABOUT = "study.json"
 _STUDY = "what fairdrop sweep wrote"
+# What a sweep needs to know of itself.
+_ABOUT: dict[str, Any] = {
+    "name": str, "engine": str, "digest": str, "complete": bool, "points": int, "runs": int, "computed": int,
+    "problems": list, "axes": list, "columns": list, "kept": dict, "command": list | None,
+}  # fmt: skip
 _SHARDS = "shard-*-of-*"
 
 Work = Callable[[Campaign], bool]
@@ -290,13 +295,12 @@ def sweep(
 def read_sweep(folder: str | PathLike[str]) -> Sweep:
     """A sweep that was made before. Raises OSError, or ValueError where it is none."""
     path = Path(folder) / ABOUT
-    try:
-        about = json.loads(files.read_text(path, files.DOCUMENT))
-    except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error}); valid: {_STUDY}") from None
+    about = files.read_json(path, files.DOCUMENT, _STUDY)
     found = about.get("schema") if isinstance(about, dict) else None
     if found != SCHEMA:
         raise ValueError(f"{path}: schema = {found!r} is not valid; valid: {SCHEMA!r}")
+    if missing := [name for name, kind in _ABOUT.items() if not isinstance(about.get(name), kind)]:
+        raise ValueError(f"{path}: {missing[0]} is missing or is something else; valid: {_STUDY}")
     return Sweep(Path(folder), about)
 
 
@@ -321,7 +325,11 @@ def merge(out: str | PathLike[str], shards: Sequence[str | PathLike[str]] = ()) 
                 )
     if first["engine"] != engine():
         raise ValueError(f"{parts[0].folder}: made by {first['engine']}; valid: merged by the same, not by {engine()}")
-    study = from_dict(first["kept"])
+    try:
+        study = from_dict(first["kept"])
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{parts[0].folder / ABOUT}: kept is no study ({what}); valid: {_STUDY}") from None
 
     def nothing(campaign: Campaign) -> bool:
         while campaign.next() is not None:

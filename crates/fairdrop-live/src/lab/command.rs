@@ -5,7 +5,9 @@ use super::error::LabError;
 use super::run::{become_root, check, run};
 use super::sysctl::Sysctls;
 use crate::cli::LabArgs;
+use fairdrop_capture::{Limited, open_regular};
 use fairdrop_sim::RunResult;
+use fairdrop_sim::input::MAX_TEXT_BYTES;
 use fairdrop_sim::scenario::Scenario;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::fs;
@@ -43,9 +45,10 @@ fn read(arguments: &LabArgs) -> Result<Scenario, String> {
     let LabArgs { scenario, file, set, .. } = arguments;
     let mut text = String::new();
     let (got, name) = if scenario.as_os_str() == "-" {
-        (io::stdin().read_to_string(&mut text).map(drop), file.clone())
+        (Limited::new(io::stdin(), MAX_TEXT_BYTES).read_to_string(&mut text).map(drop), file.clone())
     } else {
-        (fs::read_to_string(scenario).map(|read| text = read), scenario.display().to_string())
+        let read = open_regular(scenario, MAX_TEXT_BYTES).and_then(io::read_to_string);
+        (read.map(|read| text = read), scenario.display().to_string())
     };
     got.map_err(|error| format!("{name}: {error}; valid: a scenario in TOML"))?;
     Scenario::parse(&text, &name, set).map_err(|problems| problems.to_string())

@@ -3,6 +3,9 @@
 use super::plain::is_control;
 use std::fmt::{self, Write as _};
 
+/// Most characters of a value in a message.
+const MOST_SHOWN: usize = 400;
+
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -73,13 +76,13 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match &self.origin {
             Origin::Line(line) => format!("{}:{line}: ", self.file),
-            Origin::Setting(setting) => format!("--set {setting}: "),
+            Origin::Setting(setting) => format!("--set {}: ", shortened(setting)),
             Origin::Command => String::new(),
         };
         let what = if self.field.is_empty() {
-            self.value.clone()
+            shortened(&self.value)
         } else {
-            format!("{} = {} is not valid", self.field, self.value)
+            format!("{} = {} is not valid", self.field, shortened(&self.value))
         };
         let meant = self.meant.as_ref().map_or(String::new(), |meant| format!(" (did you mean {meant}?)"));
         // Keys, paths and settings may hold what a terminal would obey; a message is one line.
@@ -88,6 +91,17 @@ impl fmt::Display for Problem {
         }
         Ok(())
     }
+}
+
+/// What is too long for a message, without its middle.
+fn shortened(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= MOST_SHOWN {
+        return text.to_owned();
+    }
+    let part = MOST_SHOWN / 2;
+    let (begin, end) = (text.chars().take(part), text.chars().skip(count - part));
+    format!("{}...{}", begin.collect::<String>(), end.collect::<String>())
 }
 
 /// Everything that is wrong with a file, in the order of its lines.

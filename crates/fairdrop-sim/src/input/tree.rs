@@ -1,5 +1,6 @@
 //! A file as a tree of values that remember where they were written.
 
+use super::bounds::{Beyond, MAX_DEPTH, check_toml, toml_field};
 use super::problem::{Origin, Problem};
 use super::spelling::nearest;
 use std::ops::Range;
@@ -58,14 +59,23 @@ impl Node {
     }
 }
 
+/// Reads TOML text.
+///
+/// # Errors
+/// What is wrong with it first: it passes a bound, or is no TOML.
+pub fn parse(text: &str, file: &str) -> Result<Node, Vec<Problem>> {
+    check_toml(text).map_err(|beyond| vec![bound_problem(&beyond, text, file)])?;
+    let document = Document::parse(text).map_err(|error| vec![syntax_problem(&error, text, file)])?;
+    let lines = Lines::of(text);
+    Ok(Node { origin: Origin::Line(1), data: table_data(document.as_table(), &lines) })
+}
+
 /// Reads TOML text and applies `path=value` settings to it. Returns the tree, and the text with the settings in it.
 ///
 /// # Errors
 /// Everything that is wrong with text and settings.
 pub fn read(text: &str, file: &str, settings: &[String]) -> Result<(Node, String), Vec<Problem>> {
-    let document = Document::parse(text).map_err(|error| vec![syntax_problem(&error, text, file)])?;
-    let lines = Lines::of(text);
-    let mut root = Node { origin: Origin::Line(1), data: table_data(document.as_table(), &lines) };
+    let mut root = parse(text, file)?;
     let mut source: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| vec![syntax_problem(&error, text, file)])?;
     let mut problems = Vec::new();
@@ -78,8 +88,19 @@ pub fn read(text: &str, file: &str, settings: &[String]) -> Result<(Node, String
 }
 
 fn syntax_problem(error: &toml_edit::TomlError, text: &str, file: &str) -> Problem {
-    let line = error.span().map_or(1, |span| Lines::of(text).line(&span));
-    Problem::new(file, Origin::Line(line), "", error.message().trim(), "TOML 1.0 text")
+    let span = error.span().unwrap_or(0..0);
+    let origin = Origin::Line(Lines::of(text).line(&span));
+    let why = error.message().trim();
+    let what = match toml_field(text, span.start) {
+        field if field.is_empty() => why.to_owned(),
+        field => format!("{field}: {why}"),
+    };
+    Problem::new(file, origin, "", &what, "TOML text")
+}
+
+fn bound_problem(beyond: &Beyond, text: &str, file: &str) -> Problem {
+    let origin = Origin::Line(Lines::of(text).line(&(beyond.at..beyond.at)));
+    Problem::new(file, origin, "", &format!("{} {}", beyond.field, beyond.what), &beyond.valid)
 }
 
 /// Offsets at which lines start.
@@ -154,6 +175,9 @@ fn apply(root: &mut Node, source: &mut Item, setting: &str) -> Result<(), Proble
         .split_once('=')
         .ok_or_else(|| refuse("path=value, for example queue.red.max_p=0.02 or groups.udp.rate=3mbit"))?;
     let steps: Vec<&str> = path.trim().split('.').collect();
+    if steps.len() > MAX_DEPTH {
+        return Err(refuse(&format!("a path of at most {MAX_DEPTH} names")));
+    }
     if steps.iter().any(|step| step.is_empty()) {
         return Err(refuse("a path of names separated by dots, then =value"));
     }

@@ -12,6 +12,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from fairdrop.files import SCENARIO, read_text
 from fairdrop.nearest import choices
 from fairdrop.reproduce.define.fields import DefinitionError
 
@@ -107,7 +108,7 @@ def scenario_text(paper: str, base: str) -> str:
     place, _, file = base.rpartition("/")
     path = home(place or paper) / f"{file}.toml"
     try:
-        return path.read_text(encoding="utf-8")
+        return _text(path)
     except FileNotFoundError:
         raise DefinitionError(f"{path}: there is no such base scenario") from None
 
@@ -138,9 +139,19 @@ def extension_path(paper: str) -> Path | None:
 def extension_text(paper: str) -> str:
     """What that file says; nothing when there is none."""
     path = extension_path(paper)
-    return path.read_text(encoding="utf-8") if path else ""
+    return _text(path) if path else ""
 
 
 def _read(paper: str, file: str) -> tuple[str, str]:
     shown = str(_outside[paper] / file) if paper in _outside else f"papers/{paper}/{file}"
-    return (home(paper) / file).read_text(encoding="utf-8"), shown
+    return _text(home(paper) / file), shown
+
+
+def _text(path: Traversable | Path) -> str:
+    """The text of a file: those from outside may be anything. Raises OSError, DefinitionError."""
+    if not isinstance(path, Path):
+        return path.read_text(encoding="utf-8")
+    try:
+        return read_text(path, SCENARIO)
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"{path}: not text in UTF-8 ({error.reason}); valid: a TOML file") from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from fairdrop import _core
 from fairdrop.designs import DRAWN, Span, draw
 from fairdrop.reproduce.define.definition import (
     BASE_READING,
@@ -128,9 +128,9 @@ def parse(text: str, file: str, name: str, vocabulary: Vocabulary) -> Definition
 def _open(text: str, file: str) -> tuple[Fields, list[str]]:
     problems: list[str] = []
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise DefinitionError(f"{file}: not TOML ({error})") from None
+        table = _core.parse_toml(text, file)
+    except ValueError as error:
+        raise DefinitionError(str(error)) from None
     return Fields(table, file, "", problems), problems
 
 

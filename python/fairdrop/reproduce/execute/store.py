@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -34,7 +35,7 @@ class Store:
         """The run, or None. A file that cannot be read counts as absent: it is computed anew."""
         try:
             found: dict[str, Any] = json.loads(gzip.decompress(files.read_bytes(self._path(key), files.DOCUMENT)))
-        except (OSError, EOFError, ValueError, gzip.BadGzipFile):
+        except (OSError, EOFError, ValueError, RecursionError, zlib.error):
             self.misses += 1
             return None
         self.hits += 1
