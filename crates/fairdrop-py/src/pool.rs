@@ -6,7 +6,7 @@ use crate::own::known_to_python;
 use crate::work::{threads_of, watched};
 use fairdrop_sim::memory::{self, Available, Estimate};
 use fairdrop_sim::scenario::Scenario;
-use fairdrop_sim::{Control, RunResult, simulate};
+use fairdrop_sim::{Control, RunError, RunResult, simulate};
 use indicatif::ProgressBar;
 use pyo3::prelude::*;
 use serde_json::Map;
@@ -64,8 +64,13 @@ pub fn work_through(
 }
 
 fn run(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, String> {
-    memory::share(&[Estimate::of(scenario)], 1, &Available::now()).map_err(|error| error.to_string())?;
-    simulate(scenario, seed, control).map_err(|error| error.to_string())
+    let file = &scenario.file;
+    memory::share(&[Estimate::of(scenario)], 1, &Available::now())
+        .map_err(|error| format!("{file}: {error}"))?;
+    simulate(scenario, seed, control).map_err(|error| match error {
+        RunError::Memory(error) => format!("{file}: {error}"),
+        other => other.to_string(),
+    })
 }
 
 fn document(run: RunResult) -> Document {

@@ -255,21 +255,22 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let kept = kept.map_err(PyValueError::new_err)?;
     let estimates: Vec<_> = jobs.iter().map(|(scenario, _)| Estimate::of(scenario)).collect();
     let name_of = |&(scenario, seed): &(&Scenario, u64)| (scenario.queue.discipline, seed);
-    let done = run_jobs(py, &jobs, &estimates, plan, name_of, |&(scenario, seed), control| {
-        let found = kept.as_ref().and_then(|kept| kept.find(scenario.queue.discipline, seed));
-        if let Some(run) = found {
-            control.skip();
-            return Ok(Some(run.clone()));
-        }
-        let run = match &plan.live {
-            Some(daemon) => daemon.run(scenario, seed, control).map_err(Failure::Live)?,
-            None => simulate_one(scenario, seed, plan.trace.as_deref(), control)?,
-        };
-        if let (Some(kept), Some(run)) = (&kept, &run) {
-            kept.keep(run)?;
-        }
-        Ok(run)
-    })?;
+    let done =
+        run_jobs(py, &jobs, &estimates, plan, &scenario.file, name_of, |&(scenario, seed), control| {
+            let found = kept.as_ref().and_then(|kept| kept.find(scenario.queue.discipline, seed));
+            if let Some(run) = found {
+                control.skip();
+                return Ok(Some(run.clone()));
+            }
+            let run = match &plan.live {
+                Some(daemon) => daemon.run(scenario, seed, control).map_err(Failure::Live)?,
+                None => simulate_one(scenario, seed, plan.trace.as_deref(), control)?,
+            };
+            if let (Some(kept), Some(run)) = (&kept, &run) {
+                kept.keep(run)?;
+            }
+            Ok(run)
+        })?;
     let mut head = head(kind_of(live), &scenario.name, &scenario.title, plan, done.runs.len() == jobs.len());
     head.insert("scenario".into(), scenario.to_json());
     if let Some(congestion) = live.map(Daemon::congestion_json).filter(|congestion| !congestion.is_null()) {
@@ -326,7 +327,8 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let estimates: Vec<_> =
         jobs.iter().map(|(config, _)| Estimate::of_replay(&replay.capture, config)).collect();
     let name_of = |&(config, seed): &(&ReplayConfig, u64)| (config.queue.discipline, seed);
-    let done = run_jobs(py, &jobs, &estimates, plan, name_of, |&(config, seed), control| {
+    let about = replay.path.display().to_string();
+    let done = run_jobs(py, &jobs, &estimates, plan, &about, name_of, |&(config, seed), control| {
         fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Replay)
     })?;
     let name = match replay.path.file_name() {
@@ -413,19 +415,20 @@ impl Done {
 
 /// Does the jobs on other threads, as many at once as the memory is for. What was finished is returned even when Ctrl-C
 /// comes before the end, or a discipline of one's own ends some of the runs; when it ends all without Ctrl-C, that is an
-/// error.
+/// error. `about` is the file that asks for them.
 fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
     estimates: &[Estimate],
     plan: &Plan,
+    about: &str,
     name_of: impl Fn(&J) -> (&'static str, u64),
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
 ) -> PyResult<Done> {
     // Live runs would be in each other's way.
     let threads = threads_of(plan.live.as_ref().and(NonZero::new(1)).or(plan.threads));
     let (threads, bytes) = memory::share(estimates, threads.min(jobs.len()), &Available::now())
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        .map_err(|error| PyValueError::new_err(format!("{about}: {error}")))?;
     let control = Control::default().with_memory(bytes);
     let bar = progress_bar(jobs.len(), plan.progress);
     let results = watched(py, &control, &bar, |control| {
@@ -442,6 +445,9 @@ fn run_jobs<J: Sync>(
                 let (discipline, seed) = name_of(job);
                 failed.push((discipline, seed, error.to_string()));
                 first.get_or_insert(error);
+            }
+            Some(Err(Failure::Run(RunError::Memory(error)))) => {
+                return Err(PyValueError::new_err(format!("{about}: {error}")));
             }
             Some(Err(error)) => return Err(error.into()),
         }

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from fairdrop.cli import names
 from fairdrop.cli.errors import tell
@@ -15,6 +15,10 @@ from fairdrop.cli.places import REPORT, REPRODUCTION, RESULT, check_file, taken
 if TYPE_CHECKING:
     from fairdrop.result import Result
     from fairdrop.scenario import Scenario
+
+
+# What a result document is.
+_WROTE = "what --out or --json wrote"
 
 
 def run(options: Namespace) -> int:
@@ -109,14 +113,13 @@ def report(options: Namespace) -> int:
     from pathlib import Path
 
     from fairdrop.report import write
-    from fairdrop.result import read_document
 
-    document = read_document(options.result)
+    document = read_finished(options.result)
     source = Path(options.result)
     default = (source if source.is_dir() else source.parent) / "report.html"
     target = Path(options.out) if options.out else default
     check_file(target, *REPORT)
-    with _of_document(options.result):
+    with of_document(options.result):
         write(document, target)
     print(target)
     return 0
@@ -126,12 +129,11 @@ def show(options: Namespace) -> int:
     """``fairdrop show``."""
     from fairdrop import flent
     from fairdrop.cli.meters import meters_text
-    from fairdrop.result import read_document
 
     if options.out is not None and options.export is None:
         raise ValueError(f"--out {options.out} without --export; valid: --export flent --out {options.out}")
-    document = read_document(options.result)
-    with _of_document(options.result):
+    document = read_finished(options.result)
+    with of_document(options.result):
         if options.export is None:
             text = meters_text(document)
         else:
@@ -140,14 +142,29 @@ def show(options: Namespace) -> int:
     return 0
 
 
+def read_finished(path: str) -> dict[str, Any]:
+    """The result document of ``path``, with a finished run at least. Raises OSError, ValueError."""
+    from fairdrop.result import read_document
+
+    document = read_document(path)
+    runs = document.get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run, dict) for run in runs):
+        raise ValueError(f"{path}: not a whole result document (it has no list of runs); valid: {_WROTE}")
+    if not runs:
+        raise ValueError(f"{path}: holds no finished run, so there is nothing to show; valid: a result of one or more")
+    return document
+
+
 @contextmanager
-def _of_document(path: str) -> Iterator[None]:
-    """A document with the right schema may still lack what is asked of it."""
+def of_document(path: str) -> Iterator[None]:
+    """A document with the right schema may still lack what is asked of it, or have something else there."""
     try:
         yield
-    except (LookupError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
         what = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path}: not a whole result document ({what}); valid: what --out or --json wrote") from None
+        raise ValueError(f"{path}: not a whole result document ({what}); valid: {_WROTE}") from None
+    except ValueError as error:
+        raise ValueError(str(error) if path in str(error) else f"{path}: {error}") from None
 
 
 def list_catalogue(options: Namespace) -> int:

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from fairdrop.cli.commands import of_document, read_finished
 from fairdrop.cli.errors import tell_incomplete, tell_problems
 from fairdrop.cli.places import SWEEP, check_files, taken
 
@@ -77,9 +78,10 @@ def diff(options: Namespace) -> int:
 
     from fairdrop.changes import changes
     from fairdrop.cli.show import changes_text
-    from fairdrop.result import read_document
 
-    found = changes(read_document(options.before), read_document(options.after), exact=options.exact)
+    before, after = read_finished(options.before), read_finished(options.after)
+    with of_document(f"{options.before} or {options.after}"):
+        found = changes(before, after, exact=options.exact)
     if options.json:
         print(json.dumps(found.to_dict(), indent=1, allow_nan=False))
     elif not options.quiet:

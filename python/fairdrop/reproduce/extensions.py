@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ def papers_of(folders: list[Path]) -> Iterator[list[str]]:
                 added.append(name)
                 brought += _bring(name)
         _forget()
+        for name in added:
+            paper(name)
         for name in names():
             if paper_of(name) in added:
                 definition(name)
@@ -69,6 +71,8 @@ def _bring(name: str) -> list[tuple[str, str]]:
     brought = []
     for table, known in _TABLES.items():
         functions = getattr(module, table, {})
+        if not isinstance(functions, Mapping):
+            raise DefinitionError(f"{path}: {table} is no dictionary; valid: functions by their names")
         if taken := sorted(set(functions) & set(known)):
             raise DefinitionError(f"{path}: {table} has {', '.join(taken)}, which is there already; valid: other names")
         known.update(functions)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from fairdrop.lock import held
+from fairdrop.study.runs import unpack
 
 FILE = "store.sqlite"
 _AT_ONCE = 500
@@ -60,7 +61,16 @@ class Store:
             marks = ",".join("?" * len(some))
             with self._lock, self._named():
                 found.update(self._base.execute(f"SELECT key, rows FROM runs WHERE key IN ({marks})", some))
+        for key, packed in found.items():
+            self._check(key, packed)
         return found
+
+    def _check(self, key: str, packed: bytes) -> None:
+        try:
+            unpack(packed)
+        except ValueError as error:
+            told = f"its run {key} is damaged: {error}; valid: another folder, or this one without the file"
+            raise OSError(EIO, told, str(self.path)) from None
 
     def has(self, keys: Sequence[str]) -> set[str]:
         """Which runs are there."""

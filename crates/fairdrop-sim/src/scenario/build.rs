@@ -60,6 +60,7 @@ pub fn scenario(
         return Err(report.problems);
     }
     let mut scenario = Scenario {
+        file: file.into(),
         name: top.text("name").unwrap_or_default().into(),
         title: top.text("title").unwrap_or_default().into(),
         duration,

@@ -34,6 +34,8 @@ pub const PLAIN_LIMIT: u32 = 1000;
 /// A scenario, read and checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
+    /// What messages call the file that it was read from.
+    pub file: String,
     /// Short name, used for files.
     pub name: String,
     /// Title of the report.
