@@ -2,6 +2,7 @@
 
 mod control;
 mod discipline;
+mod files;
 mod frame;
 mod host;
 mod http;
@@ -11,6 +12,7 @@ mod ring;
 
 pub use control::control;
 pub use discipline::{any_discipline, discipline};
+pub use files::{paper, result, study};
 pub use frame::frame;
 pub use http::http;
 pub use offload::offload;

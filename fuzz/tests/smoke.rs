@@ -31,6 +31,39 @@ fn readers_on_random_bytes() {
     }
 }
 
+/// Files of this repository in which bytes are changed, cut out, repeated, or nested.
+#[test]
+fn readers_on_files_that_were_changed() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let file = |path: &str| std::fs::read(format!("{root}/{path}")).expect(path);
+    let readers: [(fn(&[u8]), Vec<u8>); 3] = [
+        (fairdrop_fuzz::study, file("fuzz/seeds/study/red.toml")),
+        (fairdrop_fuzz::paper, file("python/fairdrop/papers/choke/choke-fig5.toml")),
+        (fairdrop_fuzz::result, file("fuzz/seeds/result/small.json")),
+    ];
+    let mut random = Philox::new(9, 1, 0);
+    for (read, whole) in readers {
+        read(&whole);
+        for _ in 0..300 {
+            let mut below = |most: usize| random.next_u64() as usize % most.max(1);
+            let mut data = whole.clone();
+            for _ in 0..1 + below(4) {
+                let (at, length) = (below(data.len()), below(40));
+                let end = (at + length).min(data.len());
+                match below(5) {
+                    0 => data[at] = b"[]{}\"'.=,#\n0-eE\\"[below(17)],
+                    1 => drop(data.drain(at..end)),
+                    2 => drop(data.splice(at..at, data[at..end].to_vec())),
+                    3 => drop(data.splice(at..at, b"[{.".repeat(100))),
+                    _ => drop(data.splice(at..at, b"9".repeat(1000))),
+                }
+                data.push(b'\n');
+            }
+            read(String::from_utf8_lossy(&data).as_bytes());
+        }
+    }
+}
+
 /// Half of them begin as Ethernet frames with IP and a protocol that is cut do.
 #[test]
 fn frames_on_random_bytes() {
