@@ -49,16 +49,17 @@ def write(document: Document, folder: str | PathLike[str]) -> list[Path]:
     The folder is made if need be. Returns the files. Raises OSError.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    made: dict[Path, bytes] = {}
     for each in filter(None, (document, document.get("live"))):
         for run in runs(each):
             parts = (each["name"], run["discipline"], each["kind"], run["seed"])
             path = folder / ("-".join(_IN_NAMES.sub("_", str(part)) for part in parts) + SUFFIX)
             text = json.dumps(_data_file(each, run, path.name), indent=2, sort_keys=True, allow_nan=False)
-            write_bytes(path, gzip.compress(text.encode(), mtime=0))
-            written.append(path)
-    return written
+            made[path] = gzip.compress(text.encode(), mtime=0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, content in made.items():
+        write_bytes(path, content)
+    return list(made)
 
 
 def _data_file(document: Document, run: Run, name: str) -> dict[str, Any]:

@@ -194,7 +194,10 @@ def make_study(written: Mapping[str, Any], name: str, folder: Path, base: Scenar
 
 
 def from_dict(kept: Mapping[str, Any]) -> Study:
-    """The study that :meth:`Study.to_dict` kept."""
+    """The study that :meth:`Study.to_dict` kept. Raises StudyError where something of it is of another kind."""
+    for name, kind in (("name", str), ("folder", str), ("texts", dict), ("settings", list), ("study", dict)):
+        if not isinstance(kept[name], kind):
+            raise StudyError(f"{name} = {kept[name]!r} is not valid; valid: what was kept")
     return _assembled(kept["study"], kept["name"], Path(kept["folder"]), kept["texts"], tuple(kept["settings"]))
 
 

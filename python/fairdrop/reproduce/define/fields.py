@@ -8,6 +8,11 @@ from typing import Any
 MISSING = object()
 
 
+def is_number(value: object) -> bool:
+    """Whether TOML has it as a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 class DefinitionError(ValueError):
     """What is wrong with a definition, a line per problem."""
 
@@ -60,7 +65,7 @@ class Fields:
         value = self.raw(name, default)
         if value is None:
             return 0.0
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             self.wrong(name, value, "a number")
             return 0.0
         return float(value)

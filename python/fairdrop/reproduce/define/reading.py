@@ -33,7 +33,7 @@ from fairdrop.reproduce.define.definition import (
     Simulation,
     axis_name,
 )
-from fairdrop.reproduce.define.fields import DefinitionError, Fields
+from fairdrop.reproduce.define.fields import DefinitionError, Fields, is_number
 from fairdrop.reproduce.define.papers import findings_text, paper_text, papers
 from fairdrop.wording.disciplines import discipline_name
 
@@ -331,7 +331,7 @@ def _published(item: Fields) -> list[Published]:
     if item.has("along"):
         along, values = item.text("along"), item.raw("values")
         pairs = values if isinstance(values, list) else []
-        if not pairs or any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+        if not pairs or not all(isinstance(pair, list) and len(pair) == 2 and is_number(pair[1]) for pair in pairs):
             item.wrong("values", values, "a list of [axis value, published value] pairs")
             pairs = []
         points = [Published(measure, scheme, {**at, along: x}, float(y), *rest) for x, y in pairs]
@@ -419,12 +419,16 @@ def _check_claim(
     for where, chosen in _selections(claim.arguments):
         field = f"claims ({claim.name}){where}"
         for name in _listed(chosen.get("measure")):
-            if name not in measures:
+            if not isinstance(name, str) or name not in measures:
                 top.wrong(f"{field}.measure", name, ", ".join(sorted(measures)))
         for name in _listed(chosen.get("scheme")) if own else ():
-            if name not in valid_schemes:
+            if not isinstance(name, str) or name not in valid_schemes:
                 top.wrong(f"{field}.scheme", name, ", ".join(sorted(valid_schemes)))
-        for axis, value in (chosen.get("at") or {}).items():
+        at = chosen.get("at", {})
+        if not isinstance(at, Mapping):
+            top.wrong(f"{field}.at", at, "a table of axes and their values")
+            continue
+        for axis, value in at.items():
             for single in _listed(value) if axis in axes else ():
                 if single not in axes[axis]:
                     top.wrong(f"{field}.at.{axis}", single, ", ".join(map(str, axes[axis])))

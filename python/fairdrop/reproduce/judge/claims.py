@@ -235,7 +235,7 @@ def argument_problems(kind: str, arguments: Mapping[str, Any]) -> list[str]:
     _, needed, more = PREDICATES[kind]
     problems = [f"{name} is missing" for name in sorted(needed - set(arguments))]
     if kind == "check":
-        if arguments.get("check") not in CHECKS:
+        if str(arguments.get("check")) not in CHECKS:
             problems.append(f"check = {arguments.get('check')!r} is not valid; valid: {', '.join(sorted(CHECKS))}")
         return problems
     valid = sorted(needed | more)
@@ -244,6 +244,13 @@ def argument_problems(kind: str, arguments: Mapping[str, Any]) -> list[str]:
         value = arguments.get(name, 0.0)
         if isinstance(value, bool) or not isinstance(value, int | float):
             problems.append(f"{name} = {value!r} is not valid; valid: a number")
+    for name in ("than", "to", "at"):
+        if not isinstance(arguments.get(name, {}), Mapping):
+            problems.append(f"{name} = {arguments[name]!r} is not valid; valid: a table")
+    for name in ("schemes", "measures"):
+        value = arguments.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            problems.append(f"{name} = {value!r} is not valid; valid: a list of texts")
     if kind in ("between", "ratio") and not {"low", "high"} & set(arguments):
         problems.append("low or high is missing")
     if kind == "equal_within" and not {"relative", "absolute"} & set(arguments):
