@@ -353,7 +353,7 @@ def test_bad_input_of_the_command(words, message, tmp_path, capsys):
         (["choke-c1"], "queue.red.max_p=2", ["choke-c1: --set queue.red.max_p=2: ", "; valid: "]),
         (["choke-c1"], "nonsense", ["choke-c1: --set nonsense: ", "valid: "]),
         (["choke-eq4"], "queue.choke.hat=1", ["choke-eq4: --set queue.choke.hat=1: ", "; valid: "]),
-        (["choke-c1"], "duration=9s", ["--set duration=9s: choke-c1: ", "warm_up = 60 s", "; valid: "]),
+        (["choke-c1"], "duration=9s", ["choke-c1: --set duration=9s: warm_up = 60 s", "; valid: "]),
         (["under-thm1"], "duration=1s", ["--set duration=1s: no id that was asked for is simulated; valid: "]),
     ],
 )  # fmt: skip
