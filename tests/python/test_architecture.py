@@ -29,7 +29,7 @@ LAYERS = (
     ("timers",),
     ("wording", "document", "measures", "model_scenario", "significance"),
     ("designs", "engine", "estimate", "library", "models", "progress", "warmup"),
-    ("packaged", "parts"),
+    ("new", "packaged", "parts"),
     ("files", "lock", "nearest", "optional", "terminal"),
 )
 # Parts of ``reproduce``, in the order in which a reproduction goes through them.

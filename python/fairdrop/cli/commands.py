@@ -13,6 +13,8 @@ from fairdrop.cli.errors import tell
 from fairdrop.cli.places import REPORT, REPRODUCTION, RESULT, check_file, taken
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fairdrop.result import Result
     from fairdrop.scenario import Scenario
 
@@ -185,11 +187,26 @@ def list_catalogue(options: Namespace) -> int:
 
 def new(options: Namespace) -> int:
     """``fairdrop new``."""
-    from fairdrop.parts.new import new_part
-
-    for path in new_part(options.part, options.name, options.language, options.out, options.library):
+    for path in _begun(options):
         print(path)
     return 0
+
+
+def _begun(options: Namespace) -> list[Path]:
+    """The files of what was begun."""
+    from fairdrop.new import new_paper, new_scenario
+    from fairdrop.parts.new import new_part
+
+    if options.what in ("discipline", "congestion-control"):
+        if options.name is None:
+            raise ValueError(f"NAME is missing; valid: fairdrop new {options.what} NAME")
+        return new_part(options.what, options.name, options.language or "python", options.out, options.library)
+    for option in ("language", "library"):
+        if getattr(options, option) is not None:
+            raise ValueError(f"--{option} {getattr(options, option)} is given with {options.what}; valid: without it")
+    if options.what == "scenario":
+        return new_scenario("scenario" if options.name is None else options.name, options.out)
+    return new_paper("paper" if options.name is None else options.name, options.out)
 
 
 def schema(_options: Namespace) -> int:

@@ -316,14 +316,16 @@ def _add_schema(subcommands: _Subcommands) -> None:
 def _add_new(subcommands: _Subcommands) -> None:
     parser = subcommands.add_parser(
         "new",
-        help="begin a discipline or congestion control of your own",
-        description="Write a small project for a part of your own, with its test, into a new folder.",
+        help="begin a scenario, a paper, a discipline or a congestion control",
+        description="Write files to start from, with comments: a scenario, a paper to reproduce, or a small project "
+        "for a discipline or congestion control of your own, with its test. Nothing is overwritten.",
     )
-    parser.add_argument("part", choices=("discipline", "congestion-control"), help="what it is")
-    parser.add_argument("name", metavar="NAME", help="name in scenarios, and of the folder")
+    kinds = ("scenario", "paper", "discipline", "congestion-control")
+    parser.add_argument("what", metavar="WHAT", choices=kinds, help=", ".join(kinds))
+    parser.add_argument("name", metavar="NAME", nargs="?", help="its name, and that of its file or folder")
     languages = "(python; c for disciplines only)"
-    parser.add_argument("--language", choices=("python", "rust", "c"), default="python", help=languages)
-    parser.add_argument("--out", metavar="DIR", help="another folder")
+    parser.add_argument("--language", choices=("python", "rust", "c"), help=f"language of the project {languages}")
+    parser.add_argument("--out", metavar="PATH", help="another file or folder")
     parser.add_argument("--library", metavar="DIR", help="checkout of fairdrop that a project in Rust builds with")
     parser.set_defaults(action=commands.new)
 
