@@ -164,6 +164,18 @@ def test_a_machine_that_is_far_too_slow_says_what_is_published(tmp_path, monkeyp
     assert found.cut and found.sure.level == "none" and found.choice.discipline == "fq_codel"
 
 
+def test_one_variant_of_each_goes_first_where_time_is_short(tmp_path):
+    """Here there is room for three of six settings on one load, then for two."""
+    for time, names in (("1500ms", ["fq_codel", "cake", "codel"]), ("1s", ["fq_codel", "cake"])):
+        found = advise(
+            "1gbit", "20ms", 100, profile="campus", disciplines=["codel", "cake", "fq_codel"], time=time,
+            out=tmp_path / "o", clock=lambda: 0.0,
+        )  # fmt: skip
+        assert [name.split()[0] for name in found.looked] == names and found.sure.level == "low"
+        said = [why for why in found.sure.why if why.startswith("there was no time (--time) for ")]
+        assert said == ([] if "codel" in names else ["there was no time (--time) for CoDel"])
+
+
 @pytest.mark.parametrize(("looks", "loads", "first_seed"), [(3, 1, 1), (7, 2, 1), (13, 2, 1001)])
 def test_a_slow_machine_answers_in_time_and_says_so(tmp_path, looks, loads, first_seed):
     """The time is over after so many looks at the clock: in the first look, before the check, and in it.
@@ -270,6 +282,8 @@ def test_few_loads_or_seeds_are_no_high_sureness():
     found = standings(logs(fq_codel=[1.0, 1.0, 1.0], pie=[3.0, 3.0, 3.0]))
     whole = check(loads, 2, 1e12)
     assert sureness(found, "fq_codel", whole, len(loads)).level == "high"
+    out = sureness(found, "fq_codel", whole, len(loads), ["red", "choke"])
+    assert out.level == "low" and out.why[-1] == "there was no time (--time) for RED and CHOKe"
     few = look(loads, 2, 1e12)
     assert sureness(found, "fq_codel", few, len(loads)).level == "low"
 

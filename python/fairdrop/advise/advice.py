@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clocks
 from collections.abc import Callable, Sequence
+from itertools import chain
 from math import ceil
 from os import PathLike
 from pathlib import Path
@@ -78,7 +79,9 @@ def advise(
     if not _TIMES_S[0] <= asked_s <= _TIMES_S[1]:
         raise StudyError(f"time = {time!r} is not valid; valid: a time from 1s to 24h, such as 30s")
     loads = loads_of(link, kind)
-    settings = [setting for name in names for setting in settings_of(name, link, kind)]
+    variants = [settings_of(name, link, kind) for name in names]
+    # Where there is no time for all, one variant of each goes first.
+    settings = list(dict.fromkeys([*(published(some, link) for some in variants), *chain.from_iterable(variants)]))
     with Store(Path(out)) as store:
         bench = Bench(target, seed, store, Progress(shown=progress), threads)
         work = Work(kind, order, loads, bench, asked_s * NOMINAL, begin + asked_s, clock)
@@ -124,9 +127,9 @@ def _advice(work: Work, asked: tuple[Link, str, str, str], settings: Sequence[Se
     if found.standings and found.stage is not None:
         finalists = [finalist(one.setting, one) for one in found.standings]
         best = chosen(found.standings, work.order).setting
-        sure = sureness(found.standings, best.discipline, found.stage, len(work.loads))
+        sure = sureness(found.standings, best.discipline, found.stage, len(work.loads), found.left_out)
     else:
-        best = published([one for one in settings if one.discipline == settings[0].discipline], link)
+        best = settings[0]
         finalists, sure = [finalist(best)], unsure(ceil(least_effort(work.loads) / NOMINAL), work.cut)
     choice = next(one for one in finalists if one.discipline == best.discipline)
     scenario = work.loads[0].scenario(_SHOWN_TRIPS).with_settings(*best.scenario_settings)

@@ -42,12 +42,17 @@ class Work:
         self.cut = self.cut or self.clock() + effort / self.speed > self.ends
         return not self.cut
 
-    def trials(self, stage: Stage, settings: Sequence[Setting], first: int) -> tuple[Stage, list[list[list[Trial]]]]:
-        """Load after load, as long as there is time; with the stage as far as it went, which has one load at least."""
+    def trials(
+        self, stage: Stage, settings: Sequence[Setting], first: int, had: int = 0
+    ) -> tuple[Stage, list[list[list[Trial]]]]:
+        """Load after load, as long as there is time; with the stage as far as it went, which has one load at least.
+
+        ``had`` of the seeds are done already.
+        """
         self.bench.progress.total += stage.runs
         done: list[list[list[Trial]]] = []
         for load in stage.loads:
-            one = replace(stage, loads=(load,))
+            one = replace(stage, loads=(load,), seeds=stage.seeds - had)
             if done and not self.in_time(one.effort):
                 break
             self.effort -= one.effort
@@ -72,6 +77,8 @@ class Found:
     stage: Stage | None
     #: Whether that was the check, and not the first look.
     checked: bool = False
+    #: Candidates that there was no time to look at.
+    left_out: Sequence[str] = ()
 
 
 def run(work: Work, settings: Sequence[Setting], progress: bool) -> Found:
@@ -84,28 +91,29 @@ def run(work: Work, settings: Sequence[Setting], progress: bool) -> Found:
         return Found({}, (), {}, None)
     some = settings[: first.settings]
     work.bench.progress.name = "first look"
+    tried = {one.discipline for one in some}
+    left_out = list(dict.fromkeys(one.discipline for one in settings if one.discipline not in tried))
     first, looks = work.trials(first, some, work.bench.seed)
     logs = _logs(looks, some)
     looked = {f"{one.discipline} ({one.variant})": exp(fmean(values)) for one, values in logs.items()}
     best = goes_on(logs, work.order)
     stage = check(work.loads, len(best), work.effort)
     if stage is None or not work.affords(stage.effort):
-        return _stood(looked, looks, some, first, checked=False)
+        return replace(_stood(looked, looks, some, first), left_out=left_out)
     work.bench.progress.name = "check"
     stage, trials = work.trials(stage, best, work.bench.seed + APART)
-    found = _stood(looked, trials, best, stage)
+    found = replace(_stood(looked, trials, best, stage), checked=True)
     for seeds in MORE_SEEDS:
         if seeds <= stage.seeds:
             continue
         more = replace(stage, seeds=seeds - stage.seeds)
         if not any(one.is_open for one in found.standings) or not work.affords(more.effort):
             break
-        work.effort += stage.effort
-        longer, trials = work.trials(replace(stage, seeds=seeds), best, work.bench.seed + APART)
+        longer, trials = work.trials(replace(stage, seeds=seeds), best, work.bench.seed + APART, had=stage.seeds)
         if longer.loads != stage.loads:
             break
-        stage, found = longer, _stood(looked, trials, best, longer)
-    return found
+        stage, found = longer, replace(_stood(looked, trials, best, longer), checked=True)
+    return replace(found, left_out=left_out)
 
 
 def _speed(work: Work, settings: Sequence[Setting]) -> float:
@@ -142,7 +150,6 @@ def _stood(
     trials: Sequence[Sequence[Sequence[Trial]]],
     settings: Sequence[Setting],
     stage: Stage,
-    checked: bool = True,
 ) -> Found:
     of = {setting: [load[place] for load in trials] for place, setting in enumerate(settings)}
-    return Found(looked, standings(by_discipline(_logs(trials, settings))), of, stage, checked)
+    return Found(looked, standings(by_discipline(_logs(trials, settings))), of, stage)

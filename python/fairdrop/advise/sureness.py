@@ -30,13 +30,24 @@ def unsure(least_s: int, cut: bool) -> Sureness:
     return Sureness("none", [f"{why} (--time): what is deployed most, with what is published for such round trips"])
 
 
-def sureness(found: Sequence[Standing], choice: str, stage: Stage, loads: int) -> Sureness:
-    """Of the discipline ``choice`` among ``found``, after the last stage, of ``loads`` that there might have been."""
+def sureness(
+    found: Sequence[Standing], choice: str, stage: Stage, loads: int, left_out: Sequence[str] = ()
+) -> Sureness:
+    """Of the discipline ``choice`` among ``found``, after the last stage, of ``loads`` that there might have been.
+
+    ``left_out`` are candidates that nobody looked at.
+    """
     still = any(one.is_open for one in found)
     few = len(stage.loads) < loads or stage.seeds < _SEEDS or stage.trips < _TRIPS
-    level = "low" if few and len(stage.loads) < loads else "moderate" if few or still else "high"
+    level = "low" if left_out or len(stage.loads) < loads else "moderate" if few or still else "high"
     rests = f"{count(stage.seeds, 'seed')}, {count(len(stage.loads), 'load')}, {stage.trips} round trips or more each"
-    return Sureness(level, [*_beside(found, choice), rests + _shown(found), *([_MORE] if still else [])])
+    return Sureness(
+        level, [*_beside(found, choice), rests + _shown(found), *([_MORE] if still else []), *_untried(left_out)]
+    )
+
+
+def _untried(names: Sequence[str]) -> list[str]:
+    return [f"there was no time (--time) for {joined([discipline_name(name) for name in names])}"] if names else []
 
 
 def _beside(found: Sequence[Standing], choice: str) -> list[str]:
