@@ -24,6 +24,7 @@ from fairdrop.report.effects import (
     BELOW,
     FAIR,
     HALF_USED,
+    MANY,
     NEAR,
     SHUT_OUT,
     STARVED,
@@ -276,6 +277,15 @@ def test_starved_flows_count_where_their_group_has_its_share():
     assert "DRR gives the greedy sender udp[0] 25.0 % and starves 2 of the other 3 flows" in found.sentence
 
 
+@pytest.mark.parametrize(("starved", "told"), [(1, 0), (2, 2)])
+def test_one_unlucky_flow_in_twenty_is_no_verdict(starved, told):
+    """A flow in twenty is just not more than ``MANY``."""
+    fair = 1 / 21
+    rest = (20 * fair - starved * 0.001) / (20 - starved)
+    (effect,) = of({"drr": [fair, *[0.001] * starved, *[rest] * (20 - starved)]}).found
+    assert (effect.starved_flows, effect.holds) == (told, not told)
+
+
 def test_several_senders_are_looked_at_one_by_one():
     """Together they have their fair share; one has it all."""
     one = document({"drr": [0.5, 0.0, 0.25, 0.25]})
@@ -405,6 +415,7 @@ def test_the_page_states_the_bounds():
         "NEAR": NEAR,
         "THEIRS": THEIRS,
         "STARVED": STARVED,
+        "MANY": MANY,
         "USED": USED,
         "HALF_USED": HALF_USED,
     }.items():
