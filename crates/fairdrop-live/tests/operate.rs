@@ -298,7 +298,9 @@ fn idle_connections_lock_nobody_out() {
         assert!(ask(&mut idle[at]).contains("\"ok\":true"), "{at} is still there");
     }
     let half: Vec<_> = (0..9).map(|_| connect()).collect();
-    half.iter().for_each(|stream| stream.get_ref().write_all(b"{\"do\"").unwrap());
+    for stream in &half {
+        stream.get_ref().write_all(b"{\"do\"").unwrap();
+    }
     assert!(run(&socket, CtlCommand::Show).is_ok(), "half a request is none");
 }
 
