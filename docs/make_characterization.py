@@ -142,8 +142,10 @@ def page(rows: Sequence[Row]) -> str:
             "The IETF's guideline for characterizing AQM, simulated: what each section asks for, every discipline side "
             "by side. Link 24 Mb/s, round trips of 100 ms, a buffer of 300 packets of 1000 bytes (one bandwidth-delay "
             "product) for all, parameters of the disciplines at their defaults; nothing is tuned. Mean of "
-            f"{seeds} seeds ± half the 95 % interval (Student's t). In bold: no other is better beyond both intervals.",
-            118,
+            f"{seeds} seeds ± half the 95 % interval (Student's t). In bold: no other is better beyond both intervals, "
+            "among disciplines that shut out nobody, starve nobody, and do not leave the link idle in that trial "
+            "([by the verdict's bounds](verdict.md); the trial's table says which do).",
+            118, break_long_words=False, break_on_hyphens=False,
         ),
         "",
         fill(
