@@ -1,6 +1,6 @@
 #!/bin/sh
 # Fuzzes for so many seconds each: scripts/fuzz.sh SECONDS [TARGET...]. A target is the name of a discipline, `capture`,
-# `control`, `frame`, `http`, `offload`, `paper`, `result`, `ring`, `scenario` or `study`; by default all. FAIRDROP_FUZZ_RUNS=100000000 ends each after so many inputs. Inputs that fail are kept in fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
+# `control`, `frame`, `http`, `offload`, `paper`, `plugin`, `result`, `ring`, `scenario` or `study`; by default all. FAIRDROP_FUZZ_RUNS=100000000 ends each after so many inputs. Inputs that fail are kept in fuzz/artifacts. Needs nightly Rust and cargo-fuzz.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -13,7 +13,7 @@ command -v cargo-fuzz >/dev/null || {
 cargo +nightly fuzz build --sanitizer none
 failed=
 disciplines=$(grep -l '^params! {' crates/fairdrop/src/disciplines/*.rs | sed 's|.*/||; s/\.rs$//')
-for target in ${*:-capture control frame http offload paper result ring scenario study $disciplines}; do
+for target in ${*:-capture control frame http offload paper plugin result ring scenario study $disciplines}; do
     mkdir -p "fuzz/corpus/$target"
     program=$target
     case $target in
@@ -22,7 +22,7 @@ for target in ${*:-capture control frame http offload paper result ring scenario
     result) seeds=fuzz/seeds/result ;;
     scenario) seeds=scenarios ;;
     study) seeds=fuzz/seeds/study ;;
-    control | frame | http | offload | ring) seeds= ;;
+    control | frame | http | offload | plugin | ring) seeds= ;;
     *) program=discipline seeds= ;;
     esac
     echo "fuzz: $target"

@@ -8,6 +8,7 @@ mod host;
 mod http;
 mod offload;
 mod params;
+mod plugin;
 mod ring;
 
 pub use control::control;
@@ -16,6 +17,7 @@ pub use files::{paper, result, study};
 pub use frame::frame;
 pub use http::http;
 pub use offload::offload;
+pub use plugin::plugin;
 pub use ring::ring;
 
 use fairdrop_capture::{KeyKind, Options, read_bytes};

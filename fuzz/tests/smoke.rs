@@ -64,6 +64,24 @@ fn readers_on_files_that_were_changed() {
     }
 }
 
+/// Files that begin as shared objects do, and tables of all kinds.
+#[test]
+fn plug_ins_on_random_bytes() {
+    let seeds = std::env::var("FUZZ_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    for seed in 0..seeds {
+        let mut data = bytes(seed, 1024);
+        fairdrop_fuzz::plugin(&data);
+        // An ELF header, of which all after the type is random, with few program headers.
+        let header = [&b"\x7fELF\x02\x01\x01"[..], &[0; 9], &[3, 0]].concat();
+        if data.len() > 64 {
+            data[..header.len()].copy_from_slice(&header);
+            data[32..40].copy_from_slice(&[64, 0, 0, 0, 0, 0, 0, 0]);
+            data[54..58].copy_from_slice(&[56, 0, (seed % 4) as u8, 0]);
+            fairdrop_fuzz::plugin(&data);
+        }
+    }
+}
+
 /// Half of them begin as Ethernet frames with IP and a protocol that is cut do.
 #[test]
 fn frames_on_random_bytes() {

@@ -276,6 +276,114 @@ fn what_is_no_plug_in_is_refused_by_what_it_lacks() {
     }
 }
 
+/// Each field of a table that cannot be, by its name.
+#[test]
+fn what_a_table_says_of_itself_is_checked() {
+    let first = "\"min_th\", \"packets\", \"100\"";
+    let count = ".parameter_count = sizeof parameters / sizeof *parameters";
+    for (from, to, said) in [
+        (".name = \"c_choke\"", ".name = NULL", "its name is NULL; valid: a name"),
+        (".name = \"c_choke\"", ".name = \"\"", "its name is empty; valid: a name"),
+        (
+            ".parameters = parameters",
+            ".parameters = NULL",
+            "its parameters is NULL, where parameter_count is 4; valid: as many, or a count of 0",
+        ),
+        (
+            count,
+            ".parameter_count = (size_t)-1",
+            "its parameter_count is 18446744073709551615; valid: 0 to 1000",
+        ),
+        (
+            ".internals = internals",
+            ".internals = NULL",
+            "its internals is NULL, where internal_count is 1; valid: as many, or a count of 0",
+        ),
+        ("internals[] = {\"avg\"}", "internals[] = {NULL}", "its internals[0] is NULL; valid: a name"),
+        (first, "NULL, \"packets\", \"100\"", "its parameters[0].name is NULL; valid: a name"),
+        (
+            first,
+            "\"min_th\", \"packets\", NULL",
+            "its parameters[0].default_text (min_th) is NULL; valid: the default, as a scenario would have it",
+        ),
+        (
+            "FAIRDROP_KIND_NUMBER, 0, 1, NULL",
+            "(fairdrop_kind)77, 0, 1, NULL",
+            "its parameters[2].kind is 77; valid: one of",
+        ),
+        (
+            "FAIRDROP_KIND_NUMBER, 0, 1, NULL",
+            "FAIRDROP_KIND_KEY, 0, 1, NULL",
+            "its parameters[2].kind (max_p) is one that plug-ins do not have",
+        ),
+        (
+            "FAIRDROP_KIND_NUMBER, 0, 1, NULL",
+            "FAIRDROP_KIND_NUMBER, 0, NAN, NULL",
+            "its parameters[2].high (max_p) is NaN; valid: a finite number",
+        ),
+        (
+            "FAIRDROP_KIND_NUMBER, 0, 1, NULL",
+            "FAIRDROP_KIND_NUMBER, 2, 1, NULL",
+            "its parameters[2].low (max_p) is 2, above high, 1; valid: at most that",
+        ),
+        (
+            "FAIRDROP_KIND_NUMBER, 0, 1, NULL",
+            "FAIRDROP_KIND_CHOICE, 0, 1, NULL",
+            "its parameters[2].words (max_p) has no word, or too many; valid: 1 to 1000 words, and NULL",
+        ),
+        (
+            "return &table",
+            "return NULL",
+            "fairdrop_plugin_table returned NULL; valid: a table, as in fairdrop.h",
+        ),
+    ] {
+        assert!(CHOKE.contains(from), "{from}");
+        let source = CHOKE.replacen(from, to, 1);
+        let more = ["-Wno-unused-variable", "-Wno-unused-const-variable", "-include", "math.h"];
+        let Some((_kept, object)) = compiled(&source, &more) else { return };
+        assert!(refused(&object).starts_with(said), "{from}: {}", refused(&object));
+    }
+}
+
+/// Whatever is cut off: a loader that maps more than there is would end the process.
+#[test]
+fn a_part_of_a_shared_object_is_refused() {
+    let Some((folder, object)) = compiled(CHOKE, &[]) else { return };
+    let content = std::fs::read(&object).expect("it is there");
+    let load = |name: &str, len: usize| {
+        let part = folder.path().join(name);
+        std::fs::write(&part, &content[..len]).expect("it can be written");
+        fairdrop_plugin::load(&part)
+    };
+    for len in [64, 500, 2000, content.len() / 2] {
+        let why = load(&format!("{len}.so"), len).expect_err("it is cut short");
+        let begins = format!("it is cut short or damaged: it has {len} bytes, and ");
+        assert!(why.starts_with(&begins), "{why}");
+    }
+    // What no segment needs may be missing; the rest is refused or loaded, and nobody dies.
+    for (number, len) in (0..content.len()).step_by(701).enumerate() {
+        let _ = load(&format!("part{number}.so"), len);
+    }
+    let program = folder.path().join("program.so");
+    std::fs::copy("/proc/self/exe", &program).expect("there is one");
+    assert!(fairdrop_plugin::load(&program).is_err(), "a program is no plug-in");
+}
+
+/// A FIFO would make who reads it wait for ever.
+#[test]
+fn what_is_no_regular_file_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fifo = folder.path().join("fifo.so");
+    let made = Command::new("mkfifo").arg(&fifo).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no mkfifo");
+        return;
+    }
+    let why = refused(&fifo);
+    assert!(why.contains("regular file"), "{why}");
+    assert!(refused(folder.path()).contains("regular file"));
+}
+
 /// An object for another machine: the class in the ELF header is that of the other word size.
 #[test]
 fn an_object_for_another_machine_is_refused() {
@@ -326,6 +434,18 @@ fn mistakes_of_a_plug_in_end_the_run() {
             early,
             "return host->push(host->context, packet), FAIRDROP_CAUSE_OVERFLOW;",
             "c_choke: it gave a packet that does not wait in it",
+        ),
+        (
+            CHOKE,
+            "values[0] = queue->avg;",
+            "values[0] = 0.0 / (queue->avg - queue->avg);",
+            "c_choke: avg = NaN is not valid among",
+        ),
+        (
+            &*v1,
+            "bool given = host->pop(host->context, packet);",
+            "bool given = false;\n    (void)host, (void)packet;",
+            "c_choke: it gave no packet to send, though 1 packet waits and no timer is set",
         ),
         (
             CHOKE,
