@@ -132,7 +132,7 @@ fn expected(events: &[TraceEvent]) -> Vec<Event> {
             let cause = match event.event {
                 PacketEvent::Drop(cause) => Some(Cause::Queue(cause)),
                 PacketEvent::Depart => None,
-                PacketEvent::Arrive | PacketEvent::Enqueue => return None,
+                PacketEvent::Arrive | PacketEvent::Enqueue | PacketEvent::DropFor(_) => return None,
             };
             Some((event.number, event.time, cause, event.meta.ecn))
         })

@@ -92,7 +92,8 @@ mod _core {
         }
 
         /// Simulates under each discipline (`None`: the scenario's own) and seed.
-        #[pyo3(signature = (disciplines, seeds, threads, progress, command, *, trace=None, resume=None, live=None))]
+        #[pyo3(signature = (disciplines, seeds, threads, progress, command, *, trace=None, resume=None, live=None,
+            run_timeout=None))]
         #[expect(clippy::too_many_arguments, reason = "called once, from python/fairdrop/scenario.py")]
         fn simulate(
             &self,
@@ -105,9 +106,21 @@ mod _core {
             trace: Option<PathBuf>,
             resume: Option<PathBuf>,
             live: Option<(PathBuf, String, Vec<String>)>,
+            run_timeout: Option<f64>,
         ) -> PyResult<Document> {
             let live = live.map(|(program, file, congestion)| Daemon { program, file, congestion });
-            let plan = work::Plan { disciplines, seeds, threads, progress, command, trace, resume, live };
+            let run_timeout = work::run_limit(run_timeout)?;
+            let plan = work::Plan {
+                disciplines,
+                seeds,
+                threads,
+                progress,
+                command,
+                trace,
+                resume,
+                live,
+                run_timeout,
+            };
             work::simulate(py, &self.0, &plan)
         }
     }
@@ -116,7 +129,7 @@ mod _core {
     /// is used; without a `rate` the link gets four fifths of what the capture offers on average.
     #[pyfunction]
     #[pyo3(signature = (path, *, key, max_gap_s, rate, speed, queue, file, settings, disciplines, seed, seeds, threads,
-        progress, command, parts=Vec::new(), load=None))]
+        progress, command, parts=Vec::new(), load=None, run_timeout=None))]
     #[expect(clippy::too_many_arguments, reason = "called once, by name, from python/fairdrop/capture.py")]
     fn replay(
         py: Python<'_>,
@@ -136,6 +149,7 @@ mod _core {
         command: Option<Vec<String>>,
         parts: Vec<Py<Part>>,
         load: Option<Py<PyAny>>,
+        run_timeout: Option<f64>,
     ) -> PyResult<Document> {
         let parts = own::parts(py, &parts, load)?;
         let key: KeyKind = key.parse().map_err(|error| PyValueError::new_err(format!("key: {error}")))?;
@@ -152,6 +166,7 @@ mod _core {
             trace: None,
             resume: None,
             live: None,
+            run_timeout: work::run_limit(run_timeout)?,
         };
         let rate_bps = rate.unwrap_or_else(|| work::congesting_rate(&capture, speed));
         work::replay(py, &work::Replay { path, capture, key, rate_bps, speed, queue, source, seed }, &plan)
@@ -232,12 +247,13 @@ mod _core {
     /// Simulates what `take()` hands out, each `(tag, Scenario, seed)`, until that is None. `give(tag, Document, None)` gets
     /// the run, `give(tag, None, text)` why there is none. False after Ctrl-C.
     #[pyfunction]
-    #[pyo3(signature = (take, give, threads=None))]
+    #[pyo3(signature = (take, give, threads=None, run_timeout=None))]
     fn work_through(
         py: Python<'_>,
         take: Py<PyAny>,
         give: Py<PyAny>,
         threads: Option<NonZero<usize>>,
+        run_timeout: Option<f64>,
     ) -> PyResult<bool> {
         let job = |py: Python<'_>| -> PyResult<Option<Job>> {
             let taken: Option<(Py<PyAny>, PyRef<'_, Scenario>, u64)> = take.call0(py)?.extract(py)?;
@@ -247,7 +263,7 @@ mod _core {
             let (document, why) = found.map_or_else(|why| (None, Some(why)), |found| (Some(found), None));
             give.call1(py, (tag, document, why)).map(drop)
         };
-        pool::work_through(py, job, back, threads)
+        pool::work_through(py, job, back, threads, work::run_limit(run_timeout)?)
     }
 
     /// Writes columns, each `(name, kind, values)`, as a Parquet file under its own name. Raises `OSError`.
@@ -311,5 +327,17 @@ mod _core {
     #[pyfunction]
     fn seconds(text: &str) -> PyResult<f64> {
         scenario::seconds(text).map_err(PyValueError::new_err)
+    }
+
+    /// A number of packets such as "300p".
+    #[pyfunction]
+    fn packets(text: &str) -> PyResult<f64> {
+        scenario::packets(text).map_err(PyValueError::new_err)
+    }
+
+    /// A size such as "10kB" in bytes.
+    #[pyfunction]
+    fn bytes(text: &str) -> PyResult<f64> {
+        scenario::bytes(text).map_err(PyValueError::new_err)
     }
 }

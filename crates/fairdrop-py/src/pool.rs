@@ -2,7 +2,7 @@
 //! finished.
 
 use crate::document::Document;
-use crate::own::known_to_python;
+use crate::own::{at_run, known_to_python};
 use crate::work::{threads_of, watched};
 use fairdrop_sim::memory::{self, Available, Estimate};
 use fairdrop_sim::scenario::Scenario;
@@ -13,6 +13,7 @@ use serde_json::Map;
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 /// A run to do: what Python calls it, the scenario, the seed.
 pub type Job = (Py<PyAny>, Arc<Scenario>, u64);
@@ -27,14 +28,18 @@ pub fn work_through(
     take: impl Fn(Python<'_>) -> PyResult<Option<Job>> + Sync,
     give: impl Fn(Python<'_>, &Py<PyAny>, Result<Document, String>) -> PyResult<()> + Sync,
     threads: Option<NonZero<usize>>,
+    run_timeout: Option<Duration>,
 ) -> PyResult<bool> {
     let threads = threads_of(threads);
     let bytes = Available::now().bytes / threads as u64;
-    let control = Control::default().with_memory(bytes);
+    let control = Control::default().with_memory(bytes).with_run_limit(run_timeout);
     let raised = Mutex::new(None);
     let one = |control: &Control| -> PyResult<bool> {
         let Some((tag, scenario, seed)) = Python::attach(&take)? else { return Ok(false) };
-        let found = match known_to_python(|| run(&scenario, seed, control)) {
+        let found = match known_to_python(|| {
+            let name = || format!("{}, seed {seed}", scenario.name_of_runs());
+            at_run(run_timeout, name, || run(&scenario, seed, control))
+        }) {
             Ok(Some(run)) => Ok(document(run)),
             Ok(None) => return Ok(false),
             // A part that went on may have been told to end.

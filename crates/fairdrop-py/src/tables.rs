@@ -3,7 +3,6 @@
 use crate::columns::Columns;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use fairdrop::DropCause;
 use fairdrop_sim::{LinkStats, Measured, QueueResult, RunResult, Windows};
 
 /// Makes one table of a set of runs.
@@ -209,14 +208,13 @@ fn queues(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
 fn drops(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
     let rows = Rows::of(runs, |run| {
         run.flows.iter().flat_map(|flow| {
-            let causes = DropCause::ALL.into_iter().zip(flow.measured.drops.0);
-            causes.filter(|&(_, packets)| packets > 0).map(move |(cause, packets)| (flow, cause, packets))
+            flow.measured.drops.occurring().map(move |(cause, packets)| (flow, cause, packets))
         })
     });
     rows.keyed()
         .text("flow", rows.each(|(flow, ..)| flow.name.as_str()))
         .text("group", rows.each(|(flow, ..)| flow.group.as_str()))
-        .text("cause", rows.each(|(_, cause, _)| cause.name()))
+        .text("cause", rows.each(|(_, cause, _)| *cause))
         .count("packets", rows.each(|&(.., packets)| packets))
         .finish()
 }
@@ -338,28 +336,26 @@ fn link_groups(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
 /// One row per queue, flow and cause that occurred.
 fn link_drops(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
     let rows = of_queues(runs, |queue| {
-        queue.flows.iter().flat_map(|flow| {
-            let causes = DropCause::ALL.into_iter().zip(flow.drops.0);
-            causes.filter(|&(_, packets)| packets > 0).map(move |(cause, packets)| (flow, cause, packets))
-        })
+        queue
+            .flows
+            .iter()
+            .flat_map(|flow| flow.drops.occurring().map(move |(cause, packets)| (flow, cause, packets)))
     });
     rows.keyed()
         .text("queue", rows.each(|row| row.0))
         .text("flow", rows.each(|row| row.1.0.name.as_str()))
         .text("group", rows.each(|row| row.1.0.group.as_str()))
-        .text("cause", rows.each(|row| row.1.1.name()))
+        .text("cause", rows.each(|row| row.1.1))
         .count("packets", rows.each(|row| row.1.2))
         .finish()
 }
 
 /// One row per queue and cause for which packets were marked.
 fn link_marks(runs: &[RunResult]) -> Result<RecordBatch, ArrowError> {
-    let rows = of_queues(runs, |queue| {
-        DropCause::ALL.into_iter().zip(queue.marks.0).filter(|&(_, packets)| packets > 0)
-    });
+    let rows = of_queues(runs, |queue| queue.marks.occurring());
     rows.keyed()
         .text("queue", rows.each(|row| row.0))
-        .text("cause", rows.each(|row| row.1.0.name()))
+        .text("cause", rows.each(|row| row.1.0))
         .count("packets", rows.each(|row| row.1.1))
         .finish()
 }

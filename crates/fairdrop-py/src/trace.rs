@@ -132,6 +132,7 @@ impl TraceSink for LinkFiles {
 fn rows(names: &[String], events: &[TraceEvent]) -> io::Result<arrow_array::RecordBatch> {
     let cause = |event: &TraceEvent| match event.event {
         PacketEvent::Drop(cause) => Some(DropCause::name(cause)),
+        PacketEvent::DropFor(name) => Some(name),
         _ => None,
     };
     let flow = |event: &TraceEvent| names.get(event.meta.flow as usize).map_or("", String::as_str);

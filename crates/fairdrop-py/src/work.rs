@@ -3,7 +3,7 @@
 use crate::document::{Document, SCHEMA};
 use crate::files::FileError;
 use crate::live::{Daemon, kind_of};
-use crate::own::{Seen, known_to_python};
+use crate::own::{self, Seen, known_to_python};
 use crate::resume::Kept;
 use crate::trace::RunFiles;
 use fairdrop_capture::{Capture, KeyKind, Limited, MAX_FILE_BYTES, Options, open_regular};
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Wait between looks for Ctrl-C, and updates of the bar.
 const POLL: Duration = Duration::from_millis(100);
@@ -56,6 +56,16 @@ pub struct Plan {
     pub resume: Option<PathBuf>,
     /// Real hosts, through this program, in place of simulated ones (simulations only).
     pub live: Option<Daemon>,
+    /// How long each run may take (simulations and replays only).
+    pub run_timeout: Option<Duration>,
+}
+
+/// A time that a run may take, s.
+pub fn run_limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(seconds) = seconds else { return Ok(None) };
+    let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+    let why = || format!("run_timeout = {seconds} s is not valid; valid: a time above 0, such as 60s");
+    limit.map(Some).ok_or_else(|| PyValueError::new_err(why()))
 }
 
 /// Why a run failed.
@@ -77,12 +87,14 @@ impl From<FileError> for Failure {
 }
 
 impl Failure {
-    /// Whether a discipline of one's own has ended the run, which says nothing of other runs.
-    fn is_of_own_part(&self) -> bool {
+    /// Whether a part of one's own has ended the run, or the time that it may take, which says nothing of other runs.
+    fn is_of_this_run(&self) -> bool {
         matches!(
             self,
-            Self::Run(RunError::Fault(_) | RunError::Queue(QueueError::Own(_)))
-                | Self::Replay(ReplayError::Fault(_) | ReplayError::Queue(QueueError::Own(_)))
+            Self::Run(RunError::Fault(_) | RunError::Late(_) | RunError::Queue(QueueError::Own(_)))
+                | Self::Replay(
+                    ReplayError::Fault(_) | ReplayError::Late(_) | ReplayError::Queue(QueueError::Own(_))
+                )
         )
     }
 }
@@ -254,7 +266,11 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     let kept = plan.resume.as_deref().map(|directory| Kept::open(directory, scenario, live)).transpose();
     let kept = kept.map_err(PyValueError::new_err)?;
     let estimates: Vec<_> = jobs.iter().map(|(scenario, _)| Estimate::of(scenario)).collect();
-    let name_of = |&(scenario, seed): &(&Scenario, u64)| (scenario.queue.discipline, seed);
+    let name_of = |&(scenario, seed): &(&Scenario, u64)| Named {
+        discipline: scenario.queue.discipline,
+        seed,
+        parts: scenario.name_of_runs(),
+    };
     let done =
         run_jobs(py, &jobs, &estimates, plan, &scenario.file, name_of, |&(scenario, seed), control| {
             let found = kept.as_ref().and_then(|kept| kept.find(scenario.queue.discipline, seed));
@@ -278,7 +294,10 @@ pub fn simulate(py: Python<'_>, scenario: &Scenario, plan: &Plan) -> PyResult<Do
     }
     head.insert("scenario_source".into(), json!(scenario.source));
     let of_queues = scenarios.iter().filter_map(|scenario| scenario.queue.warning());
-    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).collect();
+    let mut parts: Vec<_> = scenarios.iter().flat_map(Scenario::own_parts).collect();
+    parts.sort_unstable();
+    let of_parts = scenario.queue.warnings_of_parts(&parts).cloned();
+    let warnings: Vec<_> = scenario.remarks.iter().cloned().chain(of_queues).chain(of_parts).collect();
     head.insert("warnings".into(), json!(warnings));
     done.tell_failed(&mut head);
     let kept_in = kept.map(|kept| kept.folder().to_owned());
@@ -326,7 +345,10 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
         .collect();
     let estimates: Vec<_> =
         jobs.iter().map(|(config, _)| Estimate::of_replay(&replay.capture, config)).collect();
-    let name_of = |&(config, seed): &(&ReplayConfig, u64)| (config.queue.discipline, seed);
+    let name_of = |&(config, seed): &(&ReplayConfig, u64)| {
+        let discipline = config.queue.discipline;
+        Named { discipline, seed, parts: discipline.into() }
+    };
     let about = replay.path.display().to_string();
     let done = run_jobs(py, &jobs, &estimates, plan, &about, name_of, |&(config, seed), control| {
         fairdrop_sim::replay(&replay.capture, config, seed, control).map_err(Failure::Replay)
@@ -339,8 +361,11 @@ pub fn replay(py: Python<'_>, replay: &Replay, plan: &Plan) -> PyResult<Document
     let mut head = head("replay", &name, &title, plan, done.runs.len() == jobs.len());
     head.insert("scenario".into(), replay_json(replay));
     head.insert("scenario_source".into(), json!(replay.source));
-    let warnings = configs.iter().filter_map(|config| config.queue.warning());
-    let warnings: Vec<_> = replay.capture.notes.warnings().into_iter().chain(warnings).collect();
+    let parts: Vec<_> = configs.iter().map(|config| config.queue.discipline).collect();
+    let of_queues = configs.iter().filter_map(|config| config.queue.warning());
+    let of_parts = replay.queue.warnings_of_parts(&parts).cloned();
+    let warnings: Vec<_> =
+        replay.capture.notes.warnings().into_iter().chain(of_queues).chain(of_parts).collect();
     head.insert("warnings".into(), json!(warnings));
     done.tell_failed(&mut head);
     Ok(Document { head, runs: done.runs, loop_cpu_s: done.control.loop_cpu().as_secs_f64(), kept_in: None })
@@ -396,44 +421,52 @@ fn replay_json(replay: &Replay) -> Json {
 /// What became of jobs.
 struct Done {
     runs: Vec<RunResult>,
-    /// Discipline, seed and error of each run that a discipline of one's own has ended.
-    failed: Vec<(&'static str, u64, String)>,
+    /// Each run that a part of one's own has ended, or its time, and why.
+    failed: Vec<(Named, String)>,
     control: Control,
+}
+
+/// What a run is called.
+struct Named {
+    discipline: &'static str,
+    seed: u64,
+    /// The parts of one's own in it, or its discipline.
+    parts: String,
 }
 
 impl Done {
     /// Tells the reader of a document which runs it lacks, and why.
     fn tell_failed(&self, head: &mut Map<String, Json>) {
         if !self.failed.is_empty() {
-            let told = self.failed.iter().map(
-                |(discipline, seed, error)| json!({ "discipline": discipline, "seed": seed, "error": error }),
-            );
+            let told = self.failed.iter().map(|(Named { discipline, seed, .. }, error)| {
+                json!({ "discipline": discipline, "seed": seed, "error": error })
+            });
             head.insert("failed".into(), told.collect());
         }
     }
 }
 
 /// Does the jobs on other threads, as many at once as the memory is for. What was finished is returned even when Ctrl-C
-/// comes before the end, or a discipline of one's own ends some of the runs; when it ends all without Ctrl-C, that is an
-/// error. `about` is the file that asks for them.
+/// comes before the end, or a part of one's own or `plan.run_timeout` ends some of the runs; when that ends all without
+/// Ctrl-C, it is an error. `about` is the file that asks for them.
 fn run_jobs<J: Sync>(
     py: Python<'_>,
     jobs: &[J],
     estimates: &[Estimate],
     plan: &Plan,
     about: &str,
-    name_of: impl Fn(&J) -> (&'static str, u64),
+    name_of: impl Fn(&J) -> Named + Sync,
     work: impl Fn(&J, &Control) -> Result<Option<RunResult>, Failure> + Sync,
 ) -> PyResult<Done> {
     // Live runs would be in each other's way.
     let threads = threads_of(plan.live.as_ref().and(NonZero::new(1)).or(plan.threads));
     let (threads, bytes) = memory::share(estimates, threads.min(jobs.len()), &Available::now())
         .map_err(|error| PyValueError::new_err(format!("{about}: {error}")))?;
-    let control = Control::default().with_memory(bytes);
+    let control = Control::default().with_memory(bytes).with_run_limit(plan.run_timeout);
     let bar = progress_bar(jobs.len(), plan.progress);
     let results = watched(py, &control, &bar, |control| {
         campaign::run_all(jobs, NonZero::new(threads), control, |job| {
-            known_to_python(|| work(job, control)).transpose()
+            known_to_python(|| at_run(control, &name_of(job), || work(job, control))).transpose()
         })
     })?;
     let (mut runs, mut failed, mut first) = (Vec::new(), Vec::new(), None);
@@ -441,9 +474,8 @@ fn run_jobs<J: Sync>(
         match result {
             None => {}
             Some(Ok(run)) => runs.push(run),
-            Some(Err(error)) if error.is_of_own_part() => {
-                let (discipline, seed) = name_of(job);
-                failed.push((discipline, seed, error.to_string()));
+            Some(Err(error)) if error.is_of_this_run() => {
+                failed.push((name_of(job), error.to_string()));
                 first.get_or_insert(error);
             }
             Some(Err(Failure::Run(RunError::Memory(error)))) => {
@@ -456,6 +488,11 @@ fn run_jobs<J: Sync>(
         Some(error) if runs.is_empty() && !control.is_stopped() => Err(error.into()),
         _ => Ok(Done { runs, failed, control }),
     }
+}
+
+/// A run, which may take as long as `control` says.
+fn at_run<R>(control: &Control, named: &Named, work: impl FnOnce() -> R) -> R {
+    own::at_run(control.run_limit(), || format!("{}, seed {}", named.parts, named.seed), work)
 }
 
 /// How many threads are meant; all cores where nobody says.
@@ -479,7 +516,7 @@ pub fn watched<R: Send>(
                 let _ = sender.send(());
                 result
             });
-            let mut seen = Seen::default();
+            let (mut seen, mut looks) = (Seen::default(), (control.looks(), Instant::now()));
             while finished.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_position(control.parts_done());
                 #[expect(
@@ -491,8 +528,12 @@ pub fn watched<R: Send>(
                     bar.println("Stopping; finished runs are kept.");
                     control.stop();
                 }
-                if control.is_stopped() {
+                if control.was_stopped() {
                     Python::attach(|py| seen.end_long_calls(py));
+                }
+                if control.run_limit().is_some() {
+                    Python::attach(own::end_late_calls);
+                    end_where_stuck(control, &mut looks, bar);
                 }
             }
             bar.finish_and_clear();
@@ -500,6 +541,26 @@ pub fn watched<R: Send>(
         })
     });
     result.map_err(|_| PyValueError::new_err("a run failed; this is a bug in fairdrop"))
+}
+
+/// Ends the process where a run should have ended long ago and nothing goes on any more: a call that never returns, outside
+/// Python, cannot be interrupted. `looks` is how often runs had looked whether to stop, and when that changed last.
+fn end_where_stuck(control: &Control, looks: &mut (u64, Instant), bar: &ProgressBar) {
+    if looks.0 != control.looks() {
+        *looks = (control.looks(), Instant::now());
+        return;
+    }
+    let Some((run, limit)) = own::overdue().filter(|(_, limit)| looks.1.elapsed() > own::grace(*limit))
+    else {
+        return;
+    };
+    bar.abandon();
+    let limit_s = limit.as_secs_f64();
+    eprintln!(
+        "fairdrop: error: {run}: it was still at work after {limit_s} s (--run-timeout), in a call that cannot be interrupted; the \
+         command ends, and finished runs are kept where --resume says so"
+    );
+    std::process::exit(1);
 }
 
 /// Drives a discipline with no network; Ctrl-C ends that.

@@ -3,7 +3,8 @@
 use fairdrop::Time;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use thiserror::Error;
 
 /// Parts per run in which progress is counted.
 pub const PARTS: u64 = 1000;
@@ -18,6 +19,7 @@ pub struct Control {
     parts: AtomicU64,
     loop_cpu_ns: AtomicU64,
     memory: Option<u64>,
+    run_limit: Option<Duration>,
     /// How often somebody looked whether to stop.
     looks: AtomicU64,
     most_looks: Option<u64>,
@@ -28,6 +30,22 @@ impl Control {
     #[must_use]
     pub fn with_memory(self, bytes_per_run: u64) -> Self {
         Self { memory: Some(bytes_per_run), ..self }
+    }
+
+    /// Each run may take so long; one that takes longer is ended by itself.
+    #[must_use]
+    pub fn with_run_limit(self, limit: Option<Duration>) -> Self {
+        Self { run_limit: limit, ..self }
+    }
+
+    /// How long each run may take.
+    pub fn run_limit(&self) -> Option<Duration> {
+        self.run_limit
+    }
+
+    /// A run begins now.
+    pub(crate) fn begin_run(&self) -> RunClock {
+        RunClock(self.run_limit.map(|limit| (Instant::now(), limit)))
     }
 
     /// Stops all runs when they have looked so often whether to stop: a bound on their work that no clock decides.
@@ -52,6 +70,11 @@ impl Control {
         if self.most_looks.is_some_and(|most| looks >= most) {
             self.stop();
         }
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The same for who only watches: that is no look of a run.
+    pub fn was_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -109,6 +132,33 @@ impl Control {
         self.parts.fetch_add(part.saturating_sub(from), Ordering::Relaxed);
         part.max(from)
     }
+}
+
+/// When a run began, and how long it may take, if that is limited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunClock(Option<(Instant, Duration)>);
+
+impl RunClock {
+    /// How long the run may take, where it has taken longer.
+    pub fn exceeded(&self) -> Option<Duration> {
+        self.0.and_then(|(began, limit)| (began.elapsed() > limit).then_some(limit))
+    }
+}
+
+/// A run took longer than it may.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error(
+    "{names}: the run took longer than {limit_s} s (--run-timeout), and was ended at {at_s} s of {of_s} s of simulated time"
+)]
+pub struct Late {
+    /// The parts of one's own in it, or its discipline.
+    pub names: String,
+    /// How long it might take.
+    pub limit_s: f64,
+    /// How far it came.
+    pub at_s: f64,
+    /// Its end.
+    pub of_s: f64,
 }
 
 /// Processor time of this thread.

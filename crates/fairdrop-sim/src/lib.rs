@@ -28,7 +28,7 @@ mod units;
 mod wire;
 
 pub use chances::{Chances, TraceError, TraceWire};
-pub use control::{Control, PARTS};
+pub use control::{Control, Late, PARTS};
 pub use engine::Excess;
 pub use huge_pages::HugePages;
 pub use meter::{End, TIME_RESOLUTION, jain_index};

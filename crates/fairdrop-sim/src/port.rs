@@ -2,7 +2,7 @@
 //! packets through the same ports.
 
 use crate::frame::Frame;
-use crate::meter::{Internals, QueueMeter, Waiting};
+use crate::meter::{Internals, NAMED, QueueMeter, Waiting};
 use crate::own::{Fault, Fifo, Guarded, Host, Hosted, Queue};
 use crate::prefetch::{BATCH, LEAD, prefetch};
 use crate::random;
@@ -64,6 +64,8 @@ struct PortEnv<'a, T> {
     arriving: u32,
     /// Why that was dropped, if it was.
     refused: Option<DropCause>,
+    /// What the packet that is dropped next is dropped for, where its discipline has named that.
+    named: Option<&'static str>,
     /// Handles of dropped packets, for the host to free.
     lost: &'a mut Vec<u32>,
 }
@@ -111,7 +113,7 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
             self.world.tracer.event(
                 self.now,
                 packet.handle,
-                PacketEvent::Drop(cause),
+                self.named.take().map_or(PacketEvent::Drop(cause), PacketEvent::DropFor),
                 self.world.meter.waiting(),
             );
         }
@@ -125,6 +127,12 @@ impl<T: Tracer> Env<u32> for PortEnv<'_, T> {
 }
 
 impl<T: Tracer> Host for PortEnv<'_, T> {
+    fn dropped_for(&mut self, packet: Packet<u32>, name: &'static str) {
+        self.world.meter.name_drop(packet.meta.flow as u32, name);
+        self.named = Some(name);
+        self.dropped(packet, NAMED);
+    }
+
     #[inline]
     fn drew(&mut self, count: u32) {
         self.world.meter.drew(count);
@@ -288,6 +296,7 @@ impl<T: Tracer> Port<T> {
 
     /// Closes the measuring window.
     pub fn close(&mut self, now: Time) {
+        self.discipline.end(now);
         let mut marked = [0; DropCause::COUNT];
         let counts = self.discipline.marked().iter().zip(&self.marked_before);
         marked
@@ -364,7 +373,8 @@ impl<T: Tracer> Transmitter<T> {
         if T::ON {
             self.world.tracer.arrive(now, frame.handle, meta, self.world.meter.waiting());
         }
-        let mut env = PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, lost };
+        let mut env =
+            PortEnv { now, world: &mut self.world, arriving: frame.handle, refused: None, named: None, lost };
         queue.enqueue(packet, &mut env);
         if let Some(cause) = env.refused {
             self.world.meter.refused(frame.flow, frame.len, cause);
@@ -455,7 +465,8 @@ impl<T: Tracer> Transmitter<T> {
     /// The deadline of `queue` has come. Returns when the transmitter will be done, if it was free and has started.
     fn tick(&mut self, queue: &mut impl Queue, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
         self.internals.hold(now, queue);
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
+        let mut env =
+            PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, named: None, lost };
         queue.tick(&mut env);
         if self.sending.is_none() { self.start(queue, now, lost) } else { None }
     }
@@ -464,7 +475,8 @@ impl<T: Tracer> Transmitter<T> {
     /// learns that the link is idle.
     #[inline(always)]
     fn start(&mut self, queue: &mut impl Queue, now: Time, lost: &mut Vec<u32>) -> Option<Time> {
-        let mut env = PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, lost };
+        let mut env =
+            PortEnv { now, world: &mut self.world, arriving: NONE, refused: None, named: None, lost };
         let packet = queue.dequeue(&mut env)?;
         self.world.meter.taken(now, Waiting::of(&packet));
         let Packet { meta, handle, .. } = packet;

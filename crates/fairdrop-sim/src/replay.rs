@@ -4,7 +4,7 @@
 //! happens to them, so TCP flows do not slow down as they would. The window opens at the first arrival and closes
 //! when the queue has drained, so every packet has left or was dropped.
 
-use crate::control::Control;
+use crate::control::{Control, Late};
 use crate::frame::Frame;
 use crate::meter::{QueueMeter, jain_index};
 use crate::own::Fault;
@@ -53,6 +53,9 @@ pub enum ReplayError {
     /// A discipline of one's own went wrong.
     #[error(transparent)]
     Fault(#[from] Fault),
+    /// It took too long.
+    #[error(transparent)]
+    Late(#[from] Late),
     /// The capture, at this speed, lasts longer than the clock can count.
     #[error(
         "speed = {speed:?} is not valid for a capture of {span_s} s: it would last {lasts_s:e} s, and the clock holds \
@@ -125,6 +128,7 @@ pub fn replay(
     control: &Control,
 ) -> Result<Option<RunResult>, ReplayError> {
     let end = last_arrival(capture, config)?;
+    let clock = control.begin_run();
     let groups = Groups::of(capture);
     let meter =
         QueueMeter::new(groups.of_flow.iter().map(|&g| g as u32), groups.names.len(), config.queue.limit);
@@ -157,11 +161,16 @@ pub fn replay(
                 return Ok(None);
             }
             link.check()?;
+            if let Some(limit) = clock.exceeded() {
+                let (names, limit_s) = (config.queue.discipline.into(), limit.as_secs_f64());
+                return Err(Late { names, limit_s, at_s: now.seconds(), of_s: end.seconds() }.into());
+            }
         }
     }
     let drained = link.drain().max(end);
     link.check()?;
     link.port.close(drained);
+    link.check()?;
     control.progress(part, end, end);
     Ok(collect(capture, config, seed, &groups, &link.port, grid, control))
 }
@@ -315,7 +324,7 @@ fn collect(
 fn flow_result(capture: &Capture, config: &ReplayConfig, meter: &QueueMeter, flow: usize) -> FlowResult {
     let count = &meter.flows()[flow];
     let info = &capture.flows[flow];
-    let drops = Drops(meter.drops(flow as u32));
+    let drops = Drops::of(meter, flow as u32);
     let throughput_bps = rate_bps(count.sent, meter.window());
     FlowResult {
         name: info.name.clone(),

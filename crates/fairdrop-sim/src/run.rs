@@ -1,6 +1,6 @@
 //! Runs a scenario and says what happened.
 
-use crate::control::Control;
+use crate::control::{Control, Late};
 use crate::engine::{Engine, Excess, LossyLink};
 use crate::input::MAX_TEXT_BYTES;
 use crate::memory::Estimate;
@@ -32,6 +32,9 @@ pub enum RunError {
     /// What was under way needed more memory than there is.
     #[error(transparent)]
     Memory(#[from] Excess),
+    /// It took too long.
+    #[error(transparent)]
+    Late(#[from] Late),
 }
 
 /// Why a file gave no result.
@@ -76,7 +79,7 @@ pub fn run_file(file: &str, settings: &[&str], parts: &Parts) -> Result<RunResul
 pub fn simulate(scenario: &Scenario, seed: u64, control: &Control) -> Result<Option<RunResult>, RunError> {
     let Some(mut engine) = Engine::new(scenario, seed, control)? else { return Ok(None) };
     let finished = run(scenario, &mut engine, control);
-    match problem(&engine) {
+    match problem(scenario, &engine) {
         Some(error) => Err(error),
         None => Ok(finished.then(|| collect(scenario, seed, &engine, control)).flatten()),
     }
@@ -96,7 +99,7 @@ pub fn simulate_traced<S: TraceSink>(
     let tracer = |link| LinkTracer::new(sink(link));
     let Some(mut engine) = Engine::traced(scenario, seed, control, tracer)? else { return Ok(Ok(None)) };
     let finished = run(scenario, &mut engine, control);
-    if let Some(error) = problem(&engine) {
+    if let Some(error) = problem(scenario, &engine) {
         return Err(error);
     }
     let result = finished.then(|| collect(scenario, seed, &engine, control)).flatten();
@@ -105,8 +108,18 @@ pub fn simulate_traced<S: TraceSink>(
 }
 
 /// Why a run has no result, though nobody stopped it.
-fn problem(engine: &Engine<'_, impl Tracer>) -> Option<RunError> {
-    engine.fault().map(|fault| fault.clone().into()).or_else(|| engine.excess().map(Into::into))
+fn problem(scenario: &Scenario, engine: &Engine<'_, impl Tracer>) -> Option<RunError> {
+    let late = || {
+        let (limit, at) = engine.exceeded()?;
+        Some(Late {
+            names: scenario.name_of_runs(),
+            limit_s: limit.as_secs_f64(),
+            at_s: at.seconds(),
+            of_s: scenario.duration.seconds(),
+        })
+    };
+    let fault = engine.fault().map(|fault| fault.clone().into());
+    fault.or_else(|| late().map(Into::into)).or_else(|| engine.excess().map(Into::into))
 }
 
 /// Runs to the end, within the memory that there is. Returns whether it came to the end.
@@ -241,7 +254,7 @@ fn flow_result(
         let counts: Vec<_> =
             ports.iter().filter_map(|port| port.meter().flows().get(flow as usize)).collect();
         for port in &ports {
-            drops.add(&port.meter().drops(flow));
+            drops.add(&Drops::of(port.meter(), flow));
         }
         // A flow that crosses no queue under study is measured where it ends.
         let ended = engine.flows().delivered(flow);

@@ -34,7 +34,7 @@ fn mean_share(runs: &[RunResult], name: &str) -> f64 {
 }
 
 fn drops(run: &RunResult, name: &str, causes: &[DropCause]) -> u64 {
-    causes.iter().map(|&cause| group(run, name).sums.drops.0[cause as usize]).sum()
+    causes.iter().map(|&cause| group(run, name).sums.drops.known[cause as usize]).sum()
 }
 
 /// A part of the scenario's 500 s is enough for shares.
@@ -89,7 +89,10 @@ fn chokew_red_is_similar() {
         let difference = mean_share(&with, name) - mean_share(&without, name);
         assert!(difference.abs() < 0.04, "{name}: {difference}");
     }
-    assert!(with.iter().all(|run| run.queues[0].drops.0[DropCause::RedEarly as usize] > 0), "RED is at work");
+    assert!(
+        with.iter().all(|run| run.queues[0].drops.known[DropCause::RedEarly as usize] > 0),
+        "RED is at work"
+    );
 }
 
 /// "Must hold" of ward-fig3: UDP is the largest flow but of the order of the TCP flows (published: it loses about 96 % of

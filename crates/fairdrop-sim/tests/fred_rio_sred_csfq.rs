@@ -26,8 +26,8 @@ fn fred_holds_a_greedy_flow_to_its_share() {
     let run = run(HEADLINE, "fred", &[]);
     assert!((0.025..0.045).contains(&share(&run, "udp")), "{}", share(&run, "udp"));
     assert!(run.utilisation > 0.99);
-    let drops = run.queues[0].drops;
-    assert!(drops.0[DropCause::FredLimit as usize] * 20 > drops.total() * 19, "{drops:?}");
+    let drops = &run.queues[0].drops;
+    assert!(drops.known[DropCause::FredLimit as usize] * 20 > drops.total() * 19, "{drops:?}");
 }
 
 /// RIO keeps IN packets from OUT packets, and from nothing else: whoever sends IN and does not slow down wins.
@@ -47,8 +47,8 @@ fn rio_protects_in_from_out() {
 fn rio_in_the_form_of_ns2_lets_out_starve_in() {
     let run = run(HEADLINE, "rio", &["groups.tcp.class=1", "queue.rio.ns2_compat=true"]);
     assert!(share(&run, "udp") > 0.95, "{}", share(&run, "udp"));
-    let drops = run.queues[0].drops;
-    assert!(drops.0[DropCause::Overflow as usize] * 2 > drops.total(), "{drops:?}");
+    let drops = &run.queues[0].drops;
+    assert!(drops.known[DropCause::Overflow as usize] * 2 > drops.total(), "{drops:?}");
 }
 
 /// One flow that sends nearly everything looks to SRED like one flow: nearly all arrivals hit, the probability is next
@@ -121,9 +121,9 @@ to = "C"
 fn csfq_labels_travel_to_the_next_router() {
     let scenario = Scenario::parse(EDGE_AND_CORE, "core.toml", &[]).expect("the scenario is valid");
     let run = simulate(&scenario, 1, &Control::default()).expect("parameters are valid").expect("it ends");
-    let drops: Vec<_> = run.queues.iter().map(|queue| queue.drops).collect();
+    let drops: Vec<_> = run.queues.iter().map(|queue| &queue.drops).collect();
     assert_eq!(drops[0].total(), 0, "nothing is dropped at the edge");
-    assert!(drops[1].0[DropCause::Csfq as usize] * 20 > drops[1].total() * 19, "{:?}", drops[1]);
+    assert!(drops[1].known[DropCause::Csfq as usize] * 20 > drops[1].total() * 19, "{:?}", drops[1]);
     let slow = run.groups.iter().find(|group| group.name == "slow").expect("there is one");
     assert!(slow.sums.drop_fraction < 0.02, "below its fair share: {}", slow.sums.drop_fraction);
 }

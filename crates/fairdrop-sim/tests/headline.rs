@@ -73,10 +73,10 @@ fn choke_fig4_and_drop_causes_must_hold() {
         }
         let tcp_group = &run.groups[0];
         assert!(tcp_group.jain_index.is_some_and(|index| index > 0.95));
-        let [_, early, forced, arriving, queued, ..] = run.groups[1].sums.drops.0;
+        let [_, early, forced, arriving, queued, ..] = run.groups[1].sums.drops.known;
         assert!(arriving + queued > early + forced, "UDP drops are mostly matches");
         assert_eq!(arriving, queued, "one candidate: matches come in pairs");
-        let [overflow, early, forced, arriving, queued, ..] = tcp_group.sums.drops.0;
+        let [overflow, early, forced, arriving, queued, ..] = tcp_group.sums.drops.known;
         assert!(early + forced > overflow + arriving + queued, "TCP drops are mostly RED's");
     }
 }

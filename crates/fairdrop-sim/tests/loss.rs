@@ -145,14 +145,14 @@ fn headers_count_on_the_wire_and_not_as_goodput() {
         };
         let with = result("packet_size = \"960B\"\nheader = \"40B\"");
         let without = result("packet_size = \"1000B\"");
-        let (added, whole) = (with.flows[0].measured, without.flows[0].measured);
+        let (added, whole) = (&with.flows[0].measured, &without.flows[0].measured);
         // The same packets on the wire, 960 of 1000 bytes of them data.
         assert_eq!(added.throughput_bps, whole.throughput_bps);
         assert_eq!(with.queues[0], without.queues[0]);
         let part = added.goodput_bps.unwrap() / whole.goodput_bps.unwrap();
         assert!((part - 0.96).abs() < 1e-12, "{part}");
         // As ns-2 does it: 1000 bytes of data are 1040 on the wire.
-        let ns2 = result("packet_size = \"1000B\"\nheader = \"40B\"").flows[0].measured;
+        let ns2 = &result("packet_size = \"1000B\"\nheader = \"40B\"").flows[0].measured;
         let part = ns2.goodput_bps.unwrap() / ns2.throughput_bps;
         assert!((part - 1000.0 / 1040.0).abs() < 2e-3, "{part}");
     }

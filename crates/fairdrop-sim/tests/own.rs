@@ -16,6 +16,7 @@ use fairdrop_sim::own::{LossRecovery, OwnCongestion, OwnDiscipline, PartError, P
 use fairdrop_sim::scenario::{Problems, Scenario};
 use fairdrop_sim::{Control, RunError, RunResult, simulate};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// A mistake that a discipline makes with its tenth packet, or something that it does on purpose.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -292,10 +293,29 @@ fn mistakes_with_packets_end_the_run_and_are_named() {
     assert!(fault("loses").contains("(in enqueue, at ") && fault("loses").ends_with("packet 10)"));
 }
 
-/// A packet that never leaves is a long wait and nothing else: the books are right.
 #[test]
-fn a_packet_that_is_kept_waits() {
-    assert!(run(CONGESTED, &["queue.mine.way=hides"]).is_ok());
+fn a_run_that_takes_too_long_is_ended_and_named() {
+    let control = Control::default().with_run_limit(Some(Duration::ZERO));
+    let late = |settings: &[&str]| {
+        let error = simulate(&parse(CONGESTED, settings).expect("valid"), 1, &control).expect_err("it ends");
+        assert!(matches!(error, RunError::Late(_)), "{error}");
+        error.to_string()
+    };
+    let said = "the run took longer than 0 s (--run-timeout), and was ended at ";
+    assert!(late(&[]).starts_with(&format!("mine: {said}")));
+    assert!(late(&["groups.tcp.transport=my_reno"]).starts_with(&format!("mine, my_reno: {said}")));
+    let built_in = late(&["queue.discipline=red"]);
+    assert!(
+        built_in.starts_with(&format!("red: {said}")) && built_in.ends_with(" s of 20 s of simulated time")
+    );
+}
+
+/// A packet that never leaves is a long wait and nothing else, the books are right, until nothing else waits.
+#[test]
+fn a_packet_that_is_kept_is_stranded_once_the_link_is_idle() {
+    let fault = fault("hides");
+    assert!(fault.starts_with("mine: it gave no packet to send, though 1 packet waits"), "{fault}");
+    assert!(fault.contains("(in dequeue, at ") && !fault.ends_with("packet 10)"), "{fault}");
 }
 
 #[test]

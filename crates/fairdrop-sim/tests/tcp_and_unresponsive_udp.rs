@@ -82,8 +82,8 @@ fn an_unresponsive_flow_takes_the_link_but_under_choke() {
         assert!(share(&run, "udp") > 0.95, "{name}: {}", share(&run, "udp"));
         let own =
             fairdrop::DropCause::ALL.into_iter().find(|c| c.name() == name).expect("each has its cause");
-        let drops = run.queues[0].drops;
-        assert!(drops.0[own as usize] * 10 > drops.total() * 9, "{name}: {drops:?}");
+        let drops = &run.queues[0].drops;
+        assert!(drops.known[own as usize] * 10 > drops.total() * 9, "{name}: {drops:?}");
     }
     let cobalt = run(HEADLINE, "cobalt");
     assert!(share(&cobalt, "udp") > 0.95, "COBALT: {}", share(&cobalt, "udp"));
@@ -124,8 +124,8 @@ fn disciplines_with_state_for_fast_flows_hold_an_unresponsive_flow() {
         let udp = share(&run, "udp");
         assert!((least..=most).contains(&udp), "{name}: {udp}");
         assert!(run.utilisation > 0.99, "{name}: {} of the link", run.utilisation);
-        let drops = run.queues[0].drops;
-        assert!(drops.0[cause as usize] * 2 > drops.total(), "{name}: {drops:?}");
+        let drops = &run.queues[0].drops;
+        assert!(drops.known[cause as usize] * 2 > drops.total(), "{name}: {drops:?}");
         if name == "afd" {
             let wait = run.queues[0].sojourn_s.mean;
             assert!((wait - 0.8).abs() < 0.08, "AFD: {wait} s");
@@ -161,7 +161,7 @@ fn interval(values: &[f64]) -> (f64, f64) {
 #[test]
 fn filters_before_red_leave_tcp_alone_after_slow_start() {
     let first_minute = ["duration=60s", "warm_up=0s"].map(String::from);
-    let filtered = |run: &RunResult| run.queues[0].drops.0[fairdrop::DropCause::Filter as usize];
+    let filtered = |run: &RunResult| run.queues[0].drops.known[fairdrop::DropCause::Filter as usize];
     let (mut untouched, mut late) = (0, 0);
     for seed in 1..=SEEDS {
         let red = run_with(tcp_alone(), "red", seed, &[]);

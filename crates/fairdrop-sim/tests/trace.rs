@@ -77,7 +77,7 @@ fn a_trace_tells_what_the_tables_count() {
             let count = |wanted| of_flow().filter(|event| event.event == wanted).count() as u64;
             assert_eq!(count(PacketEvent::Arrive), flow.stats.arrived.packets, "{}", flow.name);
             assert_eq!(count(PacketEvent::Depart), flow.stats.departed.packets);
-            for (cause, packets) in DropCause::ALL.into_iter().zip(flow.drops.0) {
+            for (cause, packets) in DropCause::ALL.into_iter().zip(flow.drops.known) {
                 assert_eq!(count(PacketEvent::Drop(cause)), packets, "{}: {cause:?}", flow.name);
             }
             let refused = flow.stats.dropped.packets - flow.stats.leaked;
@@ -100,7 +100,7 @@ fn packets_are_followed() {
             PacketEvent::Arrive => None,
             PacketEvent::Enqueue => Some(PacketEvent::Arrive),
             PacketEvent::Depart => Some(PacketEvent::Enqueue),
-            PacketEvent::Drop(_) => before.map(|event| event.event),
+            PacketEvent::Drop(_) | PacketEvent::DropFor(_) => before.map(|event| event.event),
         };
         assert_eq!(before.map(|event| event.event), expected);
         if let Some(before) = before {

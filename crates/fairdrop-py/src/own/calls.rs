@@ -1,12 +1,19 @@
-//! Calls of parts in Python that go on after Ctrl-C: a loop without an end in somebody's class does not hold the command.
+//! Calls of parts in Python that go on after Ctrl-C, or when their run has taken too long: a loop without an end in somebody's
+//! class does not hold the command.
 
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyBaseException, PyKeyboardInterrupt};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::c_long;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+pyo3::create_exception!(fairdrop, RunTimeout, PyBaseException, "The run has taken too long.");
+
+/// How long after its time a run may need to end, at most and at least.
+const GRACE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
 /// Threads that have called parts. Those that are gone are taken out when one is added.
 static THREADS: Mutex<Vec<Weak<Calls>>> = Mutex::new(Vec::new());
@@ -23,17 +30,43 @@ struct Calls {
     seen: AtomicU64,
     /// The one that is going on is to end.
     told: AtomicBool,
+    /// The run that the thread is at, where it may take so long only.
+    run: Mutex<Option<Run>>,
+}
+
+/// A run that may take so long.
+struct Run {
+    ends: Instant,
+    limit: Duration,
+    /// What messages call it.
+    name: String,
 }
 
 impl Calls {
     fn of_this_thread() -> Arc<Self> {
         // SAFETY: it needs nothing.
         let thread = unsafe { ffi::PyThread_get_thread_ident() }.cast_signed();
-        let here = Arc::new(Self { thread, seen: AtomicU64::new(0), told: AtomicBool::new(false) });
+        let here = Arc::new(Self {
+            thread,
+            seen: AtomicU64::new(0),
+            told: AtomicBool::new(false),
+            run: Mutex::default(),
+        });
         let mut threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
         threads.retain(|one| one.strong_count() > 0);
         threads.push(Arc::downgrade(&here));
         here
+    }
+
+    fn run(&self) -> MutexGuard<'_, Option<Run>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Raises an exception in the call that is going on.
+    fn interrupt(&self, exception: *mut ffi::PyObject) {
+        self.told.store(true, Relaxed);
+        // SAFETY: the interpreter is held, so that the thread is inside its call; a thread that is gone is not found.
+        unsafe { ffi::PyThreadState_SetAsyncExc(self.thread, exception) };
     }
 
     // Only the thread itself writes it.
@@ -56,6 +89,53 @@ pub fn call<R>(work: impl FnOnce() -> R) -> R {
     })
 }
 
+/// A run, which may take as long as `limit` says; `name` is what messages call it.
+pub fn run<R>(limit: Option<Duration>, name: impl FnOnce() -> String, work: impl FnOnce() -> R) -> R {
+    let Some(limit) = limit else { return work() };
+    // More than a clock holds is no limit.
+    let ends = Instant::now().checked_add(limit);
+    HERE.with(|here| *here.run() = ends.map(|ends| Run { ends, limit, name: name() }));
+    let done = work();
+    HERE.with(|here| *here.run() = None);
+    done
+}
+
+/// How long the run of this thread may take.
+pub fn limit_here() -> Option<Duration> {
+    HERE.with(|here| here.run().as_ref().map(|run| run.limit))
+}
+
+/// The threads that have called parts or are at a run.
+fn threads() -> Vec<Arc<Calls>> {
+    let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+    threads.iter().filter_map(Weak::upgrade).collect()
+}
+
+/// Raises [`RunTimeout`] in the calls of runs that have taken too long, at every look anew: somebody may catch it.
+pub fn end_late_calls(py: Python<'_>) {
+    let exception = py.get_type::<RunTimeout>();
+    for one in threads() {
+        let is_late = one.run().as_ref().is_some_and(|run| run.ends < Instant::now());
+        if is_late && one.seen.load(Relaxed) % 2 == 1 {
+            one.interrupt(exception.as_ptr());
+        }
+    }
+}
+
+/// A run that should have ended long ago, and how long it might take.
+pub fn overdue() -> Option<(String, Duration)> {
+    threads().iter().find_map(|one| {
+        let run = one.run();
+        let Run { ends, limit, name } = run.as_ref()?;
+        (ends.elapsed() > grace(*limit)).then(|| (name.clone(), *limit))
+    })
+}
+
+/// How long a run of `limit` may need to end.
+pub fn grace(limit: Duration) -> Duration {
+    limit.clamp(GRACE[0], GRACE[1])
+}
+
 /// What was going on when somebody looked.
 #[derive(Default)]
 pub struct Seen(Vec<(c_long, u64)>);
@@ -63,16 +143,11 @@ pub struct Seen(Vec<(c_long, u64)>);
 impl Seen {
     /// Raises `KeyboardInterrupt` in calls that were going on at the last look already.
     pub fn end_long_calls(&mut self, py: Python<'_>) {
-        let threads: Vec<_> = {
-            let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
-            threads.iter().filter_map(Weak::upgrade).collect()
-        };
+        let threads = threads();
         let now: Vec<_> = threads.iter().map(|one| (one.thread, one.seen.load(Relaxed))).collect();
         for (one, &(thread, seen)) in threads.iter().zip(&now) {
-            if seen % 2 == 1 && self.0.contains(&(thread, seen)) && !one.told.swap(true, Relaxed) {
-                let interrupt = py.get_type::<PyKeyboardInterrupt>();
-                // SAFETY: the interpreter is held, so that the thread is inside its call; a thread that is gone is not found.
-                unsafe { ffi::PyThreadState_SetAsyncExc(thread, interrupt.as_ptr()) };
+            if seen % 2 == 1 && self.0.contains(&(thread, seen)) {
+                one.interrupt(py.get_type::<PyKeyboardInterrupt>().as_ptr());
             }
         }
         self.0 = now;

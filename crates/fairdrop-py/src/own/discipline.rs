@@ -3,18 +3,27 @@
 use super::packet::PyPacket;
 use super::queue::{PyDice, Queue, Streams};
 use fairdrop::{DropCause, Ecn, Packet, Time};
-use fairdrop_sim::own::{Dice, Setup, cause_named};
+use fairdrop_sim::own::{Cause, Dice, Setup, cause_named};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use std::sync::Arc;
 
 /// What a discipline is made for.
 #[pyclass(frozen)]
-pub struct PySetup(pub Setup);
+pub struct PySetup {
+    pub setup: Setup,
+    /// Its class has a timer to call.
+    pub timed: bool,
+    /// Causes of drops that its class names.
+    pub causes: Arc<[&'static str]>,
+}
 
 /// A discipline in Python, but for what its class does.
 #[pyclass(subclass, module = "fairdrop")]
 pub struct Discipline {
     setup: Setup,
+    timed: bool,
+    causes: Arc<[&'static str]>,
     queue: Py<Queue>,
     /// Others that it made, that one not included.
     more: Vec<Py<Queue>>,
@@ -24,7 +33,7 @@ pub struct Discipline {
     /// When it wants to be called.
     pub timer: Option<Time>,
     /// What it dropped since the host last looked.
-    pub dropped: Vec<(Packet<u32>, DropCause)>,
+    pub dropped: Vec<(Packet<u32>, Cause)>,
     /// Lengths of what it marked since.
     pub marked: Vec<(u32, DropCause)>,
 }
@@ -44,11 +53,13 @@ fn named(cause: &str) -> PyResult<DropCause> {
 impl Discipline {
     #[new]
     fn new(py: Python<'_>, setup: PyRef<'_, PySetup>) -> PyResult<Self> {
-        let (setup, mut streams) = (setup.0.clone(), Streams::default());
+        let (timed, causes) = (setup.timed, Arc::clone(&setup.causes));
+        let (setup, mut streams) = (setup.setup.clone(), Streams::default());
         let candidates = streams.get(py, "candidate", |name| Dice::new(&setup, name))?;
         let queue = Py::new(py, Queue::new(setup.limit, candidates))?;
         let (dropped, marked) = (Vec::new(), Vec::new());
-        Ok(Self { setup, queue, more: Vec::new(), streams, now: Time::ZERO, timer: None, dropped, marked })
+        let (more, now, timer) = (Vec::new(), Time::ZERO, None);
+        Ok(Self { setup, timed, causes, queue, more, streams, now, timer, dropped, marked })
     }
 
     /// Packets wait here.
@@ -96,9 +107,16 @@ impl Discipline {
     }
 
     /// Drops a packet: the arriving one, or one that was taken out of its queue. `cause` is one of the causes that results
-    /// tell apart, such as `overflow` or `red_early`; others raise `ValueError`.
+    /// tell apart, such as `overflow` or `red_early`, or one of `causes`; others raise `ValueError`.
     fn drop(&mut self, packet: PyRef<'_, PyPacket>, cause: &str) -> PyResult<()> {
-        self.dropped.push((packet.inner.clone(), named(cause)?));
+        let own = self.causes.iter().find(|known| **known == cause);
+        let cause = match own {
+            Some(name) => Cause::Own(name),
+            None => cause_named(cause).map(Cause::Known).map_err(|why| {
+                PyValueError::new_err(format!("{why}, or one that the class has among its causes"))
+            })?,
+        };
+        self.dropped.push((packet.inner.clone(), cause));
         Ok(())
     }
 
@@ -120,6 +138,11 @@ impl Discipline {
             self.timer = None;
             return Ok(());
         };
+        if !self.timed {
+            return Err(PyValueError::new_err(
+                "set_timer has nothing to call: the class has no method timer; valid: a class with def timer(self)",
+            ));
+        }
         let ns = (seconds * 1e9).round();
         if !(1.0..=1e16).contains(&ns) {
             return Err(PyValueError::new_err(format!(

@@ -1,6 +1,6 @@
 //! A queue whose discipline is an object of Python: what the simulator calls.
 
-use super::calls;
+use super::calls::{self, RunTimeout};
 use super::discipline::{Discipline, PySetup};
 use super::packet::PyPacket;
 use fairdrop::{Backlog, Env, Packet, Time};
@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
+use std::sync::Arc;
 
 /// What a class has, beside its parameters.
 pub struct Shape {
@@ -23,6 +24,8 @@ pub struct Shape {
     pub at_departures: bool,
     /// It has a timer.
     pub timed: bool,
+    /// Causes of drops that it names.
+    pub causes: Arc<[&'static str]>,
 }
 
 /// A queue in Python.
@@ -48,7 +51,9 @@ impl Hosted {
 
     fn make(py: Python<'_>, shape: &Shape, setup: &Setup, desk: &mut Desk) -> PyResult<Self> {
         let class = shape.class.bind(py);
-        let object = class.call_method1(intern!(py, "__new__"), (class, PySetup(setup.clone())))?;
+        let setup_of =
+            PySetup { setup: setup.clone(), timed: shape.timed, causes: Arc::clone(&shape.causes) };
+        let object = class.call_method1(intern!(py, "__new__"), (class, setup_of))?;
         for (name, value) in setup.values.iter() {
             object.setattr(name, python_value(py, value)?)?;
         }
@@ -177,6 +182,9 @@ pub fn wrong(py: Python<'_>, error: &PyErr) -> Wrong {
     };
     let what = if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         "it was still at work after Ctrl-C".into()
+    } else if error.is_instance_of::<RunTimeout>(py) {
+        let limit_s = calls::limit_here().unwrap_or_default().as_secs_f64();
+        format!("it was still at work after {limit_s} s (--run-timeout)")
     } else {
         error.to_string().lines().collect::<Vec<_>>().join(" ").trim_end_matches(": ").to_owned()
     };

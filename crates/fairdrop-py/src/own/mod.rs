@@ -7,7 +7,7 @@ mod hosted;
 mod packet;
 mod queue;
 
-pub use calls::Seen;
+pub use calls::{Seen, end_late_calls, grace, overdue, run as at_run};
 pub use control::{PyAck, PyCongestion, PyControl, PyRate};
 pub use discipline::Discipline;
 pub use packet::PyPacket;
@@ -15,12 +15,14 @@ pub use queue::{PyDice, Queue};
 
 use control::HostedControl;
 use fairdrop::{DisciplineInfo, Kind, ParamSpec};
+use fairdrop_sim::input::is_plain_name;
 use fairdrop_sim::own::{self, LossRecovery, OwnCongestion, OwnDiscipline, Parts, Variant, kept};
 use hosted::{Hosted, Shape};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A parameter as its class declares it.
 #[derive(FromPyObject)]
@@ -45,6 +47,7 @@ impl Declared {
             "packets" => Kind::Packets(low, high),
             "bytes" => Kind::Bytes(low as u64, high as u64),
             "seconds" => Kind::Seconds(low, high),
+            "rate" => Kind::Rate(low, high),
             "switch" => Kind::Switch,
             "choice" => Kind::Choice(self.words.iter().map(|word| kept(word)).collect::<Vec<_>>().leak()),
             other => return Err(PyValueError::new_err(format!("{}: there is no kind {other:?}", self.name))),
@@ -69,10 +72,12 @@ pub struct Described {
     source: String,
     timed: bool,
     counts: bool,
+    causes: Vec<String>,
     internals: Vec<String>,
     at_departures: bool,
     parameters: Vec<Declared>,
     identity: String,
+    warnings: Vec<String>,
 }
 
 /// What a class of congestion controls is.
@@ -89,6 +94,7 @@ pub struct DescribedControl {
     model_based: bool,
     parameters: Vec<Declared>,
     identity: String,
+    warnings: Vec<String>,
 }
 
 impl DescribedControl {
@@ -116,6 +122,18 @@ impl DescribedControl {
             model_based: self.model_based,
             ..Variant::over(recovery)
         })
+    }
+}
+
+/// Names of causes that a class adds to those of the library.
+fn causes(class: &str, names: &[String]) -> PyResult<Arc<[&'static str]>> {
+    let wrong = |name: &&String| !is_plain_name(name) || own::cause_named(name).is_ok();
+    match names.iter().find(wrong) {
+        None => Ok(names.iter().map(|name| kept(name)).collect()),
+        Some(name) => Err(PyValueError::new_err(format!(
+            "{class}: {name:?} is not valid among its causes; valid: a name (letters, digits and underscores, beginning with a \
+             letter) that no cause of the library has"
+        ))),
     }
 }
 
@@ -156,6 +174,7 @@ impl Part {
             counts: about.counts,
             at_departures: about.at_departures,
             timed: about.timed,
+            causes: causes(&about.name, &about.causes)?,
         };
         let make = move |setup: &own::Setup, desk: &mut own::Desk| {
             let made = Python::attach(|py| Hosted::new(py, &shape, setup, desk));
@@ -168,7 +187,7 @@ impl Part {
             })
         };
         let own = OwnDiscipline::of_queues(Box::leak(Box::new(info)), make).with_identity(about.identity);
-        Self::checked(own)
+        Self::checked(own.with_warnings(about.warnings))
     }
 
     /// The congestion control that `class` is; as a discipline.
@@ -178,7 +197,8 @@ impl Part {
         let make = move |connection: &own::Connection| {
             Python::attach(|py| HostedControl::new(py, &class, connection))
         };
-        Self::checked(OwnCongestion::new(variant, params, make).with_identity(about.identity))
+        let own = OwnCongestion::new(variant, params, make).with_identity(about.identity);
+        Self::checked(own.with_warnings(about.warnings))
     }
 
     /// Its name.

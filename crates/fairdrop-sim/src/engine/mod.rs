@@ -18,7 +18,7 @@ mod packets;
 mod population;
 mod stray;
 
-use crate::control::Control;
+use crate::control::{Control, RunClock};
 use crate::frame::Frame;
 use crate::memory::Bytes;
 use crate::meter;
@@ -41,6 +41,7 @@ pub use loss::LossyLink;
 use options::Options;
 pub use outside::{Departing, Notice, Unheard};
 use packets::{InFlight, Packets, Role, SYN_BYTES};
+use std::time::Duration;
 use stray::{Place, StrayLosses};
 use thiserror::Error;
 
@@ -135,6 +136,9 @@ pub struct Engine<'s, T = ()> {
     /// Bytes that packets under way and connections may take.
     room: u64,
     excess: Option<Excess>,
+    clock: RunClock,
+    /// How long the run may take, where it was ended for taking longer.
+    exceeded: Option<Duration>,
     /// What hosts have put on their own links, and when.
     #[cfg(test)]
     departed: Vec<(Time, InFlight)>,
@@ -161,6 +165,7 @@ impl<'s, T: Tracer> Engine<'s, T> {
         control: &Control,
         tracer: impl FnMut(usize) -> T,
     ) -> Result<Option<Self>, QueueError> {
+        let clock = control.begin_run();
         let Some((flows, starts)) = Flows::new(scenario, seed, control) else { return Ok(None) };
         let Some(links) = Links::new(scenario, &flows, seed, control, tracer)? else { return Ok(None) };
         let mut engine = Self {
@@ -186,6 +191,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             cut_short: false,
             room: u64::MAX,
             excess: None,
+            clock,
+            exceeded: None,
             #[cfg(test)]
             departed: Vec::new(),
         };
@@ -272,6 +279,11 @@ impl<'s, T: Tracer> Engine<'s, T> {
         self.excess
     }
 
+    /// How long the run may take, when it ended before its end because it took longer, and how far it came.
+    pub fn exceeded(&self) -> Option<(Duration, Time)> {
+        self.exceeded.map(|limit| (limit, self.now))
+    }
+
     fn schedule_first(&mut self, flow: u32, start: Time) {
         if self.flows.is_open(self.flows.group_number(flow) as u16) {
             let first = self.flows.next_of_source(flow);
@@ -330,7 +342,8 @@ impl<'s, T: Tracer> Engine<'s, T> {
             return false;
         }
         self.look_for_room();
-        if self.fault().is_some() {
+        self.exceeded = self.clock.exceeded();
+        if self.exceeded.is_some() || self.fault().is_some() {
             self.cut_short();
         }
         !self.cut_short

@@ -12,6 +12,8 @@ use hdrhistogram::Histogram;
 
 /// Bins of the queue-length distribution at most.
 const MAX_LENGTH_BINS: u32 = 4096;
+/// What packets are counted for that are dropped for a cause which a discipline of one's own has named.
+pub const NAMED: DropCause = DropCause::Filter;
 /// Refusals that wait to be counted together.
 const LATE: usize = 16;
 
@@ -131,6 +133,8 @@ pub struct QueueMeter {
     flows: Vec<FlowCount>,
     /// Packets dropped, by cause and flow, but for the first two causes of each flow; empty for a cause without any.
     dropped: [Vec<u64>; DropCause::COUNT],
+    /// Of those for [`NAMED`], packets for each cause that a discipline of one's own has named, by flow.
+    named: Vec<(&'static str, Vec<u64>)>,
     /// Packets that were not queued, and are not counted yet.
     late: Vec<Refused>,
     /// Refusals of so many flows are counted at once.
@@ -178,6 +182,7 @@ impl QueueMeter {
             opened: Time::ZERO,
             byte_ns: 0,
             max_packets: 0,
+            named: Vec::new(),
             marked: [0; DropCause::COUNT],
             length_ns: vec![0; ((limit >> bin_shift) + 2) as usize],
             bin_shift,
@@ -354,10 +359,31 @@ impl QueueMeter {
         }
     }
 
-    /// Packets of a flow that were dropped, by cause.
+    /// Packets of a flow that were dropped for each cause of the library.
     pub fn drops(&self, flow: u32) -> [u64; DropCause::COUNT] {
         let counted = |counts: &Vec<u64>| counts.get(flow as usize).copied().unwrap_or(0);
-        self.flows[flow as usize].drops(self.dropped.each_ref().map(counted))
+        let mut drops = self.flows[flow as usize].drops(self.dropped.each_ref().map(counted));
+        drops[NAMED as usize] -= self.named_drops(flow).map(|(_, packets)| packets).sum::<u64>();
+        drops
+    }
+
+    /// The same for each cause that a discipline of one's own has named.
+    pub fn named_drops(&self, flow: u32) -> impl Iterator<Item = (&'static str, u64)> {
+        let counted = move |counts: &Vec<u64>| counts.get(flow as usize).copied().unwrap_or(0);
+        self.named.iter().map(move |(name, counts)| (*name, counted(counts)))
+    }
+
+    /// The packet of `flow` that is dropped next, for [`NAMED`], is dropped for what a discipline of one's own calls `name`.
+    pub fn name_drop(&mut self, flow: u32, name: &'static str) {
+        let at = self.named.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+            self.named.push((name, Vec::new()));
+            self.named.len() - 1
+        });
+        let counts = &mut self.named[at].1;
+        if counts.len() <= flow as usize {
+            counts.resize(self.flows.len(), 0);
+        }
+        counts[flow as usize] += 1;
     }
 
     /// In builds with debug assertions: conservation for a flow, and of the whole queue against what the discipline says
@@ -383,6 +409,7 @@ impl QueueMeter {
         self.length_ns.fill(0);
         self.max_packets = self.waiting;
         self.dropped = Default::default();
+        self.named.clear();
         self.flows.iter_mut().for_each(|count| *count = FlowCount::of_group(count.group));
         if let Some((flow, len)) = self.in_transmission {
             self.flows[flow as usize].held_at_start.add(len);

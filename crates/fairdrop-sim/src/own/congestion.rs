@@ -40,6 +40,8 @@ pub struct OwnCongestion {
     pub(crate) fields: &'static [FieldSpec],
     /// What it is made of, as that of [`super::OwnDiscipline`].
     pub identity: String,
+    /// What a reader should know of it before believing results.
+    pub warnings: Vec<String>,
     make: Arc<Maker>,
 }
 
@@ -56,6 +58,7 @@ impl OwnCongestion {
             params,
             fields: params.iter().map(FieldSpec::from).collect::<Vec<_>>().leak(),
             identity: String::new(),
+            warnings: Vec::new(),
             make: Arc::new(move |connection| Ok(Box::new(make(connection)?))),
         }
     }
@@ -74,6 +77,12 @@ impl OwnCongestion {
     #[must_use]
     pub fn with_identity(self, identity: String) -> Self {
         Self { identity, ..self }
+    }
+
+    /// The same, of which a reader should know this.
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 
     /// What the table of a group says of its parameters.

@@ -30,6 +30,31 @@ const STREAMS: [&str; Stream::COUNT] = [
     "service",
 ];
 
+/// What a queue of one's own drops a packet for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// What disciplines of the library drop packets for.
+    Known(DropCause),
+    /// What only this one does, by its name in results.
+    Own(&'static str),
+}
+
+impl Cause {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Known(cause) => cause.name(),
+            Self::Own(name) => name,
+        }
+    }
+}
+
+impl From<DropCause> for Cause {
+    fn from(cause: DropCause) -> Self {
+        Self::Known(cause)
+    }
+}
+
 /// No packet's handle: there are never that many.
 const NONE: u32 = u32::MAX;
 
@@ -118,6 +143,9 @@ pub trait Host: Env<u32> {
     /// So many waiting packets were drawn and compared with the one that arrived.
     fn drew(&mut self, count: u32);
 
+    /// A packet is dropped for a cause that only its discipline has.
+    fn dropped_for(&mut self, packet: Packet<u32>, name: &'static str);
+
     /// The hosts at the ends of a packet that arrives, where its flow does not have both to itself.
     fn shared_hosts(&self, packet: &Packet<u32>) -> Option<Hosts>;
 }
@@ -145,9 +173,9 @@ pub struct Desk {
     /// Its hosts, where its flow does not have both to itself.
     hosts: Option<Hosts>,
     /// What it was dropped for, and how many others before it.
-    refused: Option<(DropCause, usize)>,
+    refused: Option<(Cause, usize)>,
     /// The other packets that were dropped in this call, as they arrived, and what for.
-    dropped: Vec<(Packet<u32>, DropCause)>,
+    dropped: Vec<(Packet<u32>, Cause)>,
     /// Packets drawn in this call.
     drawn: u32,
     /// What was wrong in this call.
@@ -247,7 +275,7 @@ impl Desk {
     pub fn drop_shown(&mut self, cause: DropCause) -> bool {
         let Some(packet) = self.shown.take().and_then(|place| self.fifo.remove(place)) else { return false };
         if self.is_gate {
-            self.dropped.push((packet, cause));
+            self.dropped.push((packet, cause.into()));
         } else {
             self.drop(&packet, cause);
         }
@@ -291,7 +319,8 @@ impl Desk {
 
     /// A packet is dropped.
     #[inline]
-    pub fn drop(&mut self, packet: &Packet<u32>, cause: DropCause) {
+    pub fn drop(&mut self, packet: &Packet<u32>, cause: impl Into<Cause>) {
+        let cause = cause.into();
         if self.refuse(packet.handle, cause) {
             return;
         }
@@ -303,18 +332,18 @@ impl Desk {
 
     /// The packet with this handle is dropped, if it is the one that this call offers. Says whether it is.
     #[inline]
-    pub fn refuse(&mut self, handle: u32, cause: DropCause) -> bool {
+    pub fn refuse(&mut self, handle: u32, cause: impl Into<Cause>) -> bool {
         let arrives = handle == self.arriving && handle != NONE;
         if arrives {
             self.arriving = NONE;
-            self.refused = Some((cause, self.dropped.len()));
+            self.refused = Some((cause.into(), self.dropped.len()));
         }
         arrives
     }
 
     #[cold]
     #[inline(never)]
-    fn cannot_drop(&mut self, handle: u32, packet: Fixed, cause: DropCause) {
+    fn cannot_drop(&mut self, handle: u32, packet: Fixed, cause: Cause) {
         let why = self.waiting.why_not(handle, packet);
         self.fail(format!("dropping for {}, {why}", cause.name()));
     }
@@ -433,11 +462,11 @@ impl Desk {
         let Some((cause, before)) = self.refused.take() else { return };
         let (first, rest) = self.dropped.split_at(before);
         for (dropped, cause) in first {
-            host.dropped(dropped.clone(), *cause);
+            give_up(dropped, *cause, host);
         }
-        host.dropped(packet.clone(), cause);
+        give_up(packet, cause, host);
         for (dropped, cause) in rest {
-            host.dropped(dropped.clone(), *cause);
+            give_up(dropped, *cause, host);
         }
         self.dropped.clear();
         host.drew(std::mem::take(&mut self.drawn));
@@ -454,20 +483,36 @@ impl Desk {
 
     #[inline(never)]
     fn hand_over_dropped(&mut self, host: &mut impl Host) {
-        self.dropped.iter().for_each(|(packet, cause)| host.dropped(packet.clone(), *cause));
+        self.dropped.iter().for_each(|(packet, cause)| give_up(packet, *cause, host));
         self.dropped.clear();
     }
 
     /// Whether the call that ends was in order, as far as the desk knows.
     #[inline]
     pub(super) fn is_in_order(&self) -> bool {
-        self.wrong.is_none() && self.backlog == self.waiting.backlog
+        self.wrong.is_none() && self.backlog == self.waiting.backlog && self.unshowable().is_none()
+    }
+
+    /// One of the values that it decides by which is no number that results can show.
+    #[inline]
+    pub(super) fn unshowable(&self) -> Option<(&'static str, f64)> {
+        let at = self.values.iter().position(|value| !value.is_finite())?;
+        Some((self.names[at], self.values[at]))
     }
 
     /// The same of a gate, which has put back or dropped what it has taken out of the FIFO.
     #[inline]
     pub(super) fn has_nothing_in_hand(&self) -> bool {
-        self.wrong.is_none() && self.waiting.backlog.packets == 0
+        self.wrong.is_none() && self.waiting.backlog.packets == 0 && self.unshowable().is_none()
+    }
+}
+
+/// Shows the host that a packet was dropped.
+#[inline]
+fn give_up(packet: &Packet<u32>, cause: Cause, host: &mut impl Host) {
+    match cause {
+        Cause::Known(cause) => host.dropped(packet.clone(), cause),
+        Cause::Own(name) => host.dropped_for(packet.clone(), name),
     }
 }
 

@@ -8,6 +8,13 @@ use fairdrop::{Backlog, Count, DisciplineInfo, DropCause, Env, Packet, Time};
 use fairdrop_capture::count;
 use std::fmt;
 
+/// Calls of a timer after which is looked whether time goes on.
+const MANY_TICKS: u32 = 1 << 16;
+/// Simulated time between calls of a timer, on average, below which it does not go on: less than a byte takes on most links.
+const LEAST_BETWEEN: Time = Time::from_ns(100);
+/// Calls of a timer for each packet that arrives, at least, where that is because there are so many packets.
+const MOST_PER_PACKET: u64 = 16;
+
 /// What is watched.
 pub enum Watched {
     /// A queue that keeps its packets.
@@ -33,7 +40,18 @@ pub struct Guarded {
     queue: Watched,
     desk: Desk,
     offered: u64,
+    /// Whether it has given a packet to send.
+    has_given: bool,
+    ticks: Ticks,
     fault: Option<Box<Fault>>,
+}
+
+/// Calls of the timer, and when and at which packet they were counted from.
+#[derive(Debug, Default)]
+struct Ticks {
+    count: u32,
+    since: Time,
+    offered: u64,
 }
 
 impl fmt::Debug for Guarded {
@@ -50,7 +68,8 @@ impl Guarded {
         }
         let name = info.name;
         let timed = info.timed || matches!(&queue, Watched::Queue(queue) if queue.holds_back());
-        Self { name, timed, queue, desk, offered: 0, fault: None }
+        let ticks = Ticks::default();
+        Self { name, timed, queue, desk, offered: 0, has_given: false, ticks, fault: None }
     }
 
     /// Whether it wants to be called at its deadlines.
@@ -118,13 +137,70 @@ impl Guarded {
     #[inline(never)]
     fn set_fault(&mut self, call: &'static str, wrong: Option<Box<Wrong>>) {
         let wrong = wrong.or(self.desk.take_wrong());
-        let wrong = wrong.map_or_else(|| self.miscounted().into(), |wrong| *wrong);
+        let wrong = wrong.map_or_else(|| self.out_of_order().into(), |wrong| *wrong);
         let fault = Fault::new(self.name, wrong, call, self.desk.now(), Place::Packet(self.offered));
         self.fault.get_or_insert_with(|| Box::new(fault));
     }
 
-    /// What it says that waits is not what waits.
-    fn miscounted(&self) -> String {
+    /// It was asked for a packet, and gave none: the link is idle. Without a deadline nobody asks again before a packet arrives.
+    fn judge_idle(&mut self) {
+        if self.waiting_packets() > 0 && self.deadline().is_none() {
+            let packets = self.stranded();
+            self.desk.fail(format!(
+                "it gave no packet to send, though {packets} and no timer is set: the link stays idle; valid: to give one of \
+                 them, or to set a timer for when it will"
+            ));
+            self.set_fault("dequeue", None);
+        }
+    }
+
+    /// The run has ended at `now`: whether anything ever left.
+    pub fn end(&mut self, now: Time) {
+        // A gate gives what is at the head.
+        let gives = self.has_given || matches!(self.queue, Watched::Gate(_));
+        if self.fault.is_none() && !gives && self.waiting_packets() > 0 {
+            let packets = self.stranded();
+            self.desk.begin(now);
+            self.desk.fail(format!("it has given no packet to send to the end of the run, though {packets}"));
+            self.set_fault("dequeue", None);
+        }
+    }
+
+    fn waiting_packets(&self) -> u32 {
+        let fifo = if let Watched::Gate(_) = self.queue { self.desk.fifo().len() } else { 0 };
+        self.desk.waiting().backlog.packets + fifo
+    }
+
+    fn stranded(&self) -> String {
+        let packets = self.waiting_packets();
+        format!("{} wait{}", count(u64::from(packets), "packet"), if packets == 1 { "s" } else { "" })
+    }
+
+    /// The timer is called: does time go on from call to call?
+    fn count_tick(&mut self, now: Time) {
+        self.ticks.count += 1;
+        if self.ticks.count < MANY_TICKS {
+            return;
+        }
+        let Ticks { count: ticks, since, offered } = self.ticks;
+        self.ticks = Ticks { count: 0, since: now, offered: self.offered };
+        let (span, packets) = (now.since(since), self.offered - offered);
+        let is_stuck = span.ns() < u64::from(ticks) * LEAST_BETWEEN.ns();
+        if is_stuck && u64::from(ticks) > packets * MOST_PER_PACKET {
+            self.desk.fail(format!(
+                "its timer was called {ticks} times within {} s, while {} arrived: simulated time does not go on; valid: a \
+                 timer for when something is due",
+                span.seconds(),
+                count(packets, "packet")
+            ));
+        }
+    }
+
+    /// A value that it decides by is no number, or what it says that waits is not what waits.
+    fn out_of_order(&self) -> String {
+        if let Some((name, value)) = self.desk.unshowable() {
+            return format!("{name} = {value} is not valid among its internals; valid: a finite number");
+        }
         let (said, waits) = (self.desk.backlog, self.desk.waiting().backlog);
         if let Watched::Gate(_) = self.queue {
             return format!(
@@ -143,6 +219,9 @@ impl Guarded {
 
     /// When `tick` wants to be called.
     pub fn deadline(&self) -> Option<Time> {
+        if !self.timed {
+            return None;
+        }
         each!(&self.queue, queue => queue.deadline()).filter(|_| self.fault.is_none())
     }
 
@@ -213,6 +292,11 @@ impl Queue for Guarded {
         self.desk.hand_over(host);
         let packet = packet.filter(|packet| self.desk.send(packet));
         self.judge("dequeue", done);
+        if packet.is_some() {
+            self.has_given = true;
+        } else if self.fault.is_none() {
+            self.judge_idle();
+        }
         packet
     }
 
@@ -232,6 +316,7 @@ impl Queue for Guarded {
         if let Some(at) = each!(&self.queue, queue => queue.deadline()).filter(|&at| at <= host.now()) {
             self.desk.fail(format!("its next deadline, {} s, is not after now", at.seconds()));
         }
+        self.count_tick(host.now());
         self.judge("tick", done);
     }
 

@@ -54,6 +54,13 @@ impl Hosted {
         }
     }
 
+    /// The run has ended at `now`.
+    pub fn end(&mut self, now: Time) {
+        if let Self::Own(queue) = self {
+            queue.end(now);
+        }
+    }
+
     /// When `tick` wants to be called.
     pub fn deadline(&self) -> Option<Time> {
         each!(self, queue => queue.deadline())

@@ -36,7 +36,7 @@ pub use crate::transport::congestion::{
     SendEvent, Variant, Window,
 };
 pub use congestion::{Connection, OwnCongestion, OwnSettings, Watched, Witness};
-pub use desk::{Desk, Dice, Fifo, Host, cause_named};
+pub use desk::{Cause, Desk, Dice, Fifo, Host, cause_named};
 pub use fault::{Fault, Place, Wrong};
 pub(crate) use guard::Guarded;
 pub use hosted::Hosted;
@@ -62,6 +62,8 @@ pub struct OwnDiscipline {
     /// What it is made of, such as a hash of its text: results name it, so that those of another version are not taken for
     /// its own. Empty for what is compiled with the program.
     pub identity: String,
+    /// What a reader should know of it before believing results.
+    pub warnings: Vec<String>,
     make: Arc<Maker>,
 }
 
@@ -91,7 +93,7 @@ impl OwnDiscipline {
         F: Fn(&Setup, &mut Desk) -> Result<Box<dyn OwnQueue>, String> + Send + Sync + 'static,
     {
         let make = move |setup: &Setup, desk: &mut Desk| make(setup, desk).map(guard::Watched::Queue);
-        Self { info, identity: String::new(), make: Arc::new(make) }
+        Self { info, identity: String::new(), warnings: Vec::new(), make: Arc::new(make) }
     }
 
     /// The same for queues whose packets wait at the desk.
@@ -100,13 +102,19 @@ impl OwnDiscipline {
         F: Fn(&Setup, &mut Desk) -> Result<Box<dyn Gate>, String> + Send + Sync + 'static,
     {
         let make = move |setup: &Setup, desk: &mut Desk| make(setup, desk).map(guard::Watched::Gate);
-        Self { info, identity: String::new(), make: Arc::new(make) }
+        Self { info, identity: String::new(), warnings: Vec::new(), make: Arc::new(make) }
     }
 
     /// The same, made of what `identity` says.
     #[must_use]
     pub fn with_identity(self, identity: String) -> Self {
         Self { identity, ..self }
+    }
+
+    /// The same, of which a reader should know this.
+    #[must_use]
+    pub fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 
     /// An empty queue, watched.

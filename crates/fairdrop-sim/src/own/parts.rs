@@ -75,6 +75,13 @@ impl Part {
         }
     }
 
+    fn warnings(&self) -> &[String] {
+        match self {
+            Self::Discipline(own) => &own.warnings,
+            Self::Congestion(own) => &own.warnings,
+        }
+    }
+
     fn params(&self) -> &'static [ParamSpec] {
         match self {
             Self::Discipline(own) => own.info.params,
@@ -154,6 +161,11 @@ impl Parts {
     /// What each part is made of, by name.
     pub fn identities(&self) -> BTreeMap<&'static str, &str> {
         self.known.iter().map(|part| (part.name(), part.identity())).collect()
+    }
+
+    /// What a reader should know of the parts called `names` before believing results.
+    pub fn warnings(&self, names: &[&str]) -> impl Iterator<Item = &String> {
+        self.known.iter().filter(|part| names.contains(&part.name())).flat_map(Part::warnings)
     }
 
     /// The same with another part.

@@ -69,7 +69,7 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    fn add(&mut self, count: &FlowCount, drops: &[u64; DropCause::COUNT]) {
+    fn add(&mut self, count: &FlowCount, drops: &Drops) {
         self.arrived.add(count.arrived());
         self.departed.add(count.sent);
         self.dropped.add(count.dropped);
@@ -77,7 +77,7 @@ impl LinkStats {
         self.held_at_end.add(count.held);
         self.leaked += count.leaked;
         self.compared += count.compared;
-        self.matched += drops[DropCause::MatchArriving as usize];
+        self.matched += drops.known[DropCause::MatchArriving as usize];
         self.drawn += count.drawn;
         self.most_draws = self.most_draws.max(count.most_drawn);
     }
@@ -158,8 +158,7 @@ impl From<AtPosition> for VelocityResult {
 }
 
 fn occurring<S: serde::Serializer>(drops: &Drops, serializer: S) -> Result<S::Ok, S::Error> {
-    let causes = DropCause::ALL.into_iter().zip(drops.0);
-    serializer.collect_map(causes.filter(|&(_, packets)| packets > 0).map(|(cause, n)| (cause.name(), n)))
+    serializer.collect_map(drops.occurring())
 }
 
 /// Everything at the link of `meter`: all flows together, each row of flows that was there, and each group. `row_of`
@@ -176,7 +175,7 @@ pub fn link_stats(
     let mut rows: Vec<Option<LinkFlow>> = Vec::new();
     let mut groups = vec![(0_u32, LinkStats::default(), Drops::default()); group_names.len()];
     control.each(meter.flows().iter().enumerate(), |(number, count)| {
-        let of_flow = meter.drops(number as u32);
+        let of_flow = Drops::of(meter, number as u32);
         let mut own = LinkStats::default();
         own.add(count, &of_flow);
         if own.is_empty() {

@@ -185,7 +185,7 @@ pub struct Windows {
 }
 
 /// Rates and counts of a flow, or sums over a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Arrived at the first queue.
     pub offered_bps: f64,
@@ -217,7 +217,7 @@ impl Measured {
         };
         self.share += flow.share;
         self.arrivals += flow.arrivals;
-        self.drops.add(&flow.drops.0);
+        self.drops.add(&flow.drops);
         self.transport.add(&flow.transport);
         self.drop_fraction = fraction(self.drops.total(), self.arrivals);
     }
@@ -354,7 +354,7 @@ pub(crate) fn queue_result(
 ) -> Option<QueueResult> {
     let meter = port.meter();
     let mut drops = Drops::default();
-    control.each(0..meter.flows().len() as u32, |flow| drops.add(&meter.drops(flow)))?;
+    control.each(0..meter.flows().len() as u32, |flow| drops.add(&Drops::of(meter, flow)))?;
     let (total, flows, groups) = link_stats(meter, facts.group_names, row_of, name_of, control)?;
     let by_flow = flows.iter().filter(|flow| flow.stats.arrived.packets + flow.stats.departed.packets > 0);
     let by_group: Vec<_> = facts.group_names.iter().cloned().zip(meter.mean_packets_by_group()).collect();
@@ -371,7 +371,7 @@ pub(crate) fn queue_result(
         drop_fraction: total.drop_fraction,
         candidates_drawn: total.drawn,
         total,
-        marks: Drops(*meter.marked()),
+        marks: Drops::known(*meter.marked()),
         utilisation: total.throughput_bps / facts.mean_rate_bps,
         mean_packets: by_group.iter().map(|(_, mean)| mean).sum(),
         max_packets: meter.max_packets(),

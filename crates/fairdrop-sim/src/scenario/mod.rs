@@ -253,6 +253,21 @@ impl Scenario {
         self.not_studied.clone().map_or(Ok(()), |problem| Err(Problems(vec![problem])))
     }
 
+    /// The parts of one's own that its runs have, each once.
+    pub fn own_parts(&self) -> Vec<&'static str> {
+        let queues = self.links.iter().filter_map(|link| self.queue_of(link)?.own()).map(|own| own.info.name);
+        let mut names: Vec<_> = queues.chain(self.groups.iter().filter_map(Group::own_congestion)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// What a message about one of its runs begins with: its parts of one's own, or else its discipline.
+    pub fn name_of_runs(&self) -> String {
+        let parts = self.own_parts();
+        if parts.is_empty() { self.queue.discipline.into() } else { parts.join(", ") }
+    }
+
     /// The configuration of a link's queue; `None` for a plain FIFO.
     pub fn queue_of<'a>(&'a self, link: &'a Link) -> Option<&'a QueueConfig> {
         match &link.queue {
@@ -284,4 +299,24 @@ pub fn seconds(text: &str) -> Result<f64, String> {
         let valid = "0 s or more, for example \"20ms\"";
         format!("{text:?} is not a time; valid: {}", units::beside(text, Quantity::Time, valid))
     })
+}
+
+/// A number of packets, as people write it.
+///
+/// # Errors
+/// What would be valid.
+pub fn packets(text: &str) -> Result<f64, String> {
+    units::packets(text)
+        .filter(|&packets| packets >= 0.0)
+        .ok_or_else(|| format!("{text:?} is not a number of packets; valid: 0 or more, for example \"300p\""))
+}
+
+/// A size in bytes, as people write it.
+///
+/// # Errors
+/// What would be valid.
+pub fn bytes(text: &str) -> Result<f64, String> {
+    units::bytes(text)
+        .filter(|&bytes| bytes >= 0.0)
+        .ok_or_else(|| format!("{text:?} is not a size; valid: 0 bytes or more, for example \"10kB\""))
 }

@@ -294,6 +294,11 @@ impl QueueConfig {
         ))
     }
 
+    /// What a reader should know of the parts of one's own called `names` before believing results.
+    pub fn warnings_of_parts(&self, names: &[&str]) -> impl Iterator<Item = &String> {
+        self.parts.warnings(names)
+    }
+
     /// The configuration for documents, SI units.
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();

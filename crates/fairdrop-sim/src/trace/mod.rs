@@ -48,6 +48,8 @@ pub enum PacketEvent {
     Enqueue,
     /// It was dropped: on arrival, or after it was queued.
     Drop(DropCause),
+    /// The same, for a cause that a discipline of one's own has named.
+    DropFor(&'static str),
     /// Its last bit left through the link.
     Depart,
 }
@@ -58,7 +60,7 @@ impl PacketEvent {
         match self {
             Self::Arrive => "arrive",
             Self::Enqueue => "enqueue",
-            Self::Drop(_) => "drop",
+            Self::Drop(_) | Self::DropFor(_) => "drop",
             Self::Depart => "depart",
         }
     }

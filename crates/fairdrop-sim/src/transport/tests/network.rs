@@ -55,7 +55,7 @@ fn one_tcp_sends_a_window_per_round_trip() {
                 format!("[[groups]]\nname = \"tcp\"\n{reno}\nmax_window = \"{window}p\"\n{settings}\n");
             let result = dumbbell("duration = 1060\nwarm_up = 60", &group);
             assert_undisturbed(&result);
-            let measured = result.flows[0].measured;
+            let measured = &result.flows[0].measured;
             let expected = window * 1e6 / RTT_MS;
             let crossed = measured.throughput_bps * 1000.0 / PACKET_BITS;
             assert!((crossed - expected).abs() <= window, "{crossed} packets, not {expected}; {settings}");
